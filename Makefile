@@ -1,0 +1,48 @@
+# make run    solve every notebook and print the table of results
+# make lab    JupyterLab on the notebooks
+# make test   what CI runs
+# Each makes its own .venv first. PYTHON=python3.12 picks the interpreter.
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+PYTHON  ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell $(p) -c \
+           'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+C_FAMILY = git ls-files 'kernels/*.cu' 'kernels/*.cuh' 'solutions/*.cu' 'tests/*.cu' 'utils/emulator/*'
+
+.PHONY: run lab test format sync clean
+.DELETE_ON_ERROR:
+
+run: $(STAMP)
+	@$(BIN)/workbook run --solutions
+
+lab: $(STAMP)
+	@$(BIN)/workbook lab
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest
+
+format: $(STAMP)
+	@$(BIN)/ruff check -q --fix . && $(BIN)/ruff format -q .
+	@$(C_FAMILY) | grep -E '\.(cu|cuh|h|hpp|cpp)$$' | xargs -r $(BIN)/clang-format -i
+
+sync: $(STAMP)
+	@$(BIN)/workbook sync
+
+clean:  # spares build/kept: what `workbook reset` replaced
+	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept -exec rm -rf {} +
+	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+# nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or say where it is \
+	with make PYTHON=/path/to/python3"; exit 2; }
+	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "A C++ compiler is needed: \
+	apt install g++, dnf install gcc-c++ or xcode-select --install"; exit 2; }
+	@echo "Installing the workbook into $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@extras=dev; \
+	if nvidia-smi -L >/dev/null 2>&1 && ! command -v nvcc >/dev/null \
+	    && ! test -x "$${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; then extras=dev,cuda; fi; \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$$extras]" -c constraints.txt
+	@touch $@
