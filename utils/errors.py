@@ -4,6 +4,10 @@
 class WorkbookError(Exception):
     """Base of the workbook's own errors."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the message alone, since the cause is in the cell, not in utils."""
+        return f"\x1b[31m{type(self).__name__}\x1b[0m: {self}".splitlines()
+
 
 class ToolError(WorkbookError):
     """Something that must be installed is missing; the message says what."""
@@ -14,7 +18,7 @@ class DeclarationError(WorkbookError):
 
 
 class CompileError(WorkbookError):
-    """The compiler refused the text. The message is the compiler's, with the cell's line numbers."""
+    """The compiler refused the text; the message is its own, with the cell's line numbers."""
 
 
 class LaunchError(WorkbookError):

@@ -1,0 +1,196 @@
+"""The command `workbook`. Exit codes: 0 good, 1 the work falls short, 2 wrong call or set-up."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from utils import errors
+from utils.errors import WorkbookError
+from utils.paths import BUILD, ROOT
+
+app = typer.Typer(
+    help="From the first CUDA thread to kernels that beat PyTorch.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+console = Console(highlight=False)
+
+# What a learner's kernel can do wrong; any other WorkbookError is a wrong call or set-up.
+FALLS_SHORT = (
+    errors.CheckFailed,
+    errors.CheckFirst,
+    errors.CompileError,
+    errors.DeclarationError,
+    errors.KernelCrash,
+    errors.KernelTimeout,
+    errors.LaunchError,
+)
+
+Notebooks = Annotated[list[str] | None, typer.Argument(help="such as 01 04; all by default")]
+Solutions = Annotated[bool, typer.Option("--solutions", help="the solutions, not your answers")]
+
+
+def _short(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+def _fail(message: object, code: int) -> None:
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)
+
+
+@app.command()
+def run(
+    numbers: Notebooks = None,
+    solutions: Solutions = False,
+    save: Annotated[bool, typer.Option("--save", help="copy what was run to solutions/")] = False,
+    backend: Annotated[str | None, typer.Option(help="cuda or emulator")] = None,
+) -> None:
+    """Execute notebooks and print the table of results."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from utils import exporting, notebooks, running, selection, summary
+
+    if save and not solutions:
+        _fail("--save writes to solutions/, so it goes with --solutions", 2)
+    if backend not in (None, "cuda", "emulator"):
+        _fail(f"--backend is cuda or emulator, not '{backend}'", 2)
+    paths = selection.notebooks(numbers or ())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    runs = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        for path in paths:
+            cells = [c for c in notebooks.read(path).cells if c.cell_type == "code"]
+            task = progress.add_task(path.stem, total=len(cells))
+            advance = lambda task=task: progress.advance(task)  # noqa: E731
+            run = running.execute(path, solutions=solutions, backend=backend, advance=advance)
+            runs.append(run)
+    summary.print_runs(runs, console)
+    for run in runs:
+        exporting.plots(run.notebook, run.path.stem)
+    print(f"\nExecuted notebooks are in {_short(BUILD / 'notebooks')}, ", end="")
+    try:
+        for run in runs:
+            exporting.page(run.notebook, run.path.stem)
+        print(f"plots in {_short(BUILD / 'plots')}; to read: {_short(exporting.index())}")
+    except ImportError:
+        print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: pip install nbconvert")
+    if save:
+        for run in runs:
+            print(
+                f"Saved {_short(running.save(run))}"
+                if run.passed()
+                else f"Not saved: {run.path.name}"
+            )
+    raise typer.Exit(0 if all(run.passed() for run in runs) else 1)
+
+
+@app.command()
+def lab() -> None:
+    """Start JupyterLab on the notebooks, with CUDA colours."""
+    from utils.running import environment
+
+    folder = ROOT / "utils" / "labextension"
+    config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
+    command = [
+        *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"),
+        f"--LabApp.extra_labextensions_path={folder}",
+        "--LabApp.default_url=/lab/tree/notebooks",
+    ]
+    os.execve(sys.executable, command, environment(JUPYTER_CONFIG_PATH=config))
+
+
+@app.command()
+def check(
+    what: Annotated[str, typer.Argument(metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive")],
+    file: Annotated[Path | None, typer.Option(help="a .cu file to check in its place")] = None,
+    solutions: Solutions = False,
+) -> None:
+    """Check what stands in your notebook: one kernel, or all of a notebook's."""
+    from utils import checking, exercises, magics, notebooks, selection
+
+    chosen = selection.kernels(what)
+    if file and len(chosen) != 1:
+        _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
+    if file and not file.is_file():
+        _fail(f"there is no file {file}", 2)
+    failed = 0
+    for exercise in chosen:
+        if file:
+            place = {"text": file.read_text(), "first_line": 1, "filename": str(file)}
+        elif solutions:
+            place = {"text": exercises.solution_text(exercise), "first_line": 1}
+        else:
+            place = {"text": notebooks.answer(exercise), "first_line": 2}
+        try:
+            checking.check(magics.compile_answer(exercise, **place))
+        except FALLS_SHORT as error:
+            failed += 1
+            print(f"{exercise.name}: {error}")
+    if len(chosen) > 1:
+        print(f"{len(chosen) - failed} of {len(chosen)} passed")
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def sync(
+    check: Annotated[bool, typer.Option("--check", help="write nothing, say what differs")] = False,
+) -> None:
+    """Bring starters, notebooks and README in step with their sources."""
+    from utils import syncing
+
+    report = syncing.sync(check)
+    for path in report.changed:
+        print(f"{'out of step' if check else 'written'}: {path}")
+    for cell in report.learners:
+        print(f"left alone, for the text is not sync's: {cell}")
+    for problem in report.problems:
+        print(f"to mend: {problem}")
+    if report.learners or report.problems or (check and report.changed):
+        raise typer.Exit(1)
+    if not report.changed:
+        print("everything is in step")
+
+
+@app.command()
+def reset(
+    what: Annotated[str, typer.Argument(metavar="NN/NAME", help="such as 01/gemm_naive or 01.1")],
+) -> None:
+    """Restore a starter in your notebook; what it replaces is kept."""
+    from utils import selection, syncing
+
+    chosen = selection.kernels(what)
+    if len(chosen) != 1:
+        _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
+    kept = syncing.reset(chosen[0])
+    if kept is None:
+        print(f"{chosen[0].name} is the starter already")
+    else:
+        print(f"{chosen[0].name} is the starter again; your text is kept in {_short(kept)}")
+        print("If the notebook is open, reload it from disk (File menu) before you save.")
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has and what to install."""
+    from utils import doctor
+
+    raise typer.Exit(0 if doctor.report(console) else 1)
+
+
+def main() -> None:
+    try:
+        app()
+    except WorkbookError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1 if isinstance(error, FALLS_SHORT) else 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Executed notebooks to look at: HTML pages with CUDA colours, and the plots as files."""
+
+import base64
+import html
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from utils.notebooks import write_text
+from utils.paths import BUILD
+
+PAGE = """<!doctype html>
+<meta charset="utf-8"><title>CUDA workbook</title>
+<style>body {{ font: 16px/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto }}</style>
+<h1>CUDA workbook</h1>
+<ul>
+{items}
+</ul>
+"""
+
+
+def plots(notebook: NotebookNode, stem: str) -> list[Path]:
+    """Write the PNG and SVG outputs of a notebook to build/plots, numbered in their order."""
+    folder = BUILD / "plots"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{stem}-*"):
+        old.unlink()
+    written = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            for mime, ending in (("image/svg+xml", "svg"), ("image/png", "png")):
+                if mime in data:
+                    path = folder / f"{stem}-{len(written) + 1:02}.{ending}"
+                    picture = data[mime]
+                    content = picture.encode() if ending == "svg" else base64.b64decode(picture)
+                    path.write_bytes(content)
+                    written.append(path)
+                    break
+    return written
+
+
+def page(notebook: NotebookNode, stem: str) -> Path:
+    """Write build/<stem>.html. Raises ImportError where nbconvert is missing."""
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    config = Config()
+    config.HighlightMagicsPreprocessor.enabled = True
+    config.HighlightMagicsPreprocessor.languages = {"%%cuda": "cuda"}
+    text, _ = HTMLExporter(config=config).from_notebook_node(
+        notebook, resources={"metadata": {"name": stem}}
+    )
+    path = BUILD / f"{stem}.html"
+    write_text(path, text)
+    return path
+
+
+def index() -> Path:
+    """Write build/index.html, with a link to every page that was exported so far."""
+    pages = sorted(BUILD.glob("[0-9][0-9]_*.html"))
+    items = "\n".join(
+        f'<li><a href="{html.escape(path.name)}">'
+        f"{html.escape(path.stem.replace('_', ' '))}</a></li>"
+        for path in pages
+    )
+    path = BUILD / "index.html"
+    write_text(path, PAGE.format(items=items))
+    return path

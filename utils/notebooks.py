@@ -1,0 +1,133 @@
+"""Notebook files: read, brought into the one form that git holds, written without a risk of loss.
+
+Canonical form: nbformat 4.5, no outputs, no execution counts, fixed metadata, an id on every cell.
+"""
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+
+from utils.errors import WorkbookError
+from utils.exercises import Exercise
+from utils.paths import NOTEBOOKS
+
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
+CELL_METADATA = ("tags", "workbook")
+MAGIC = "%%cuda"
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """The notebook at `path`; WorkbookError says why where it cannot be read."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        if raw["nbformat"] != 4:
+            raise WorkbookError(f"{path} has notebook format {raw['nbformat']}; 4 is needed")
+        notebook = nbformat.from_dict(raw)
+        for cell in notebook.cells:  # nbformat allows a list of lines
+            if isinstance(cell.source, list):
+                cell.source = "".join(cell.source)
+        notebook.nbformat_minor = 5
+        _name_cells(notebook)
+        nbformat.validate(notebook)
+    except FileNotFoundError as error:
+        raise WorkbookError(f"there is no notebook {path}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise WorkbookError(f"{path} is no readable notebook: {error}".splitlines()[0]) from error
+    except nbformat.ValidationError as error:
+        raise WorkbookError(f"{path} is no valid notebook: {error.message}") from error
+    return notebook
+
+
+def _name_cells(notebook: nbformat.NotebookNode) -> None:
+    """Give an id to each cell that has none of its own, the same one every time."""
+    taken = set()
+    for cell in notebook.cells:
+        id, attempt = str(cell.get("id", "")), 0
+        while id in taken or not re.fullmatch(r"[\w-]{1,64}", id, re.ASCII):
+            id = hashlib.sha256(f"{attempt}{cell.source}".encode()).hexdigest()[:8]
+            attempt += 1
+        cell["id"] = id
+        taken.add(id)
+
+
+def canonical(notebook: nbformat.NotebookNode, outputs: bool = False) -> nbformat.NotebookNode:
+    """A copy in canonical form; `outputs` keeps outputs and counts, as in `solutions/`."""
+    cells = []
+    for cell in notebook.cells:
+        kept = {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
+        new = {"cell_type": cell.cell_type, "id": cell.id, "metadata": kept, "source": cell.source}
+        if cell.get("attachments"):
+            new["attachments"] = cell.attachments
+        if cell.cell_type == "code":
+            new["outputs"] = cell.outputs if outputs else []
+            new["execution_count"] = cell.execution_count if outputs else None
+        cells.append(new)
+    return nbformat.from_dict(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": cells}
+    )
+
+
+def to_text(notebook: nbformat.NotebookNode) -> str:
+    """The bytes of the file, as JupyterLab writes them."""
+    return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if path.exists():
+            draft.chmod(path.stat().st_mode)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def cuda_id(cell: nbformat.NotebookNode) -> str | None:
+    """What stands behind `%%cuda` in a cell's first line; None for any other cell."""
+    first = cell.source.partition("\n")[0]
+    if cell.cell_type == "code" and first.split(" ")[0].strip() == MAGIC:
+        return first[len(MAGIC) :].strip()
+    return None
+
+
+def cuda_text(cell: nbformat.NotebookNode) -> str:
+    """The CUDA text of a `%%cuda` cell, without the magic line."""
+    return cell.source.partition("\n")[2]
+
+
+def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
+    """The `%%cuda NN_topic/name` cells by id; the first one where an id stands twice."""
+    cells = {}
+    for cell in notebook.cells:
+        id = cuda_id(cell)
+        if id and "/" in id:
+            cells.setdefault(id, cell)
+    return cells
+
+
+def path_of(exercise: Exercise) -> Path:
+    return NOTEBOOKS / f"{exercise.topic}.ipynb"
+
+
+def answer(exercise: Exercise) -> str:
+    """The CUDA text that stands in the learner's notebook for an exercise."""
+    path = path_of(exercise)
+    cell = cuda_cells(read(path)).get(exercise.id)
+    if cell is None:
+        raise WorkbookError(f"{path} has no cell that begins with '{MAGIC} {exercise.id}'")
+    return cuda_text(cell)

@@ -1,0 +1,137 @@
+"""`workbook run`: execute notebooks headless and gather what their checks and benches report.
+
+`check` and `bench` append JSON lines to the file that WORKBOOK_LOG names:
+{"event": "check", "id", "number", "verdict": "passed" or a reason, "seconds"} and
+{"event": "bench", "id", "rows", "measured", "gpu", "date"}.
+"""
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+
+from utils import exercises, notebooks
+from utils.errors import WorkbookError
+from utils.exercises import Exercise
+from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
+
+CELL_SECONDS = 600
+EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
+
+
+@dataclass
+class Run:
+    """One executed notebook."""
+
+    path: Path  # the notebook that was executed
+    notebook: NotebookNode  # with outputs
+    seconds: float
+    events: list[dict]
+    errors: list[str] = field(default_factory=list)  # cells that failed beside the checks
+
+    @property
+    def copy(self) -> Path:
+        return BUILD / "notebooks" / self.path.name
+
+    def exercises(self) -> list[Exercise]:
+        """The exercises that the notebook's topic has, in order."""
+        if self.path.stem not in exercises.topics():
+            return []
+        return [e for e in exercises.topic(self.path.stem).values() if e.number is not None]
+
+    def event(self, kind: str, exercise: Exercise) -> dict:
+        """The last event of a kind for an exercise; {} where there is none."""
+        found = [e for e in self.events if e["event"] == kind and e.get("id") == exercise.id]
+        return found[-1] if found else {}
+
+    def verdict(self, exercise: Exercise) -> str:
+        return self.event("check", exercise).get("verdict", "not checked")
+
+    def passed(self) -> bool:
+        return not self.errors and all(self.verdict(e) == "passed" for e in self.exercises())
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a notebook's process; `utils` is found without an installation too."""
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": search, **extra}
+
+
+def solve(notebook: NotebookNode) -> None:
+    """Put the solutions into the `%%cuda` cells."""
+    for id, cell in notebooks.cuda_cells(notebook).items():
+        exercise = exercises.load(id)
+        if exercise.number is not None:
+            cell.source = f"{notebooks.MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
+
+
+def _errors(notebook: NotebookNode) -> list[str]:
+    """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
+    found = []
+    for number, cell in enumerate(notebook.cells, 1):
+        if EXPECTED_ERROR in cell.metadata.get("tags", ()):
+            continue
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error" and output.ename != "CheckFailed":
+                first = (output.evalue.splitlines() or [""])[0]
+                found.append(f"cell {number}: {output.ename}: {first}")
+    return found
+
+
+def execute(
+    path: Path,
+    *,
+    solutions: bool = False,
+    backend: str | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Run:
+    """Run every cell of a notebook in a process of its own, past those that fail.
+
+    `advance` is called after each code cell. Raises WorkbookError if the notebook is unreadable.
+    """
+    notebook = notebooks.read(path)
+    if solutions:
+        solve(notebook)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "events.jsonl"
+        extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}
+        if backend:
+            extra["WORKBOOK_BACKEND"] = backend
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_SECONDS,
+            interrupt_on_timeout=True,
+            allow_errors=True,
+            kernel_name="python3",
+            record_timing=False,
+            coalesce_streams=True,
+            resources={"metadata": {"path": str(NOTEBOOKS)}},
+            on_cell_executed=lambda **_: advance(),
+        )
+        start, lost = time.perf_counter(), []
+        try:
+            client.execute(env=environment(**extra))
+        except DeadKernelError:
+            lost = ["the notebook's process died; the cells after that did not run"]
+        seconds = time.perf_counter() - start
+        lines = log.read_text().splitlines() if log.exists() else []
+    run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
+    run.errors = _errors(notebook) + lost
+    notebooks.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
+    return run
+
+
+def save(run: Run) -> Path:
+    """Copy an executed notebook to `solutions/`. Raises WorkbookError if anything in it failed."""
+    if not run.passed():
+        raise WorkbookError(f"{run.path.name} did not pass: solutions/ keeps its old copy")
+    path = SOLUTIONS / run.path.name
+    notebooks.write_text(path, run.copy.read_text())
+    return path

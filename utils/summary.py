@@ -1,0 +1,56 @@
+"""The table that `workbook run` and `workbook check` print."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from utils.exercises import Exercise
+from utils.running import Run
+
+COLOURS = {"passed": "green", "not attempted": "yellow", "not checked": "yellow"}
+
+
+def coloured(verdict: str) -> str:
+    colour = COLOURS.get(verdict, "red")
+    return f"[{colour}]{verdict}[/]"
+
+
+def _seconds(value: float) -> str:
+    """A duration in the unit that leaves one to three digits before the point."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def timing(event: dict, exercise: Exercise) -> str:
+    """The learner's own row of a bench event: measured here, or stored with GPU and date."""
+    for row in event.get("rows", ()):
+        if row.get("name") == exercise.name and row.get("median"):
+            figure = _seconds(row["median"])
+            if event.get("measured"):
+                return figure
+            return f"{figure} (stored: {event.get('gpu')}, {event.get('date')})"
+    return "–"
+
+
+def print_runs(runs: Sequence[Run], console: Console) -> None:
+    """One row for each exercise, then a line for each notebook with its seconds and failures."""
+    table = Table("", "exercise", "check", "time", box=None, pad_edge=False, header_style="dim")
+    for run in runs:
+        for exercise in run.exercises():
+            verdict = coloured(run.verdict(exercise))
+            time = timing(run.event("bench", exercise), exercise)
+            table.add_row(exercise.number, exercise.name, verdict, time)
+    if table.row_count:
+        console.print(table)
+        console.print()
+    for run in runs:
+        done = sum(run.verdict(e) == "passed" for e in run.exercises())
+        console.print(
+            f"{run.path.stem}: {done} of {len(run.exercises())} passed, {run.seconds:.1f} s",
+            highlight=False,
+        )
+        for error in run.errors:
+            console.print(f"  {error}", style="red", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,210 @@
+"""`workbook sync` and `reset`: one source for every exercise, and never a learner's line lost.
+
+solutions/NN/name.cu -> kernels/NN/name.cu (starter) -> the `%%cuda` cell of the notebook, and the
+folds with hints and solution. Each cell that sync writes carries the hash of its text in
+`metadata.workbook.sha`: a cell whose text has another hash is the learner's, and stays.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from utils import exercises, notebooks, selection
+from utils.errors import WorkbookError
+from utils.exercises import Exercise
+from utils.paths import BUILD, KERNELS, NOTEBOOKS, ROOT, SOLUTIONS
+
+README = ROOT / "README.md"
+RESULTS_BEGIN, RESULTS_END = "<!-- results -->", "<!-- /results -->"
+FOLDS = ("hints", "solution")
+
+
+@dataclass
+class Report:
+    """What a sync found: files it wrote (or would write), cells it left alone, and mistakes."""
+
+    changed: list[str] = field(default_factory=list)
+    learners: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def write(self, path: Path, text: str, check: bool) -> None:
+        """Note that `path` is out of step where its text is another; write it unless checking."""
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            self.changed.append(path.relative_to(ROOT).as_posix())
+            if not check:
+                notebooks.write_text(path, text)
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def starter_of(exercise: Exercise) -> str:
+    """The text a learner starts from; a worked kernel has its only source in `kernels/`."""
+    if exercise.number is None:
+        return exercises.starter_text(exercise)
+    return exercises.starter(exercises.solution_path(exercise).read_text())
+
+
+def cell_source(exercise: Exercise) -> str:
+    return f"{notebooks.MAGIC} {exercise.id}\n{starter_of(exercise)}".rstrip("\n")
+
+
+def _fold(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
+def fold_source(kind: str, exercise: Exercise) -> str:
+    """The markdown of an exercise's hints (one fold each) or of its solution."""
+    if kind == "solution":
+        text = exercises.solution_text(exercise).strip("\n")
+        return _fold("Solution", f"```cuda\n{text}\n```")
+    folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise.hints, 1))
+    return "\n".join(folds)
+
+
+def _generated(cell: NotebookNode) -> tuple[str, str] | None:
+    """The id and kind ("cell", "hints", "solution") of a cell that sync writes."""
+    id = notebooks.cuda_id(cell)
+    if id and "/" in id:
+        return id, "cell"
+    mark = cell.metadata.get("workbook", {})
+    if cell.cell_type == "markdown" and mark.get("fold") in FOLDS and "id" in mark:
+        return mark["id"], mark["fold"]
+    return None
+
+
+def _is_ours(cell: NotebookNode, new: str) -> bool:
+    """Whether a cell's text is empty, or one that sync wrote: it may be replaced."""
+    text = notebooks.cuda_text(cell) if cell.cell_type == "code" else cell.source
+    written = cell.metadata.get("workbook", {}).get("sha")
+    return not text.strip() or cell.source == new or sha(cell.source) == written
+
+
+def _sync_notebook(path: Path, report: Report, check: bool) -> None:
+    notebook = notebooks.read(path)
+    seen = set()
+    learners = []
+    for cell in notebook.cells:
+        target = _generated(cell)
+        if target is None:
+            continue
+        id, kind = target
+        try:
+            exercise = exercises.load(id)
+            new = cell_source(exercise) if kind == "cell" else fold_source(kind, exercise)
+        except (WorkbookError, OSError) as error:
+            report.problems.append(f"{path.name}: {kind} of '{id}': {error}")
+            continue
+        if target in seen:
+            report.problems.append(f"{path.name}: the {kind} of '{id}' stands there twice")
+        seen.add(target)
+        if not _is_ours(cell, new):
+            learners.append(f"{path.name}: {kind} of '{id}'")
+            continue
+        cell.source = new
+        cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
+    report.problems += _missing(path.stem, seen)
+    report.learners += learners
+    # Where a learner has worked, outputs are kept too.
+    report.write(path, notebooks.to_text(notebooks.canonical(notebook, bool(learners))), check)
+
+
+def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
+    """What the spec of a topic has and its notebook lacks."""
+    if topic not in exercises.topics():
+        return []
+    wanted = []
+    for exercise in exercises.topic(topic).values():
+        wanted.append((exercise.id, "cell"))
+        if exercise.number is not None:
+            wanted.append((exercise.id, "solution"))
+        if exercise.hints:
+            wanted.append((exercise.id, "hints"))
+    return [
+        f"{topic}.ipynb has no {kind} of '{id}'" for id, kind in wanted if (id, kind) not in seen
+    ]
+
+
+def _sync_starters(report: Report, check: bool) -> None:
+    for topic in exercises.topics():
+        known = exercises.topic(topic)
+        for exercise in known.values():
+            try:
+                text = starter_of(exercise)
+            except OSError as error:
+                report.problems.append(f"'{exercise.id}': {error.filename} does not exist")
+                continue
+            path = exercises.kernel_path(exercise)
+            if not check and path.exists() and path.read_text() != text:
+                _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
+            report.write(path, text, check)
+        for folder in (KERNELS, SOLUTIONS):
+            for path in sorted((folder / topic).glob("*.cu")):
+                if path.stem not in known:
+                    name = path.relative_to(ROOT)
+                    report.problems.append(f"{name} is in no spec")
+        if not (NOTEBOOKS / f"{topic}.ipynb").is_file():
+            report.problems.append(f"'{topic}' has a spec and no notebook")
+
+
+def _sync_readme(report: Report, check: bool) -> None:
+    """Put the table of measured results between the README's markers."""
+    try:
+        from utils import results
+    except ImportError:
+        return
+    text = README.read_text(encoding="utf-8")
+    head, begin, rest = text.partition(RESULTS_BEGIN)
+    _, end, tail = rest.partition(RESULTS_END)
+    if not (begin and end):
+        report.problems.append(f"README.md has no {RESULTS_BEGIN} … {RESULTS_END}")
+        return
+    table = results.readme_table().strip()
+    report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
+
+
+def sync(check: bool = False) -> Report:
+    """Bring starters, notebooks and README in step with their sources; `check` writes nothing."""
+    report = Report()
+    _sync_starters(report, check)
+    for path in selection.notebooks():
+        _sync_notebook(path, report, check)
+    _sync_readme(report, check)
+    return report
+
+
+def _keep(text: str, name: str) -> Path:
+    """Put a learner's text away in build/kept, under a name that nothing has yet."""
+    folder = BUILD / "kept"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp, n = time.strftime("%Y%m%d-%H%M%S"), 1
+    while True:
+        path = folder / f"{stamp}{f'-{n}' if n > 1 else ''}-{name}.cu"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+            return path
+        except FileExistsError:
+            n += 1
+
+
+def reset(exercise: Exercise) -> Path | None:
+    """Restore the starter in the learner's notebook. Returns where the replaced text is kept, or
+    None where the cell was untouched."""
+    path = notebooks.path_of(exercise)
+    notebook = notebooks.read(path)
+    cell = notebooks.cuda_cells(notebook).get(exercise.id)
+    if cell is None:
+        raise WorkbookError(f"{path} has no cell that begins with '%%cuda {exercise.id}'")
+    new = cell_source(exercise)
+    if cell.source == new:
+        return None
+    kept = _keep(notebooks.cuda_text(cell), exercise.name)
+    cell.source, cell.outputs, cell.execution_count = new, [], None
+    cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
+    notebooks.write_text(path, notebooks.to_text(notebook))
+    return kept
