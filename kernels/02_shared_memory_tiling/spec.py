@@ -1,0 +1,76 @@
+"""02: matrix products in tiles of shared memory: reuse, barriers, banks."""
+
+from dataclasses import replace
+
+from utils.exercises import topic
+
+FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, bytes and peers stay
+
+CHAPTER = dict(
+    sizes=(
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 3, "N": 5, "K": 4},
+        {"M": 33, "N": 31, "K": 65},
+        {"M": 64, "N": 32, "K": 64},
+        {"M": 2, "N": 100, "K": 40},
+        {"M": 100, "N": 2, "K": 40},
+        {"M": 17, "N": 19, "K": 300},
+    ),
+    draw={"M": 40, "N": 70, "K": 80},
+)
+
+EXERCISES = (
+    replace(
+        FIRST["gemm_coalesced"],
+        number="02.1",
+        name="gemm_tiled",
+        title="C = A * B, tiles of A and B shared by the block",
+        points=15,
+        effort="about 7 lines",
+        hints=(
+            "Four steps make a phase: bring one element of each tile, wait, add up BK products "
+            "from shared memory, wait again.",
+            "This thread brings `As[ty][tx]`, which is A at (row, k0 + tx), and `Bs[ty][tx]`, "
+            "which is B at (k0 + ty, col). Outside the matrix put `0.0f`: a product with 0 adds "
+            "nothing.",
+            "`As[ty][tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : 0.0f;` The tile of B "
+            "has its own condition, `k0 + ty < K && col < N`. Then `__syncthreads()`, the loop "
+            "over `k < BK`, and `__syncthreads()` again.",
+        ),
+        **CHAPTER,
+    ),
+    replace(
+        FIRST["gemm_coalesced"],
+        number="02.2",
+        name="gemm_tiled_race",
+        title="Mend it: the barriers of a tiled product are missing",
+        points=10,
+        effort="2 lines",
+        hints=(
+            "Look for two threads that touch the same element of `As` with nothing in between that "
+            "makes one of them wait, where at least one of the two writes.",
+            "There are two such pairs: the write of this phase and the reads of this phase; the "
+            "reads of this phase and the write of the next.",
+            "One `__syncthreads();` after the tiles are written, one after the loop over `k`. Both "
+            "stand in the loop over `k0`, and outside any `if`: every thread must reach them.",
+        ),
+        **CHAPTER,
+    ),
+    replace(
+        FIRST["linear"],
+        number="02.3",
+        name="linear_tiled",
+        title="out = x * W^T + b in tiles, without bank conflicts",
+        points=15,
+        effort="about 8 lines",
+        hints=(
+            "Bring the tile of W the way it lies in memory: neighbouring threads, neighbouring k. "
+            "So `Ws[ty][tx]` is W at (w_row, k0 + tx), with its own condition.",
+            "The thread's own output column is `tx` of the tile, so it multiplies with row `tx` of "
+            "`Ws`: `sum += xs[ty][k] * Ws[tx][k];`",
+            "32 threads read `Ws[0][k]` to `Ws[31][k]`, which lie BK = 32 floats apart: all in one "
+            "bank. Make the rows one float longer, `Ws[BN][BK + 1]`, and they lie in 32 banks.",
+        ),
+        **CHAPTER,
+    ),
+)

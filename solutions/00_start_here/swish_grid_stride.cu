@@ -1,0 +1,17 @@
+// x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i]))
+// The grid has `stride` threads in all. The thread with number i owns elements i, i + stride,
+// i + 2 * stride, ... below n. One block owns 256 neighbouring elements out of every `stride`.
+__global__ void swish_grid_stride_kernel(const float* x, float* out, int n) {
+    // BEGIN SOLUTION
+    int stride = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
+        out[i] = x[i] / (1.0f + expf(-x[i]));
+    }
+    // END SOLUTION
+}
+
+// The caller chooses the number of blocks. It need not fit n.
+void swish_grid_stride(const float* x, float* out, int n, int blocks) {
+    int threads = 256;
+    swish_grid_stride_kernel<<<blocks, threads>>>(x, out, n);
+}
