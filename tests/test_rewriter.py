@@ -1,0 +1,250 @@
+"""The rewriter changes launches and shared memory, and nothing else, and moves no line."""
+
+import re
+import subprocess
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from utils.emulator import include_dir
+from utils.emulator.rewriter import rewrite
+from utils.emulator.tokens import tokenize
+from utils.errors import CompileError
+
+
+def body(source: str, **options) -> str:
+    """The rewritten text without the two lines that go in front of it."""
+    return rewrite(source, filename="cell.cu", **options).text.split("\n", 2)[2]
+
+
+def launch(config: str, label: str, kernel: str, *arguments: str) -> str:
+    call = f"[&](auto&&... emu_args) {{ {kernel}(emu_args...); }}"
+    return f'::emu::launch(::emu::Config({config}), "{label}", {", ".join((call, *arguments))})'
+
+
+LITERALS = [
+    '"k<<<1, 2>>>(x)"', '"\\"<<<"', 'R"(k<<<1>>>(x); __shared__)"', 'LR"a(")" <<<)a"', "'<'",
+    "'\\''", "u8\"'\"", "// k<<<1, 2>>>(x)\n", "/* __shared__ float x;\n <<< */", "1'000'000",
+    "0x1p-3", "1e+5f",
+]  # fmt: skip
+PIECES = [
+    *LITERALS, "a", "float", "operator", "__global__", "__launch_bounds__(256)", "<", ">", "<<",
+    ">>", "(", ")", "[", "]", "{", "}", ";", ",", "::", "->", ">=", "<=", "#", "\n#pragma unroll\n",
+    "\\\n", "\n#if N < 3\n", "\n#else\n", "\n#endif\n", "\n#define F(x) (x << 1)\n", "\n", "é", "'",
+    '"', "\r\n",
+]  # fmt: skip
+soup = st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join)
+
+
+@given(soup)
+def test_text_without_launches_is_unchanged(text):
+    code = [t.text for t in tokenize(text) if t.kind == "punct"]
+    assume("<<<" not in "".join(code) and "\n#if 0" not in text)
+    assert body(text) == text
+
+
+@given(st.text(alphabet="ab<>(){}[];,.'\"\\#/* \n\t0R_é=&:-", max_size=60))
+def test_tokens_joined_are_the_text(text):
+    assert "".join(token.text for token in tokenize(text)) == text
+
+
+names = st.sampled_from(["k", "ns::k", "::ns::k", "Tiled<float>::run", "object.k", "pointer->k"])
+simple = st.sampled_from(
+    ["n", "3", "n >> 2", "f(1, 2)", "(a > b)", "x[i]", "p->q", '">>>("', "'>'"]
+)
+types = st.recursive(
+    st.sampled_from(["int", "float4", "4", "(7 >> 1)"]),
+    lambda inner: st.lists(inner, min_size=1, max_size=2).map(lambda a: f"V<{', '.join(a)}>"),
+    max_leaves=4,
+)
+template_arguments = st.lists(types, max_size=2).map(lambda a: f"<{', '.join(a)}>" if a else "")
+values = simple | types.map(lambda t: f"{t}::value" if t.startswith("V") else t)
+configs = st.lists(values, min_size=2, max_size=4).map(", ".join)
+
+
+@given(
+    names,
+    template_arguments,
+    configs,
+    st.lists(values, max_size=3),
+    st.sampled_from(["", " ", "\n"]),
+)
+def test_a_launch_keeps_its_parts(name, template, config, arguments, gap):
+    source = f"if (n > 1) {name}{template}{gap}<<<{config}>>>{gap}({', '.join(arguments)}); int y;"
+    label, kernel = name.replace("\n", " "), name + template
+    expected = f"if (n > 1) {launch(config, label, kernel, *arguments)}; int y;"
+    assert body(source).replace("\n", "").replace(" ", "") == expected.replace(" ", "")
+
+
+@given(soup, names, configs, soup)
+def test_lines_stay_where_they_are(before, name, config, after):
+    """A marker behind any mixture of text and launches is on the line that it was on."""
+    source = f"{before}\n;{name}\n<<<\n{config}\n>>> // why\n(1,\n2); MARK {after}"
+    try:
+        text = body(source)
+    except CompileError:
+        return
+    assert text.count("\n") == source.count("\n")
+    assert text.split("MARK")[0].count("\n") == source.split("MARK")[0].count("\n")
+
+
+@given(st.sampled_from(LITERALS), st.sampled_from(LITERALS))
+def test_literals_are_untouched_beside_launches(first, second):
+    text = body(f"f({first}); k<<<1, {second}\n>>>({first}\n); g({second}\n);")
+    assert text.count(first) >= 2 and text.count(second) >= 2
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("k<<<1, 2>>>();", launch("1, 2", "k", "k") + ";"),
+        (
+            "k<<<dim3(n >> 2), a<b>::value>>>(x);",
+            launch("dim3(n >> 2), a<b>::value", "k", "k", "x") + ";",
+        ),
+        ("kernel<vec<int>><<<g, b>>>(x);", launch("g, b", "kernel", "kernel<vec<int>>", "x") + ";"),
+        ("k<<<1, N<4>>>>(x);", launch("1, N<4>", "k", "k", "x") + ";"),
+        ("k<<<1, A<B<C<1>>>(2).n>>>(x);", launch("1, A<B<C<1>>>(2).n", "k", "k", "x") + ";"),
+        ("k<<<1, A<B<C<1>>>::n>>>(x);", launch("1, A<B<C<1>>>::n", "k", "k", "x") + ";"),
+        ("k<<<a < b ? 1 : 2, 3>>>(x);", launch("a < b ? 1 : 2, 3", "k", "k", "x") + ";"),
+        ("(*k)<<<1, 2>>>(NULL, x);", launch("1, 2", "(*k)", "(*k)", "nullptr", "x") + ";"),
+        ("return ::k<<<1, 2>>>(x);", "return " + launch("1, 2", "::k", "::k", "x") + ";"),
+        ("else k<<<1, 2>>>(x);", "else " + launch("1, 2", "k", "k", "x") + ";"),
+        ("if (f(x)) (k)<<<1, 2>>>(x);", "if (f(x)) " + launch("1, 2", "(k)", "(k)", "x") + ";"),
+        (
+            "A<T>::template run<3><<<1, 2>>>(x);",
+            launch("1, 2", "A<T>::template run", "A<T>::template run<3>", "x") + ";",
+        ),
+        (
+            "k<<<1, [&] { j<<<1, 1>>>(); return 2; }()>>>(x);",
+            launch(f"1, [&] {{ {launch('1, 1', 'j', 'j')}; return 2; }}()", "k", "k", "x") + ";",
+        ),
+        ("std::ostream& operator<<<>(int);", "std::ostream& operator<<<>(int);"),
+        ("#if 0\nk<<<1\n#else\nint x;\n#endif", "#if 0\nk<<<1\n#else\nint x;\n#endif"),
+        ("__noinline__ int f();", "__attribute__((noinline)) int f();"),
+        ("__attribute__((__noinline__)) f();", "__attribute__((__noinline__)) f();"),
+    ],
+)
+def test_rewritten_text(source, expected):
+    assert body(source) == expected
+
+
+def test_an_expression_that_yields_the_kernel_is_evaluated_once():
+    assert "[&, emu_kernel = table[i++]](auto&&" in body("table[i++]<<<1, 2>>>(x);")
+    assert "[&, emu_kernel = pick<3>(i++)](auto&&" in body("pick<3>(i++)<<<1, 2>>>(x);")
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("\n\nk<<<1, 2;", 3),
+        ("int x;\nk<<<1, 2>>>;", 2),
+        ("<<<<<<< HEAD", 1),
+        ("\n#define L(k) \\\n k<<<1, 2", 3),
+        ("\n__shared__ int x = 3;", 2),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_line(source, line):
+    with pytest.raises(CompileError, match=rf"^cell\.cu:{line + 9}: error: "):
+        body(source, first_line=10)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "macros"),
+    [
+        ("__shared__ float x[16][N], y;", "EMU_SHARED(x); EMU_SHARED(y);"),
+        ("volatile __shared__ T* x;", "EMU_SHARED(x);"),
+        ("static __shared__ typename P<T, int>::Q (*x)[3];", "EMU_SHARED(x);"),
+        ("float __shared__ x[N];", "EMU_SHARED(x);"),
+        ("__shared__ R<T, (3 > 2)> x, *y;", "EMU_SHARED(x); EMU_SHARED(y);"),
+        ("__shared__ union { float f; int i[2]; } x;", "EMU_SHARED(x);"),
+        ("__shared__ __align__(32) char x[\n3];", "EMU_SHARED(x);"),
+        ("alignas(double) alignas(N) __shared__ char x[3];", "EMU_SHARED(x);"),
+        ("[[maybe_unused]] __shared__ char x __attribute__((aligned(8)));", "EMU_SHARED(x);"),
+        ("extern __shared__ __align__(16) T x[];", "EMU_DYNAMIC_SHARED(x);"),
+        ("extern __shared__ T x[], y[][4];", "EMU_DYNAMIC_SHARED(x); EMU_DYNAMIC_SHARED(y);"),
+    ],
+)
+def test_shared_declarations(declaration, macros):
+    source = f"template <class T, int N> __global__ void k() {{ {declaration} }}"
+    text = body(source)
+    assert text.count("\n") == source.count("\n")
+    assert text.endswith(f"{macros} }}")
+    check = """
+template <class A, class B> struct P { using Q = B; };
+template <class A, int N> struct R {};
+#define __global__
+#define EMU_SHARED(name) emu_t_##name& name = *(emu_t_##name*)arena(alignof(emu_t_##name))
+#define EMU_DYNAMIC_SHARED(name) EMU_SHARED(name)
+char* arena(int);
+"""
+    use = "\ntemplate void k<float, 16>();"
+    compiler = ["g++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+    run = subprocess.run(compiler, input=check + text + use, text=True, capture_output=True)
+    assert run.returncode == 0, run.stderr + text
+
+
+def test_shared_outside_of_functions_is_told_apart():
+    text = body(
+        'namespace a { extern "C" { extern __shared__ int x[]; } struct S { void f() {\n'
+        "__shared__ int y; } }; __shared__ int z; } void f(__shared__ int* p);"
+    )
+    assert re.findall(r"EMU\w+\(\w\)", text) == [
+        "EMU_DYNAMIC_SHARED_GLOBAL(x)", "EMU_SHARED(y)", "EMU_SHARED_GLOBAL(z)",
+    ]  # fmt: skip
+
+
+def test_the_branches_of_an_if_may_each_open_the_function():
+    text = body(
+        "#if N\nvoid f() {\n#else\nvoid g() {\n#endif\n__shared__ int x; }\n__shared__ int y;"
+    )
+    assert "EMU_SHARED(x);" in text and "EMU_SHARED_GLOBAL(y);" in text
+
+
+def test_macros_with_launches():
+    text = body(
+        "#define L(k, ...) \\\n  run_##k<float><<<1, \\\n  2>>>(__VA_ARGS__) // why\nL(a, 1);"
+    )
+    assert text.count("\\\n") == 2 and '"run_" #k' in text
+    assert text.endswith("}(__VA_ARGS__) // why\nL(a, 1);")
+
+
+def test_macros_with_shared_memory():
+    text = body("#define TILE(T, name) __shared__ T name[3]")
+    assert text == "#define TILE(T, name) typedef  T emu_t_##name[3]; EMU_SHARED(name)"
+
+
+def test_headers_are_rewritten_once_and_found_under_their_keys(tmp_path):
+    """Two headers of one name, a cycle, a path with `..`, and one in an include folder."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "src/common.h").write_text('#pragma once\n#include "../lib/common.h"\nint a();\n')
+    (tmp_path / "lib/common.h").write_text(
+        '#pragma once\n#include "../src/common.h"\n#include "deep.cuh"\n'
+        "void r() { k<<<1, 2>>>(); }\n"
+    )
+    (tmp_path / "lib/deep.cuh").write_text("void k();\n")
+    unit = rewrite(
+        '#include "common.h"\n#include <deep.cuh>\n#include <vector>\n#include "absent.h"\n',
+        filename="main.cu",
+        base_dir=tmp_path / "src",
+        include_dirs=[tmp_path / "lib"],
+    )
+    assert [path.relative_to(tmp_path).as_posix() for path in unit.dependencies] == [
+        "src/common.h", "lib/common.h", "lib/deep.cuh",
+    ]  # fmt: skip
+    assert "#include <vector>" in unit.text and '#include "absent.h"' in unit.text
+    included = re.findall(r"#include <(\w{12}/[\w.]+)>", unit.text + "".join(unit.headers.values()))
+    assert set(included) == set(unit.headers) and len(unit.headers) == 3
+    for path, (key, text) in zip(unit.dependencies, unit.headers.items(), strict=True):
+        assert key.endswith(f"/{path.name}") and text.startswith(f'#line 1 "{path}"\n')
+    assert "::emu::launch" in list(unit.headers.values())[1]
+
+
+def test_the_emulators_own_headers_are_left_alone(tmp_path):
+    own = sorted(path.name for path in include_dir().glob("*.h"))
+    assert own
+    (tmp_path / own[0]).write_text("#error NVIDIA's own\n")
+    unit = rewrite(f"#include <{own[0]}>\n", filename="main.cu", include_dirs=[tmp_path])
+    assert not unit.headers

@@ -1,0 +1,148 @@
+"""`__shared__` declarations become a typedef and a macro that places the variable in the block."""
+
+from utils.emulator.tokens import Code, Misunderstood
+
+_SPECIFIERS = ("__shared__", "extern", "static", "__device__")
+_ATTRIBUTES = ("__align__", "alignas", "__attribute__", "__attribute")
+_STOP = (";", "{", "}", ":", "(", ",", "")
+
+
+def rewrite_shared(code: Code) -> None:
+    """Rewrite every `__shared__` declaration in place.
+
+    `__shared__ float As[16][16], total;` becomes
+    `typedef float emu_t_As[16][16], emu_t_total; EMU_SHARED(As); EMU_SHARED(total);`.
+    The macro is EMU_DYNAMIC_SHARED for `extern` arrays, and ends in _GLOBAL outside of functions.
+    """
+    for position in code.blocks:
+        start, stop = _start(code, position), _stop(code, position)
+        if start is not None and stop is not None and stop > position + 1:
+            _rewrite_declaration(code, start, stop, at_namespace=not code.blocks[position])
+
+
+def _start(code: Code, position: int) -> int | None:
+    """Where the declaration around a position begins; None for a function's parameter."""
+    while (text := code.text(position - 1)) not in _STOP and not code.directive_between(position):
+        if text == ")":
+            opener = code.mate.get(position - 1)
+            if opener is None or code.text(opener - 1) not in _ATTRIBUTES:
+                return position
+            position = opener - 1
+        elif text == "]":
+            position = code.mate.get(position - 1, position - 1)
+        elif text == ">":
+            position = code.angle_open(position - 1) or position - 1
+        else:
+            position -= 1
+    return None if text in ("(", ",") else position
+
+
+def _stop(code: Code, position: int) -> int | None:
+    """Position of the `;` that ends a declaration; in a macro it may be missing."""
+    while position < len(code):
+        text = code.text(position)
+        if text == ";":
+            return position
+        if text in (")", "}"):
+            return None
+        position = (
+            code.mate.get(position, position) + 1 if text in ("(", "[", "{") else position + 1
+        )
+    return len(code) if code.macro else None
+
+
+def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) -> None:
+    is_dynamic = False
+    alignments: list[str] = []
+    attributes: list[str] = []
+    rest: list[int] = []
+    position = start
+    while position < stop:
+        text, end = code.text(position), position + 1
+        if text in _ATTRIBUTES:
+            end = code.mate.get(position + 1, position + 1) + 1
+            if text in ("__align__", "alignas"):
+                alignments.append(f"alignas({code.flat(position + 2, end - 1)})")
+            else:
+                attributes.append(" " + code.flat(position, end))
+        elif text == "[" and code.text(position + 1) == "[":  # [[maybe_unused]]
+            end = code.mate.get(position, position) + 1
+        elif text in ("(", "[", "{"):
+            end = code.mate.get(position, position) + 1
+            rest.extend(range(position, end))
+            position = end
+            continue
+        elif text not in _SPECIFIERS:
+            rest.append(position)
+            position = end
+            continue
+        is_dynamic = is_dynamic or text == "extern"
+        for blank in range(position, end):
+            code.put(blank, "")
+        position = end
+
+    declarators = _declarators(code, rest)
+    first = code.text(declarators[0][0])
+    if alignments:
+        # A structure takes both alignas(16) and alignas(float4); the attribute takes numbers only.
+        helper = _paste(code, "emu_align_", first)
+        prefix = f"struct {' '.join(alignments)} {helper} {{}}; typedef "
+        attributes.append(f" __attribute__((aligned(alignof({helper}))))")
+    else:
+        prefix = "typedef "
+    macro = "EMU_DYNAMIC_SHARED" if is_dynamic else "EMU_SHARED"
+    macro += "_GLOBAL" if at_namespace and not code.macro else ""
+    uses = []
+    for name, last in declarators:
+        code.put(name, _paste(code, "emu_t_", code.text(name)))
+        code.append(last, "".join(attributes))
+        uses.append(f"{macro}({code.text(name)})")
+    code.out[code.index[start]] = prefix + code.out[code.index[start]]
+    if stop < len(code):
+        code.put(stop, "; " + "; ".join(uses) + ";")
+    else:
+        code.append(stop - 1, "; " + "; ".join(uses))
+
+
+def _paste(code: Code, prefix: str, name: str) -> str:
+    return prefix + ("##" if name in code.params else "") + name
+
+
+def _declarators(code: Code, rest: list[int]) -> list[tuple[int, int]]:
+    """The position of each declared name, and the last position of its declarator.
+
+    `rest` holds the positions of a declaration without qualifiers and attributes.
+    """
+    found: list[tuple[int, int]] = []
+    name, settled, angles, skip = None, False, 0, -1
+    for position in rest:
+        if position <= skip:
+            continue
+        text = code.text(position)
+        if text in ("(", "[", "{"):
+            skip = code.mate.get(position, position)
+            if text == "(" and not angles and code.text(position + 1) in ("*", "&"):
+                if code.text(position - 1) != "decltype":  # float (*row)[16]
+                    inner = position + 1
+                    while inner < skip and not (settled and code.text(inner) in ("[", "(")):
+                        if code.is_name(inner):
+                            name, settled = inner, True
+                        inner += 1
+            settled = settled or (text == "[" and not angles)
+        elif text in ("<", ">"):
+            angles += 1 if text == "<" else -1
+        elif text == "=" and not angles:
+            raise Misunderstood(position, "a __shared__ variable cannot have an initial value")
+        elif text == "," and not angles:
+            found.append((name, _before(rest, position)))
+            settled = False
+        elif code.is_name(position) and not angles and not settled:
+            name = position
+    if name is None:
+        raise Misunderstood(rest[0] if rest else 0, "this __shared__ declaration has no name")
+    found.append((name, rest[-1]))
+    return found
+
+
+def _before(rest: list[int], position: int) -> int:
+    return rest[rest.index(position) - 1]
