@@ -1,0 +1,127 @@
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files. Written by hand: no node, no build.
+   JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
+(() => {
+  const MIME = "text/x-cuda";
+  const CLASSES = {
+    magic: /^%%cuda.*/,
+    qualifier:
+      /\b__(?:global|device|host|shared|constant|managed|restrict|launch_bounds|forceinline|noinline|align|grid_constant|cluster_dims)__\b|<<<|>>>/,
+    builtin:
+      /\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize|atomic[A-Z]\w*|__(?:sync|shfl|ballot|any|all|match|reduce|activemask|ldg|popc|ffs|clz|threadfence)\w*)\b/,
+    type: /\b(?:dim3|(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|half2?|__half2?|__nv_bfloat16(?:2)?)\b/,
+  };
+  const names = Object.keys(CLASSES);
+  const pattern = new RegExp(names.map((name) => `(${CLASSES[name].source})`).join("|"), "g");
+
+  let shared;
+
+  /** The newest version of a module that JupyterLab shares, which is the one it uses itself. */
+  async function load(name) {
+    const versions = shared[name];
+    const newest = Object.keys(versions).sort((a, b) =>
+      a.localeCompare(b, undefined, { numeric: true }),
+    );
+    return (await versions[newest.pop()].get())();
+  }
+
+  /** An editor extension that gives CUDA's own words a class, outside comments and strings. */
+  function words(view, language) {
+    const marks = names.map((name) => view.Decoration.mark({ class: `cm-cuda-${name}` }));
+    const matcher = new view.MatchDecorator({
+      regexp: pattern,
+      decorate(add, from, to, match, editor) {
+        const kind = names.findIndex((_, n) => match[n + 1] !== undefined);
+        if (names[kind] === "magic" && from > 0) return;
+        const node = language.syntaxTree(editor.state).resolveInner(from, 1).name;
+        if (!/Comment|String/.test(node)) add(from, to, marks[kind]);
+      },
+    });
+    const plugin = view.ViewPlugin.define(
+      (editor) => ({
+        decorations: matcher.createDeco(editor),
+        tree: language.syntaxTree(editor.state),
+        update(change) {
+          const tree = language.syntaxTree(change.state);
+          // The parser works in the background: what is a comment may become known later.
+          this.decorations =
+            tree === this.tree
+              ? matcher.updateDeco(change, this.decorations)
+              : matcher.createDeco(change.view);
+          this.tree = tree;
+        },
+      }),
+      { decorations: (plugin) => plugin.decorations },
+    );
+    const colour = (variable, rest = {}) => ({ color: `var(${variable}) !important`, ...rest });
+    const theme = view.EditorView.baseTheme({
+      ".cm-cuda-magic, .cm-cuda-magic *": colour("--jp-mirror-editor-meta-color"),
+      ".cm-cuda-qualifier, .cm-cuda-qualifier *": colour("--jp-mirror-editor-keyword-color", {
+        fontWeight: "bold",
+      }),
+      ".cm-cuda-builtin, .cm-cuda-builtin *": colour("--jp-mirror-editor-builtin-color"),
+      ".cm-cuda-type, .cm-cuda-type *": colour("--jp-mirror-editor-variable-3-color"),
+    });
+    return [plugin, theme];
+  }
+
+  /** Give a code cell the CUDA mode for as long as it begins with %%cuda. */
+  function follow(cell) {
+    if (cell.type !== "code") return;
+    let other = cell.mimeType;
+    const update = () => {
+      const cuda = /^%%cuda\b/.test(cell.sharedModel.getSource());
+      if (cell.mimeType !== MIME) other = cell.mimeType;
+      const wanted = cuda ? MIME : other;
+      if (cell.mimeType !== wanted) cell.mimeType = wanted;
+    };
+    cell.contentChanged.connect(update);
+    cell.mimeTypeChanged.connect(update);
+    update();
+  }
+
+  async function createPlugin() {
+    const [view, language, codemirror, notebook] = await Promise.all(
+      ["@codemirror/view", "@codemirror/language", "@jupyterlab/codemirror", "@jupyterlab/notebook"].map(
+        load,
+      ),
+    );
+    return {
+      id: "workbook-cuda:plugin",
+      description: "CUDA colours for %%cuda cells and .cu files.",
+      autoStart: true,
+      requires: [codemirror.IEditorLanguageRegistry, notebook.INotebookTracker],
+      activate: (_app, languages, tracker) => {
+        languages.addLanguage({
+          name: "CUDA",
+          mime: MIME,
+          extensions: ["cu", "cuh"],
+          load: async () => {
+            const cpp = (await languages.getLanguage("C++")).support;
+            const extra = [cpp.support, words(view, language)];
+            return new language.LanguageSupport(cpp.language, extra);
+          },
+        });
+        tracker.widgetAdded.connect(async (_tracker, panel) => {
+          await panel.context.ready;
+          const cells = panel.content.model.cells;
+          for (const cell of cells) follow(cell);
+          cells.changed.connect((_cells, change) => {
+            if (change.type === "add") change.newValues.forEach(follow);
+          });
+        });
+      },
+    };
+  }
+
+  const container = {
+    init: (scope) => {
+      shared = scope;
+    },
+    get: async () => {
+      const plugin = await createPlugin();
+      return () => ({ __esModule: true, default: plugin });
+    },
+  };
+  window._JUPYTERLAB = window._JUPYTERLAB || {};
+  window._JUPYTERLAB["workbook-cuda"] = container;
+})();
