@@ -113,7 +113,9 @@ def check(
     solutions: Solutions = False,
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
-    from utils import checking, exercises, magics, notebooks, selection
+    from utils import exercises, notebooks, selection
+    from utils.checking import check
+    from utils.compiling import compile_cuda
 
     chosen = selection.kernels(what)
     if file and len(chosen) != 1:
@@ -123,13 +125,13 @@ def check(
     failed = 0
     for exercise in chosen:
         if file:
-            place = {"text": file.read_text(), "first_line": 1, "filename": str(file)}
+            text, place = file.read_text(), {"filename": str(file)}
         elif solutions:
-            place = {"text": exercises.solution_text(exercise), "first_line": 1}
+            text, place = exercises.solution_text(exercise), {}
         else:
-            place = {"text": notebooks.answer(exercise), "first_line": 2}
+            text, place = notebooks.answer(exercise), {"first_line": 2}
         try:
-            checking.check(magics.compile_answer(exercise, **place))
+            check(compile_cuda(text, exercise.name, exercise=exercise, **place))
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")

@@ -1,14 +1,16 @@
 """`workbook doctor`: what this machine has, and what to install."""
 
 import importlib.metadata
-import shutil
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
+from utils import toolchain
 from utils.errors import WorkbookError
 
 
@@ -22,14 +24,17 @@ class Finding:
     advice: str = ""
 
 
-def _first_line(*command: str) -> str:
-    """The first line a program prints; "" where it is missing or fails."""
+def _output(*command: str) -> str:
+    """What a program prints; "" where it is missing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    lines = done.stdout.strip().splitlines()
-    return lines[0] if done.returncode == 0 and lines else ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _first_line(*command: str) -> str:
+    return _output(*command).partition("\n")[0]
 
 
 def _package(name: str) -> str:
@@ -57,53 +62,45 @@ def _torch() -> Finding:
     return Finding("torch", f"{torch.__version__}, {build}")
 
 
-def _backend() -> Finding:
-    from utils import compiling
-
+def _tool(what: str, path: Callable[[], str]) -> Finding:
+    """A tool that the toolchain looks for; its error says what to install."""
     try:
-        return Finding("backend", compiling.default_backend())
+        return Finding(what, path())
     except WorkbookError as error:
-        return Finding("backend", "", True, str(error))
+        return Finding(what, "", True, str(error))
+
+
+def _cxx() -> str:
+    path = toolchain.cxx()
+    return f"{_first_line(path, '--version')}, {path}"
+
+
+def _nvcc(gpu: bool) -> Finding:
+    """The nvcc that builds would use."""
+    advice = "pip install -e .[cuda]" if gpu else "not needed without a GPU"
+    try:
+        path = toolchain.cuda_home() / "bin" / "nvcc"
+    except WorkbookError:
+        return Finding("nvcc", "", gpu, advice)
+    release = re.search(r"release ([\d.]+)", _output(str(path), "--version"))
+    return Finding("nvcc", f"{release[1]}, {path}" if release else "", gpu, advice)
 
 
 def examine() -> list[Finding]:
     """Look at everything that the workbook uses."""
     python = ".".join(map(str, sys.version_info[:3]))
-    compiler = _first_line("g++", "--version") or _first_line("clang++", "--version")
     gpu = _gpu()
-    nvcc = _nvcc()
     return [
         Finding("Python", python if sys.version_info >= (3, 11) else "", True, "3.11 or newer"),
         _torch(),
-        Finding("C++ compiler", compiler, True, "apt install g++, dnf install gcc-c++"),
-        Finding("ninja", _package("ninja"), True, "pip install ninja"),
+        _tool("C++ compiler", _cxx),
+        _tool("ninja", toolchain.ninja),
         Finding("JupyterLab", _package("jupyterlab"), advice="pip install jupyterlab"),
         Finding("nbconvert", _package("nbconvert"), advice="pip install nbconvert, for HTML pages"),
         gpu,
-        Finding(
-            "nvcc",
-            nvcc,
-            needed=bool(gpu.found),
-            advice="pip install -e .[cuda]" if gpu.found else "not needed without a GPU",
-        ),
-        _backend(),
+        _nvcc(bool(gpu.found)),
+        _tool("backend", toolchain.backend),
     ]
-
-
-def _nvcc() -> str:
-    """The version line of the nvcc that builds would use."""
-    from torch.utils import cpp_extension
-
-    home = cpp_extension.CUDA_HOME
-    path = shutil.which("nvcc", path=f"{home}/bin") if home else shutil.which("nvcc")
-    if not path:
-        return ""
-    try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    releases = [line for line in done.stdout.splitlines() if "release" in line]
-    return f"{releases[0].split('release')[1].split(',')[0].strip()} ({path})" if releases else ""
 
 
 def report(console: Console) -> bool:

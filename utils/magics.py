@@ -2,9 +2,9 @@
 
 import re
 
-from utils import compiling, exercises, isolation
+from utils import exercises, isolation
+from utils.compiling import compile_cuda
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.kernel import Kernel
 from utils.paths import use_solutions
 
@@ -12,18 +12,6 @@ USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
     "your own; name is that of the host function that launches the kernel"
 )
-
-
-def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
-    """The Kernel of an answer to an exercise, marked where it still is the starter.
-
-    `place` is first_line and filename, for messages. Raises WorkbookError.
-    """
-    kernel = compiling.compile_cuda(text, exercise.name, exercise=exercise, **place)
-    kernel.untouched = exercise.number is not None and exercises.is_untouched(
-        text, exercises.starter_text(exercise)
-    )
-    return kernel
 
 
 def compile_cell(line: str, cell: str) -> Kernel:
@@ -34,11 +22,11 @@ def compile_cell(line: str, cell: str) -> Kernel:
     if not re.fullmatch(r"(\w+/)?[A-Za-z_]\w*", line):
         raise WorkbookError(f"'%%cuda {line}': {USAGE}")
     if "/" not in line:
-        return compiling.compile_cuda(cell, line, first_line=2)
+        return compile_cuda(cell, line, first_line=2)
     exercise = exercises.load(line)
     if use_solutions() and exercise.number is not None:
-        return compile_answer(exercise, exercises.solution_text(exercise))
-    return compile_answer(exercise, cell, first_line=2)
+        return compile_cuda(exercises.solution_text(exercise), exercise.name, exercise=exercise)
+    return compile_cuda(cell, exercise.name, exercise=exercise, first_line=2)
 
 
 def load(ipython) -> None:
