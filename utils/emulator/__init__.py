@@ -1,0 +1,84 @@
+"""CUDA C++ on the CPU: headers that stand in for CUDA's, a runtime of fibres, a source rewriter.
+
+The runtime is compiled once per machine, on first use, and kept in the cache.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from utils.errors import ToolError
+from utils.paths import cache
+
+_HERE = Path(__file__).parent
+LIBRARY = "workbook_emulator"
+
+# -fno-gnu-unique: statics of templates must not be shared between two versions of a cell.
+# __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
+_COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
+_COMMON += ["-D__assert_fail=__emu_assert_fail"]
+PLAIN = ["-O2", "-g1"]
+# The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
+INSTRUMENTED = ["-O1", "-g", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
+INSTRUMENTED += ["-Wno-tsan", "-DEMU_INSTRUMENTED"]
+
+
+def include_dir() -> Path:
+    """Folder of `cuda_runtime.h` and the other stand-ins."""
+    return _HERE / "include"
+
+
+def compiler() -> str:
+    """The C++ compiler: `CXX` or g++. Raises ToolError saying what to install."""
+    name = os.environ.get("CXX") or "g++"
+    path = shutil.which(name)
+    if path is None:
+        raise ToolError(
+            f"there is no C++ compiler '{name}' on this machine. Install one: "
+            "`sudo apt install g++` (Debian, Ubuntu), `conda install cxx-compiler` (conda)."
+        )
+    return path
+
+
+def compile_flags(trace: bool = False) -> list[str]:
+    """Flags for a rewritten CUDA text; `trace` selects the instrumented build."""
+    return [*_COMMON, *(INSTRUMENTED if trace else PLAIN), f"-I{include_dir()}"]
+
+
+def link_flags() -> list[str]:
+    """Flags that link a kernel's library with the runtime, and with nothing it does not use."""
+    folder = runtime_library().parent
+    return ["-Wl,--as-needed", f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
+
+
+@functools.cache
+def digest() -> str:
+    """Hash of the headers and the runtime; a change of either makes every build a new one."""
+    hasher = hashlib.sha256(" ".join([*_COMMON, *PLAIN, *INSTRUMENTED]).encode())
+    for path in sorted([*include_dir().rglob("*.h"), *(_HERE / "runtime").iterdir()]):
+        hasher.update(path.read_bytes())
+    return hasher.hexdigest()[:16]
+
+
+@functools.cache
+def runtime_library() -> Path:
+    """The runtime as a shared library, built if it is not there. Raises ToolError."""
+    path = cache() / f"emulator-{digest()}" / f"lib{LIBRARY}.so"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Built aside and renamed: two processes may come here at once.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
+        command = [compiler(), "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-pthread", "-w"]
+        command += [*sources, "-o", str(made), "-ldl"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")
+        os.replace(made, path)
+    return path

@@ -1,0 +1,11 @@
+// Stands in for NVIDIA's cuda_runtime.h: the same CUDA C++ source, compiled for the CPU.
+#pragma once
+
+#include <cassert>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "emulator/api.h"
+#include "emulator/math.h"
+

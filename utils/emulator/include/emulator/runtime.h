@@ -1,0 +1,77 @@
+// The door between a kernel's translation unit and the emulator's library, which is compiled once
+// and never instrumented.
+#pragma once
+
+#include "emulator/types.h"
+
+typedef struct EmuStream* cudaStream_t;
+
+// Where the running thread stands. The library sets them whenever it switches to another thread.
+// initial-exec: one instruction to read, also from a library that was loaded late.
+#define EMU_TLS __attribute__((tls_model("initial-exec")))
+extern __thread uint3 threadIdx EMU_TLS;
+extern __thread uint3 blockIdx EMU_TLS;
+extern __thread dim3 blockDim EMU_TLS;
+extern __thread dim3 gridDim EMU_TLS;
+constexpr int warpSize = 32;
+
+extern "C" {
+struct EmuSite {  // where in the source a thread asked for something
+    const char* file;
+    int line;
+};
+
+// Runs `body(argument)` once for every thread of the grid.
+void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
+                const char* kernel, void (*body)(void*), void* argument);
+
+// A block barrier. Returns the number of threads whose predicate was not 0.
+enum { EMU_BARRIER_PLAIN, EMU_BARRIER_COUNT };
+int emu_barrier(int kind, int predicate, EmuSite site);
+
+// A warp collective: waits until every named lane has come, then gives each its result.
+enum EmuCollective {
+    EMU_SYNCWARP,
+    EMU_SHUFFLE,    // parameter: the source lane, or -1 for the caller's own value
+    EMU_BALLOT,     // value: 0 or 1; result: mask
+    EMU_MATCH_ANY,  // result: mask of the lanes that hold the caller's value
+    EMU_MATCH_ALL,  // result: the mask where all values agree, else 0
+    EMU_REDUCE_ADD,
+    EMU_REDUCE_MIN_S,
+    EMU_REDUCE_MAX_S,
+    EMU_REDUCE_MIN_U,
+    EMU_REDUCE_MAX_U,
+    EMU_REDUCE_AND,
+    EMU_REDUCE_OR,
+    EMU_REDUCE_XOR,
+};
+uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
+unsigned emu_active_mask(EmuSite site);
+
+// Shared memory of the running block. `key` is one static per declaration (and template instance).
+struct EmuSharedKey {
+    const char* name;
+    size_t size, alignment, element;
+    int slot;  // 0: not seen yet
+};
+void* emu_shared(EmuSharedKey* key);
+void* emu_dynamic_shared(const char* name, size_t element);
+
+[[noreturn]] void emu_trap(EmuSite site);
+}
+
+namespace emu {
+
+struct Here : EmuSite {
+    Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : EmuSite{file, line} {}
+};
+
+struct Config {  // what stands between <<< and >>>
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+    Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
+        : grid(grid), block(block), shared(shared), stream(stream) {}
+};
+
+}  // namespace emu

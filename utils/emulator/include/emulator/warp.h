@@ -1,0 +1,174 @@
+// Barriers, warp collectives, atomics: what threads do together.
+#pragma once
+
+#include <cstring>
+
+#include "emulator/runtime.h"
+
+#define EMU_HERE emu::Here here = emu::Here()
+
+inline void __syncthreads(EMU_HERE) { emu_barrier(EMU_BARRIER_PLAIN, 0, here); }
+inline int __syncthreads_count(int predicate, EMU_HERE) {
+    return emu_barrier(EMU_BARRIER_COUNT, predicate, here);
+}
+inline int __syncthreads_or(int predicate, EMU_HERE) {
+    return emu_barrier(EMU_BARRIER_COUNT, predicate, here) != 0;
+}
+inline int __syncthreads_and(int predicate, EMU_HERE) {
+    return emu_barrier(EMU_BARRIER_COUNT, !predicate, here) == 0;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, EMU_HERE) {
+    emu_collective(EMU_SYNCWARP, mask, 0, 0, here);
+}
+inline unsigned __activemask(EMU_HERE) { return emu_active_mask(here); }
+
+// Fences order nothing here: a block's threads run on one CPU core, in program order.
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_block() {}
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __nanosleep(unsigned) {}
+
+namespace emu {
+
+inline unsigned linear_thread() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+inline int lane() { return linear_thread() % 32; }
+
+template <class T>
+uint64_t bits(T value) {
+    static_assert(sizeof(T) <= 8, "a warp exchanges values of at most 8 bytes");
+    uint64_t result = 0;
+    std::memcpy(&result, &value, sizeof(T));
+    return result;
+}
+template <class T>
+T value(uint64_t bits) {
+    T result;
+    std::memcpy(&result, &bits, sizeof(T));
+    return result;
+}
+template <class T>
+T shuffle(unsigned mask, T v, int source, EmuSite site) {
+    return value<T>(emu_collective(EMU_SHUFFLE, mask, bits(v), source, site));
+}
+// Lanes [first, last] of the caller's segment of `width` lanes.
+inline int segment_first(int width) { return lane() & ~(width - 1); }
+inline int segment_last(int width) { return lane() | (width - 1); }
+
+}  // namespace emu
+
+template <class T>
+T __shfl_sync(unsigned mask, T v, int source, int width = 32, EMU_HERE) {
+    return emu::shuffle(mask, v, emu::segment_first(width) + (source & (width - 1)), here);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
+    int source = emu::lane() - int(delta);
+    return emu::shuffle(mask, v, source < emu::segment_first(width) ? -1 : source, here);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
+    int source = emu::lane() + int(delta);
+    return emu::shuffle(mask, v, source > emu::segment_last(width) ? -1 : source, here);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, EMU_HERE) {
+    int source = emu::lane() ^ lanes;
+    return emu::shuffle(mask, v, source > emu::segment_last(width) ? -1 : source, here);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, EMU_HERE) {
+    return unsigned(emu_collective(EMU_BALLOT, mask, predicate != 0, 0, here));
+}
+inline int __any_sync(unsigned mask, int predicate, EMU_HERE) {
+    return emu_collective(EMU_BALLOT, mask, predicate != 0, 0, here) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, EMU_HERE) {
+    return emu_collective(EMU_BALLOT, mask, predicate == 0, 0, here) == 0;
+}
+template <class T>
+unsigned __match_any_sync(unsigned mask, T v, EMU_HERE) {
+    return unsigned(emu_collective(EMU_MATCH_ANY, mask, emu::bits(v), 0, here));
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T v, int* predicate, EMU_HERE) {
+    unsigned lanes = unsigned(emu_collective(EMU_MATCH_ALL, mask, emu::bits(v), 0, here));
+    *predicate = lanes != 0;
+    return lanes;
+}
+
+#define EMU_REDUCE(name, type, kind)                                                     \
+    inline type name(unsigned mask, type v, EMU_HERE) {                                  \
+        return type(emu_collective(kind, mask, uint64_t(int64_t(v)), 0, here));          \
+    }
+EMU_REDUCE(__reduce_add_sync, int, EMU_REDUCE_ADD)
+EMU_REDUCE(__reduce_add_sync, unsigned, EMU_REDUCE_ADD)
+EMU_REDUCE(__reduce_min_sync, int, EMU_REDUCE_MIN_S)
+EMU_REDUCE(__reduce_max_sync, int, EMU_REDUCE_MAX_S)
+EMU_REDUCE(__reduce_min_sync, unsigned, EMU_REDUCE_MIN_U)
+EMU_REDUCE(__reduce_max_sync, unsigned, EMU_REDUCE_MAX_U)
+EMU_REDUCE(__reduce_and_sync, unsigned, EMU_REDUCE_AND)
+EMU_REDUCE(__reduce_or_sync, unsigned, EMU_REDUCE_OR)
+EMU_REDUCE(__reduce_xor_sync, unsigned, EMU_REDUCE_XOR)
+#undef EMU_REDUCE
+
+// Atomics. Blocks run on several cores, so these are real ones, in the order-free form CUDA gives.
+namespace emu {
+
+template <class T, class Update>
+T atomic_update(T* address, Update update) {
+    using Word = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                    std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+    static_assert(sizeof(T) == sizeof(Word), "no atomic of this size");
+    Word* word = reinterpret_cast<Word*>(address);
+    Word seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    for (;;) {
+        T before = value<T>(seen);
+        Word after = Word(bits(T(update(before))));
+        if (__atomic_compare_exchange_n(word, &seen, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return before;
+    }
+}
+
+}  // namespace emu
+
+#define EMU_ATOMIC(name, T, expression)                                      \
+    inline T name(T* address, T v) {                                         \
+        return emu::atomic_update(address, [=](T old) { return expression; }); \
+    }                                                                        \
+    inline T name##_block(T* address, T v) { return name(address, v); }      \
+    inline T name##_system(T* address, T v) { return name(address, v); }
+#define EMU_ATOMIC_INTEGERS(name, expression)     \
+    EMU_ATOMIC(name, int, expression)             \
+    EMU_ATOMIC(name, unsigned, expression)        \
+    EMU_ATOMIC(name, unsigned long long, expression) \
+    EMU_ATOMIC(name, unsigned long, expression)
+EMU_ATOMIC_INTEGERS(atomicAdd, old + v)
+EMU_ATOMIC(atomicAdd, float, old + v)
+EMU_ATOMIC(atomicAdd, double, old + v)
+EMU_ATOMIC(atomicSub, int, old - v)
+EMU_ATOMIC(atomicSub, unsigned, old - v)
+EMU_ATOMIC_INTEGERS(atomicMin, v < old ? v : old)
+EMU_ATOMIC_INTEGERS(atomicMax, v > old ? v : old)
+EMU_ATOMIC(atomicMin, long long, v < old ? v : old)
+EMU_ATOMIC(atomicMax, long long, v > old ? v : old)
+EMU_ATOMIC_INTEGERS(atomicAnd, old& v)
+EMU_ATOMIC_INTEGERS(atomicOr, old | v)
+EMU_ATOMIC_INTEGERS(atomicXor, old ^ v)
+EMU_ATOMIC_INTEGERS(atomicExch, (void(old), v))
+EMU_ATOMIC(atomicExch, float, (void(old), v))
+EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
+EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
+#undef EMU_ATOMIC_INTEGERS
+#undef EMU_ATOMIC
+#define EMU_CAS(T)                                                                                \
+    inline T atomicCAS(T* address, T expected, T desired) {                                       \
+        return emu::atomic_update(address, [=](T old) { return old == expected ? desired : old; }); \
+    }
+EMU_CAS(int)
+EMU_CAS(unsigned)
+EMU_CAS(unsigned short)
+EMU_CAS(unsigned long)
+EMU_CAS(unsigned long long)
+#undef EMU_CAS

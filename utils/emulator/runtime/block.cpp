@@ -1,0 +1,365 @@
+#include "block.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "../include/emulator/api.h"
+#include "report.h"
+
+// Defined here, read by every kernel.
+__thread uint3 threadIdx EMU_TLS;
+__thread uint3 blockIdx EMU_TLS;
+__thread dim3 blockDim EMU_TLS;
+__thread dim3 gridDim EMU_TLS;
+
+namespace emu {
+
+static const char* const kCollectiveNames[] = {
+    "__syncwarp",        "__shfl_sync",       "__ballot_sync",     "__match_any_sync",
+    "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+    "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
+    "__reduce_xor_sync"};
+
+Core::Core() {
+    static_ = static_cast<char*>(aligned_alloc(4096, kStaticShared));
+    dynamic_ = static_cast<char*>(aligned_alloc(4096, kDynamicShared / 4096 * 4096 + 4096));
+}
+
+static void enter_thread(void* c) {
+    Core* core = static_cast<Core*>(c);
+    core->launch->body(core->launch->argument);
+    core->finish();
+}
+
+void Core::run(Launch& l) {
+    launch = &l;
+    blockDim = l.block;
+    gridDim = l.grid;
+    for (;;) {
+        uint64_t block = l.next.fetch_add(1, std::memory_order_relaxed);
+        if (block >= l.blocks || l.error.load(std::memory_order_relaxed)) break;
+        run_block(block);
+    }
+    launch = nullptr;
+}
+
+void Core::run_block(uint64_t number) {
+    const dim3 grid = launch->grid, shape = launch->block;
+    block = uint3{unsigned(number % grid.x), unsigned(number / grid.x % grid.y),
+                  unsigned(number / grid.x / grid.y)};
+    blockIdx = block;
+    ++block_serial_;
+    static_used_ = 0;
+    // What nobody wrote reads as NaN, so that it shows in the result.
+    if (launch->shared) memset(dynamic_, 0xff, launch->shared);
+
+    uint3 thread{};
+    for (int i = 0; i < launch->threads; ++i) {
+        Fibre& f = fibres_[size_t(i)];
+        f.context = make_context(stacks.top(i), enter_thread, this);
+        f.index = thread;
+        f.waits = Waits::kNothing;
+        if (++thread.x == shape.x) {
+            thread.x = 0;
+            if (++thread.y == shape.y) thread.y = 0, ++thread.z;
+        }
+    }
+    live_ = launch->threads;
+    at_barrier_ = counted_ = 0;
+    warp_count_ = (live_ + 31) / 32;
+    for (int w = 0; w < warp_count_; ++w) {
+        int lanes = live_ - 32 * w;
+        unsigned mask = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
+        warps_[w] = Warp{mask, mask, 0};
+    }
+    current = &fibres_[0];
+    threadIdx = current->index;
+    emu_switch(&scheduler_, current->context);
+    current = nullptr;  // the block has ended, or has been abandoned
+}
+
+// The next thread to run: lanes of the running warp first, so that collectives complete early.
+Fibre* Core::next() {
+    int here = index(current), home = here / 32;
+    for (int k = 0; k < warp_count_; ++k) {
+        int w = home + k < warp_count_ ? home + k : home + k - warp_count_;
+        if (!warps_[w].runnable) settle_active_mask(w);
+        unsigned lanes = warps_[w].runnable;
+        if (!lanes) continue;
+        unsigned later = k == 0 ? lanes & ~((2u << here % 32) - 1) : lanes;
+        return &fibres_[size_t(32 * w + __builtin_ctz(later ? later : lanes))];
+    }
+    return nullptr;
+}
+
+// Leaves the running fibre, which cannot go on, for one that can.
+void Core::yield() {
+    Fibre* self = current;
+    Fibre* to = next();
+    if (to == self) return;
+    if (!to) {
+        lost();
+        return;
+    }
+    current = to;
+    threadIdx = to->index;
+    emu_switch(&self->context, to->context);
+}
+
+void Core::finish() {
+    int i = index(current);
+    Warp& warp = warps_[i / 32];
+    warp.live &= ~(1u << i % 32);
+    warp.runnable &= ~(1u << i % 32);
+    --live_;
+    if (live_ && at_barrier_ == live_) release_barrier();
+    if (warp.waiting) settle(i / 32);
+    Fibre* to = live_ ? next() : nullptr;
+    if (live_ && !to) lost();
+    void* unused;
+    if (to) {
+        current = to;
+        threadIdx = to->index;
+    }
+    emu_switch(&unused, to ? to->context : scheduler_);
+    __builtin_unreachable();
+}
+
+void Core::abandon(int error) {
+    int none = 0;
+    launch->error.compare_exchange_strong(none, error);
+    void* unused;
+    emu_switch(&unused, scheduler_);
+    __builtin_unreachable();
+}
+
+int Core::barrier(int kind, int predicate, EmuSite site) {
+    Fibre* self = current;
+    int i = index(self);
+    counted_ += predicate != 0;
+    ++at_barrier_;
+    self->waits = Waits::kBarrier;
+    self->kind = kind;
+    self->site = site;
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    if (at_barrier_ == live_) release_barrier();
+    else yield();
+    return count_result_;
+}
+
+void Core::release_barrier() {
+    for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
+    at_barrier_ = 0;
+    count_result_ = counted_;  // nobody can reach the next barrier's release before reading it
+    counted_ = 0;
+    for (int i = 0; i < launch->threads; ++i) fibres_[size_t(i)].waits = Waits::kNothing;
+}
+
+uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site) {
+    Fibre* self = current;
+    int i = index(self);
+    Warp& warp = warps_[i / 32];
+    unsigned bit = 1u << i % 32;
+    self->waits = Waits::kCollective;
+    self->kind = kind;
+    self->mask = mask;
+    self->value = value;
+    self->parameter = parameter;
+    self->site = site;
+    if (!(mask & bit)) {
+        char text[160];
+        snprintf(text, sizeof text, "lane %d called %s with mask 0x%08x, which does not name it", i % 32,
+                 kCollectiveNames[kind], mask);
+        report("invalid-mask", Where{launch->kernel, block, self->index, site, nullptr}, text);
+        abandon(cudaErrorLaunchFailure);
+    }
+    warp.runnable &= ~bit;
+    warp.waiting |= bit;
+    if (!(mask & warp.live & ~warp.waiting)) settle(i / 32);
+    if (!(warp.runnable & bit)) yield();
+    return self->value;
+}
+
+// Completes every collective of the warp whose lanes have all come. Lanes that have left the
+// kernel are not waited for.
+void Core::settle(int w) {
+    Warp& warp = warps_[w];
+    Fibre* lanes = &fibres_[size_t(32 * w)];
+    for (unsigned pending = warp.waiting; pending;) {
+        Fibre& first = lanes[__builtin_ctz(pending)];
+        unsigned group = first.mask & warp.live;
+        bool complete = !(group & ~warp.waiting);
+        for (unsigned rest = group; complete && rest; rest &= rest - 1) {
+            Fibre& f = lanes[__builtin_ctz(rest)];
+            complete = f.mask == first.mask && f.kind == first.kind;
+        }
+        pending &= ~(1u << __builtin_ctz(pending));
+        if (!complete) continue;
+        pending &= ~group;
+
+        uint64_t value[32];
+        uint64_t all = lanes[__builtin_ctz(group)].value;
+        bool equal = true;
+        uint64_t ballot = 0;
+        int64_t sum = 0, smin = INT64_MAX, smax = INT64_MIN;
+        uint32_t umin = ~0u, umax = 0, band = ~0u, bor = 0, bxor = 0;
+        for (unsigned rest = group; rest; rest &= rest - 1) {
+            int lane = __builtin_ctz(rest);
+            uint64_t v = value[lane] = lanes[lane].value;
+            equal &= v == all;
+            ballot |= uint64_t(v == 1) << lane;
+            sum += int64_t(v);
+            smin = int32_t(v) < smin ? int32_t(v) : smin;
+            smax = int32_t(v) > smax ? int32_t(v) : smax;
+            umin = uint32_t(v) < umin ? uint32_t(v) : umin;
+            umax = uint32_t(v) > umax ? uint32_t(v) : umax;
+            band &= uint32_t(v);
+            bor |= uint32_t(v);
+            bxor ^= uint32_t(v);
+        }
+        for (unsigned rest = group; rest; rest &= rest - 1) {
+            Fibre& f = lanes[__builtin_ctz(rest)];
+            switch (f.kind) {
+                case EMU_SYNCWARP: break;
+                case EMU_SHUFFLE:
+                    // A lane that takes no part has nothing to give: NaN shows it.
+                    if (f.parameter >= 0)
+                        f.value = group >> f.parameter & 1 ? value[f.parameter] : ~uint64_t(0);
+                    break;
+                case EMU_BALLOT: f.value = ballot; break;
+                case EMU_MATCH_ANY: {
+                    uint64_t mine = f.value, same = 0;
+                    for (unsigned r = group; r; r &= r - 1)
+                        same |= uint64_t(value[__builtin_ctz(r)] == mine) << __builtin_ctz(r);
+                    f.value = same;
+                    break;
+                }
+                case EMU_MATCH_ALL: f.value = equal ? group : 0; break;
+                case EMU_REDUCE_ADD: f.value = uint64_t(sum); break;
+                case EMU_REDUCE_MIN_S: f.value = uint64_t(smin); break;
+                case EMU_REDUCE_MAX_S: f.value = uint64_t(smax); break;
+                case EMU_REDUCE_MIN_U: f.value = umin; break;
+                case EMU_REDUCE_MAX_U: f.value = umax; break;
+                case EMU_REDUCE_AND: f.value = band; break;
+                case EMU_REDUCE_OR: f.value = bor; break;
+                case EMU_REDUCE_XOR: f.value = bxor; break;
+            }
+            f.waits = Waits::kNothing;
+        }
+        warp.waiting &= ~group;
+        warp.runnable |= group;
+    }
+}
+
+unsigned Core::active_mask(EmuSite site) {
+    Fibre* self = current;
+    int i = index(self);
+    self->waits = Waits::kActiveMask;
+    self->site = site;
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    yield();
+    return unsigned(self->value);
+}
+
+// Lanes that ask who is active wait until their warp can do nothing else; those at one place in
+// the source then are each other's active lanes.
+void Core::settle_active_mask(int w) {
+    Fibre* lanes = &fibres_[size_t(32 * w)];
+    EmuSite site{};
+    unsigned group = 0;
+    for (unsigned rest = warps_[w].live; rest; rest &= rest - 1) {
+        Fibre& f = lanes[__builtin_ctz(rest)];
+        if (f.waits != Waits::kActiveMask) continue;
+        if (!group) site = f.site;
+        if (f.site.line == site.line && f.site.file == site.file) group |= 1u << __builtin_ctz(rest);
+    }
+    for (unsigned rest = group; rest; rest &= rest - 1) {
+        Fibre& f = lanes[__builtin_ctz(rest)];
+        f.waits = Waits::kNothing;
+        f.value = group;
+    }
+    warps_[w].runnable |= group;
+}
+
+// Every thread waits for something that will not come. Says who waits where, and ends the launch.
+void Core::lost() {
+    char text[1024];
+    int used = 0;
+    const Fibre* shown = nullptr;
+    auto say = [&](const char* format, auto... arguments) {
+        if (used < int(sizeof text)) used += snprintf(text + used, sizeof text - size_t(used), format, arguments...);
+    };
+    struct Group {
+        const Fibre* first;
+        int threads;
+    } groups[4];
+    int count = 0;
+    for (int i = 0; i < launch->threads; ++i) {
+        const Fibre& f = fibres_[size_t(i)];
+        if (!(warps_[i / 32].live >> i % 32 & 1)) continue;
+        int g = 0;
+        while (g < count && !(groups[g].first->waits == f.waits && groups[g].first->site.line == f.site.line)) ++g;
+        if (g < count) ++groups[g].threads;
+        else if (count < 4) groups[count++] = Group{&f, 1};
+    }
+    for (int g = 0; g < count; ++g) {
+        const Fibre& f = *groups[g].first;
+        if (!shown || (shown->waits == Waits::kBarrier && f.waits == Waits::kCollective)) shown = &f;
+        const char* what = f.waits == Waits::kBarrier ? "__syncthreads" : kCollectiveNames[f.kind];
+        say("%s%d thread%s from (%u, %u, %u) wait%s at line %d, %s", g ? "; " : "", groups[g].threads,
+            groups[g].threads == 1 ? "" : "s", f.index.x, f.index.y, f.index.z,
+            groups[g].threads == 1 ? "s" : "", f.site.line, what);
+        if (f.waits == Waits::kCollective) {
+            const Warp& warp = warps_[index(&f) / 32];
+            unsigned missing = f.mask & warp.live & ~warp.waiting;
+            if (missing) say(" of lanes 0x%08x, and lane %d never comes", f.mask, __builtin_ctz(missing));
+            else say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
+        }
+    }
+    report("deadlock", Where{launch->kernel, block, shown->index, shown->site, nullptr}, text);
+    abandon(cudaErrorLaunchFailure);
+}
+
+void* Core::shared(EmuSharedKey* key) {
+    static std::atomic<int> keys{0};
+    int slot = __atomic_load_n(&key->slot, __ATOMIC_RELAXED);
+    if (!slot) {
+        int fresh = ++keys;
+        if (__atomic_compare_exchange_n(&key->slot, &slot, fresh, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            slot = fresh;
+    }
+    if (size_t(slot) >= slots_.size()) slots_.resize(size_t(slot) + 16);
+    Slot& s = slots_[size_t(slot)];
+    if (s.block != block_serial_) {
+        size_t align = key->alignment < 16 ? 16 : key->alignment;
+        size_t offset = (static_used_ + align - 1) / align * align;
+        if (offset + key->size > kStaticShared) {
+            char text[200];
+            snprintf(text, sizeof text,
+                     "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc would "
+                     "not compile this: ask for dynamic shared memory",
+                     key->name, offset + key->size, kStaticShared);
+            report("shared-memory", Where{launch->kernel, block, current->index, {nullptr, 0}, nullptr}, text);
+            abandon(cudaErrorInvalidValue);
+        }
+        s = Slot{key, block_serial_, offset};
+        static_used_ = offset + key->size;
+        memset(static_ + offset, 0xff, key->size);
+    }
+    return static_ + s.offset;
+}
+
+}  // namespace emu
+
+using emu::core;
+
+extern "C" int emu_barrier(int kind, int predicate, EmuSite site) {
+    return core()->barrier(kind, predicate, site);
+}
+extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site) {
+    return core()->collective(kind, mask, value, parameter, site);
+}
+extern "C" unsigned emu_active_mask(EmuSite site) { return core()->active_mask(site); }
+extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared(key); }
+extern "C" void* emu_dynamic_shared(const char*, size_t) { return core()->dynamic_shared(); }

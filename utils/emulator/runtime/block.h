@@ -1,0 +1,94 @@
+// One thread block at a time on one CPU core: its threads as fibres, its barriers and warps.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "../include/emulator/runtime.h"
+#include "fibre.h"
+
+namespace emu {
+
+constexpr int kMaxThreads = 1024;
+constexpr size_t kStaticShared = 48 * 1024;
+constexpr size_t kDynamicShared = 227 * 1024;
+
+struct Launch {
+    dim3 grid, block;
+    size_t shared;
+    const char* kernel;
+    void (*body)(void*);
+    void* argument;
+    int threads;                   // in a block
+    uint64_t blocks;               // in the grid
+    std::atomic<uint64_t> next{0};  // the next block to run
+    std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
+};
+
+enum class Waits : uint8_t { kNothing, kBarrier, kCollective, kActiveMask };
+
+struct Fibre {
+    void* context;
+    uint3 index;  // threadIdx
+    Waits waits;
+    int kind;           // which barrier or collective
+    unsigned mask;      // of the collective
+    uint64_t value;     // what the thread brings, then what it takes away
+    int parameter;      // a shuffle's source lane
+    EmuSite site;
+};
+
+struct Warp {
+    unsigned live, runnable, waiting;  // lanes; waiting: at a collective
+};
+
+// A core's place of work. `current` is null while no kernel runs on it.
+class Core {
+   public:
+    Core();
+    void run(Launch& launch);  // takes blocks until none is left or the launch has failed
+
+    // Called on a fibre.
+    int barrier(int kind, int predicate, EmuSite site);
+    uint64_t collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
+    unsigned active_mask(EmuSite site);
+    void* shared(EmuSharedKey* key);
+    void* dynamic_shared() { return dynamic_; }
+    [[noreturn]] void abandon(int error);  // ends the launch from the running fibre
+    [[noreturn]] void finish();            // ends the running fibre
+
+    int current_index() const { return index(current); }
+
+    Fibre* current = nullptr;
+    Launch* launch = nullptr;
+    uint3 block{};
+    Stacks stacks{kMaxThreads};
+
+   private:
+    void run_block(uint64_t block);
+    void yield();
+    Fibre* next();
+    void release_barrier();
+    void settle(int warp);
+    void settle_active_mask(int warp);
+    void lost();
+    int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
+
+    std::vector<Fibre> fibres_{kMaxThreads};
+    Warp warps_[kMaxThreads / 32];
+    int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
+    void* scheduler_ = nullptr;
+    char *static_, *dynamic_;
+    size_t static_used_ = 0;
+    struct Slot {
+        const EmuSharedKey* key;
+        uint64_t block;
+        size_t offset;
+    };
+    std::vector<Slot> slots_;
+    uint64_t block_serial_ = 0;
+};
+
+Core* core();  // of the calling OS thread; null where no kernel has run yet
+
+}  // namespace emu

@@ -1,0 +1,258 @@
+// The CUDA runtime API on host memory.
+#include "device.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "block.h"
+
+namespace emu {
+namespace {
+
+cudaError_t last_error = cudaSuccess;
+bool lost = false;
+size_t max_dynamic = kStaticShared;
+
+constexpr size_t kRedZone = 256;
+std::mutex mutex;
+std::map<const char*, size_t> allocations;  // device memory: first byte -> bytes
+
+// Bytes of device memory from `p` to its allocation's end; 0 where `p` is no device memory.
+size_t device_room(const void* p) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto after = allocations.upper_bound(static_cast<const char*>(p));
+    if (after == allocations.begin()) return 0;
+    auto it = std::prev(after);
+    size_t offset = size_t(static_cast<const char*>(p) - it->first);
+    return offset < it->second ? it->second - offset : 0;
+}
+
+cudaError_t result(cudaError_t error) {
+    if (lost) return last_error;
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+size_t total_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+void set_error(cudaError_t error) {
+    if (lost) return;
+    last_error = error;
+    switch (error) {
+        case cudaErrorInvalidValue:
+        case cudaErrorInvalidConfiguration:
+        case cudaErrorNotSupported: break;
+        default: lost = true;
+    }
+}
+bool device_lost() { return lost; }
+size_t dynamic_shared_limit() { return max_dynamic; }
+
+}  // namespace emu
+
+struct EmuStream {
+    int unused;
+};
+struct EmuEvent {
+    std::chrono::steady_clock::time_point time;
+    bool recorded;
+};
+
+using namespace emu;
+
+extern "C" {
+
+const char* cudaGetErrorName(cudaError_t error) {
+    switch (error) {
+#define X(name, number, text) \
+    case name: return #name;
+        EMU_ERRORS(X)
+#undef X
+    }
+    return "unrecognized error code";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+    switch (error) {
+#define X(name, number, text) \
+    case name: return text;
+        EMU_ERRORS(X)
+#undef X
+    }
+    return "unrecognized error code";
+}
+cudaError_t cudaGetLastError() {
+    cudaError_t error = last_error;
+    if (!lost) last_error = cudaSuccess;
+    return error;
+}
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+cudaError_t emu_malloc(void** pointer, size_t bytes) {
+    if (!pointer) return result(cudaErrorInvalidValue);
+    *pointer = nullptr;
+    if (bytes == 0 || lost) return result(cudaSuccess);
+    if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
+    size_t whole = (bytes + 2 * kRedZone + 255) / 256 * 256;
+    char* memory = static_cast<char*>(aligned_alloc(256, whole));
+    if (!memory) return result(cudaErrorMemoryAllocation);
+    memset(memory, 0xff, whole);  // what nobody wrote reads as NaN
+    *pointer = memory + kRedZone;
+    std::lock_guard<std::mutex> lock(mutex);
+    allocations[memory + kRedZone] = bytes;
+    return result(cudaSuccess);
+}
+cudaError_t cudaFree(void* pointer) {
+    if (!pointer) return result(cudaSuccess);
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!allocations.erase(static_cast<char*>(pointer))) return result(cudaErrorInvalidValue);
+    }
+    free(static_cast<char*>(pointer) - kRedZone);
+    return result(cudaSuccess);
+}
+cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
+    *pointer = malloc(bytes);
+    return result(*pointer || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+    free(pointer);
+    return result(cudaSuccess);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    if (lost || bytes == 0) return result(cudaSuccess);
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return result(cudaErrorInvalidMemcpyDirection);
+    size_t to_room = device_room(to), from_room = device_room(from);
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (!to || !from || (to_room && to_room < bytes) || (from_room && from_room < bytes) ||
+        (to_device && !to_room) || (from_device && !from_room))
+        return result(cudaErrorInvalidValue);
+    memmove(to, from, bytes);
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    if (lost || bytes == 0) return result(cudaSuccess);
+    if (device_room(to) < bytes) return result(cudaErrorInvalidValue);
+    memset(to, value, bytes);
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                         size_t height, cudaMemcpyKind kind) {
+    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidValue);
+    for (size_t row = 0; row < height; ++row) {
+        cudaError_t error = cudaMemcpy((char*)to + row * to_pitch, (const char*)from + row * from_pitch, width, kind);
+        if (error != cudaSuccess) return error;
+    }
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
+    *total = total_memory();
+    *available = size_t(sysconf(_SC_AVPHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+    return result(cudaSuccess);
+}
+cudaError_t emu_max_dynamic_shared(int bytes) {
+    if (bytes < 0 || size_t(bytes) > kDynamicShared) return result(cudaErrorInvalidValue);
+    if (size_t(bytes) > max_dynamic) max_dynamic = size_t(bytes);
+    return result(cudaSuccess);
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = 1;
+    return result(cudaSuccess);
+}
+cudaError_t cudaGetDevice(int* device) {
+    *device = 0;
+    return result(cudaSuccess);
+}
+cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+    if (device != 0) return result(cudaErrorInvalidDevice);
+    *p = cudaDeviceProp{};
+    snprintf(p->name, sizeof p->name, "CUDA emulator on the CPU");
+    p->totalGlobalMem = total_memory();
+    p->sharedMemPerBlock = kStaticShared;
+    p->sharedMemPerBlockOptin = kDynamicShared;
+    p->sharedMemPerMultiprocessor = kDynamicShared + 1024;
+    p->totalConstMem = 65536;
+    p->regsPerBlock = 65536;
+    p->warpSize = 32;
+    p->maxThreadsPerBlock = p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
+    p->maxThreadsDim[2] = 64;
+    p->maxGridSize[0] = 0x7fffffff;
+    p->maxGridSize[1] = p->maxGridSize[2] = 65535;
+    p->major = 8;
+    p->multiProcessorCount = 16;
+    p->l2CacheSize = 4 << 20;
+    p->maxThreadsPerMultiProcessor = 2048;
+    p->maxBlocksPerMultiProcessor = 32;
+    p->memoryBusWidth = 256;
+    p->managedMemory = p->unifiedAddressing = p->canMapHostMemory = 1;
+    return result(cudaSuccess);
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+    cudaDeviceProp p;
+    if (cudaError_t error = cudaGetDeviceProperties(&p, device)) return error;
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
+        case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(p.sharedMemPerBlock); break;
+        case cudaDevAttrWarpSize: *value = 32; break;
+        case cudaDevAttrClockRate: *value = 1000000; break;  // kHz: clock64() ticks once a nanosecond
+        case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
+        case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
+        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
+        case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
+        case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = int(p.sharedMemPerBlockOptin); break;
+        default: return result(cudaErrorInvalidValue);
+    }
+    return result(cudaSuccess);
+}
+// Work has ended when a launch returns; what is left is to say how it ended.
+cudaError_t cudaDeviceSynchronize() { return lost ? last_error : cudaSuccess; }
+cudaError_t cudaDeviceReset() {
+    lost = false;
+    last_error = cudaSuccess;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    *stream = new EmuStream{};
+    return result(cudaSuccess);
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    if (!stream) return result(cudaErrorInvalidResourceHandle);
+    delete stream;
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    *event = new EmuEvent{};
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    if (!event) return result(cudaErrorInvalidResourceHandle);
+    delete event;
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+    if (!event) return result(cudaErrorInvalidResourceHandle);
+    event->time = std::chrono::steady_clock::now();
+    event->recorded = true;
+    return result(cudaSuccess);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+    if (!start || !stop || !start->recorded || !stop->recorded) return result(cudaErrorInvalidResourceHandle);
+    *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
+    return result(cudaSuccess);
+}
+
+}  // extern "C"

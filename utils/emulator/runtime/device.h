@@ -1,0 +1,12 @@
+// The pretended device: its last error, its limits.
+#pragma once
+
+#include "../include/emulator/api.h"
+
+namespace emu {
+
+void set_error(cudaError_t error);
+bool device_lost();  // after a fault, until the process ends
+size_t dynamic_shared_limit();
+
+}  // namespace emu

@@ -1,0 +1,29 @@
+// Stackful fibres: one for each CUDA thread of a block. A switch is a dozen instructions.
+#pragma once
+
+#include <cstddef>
+
+namespace emu {
+
+// Saves the running context's stack pointer into *from and goes on at `to`.
+extern "C" void emu_switch(void** from, void* to);
+
+// A context that, when first switched to, calls entry(argument) on the stack ending at `top`.
+// `entry` must never return.
+void* make_context(char* top, void (*entry)(void*), void* argument);
+
+// Room for `count` stacks with a guard page under each; mapped at once, touched only when used.
+class Stacks {
+   public:
+    static constexpr size_t kBytes = 256 * 1024;
+    explicit Stacks(int count);
+    char* top(int i);                   // readies stack i
+    int guard_hit(const void* address);  // which stack's guard page holds the address, or -1
+
+   private:
+    char* base_;
+    int count_;
+    int guarded_ = 0;
+};
+
+}  // namespace emu

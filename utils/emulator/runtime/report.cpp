@@ -1,0 +1,90 @@
+#include "report.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+namespace emu {
+namespace {
+
+class Line {  // a bounded string: no allocation in a signal handler
+   public:
+    void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+        va_list arguments;
+        va_start(arguments, format);
+        int n = vsnprintf(text_ + used_, sizeof(text_) - used_, format, arguments);
+        va_end(arguments);
+        if (n > 0) used_ = used_ + size_t(n) < sizeof(text_) ? used_ + size_t(n) : sizeof(text_) - 1;
+    }
+    void quoted(const char* text) {
+        add("\"");
+        for (; *text; ++text) {
+            if (*text == '"' || *text == '\\') add("\\%c", *text);
+            else if (*text == '\n') add("\\n");
+            else if ((unsigned char)*text >= 32) add("%c", *text);
+        }
+        add("\"");
+    }
+    void write_to(int fd) {
+        add("\n");
+        for (size_t done = 0; done < used_;) {
+            ssize_t n = write(fd, text_ + done, used_ - done);
+            if (n <= 0) return;
+            done += size_t(n);
+        }
+    }
+
+   private:
+    char text_[4096];
+    size_t used_ = 0;
+};
+
+int report_fd() {
+    const char* text = getenv("EMU_REPORT_FD");
+    return text && *text ? atoi(text) : -1;
+}
+
+}  // namespace
+
+void report(const char* kind, const Where& where, const char* message) {
+    static const int fd = report_fd();
+    Dl_info info{};
+    bool known = where.pc && dladdr(where.pc, &info) && info.dli_fname;
+    size_t offset = known ? size_t((const char*)where.pc - (const char*)info.dli_fbase) : 0;
+    Line line;
+    if (fd >= 0) {
+        line.add("{\"event\":\"error\",\"kind\":\"%s\",\"message\":", kind);
+        line.quoted(message);
+        if (where.kernel) {
+            line.add(",\"kernel\":");
+            line.quoted(where.kernel);
+            line.add(",\"block\":[%u,%u,%u],\"thread\":[%u,%u,%u]", where.block.x, where.block.y,
+                     where.block.z, where.thread.x, where.thread.y, where.thread.z);
+        }
+        if (where.site.file) {
+            line.add(",\"file\":");
+            line.quoted(where.site.file);
+            line.add(",\"line\":%d", where.site.line);
+        }
+        if (known) {
+            line.add(",\"module\":");
+            line.quoted(info.dli_fname);
+            line.add(",\"offset\":\"0x%zx\"", offset);
+        }
+        line.add("}");
+        line.write_to(fd);
+        return;
+    }
+    line.add("emulator: %s: %s", kind, message);
+    if (where.kernel)
+        line.add(" (kernel '%s', block (%u, %u, %u), thread (%u, %u, %u))", where.kernel, where.block.x,
+                 where.block.y, where.block.z, where.thread.x, where.thread.y, where.thread.z);
+    if (where.site.file) line.add(" at %s:%d", where.site.file, where.site.line);
+    else if (known) line.add(" at %s+0x%zx", info.dli_fname, offset);
+    line.write_to(2);
+}
+
+}  // namespace emu
