@@ -1,0 +1,283 @@
+"""Notebook files and `workbook sync`, on a workbook of one topic with two kernels."""
+
+import json
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from typer.testing import CliRunner
+
+from utils import exercises, notebooks, paths, selection, syncing
+from utils.errors import WorkbookError
+
+SPEC = """
+from utils.exercises import Exercise
+COMMON = dict(shapes={"x": "n", "y": "n"}, outputs=("y",), reference=lambda x: x, sizes=({"n": 5},),
+              bench={"n": 5}, bytes=lambda n: 8 * n, flops=lambda n: n)
+EXERCISES = (
+    Exercise(name="copy", title="a worked one", **COMMON),
+    Exercise(name="twice", title="one", number="01.1", hints=("Add.", "Or multiply."), **COMMON),
+)
+"""
+COPY = "void copy(const float* x, float* y, int n) {}\n"
+SOLUTION = """// x, y: (n)
+__global__ void twice_kernel(const float* x, float* y, int n) {
+    // BEGIN SOLUTION
+    y[threadIdx.x] = 2 * x[threadIdx.x];
+    // END SOLUTION
+}
+"""
+STARTER = """// x, y: (n)
+__global__ void twice_kernel(const float* x, float* y, int n) {
+    // your code here
+}
+"""
+ID = "01_pairs/twice"
+LEARNER = f"%%cuda {ID}\nmy own work"
+
+
+def fold(kind: str, text: str = ""):
+    return new_markdown_cell(text, metadata={"workbook": {"fold": kind, "id": ID}})
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A workbook in a folder of its own, its notebook not yet in step."""
+    names = ("kernels", "solutions", "notebooks", "build")
+    places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
+    for module in (exercises, notebooks, paths, selection, syncing):
+        for name, path in places.items():
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, path)
+    monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
+    monkeypatch.setitem(sys.modules, "utils.results", None)  # as if there were none
+    exercises.topic.cache_clear()
+    (tmp_path / "README.md").write_text("<!-- results -->\n<!-- /results -->\n")
+    for path, text in {
+        "kernels/01_pairs/spec.py": SPEC,
+        "kernels/01_pairs/copy.cu": COPY,
+        "solutions/01_pairs/twice.cu": SOLUTION,
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "notebooks").mkdir()
+    cells = [
+        new_markdown_cell("# Pairs"),
+        new_code_cell("%%cuda 01_pairs/copy"),
+        new_code_cell(f"%%cuda {ID}"),
+        fold("hints"),
+        fold("solution"),
+        new_code_cell("print(1)", outputs=[nbformat.v4.new_output("stream", text="1\n")]),
+    ]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/01_pairs.ipynb")
+    yield tmp_path
+    exercises.topic.cache_clear()
+
+
+@pytest.fixture
+def notebook(root):
+    """The path of the notebook, in step."""
+    assert not syncing.sync().problems
+    return root / "notebooks/01_pairs.ipynb"
+
+
+def cells(path):
+    return nbformat.read(path, as_version=4).cells
+
+
+def edit(path, number: int, source: str):
+    """Change a cell the way JupyterLab does: its text only."""
+    raw = json.loads(path.read_text())
+    raw["cells"][number]["source"] = source.splitlines(keepends=True)
+    path.write_text(json.dumps(raw))
+
+
+def test_sync_writes_the_starter_from_the_solution(root, notebook):
+    assert (root / "kernels/01_pairs/twice.cu").read_text() == STARTER
+
+
+def test_sync_fills_the_cells_and_the_folds(notebook):
+    _, copy, twice, hints, solution, _ = cells(notebook)
+    assert copy.source == "%%cuda 01_pairs/copy\n" + COPY.rstrip()
+    assert twice.source == f"%%cuda {ID}\n" + STARTER.rstrip()
+    assert hints.source.count("<details><summary>Hint") == 2 and "Or multiply." in hints.source
+    assert "```cuda\n// x, y" in solution.source and "2 * x[threadIdx.x]" in solution.source
+    assert "BEGIN SOLUTION" not in solution.source
+
+
+def test_a_second_sync_finds_nothing(notebook):
+    before = notebook.read_bytes()
+    assert syncing.sync() == syncing.Report()
+    assert notebook.read_bytes() == before
+
+
+def test_sync_clears_outputs_and_counts(notebook):
+    last = cells(notebook)[-1]
+    assert last.outputs == [] and last.execution_count is None
+
+
+def test_check_writes_nothing_and_lists_what_differs(root):
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    report = syncing.sync(check=True)
+    assert report.changed == ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb"]
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_a_changed_source_reaches_a_cell_that_sync_wrote(root, notebook):
+    (root / "kernels/01_pairs/copy.cu").write_text("// better\n" + COPY)
+    assert syncing.sync().changed == ["notebooks/01_pairs.ipynb"]
+    assert "// better" in cells(notebook)[1].source
+
+
+def test_a_learners_cell_is_never_overwritten(root, notebook):
+    edit(notebook, 2, LEARNER)
+    (root / "solutions/01_pairs/twice.cu").write_text("// new\n" + SOLUTION)
+    (root / "kernels/01_pairs/copy.cu").write_text("// better\n" + COPY)
+    for _ in range(2):
+        report = syncing.sync()
+        assert report.learners == [f"01_pairs.ipynb: cell of '{ID}'"]
+        assert cells(notebook)[2].source == LEARNER
+    assert "// better" in cells(notebook)[1].source, "the other cells go on being kept in step"
+
+
+def test_a_text_of_unknown_origin_is_left_alone(root):
+    path = root / "notebooks/01_pairs.ipynb"
+    edit(path, 2, LEARNER)  # no sync has been there yet, so there is no hash either
+    assert syncing.sync().learners
+    assert cells(path)[2].source == LEARNER
+
+
+def test_a_fold_with_a_readers_notes_is_left_alone(notebook):
+    edit(notebook, 3, "my notes")
+    assert syncing.sync().learners == [f"01_pairs.ipynb: hints of '{ID}'"]
+    assert cells(notebook)[3].source == "my notes"
+
+
+def test_a_notebook_with_work_in_it_keeps_its_outputs(notebook):
+    raw = json.loads(notebook.read_text())
+    raw["cells"][2]["source"] = LEARNER
+    raw["cells"][5]["outputs"] = [nbformat.v4.new_output("stream", text="1\n")]
+    notebook.write_text(json.dumps(raw))
+    syncing.sync()
+    assert cells(notebook)[5].outputs[0].text == "1\n"
+
+
+def test_an_edited_starter_file_is_kept_before_it_is_written_anew(root, notebook):
+    (root / "kernels/01_pairs/twice.cu").write_text("my own work")
+    syncing.sync()
+    (kept,) = (root / "build/kept").glob("*-twice.cu")
+    assert kept.read_text() == "my own work"
+
+
+def test_reset_restores_the_starter_and_keeps_the_text(notebook):
+    edit(notebook, 2, LEARNER)
+    kept = syncing.reset(exercises.load(ID))
+    assert kept.read_text() == "my own work" and kept.name.endswith("-twice.cu")
+    assert cells(notebook)[2].source == f"%%cuda {ID}\n" + STARTER.rstrip()
+    assert syncing.reset(exercises.load(ID)) is None
+    assert syncing.sync() == syncing.Report()
+
+
+def test_two_resets_in_a_second_keep_both_texts(root, notebook):
+    for text in ("first", "second"):
+        edit(notebook, 2, f"%%cuda {ID}\n{text}")
+        syncing.reset(exercises.load(ID))
+    assert {path.read_text() for path in (root / "build/kept").iterdir()} == {"first", "second"}
+
+
+def test_reset_touches_no_other_cell(notebook):
+    edit(notebook, 2, LEARNER)
+    edit(notebook, 5, "my_python = 1")
+    syncing.reset(exercises.load(ID))
+    assert cells(notebook)[5].source == "my_python = 1"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": 1}'])
+def test_a_corrupt_notebook_is_a_clear_error_and_stays(notebook, text):
+    notebook.write_text(text)
+    with pytest.raises(WorkbookError, match="01_pairs.ipynb"):
+        syncing.sync()
+    assert notebook.read_text() == text
+
+
+def test_an_interrupted_write_leaves_the_old_file(notebook, monkeypatch):
+    before = notebook.read_text()
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError):
+        notebooks.write_text(notebook, "half")
+    assert notebook.read_text() == before
+    assert [path.name for path in notebook.parent.iterdir()] == ["01_pairs.ipynb"]
+
+
+@pytest.mark.parametrize(
+    ("number", "source", "problem"),
+    [
+        (2, "%%cuda 01_pairs/thrice", "has no exercise 'thrice'"),
+        (2, "print()", f"01_pairs.ipynb has no cell of '{ID}'"),
+        (5, f"%%cuda {ID}", "stands there twice"),
+    ],
+)
+def test_sync_says_what_does_not_match_the_spec(notebook, number, source, problem):
+    edit(notebook, number, source)
+    assert any(problem in text for text in syncing.sync(check=True).problems)
+
+
+def test_a_kernel_in_no_spec_and_a_missing_solution_are_reported(root):
+    (root / "kernels/01_pairs/stray.cu").write_text("")
+    (root / "solutions/01_pairs/twice.cu").unlink()
+    problems = "\n".join(syncing.sync().problems)
+    assert "kernels/01_pairs/stray.cu is in no spec" in problems
+    assert "twice.cu does not exist" in problems
+
+
+def test_the_canonical_form_is_what_jupyterlab_writes(notebook):
+    text = notebook.read_text()
+    assert nbformat.writes(nbformat.reads(text, as_version=4)) + "\n" == text
+    raw = json.loads(text)
+    assert (raw["nbformat"], raw["nbformat_minor"]) == (4, 5)
+    assert raw["metadata"] == notebooks.METADATA
+
+
+def test_ids_are_given_once_and_the_same_every_time(notebook):
+    raw = json.loads(notebook.read_text())
+    for cell in raw["cells"]:
+        cell["id"] = "same"
+    notebook.write_text(json.dumps(raw))
+    first = [cell.id for cell in notebooks.read(notebook).cells]
+    assert len(set(first)) == len(first)
+    assert [cell.id for cell in notebooks.read(notebook).cells] == first
+
+
+def test_exit_codes_of_sync(root, notebook):
+    from utils.cli import app
+
+    call = CliRunner().invoke
+    assert call(app, ["sync", "--check"]).exit_code == 0
+    edit(notebook, 2, LEARNER)
+    done = call(app, ["sync", "--check"])
+    assert done.exit_code == 1 and "left alone" in done.output
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("01", ["copy", "twice"]),
+        ("1/twice", ["twice"]),
+        ("01.1", ["twice"]),
+        ("01_pairs/copy", ["copy"]),
+    ],
+)
+def test_what_a_word_on_the_command_line_means(root, word, names):
+    assert [exercise.name for exercise in selection.kernels(word)] == names
+
+
+@pytest.mark.parametrize("word", ["02", "twice", "01/none", "01.9", ""])
+def test_a_word_that_means_nothing_is_an_error(root, word):
+    with pytest.raises(WorkbookError):
+        selection.kernels(word)
+
+
+def test_the_workbook_itself_is_in_step():
+    report = syncing.sync(check=True)
+    assert (report.changed, report.learners, report.problems) == ([], [], [])
