@@ -1,0 +1,103 @@
+"""The runtime's JSON lines become sentences with a file and a line."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from utils.emulator import reports
+from utils.emulator.reports import locate, read
+
+EVENT = {
+    "event": "error",
+    "kind": "deadlock",
+    "kernel": "tree",
+    "block": [2, 0, 0],
+    "thread": [3, 0, 0],
+    "file": "tree.cu",
+    "line": 14,
+    "message": "31 threads wait at line 14",
+}
+
+
+def text(**changes) -> str:
+    event = {key: value for key, value in (EVENT | changes).items() if value is not None}
+    return str(read(json.dumps(event))[0])
+
+
+def test_a_report_says_where_what_who_and_what_to_do():
+    place, who, advice = text().splitlines()
+    assert place == "tree.cu:14: the threads wait for each other for ever in kernel 'tree'"
+    assert who == "  block (2, 0, 0), thread (3, 0, 0): 31 threads wait at line 14"
+    assert advice.startswith("  Every thread of the block must reach")
+
+
+def test_a_kind_that_is_new_is_reported_all_the_same():
+    assert text(kind="cosmic-ray").startswith("tree.cu:14: cosmic ray in kernel 'tree'\n")
+
+
+def test_host_code_has_no_block_and_no_kernel():
+    report = text(kind="crash", kernel=None, block=None, thread=None, message="access to 0x10")
+    assert report.startswith("tree.cu:14: the host code crashed\n  access to 0x10\n")
+
+
+def test_an_unknown_address_is_given_as_it_is():
+    report = text(file=None, line=None, module="/nowhere/lib.so", offset="0x1f30")
+    assert "in kernel 'tree' at address 0x1f30 in lib.so\n" in report
+
+
+def test_lines_that_broke_off_are_passed_over():
+    whole = json.dumps(EVENT)
+    assert len(read(f'{whole}\n{whole[:40]}\n[1]\n"a"\n\n{whole}\n')) == 2
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A library whose function inlines another, and the offsets of its instructions."""
+    folder = tmp_path_factory.mktemp("library")
+    source = folder / "outer.cpp"
+    source.write_text(
+        '#line 7 "inner.h"\n'
+        "static inline __attribute__((always_inline)) int inner(int* p) { return *p * 3; }\n"
+        '#line 20 "outer.cu"\n'
+        'extern "C" int outer(int* p) {\n'
+        "    return inner(p + 5);\n"
+        "}\n"
+    )
+    made = folder / "libouter.so"
+    command = ["g++", "-O2", "-g1", "-shared", "-fPIC", str(source), "-o", str(made)]
+    subprocess.run(command, check=True)
+    symbols = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=True).stdout
+    start = next(int(line.split()[0], 16) for line in symbols.splitlines() if "outer" in line)
+    return str(made), [hex(start + k) for k in range(8)]
+
+
+def test_an_offset_becomes_a_source_line(library):
+    module, offsets = library
+    places = {locate(module, offset) for offset in offsets}
+    lines = {(file.rpartition("/")[2], line) for file, line in filter(None, places)}
+    assert ("inner.h", 7) in lines
+    assert lines <= {("inner.h", 7)} | {("outer.cu", line) for line in (20, 21, 22)}
+
+
+def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):
+    module, offsets = library
+    inner = next(o for o in offsets if (locate(module, o) or ("",))[0].endswith("inner.h"))
+    header, _ = locate(module, inner)
+    monkeypatch.setattr(reports, "include_dir", lambda: header)
+    locate.cache_clear()
+    file, line = locate(module, inner)
+    assert (file.rpartition("/")[2], line) == ("outer.cu", 21)
+    monkeypatch.undo()
+    locate.cache_clear()
+
+
+def test_without_addr2line_the_address_remains(library, monkeypatch):
+    module, offsets = library
+    locate.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    event = EVENT | {"module": module, "offset": offsets[0]}
+    del event["file"], event["line"]
+    assert f"at address {offsets[0]} in libouter.so" in str(read(json.dumps(event))[0])
+    locate.cache_clear()
