@@ -49,6 +49,7 @@ void Core::run_block(uint64_t number) {
     block = uint3{unsigned(number % grid.x), unsigned(number / grid.x % grid.y),
                   unsigned(number / grid.x / grid.y)};
     blockIdx = block;
+    block_number_ = uint32_t(number);
     ++block_serial_;
     static_used_ = 0;
     // What nobody wrote reads as NaN, so that it shows in the result.
@@ -60,6 +61,7 @@ void Core::run_block(uint64_t number) {
         f.context = make_context(stacks.top(i), enter_thread, this);
         f.index = thread;
         f.waits = Waits::kNothing;
+        f.phase = 0;
         if (++thread.x == shape.x) {
             thread.x = 0;
             if (++thread.y == shape.y) thread.y = 0, ++thread.z;
@@ -93,18 +95,19 @@ Fibre* Core::next() {
     return nullptr;
 }
 
-// Leaves the running fibre, which cannot go on, for one that can.
-void Core::yield() {
+void Core::switch_to(Fibre* to) {
     Fibre* self = current;
-    Fibre* to = next();
     if (to == self) return;
-    if (!to) {
-        lost();
-        return;
-    }
     current = to;
     threadIdx = to->index;
     emu_switch(&self->context, to->context);
+}
+
+// Leaves the running fibre, which cannot go on, for one that can.
+void Core::yield() {
+    Fibre* to = next();
+    if (!to) lost();
+    switch_to(to);
 }
 
 void Core::finish() {
@@ -143,8 +146,15 @@ int Core::barrier(int kind, int predicate, EmuSite site) {
     self->kind = kind;
     self->site = site;
     warps_[i / 32].runnable &= ~(1u << i % 32);
-    if (at_barrier_ == live_) release_barrier();
-    else yield();
+    if (at_barrier_ == live_) {
+        release_barrier();
+        int w = 0;  // threads go on in ascending order, as a reader of their output expects
+        while (!warps_[w].live) ++w;
+        switch_to(&fibres_[size_t(32 * w + __builtin_ctz(warps_[w].live))]);
+    } else {
+        yield();
+    }
+    ++self->phase;
     return count_result_;
 }
 
@@ -319,6 +329,13 @@ void Core::lost() {
     }
     report("deadlock", Where{launch->kernel, block, shown->index, shown->site, nullptr}, text);
     abandon(cudaErrorLaunchFailure);
+}
+
+ptrdiff_t Core::shared_offset(const void* address) const {
+    const char* p = static_cast<const char*>(address);
+    if (p >= static_ && p < static_ + kStaticShared) return p - static_;
+    if (p >= dynamic_ && p < dynamic_ + kDynamicShared) return p - dynamic_ + ptrdiff_t(kStaticShared);
+    return -1;
 }
 
 void* Core::shared(EmuSharedKey* key) {

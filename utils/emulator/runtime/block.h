@@ -36,6 +36,7 @@ struct Fibre {
     uint64_t value;     // what the thread brings, then what it takes away
     int parameter;      // a shuffle's source lane
     EmuSite site;
+    uint32_t phase;     // block barriers passed
 };
 
 struct Warp {
@@ -58,6 +59,17 @@ class Core {
     [[noreturn]] void finish();            // ends the running fibre
 
     int current_index() const { return index(current); }
+    uint32_t block_number() const { return block_number_; }
+    // Offset in the block's shared memory (static first, then dynamic), or -1.
+    ptrdiff_t shared_offset(const void* address) const;
+    // The declared arrays of the running block, in the order of their offsets.
+    struct Slot {
+        const EmuSharedKey* key;
+        uint64_t block;
+        size_t offset;
+    };
+    const std::vector<Slot>& shared_slots() const { return slots_; }
+    uint64_t block_serial() const { return block_serial_; }
 
     Fibre* current = nullptr;
     Launch* launch = nullptr;
@@ -67,11 +79,12 @@ class Core {
    private:
     void run_block(uint64_t block);
     void yield();
+    void switch_to(Fibre* fibre);
     Fibre* next();
     void release_barrier();
     void settle(int warp);
     void settle_active_mask(int warp);
-    void lost();
+    [[noreturn]] void lost();
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
 
     std::vector<Fibre> fibres_{kMaxThreads};
@@ -80,13 +93,9 @@ class Core {
     void* scheduler_ = nullptr;
     char *static_, *dynamic_;
     size_t static_used_ = 0;
-    struct Slot {
-        const EmuSharedKey* key;
-        uint64_t block;
-        size_t offset;
-    };
     std::vector<Slot> slots_;
     uint64_t block_serial_ = 0;
+    uint32_t block_number_ = 0;
 };
 
 Core* core();  // of the calling OS thread; null where no kernel has run yet

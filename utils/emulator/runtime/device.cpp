@@ -55,6 +55,7 @@ void set_error(cudaError_t error) {
 }
 bool device_lost() { return lost; }
 size_t dynamic_shared_limit() { return max_dynamic; }
+bool is_global(const void* address) { return device_room(address) > 0; }
 
 }  // namespace emu
 
@@ -108,6 +109,15 @@ cudaError_t emu_malloc(void** pointer, size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex);
     allocations[memory + kRedZone] = bytes;
     return result(cudaSuccess);
+}
+// Memory of the caller's that kernels will be given pointers into.
+void emu_lend_memory(const void* first, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    allocations[static_cast<const char*>(first)] = bytes;
+}
+void emu_take_back_memory(const void* first) {
+    std::lock_guard<std::mutex> lock(mutex);
+    allocations.erase(static_cast<const char*>(first));
 }
 cudaError_t cudaFree(void* pointer) {
     if (!pointer) return result(cudaSuccess);

@@ -16,6 +16,7 @@
 #include "block.h"
 #include "device.h"
 #include "report.h"
+#include "trace.h"
 
 namespace emu {
 namespace {
@@ -232,7 +233,7 @@ void run(Launch& launch) {
     // stays the same from run to run.
     constexpr uint64_t kSmall = 4096;
     static const int cores = core_count();
-    if (cores == 1 || launch.blocks == 1 || launch.blocks * uint64_t(launch.threads) <= kSmall) {
+    if (cores == 1 || tracing() || launch.blocks == 1 || launch.blocks * uint64_t(launch.threads) <= kSmall) {
         this_core->run(launch);
         return;
     }

@@ -186,7 +186,7 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 // Loads and stores with a cache hint.
 #define EMU_LOAD(name) \
     template <class T> \
-    T name(const T* address) { return *address; }
+    EMU_INLINE T name(const T* address) { return *address; }
 EMU_LOAD(__ldg)
 EMU_LOAD(__ldcg)
 EMU_LOAD(__ldca)
@@ -196,7 +196,7 @@ EMU_LOAD(__ldcv)
 #undef EMU_LOAD
 #define EMU_STORE(name) \
     template <class T>  \
-    void name(T* address, T value) { *address = value; }
+    EMU_INLINE void name(T* address, T value) { *address = value; }
 EMU_STORE(__stwb)
 EMU_STORE(__stcg)
 EMU_STORE(__stcs)

@@ -6,6 +6,9 @@
 
 typedef struct EmuStream* cudaStream_t;
 
+// Header functions that touch memory are part of the line that calls them.
+#define EMU_INLINE inline __attribute__((always_inline))
+
 // Where the running thread stands. The library sets them whenever it switches to another thread.
 // initial-exec: one instruction to read, also from a library that was loaded late.
 #define EMU_TLS __attribute__((tls_model("initial-exec")))
@@ -58,6 +61,7 @@ void* emu_shared(EmuSharedKey* key);
 void* emu_dynamic_shared(const char* name, size_t element);
 
 [[noreturn]] void emu_trap(EmuSite site);
+void emu_note_atomic(const void* address, size_t bytes);  // in an instrumented build
 }
 
 namespace emu {

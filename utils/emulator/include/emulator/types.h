@@ -32,8 +32,8 @@
 #define EMU_WHOLE_COPY(T, N)                                                      \
     typedef unsigned char EmuWhole __attribute__((vector_size(N), may_alias));    \
     T() = default;                                                                \
-    T(const T& other) { *(EmuWhole*)this = *(const EmuWhole*)&other; }            \
-    T& operator=(const T& other) {                                                \
+    __attribute__((always_inline)) T(const T& other) { *(EmuWhole*)this = *(const EmuWhole*)&other; }            \
+    __attribute__((always_inline)) T& operator=(const T& other) {                                              \
         *(EmuWhole*)this = *(const EmuWhole*)&other;                              \
         return *this;                                                             \
     }

@@ -117,7 +117,7 @@ EMU_REDUCE(__reduce_xor_sync, unsigned, EMU_REDUCE_XOR)
 namespace emu {
 
 template <class T, class Update>
-T atomic_update(T* address, Update update) {
+__attribute__((no_sanitize_thread)) T atomic_update_unseen(T* address, Update update) {
     using Word = std::conditional_t<sizeof(T) == 8, uint64_t,
                                     std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
     static_assert(sizeof(T) == sizeof(Word), "no atomic of this size");
@@ -130,15 +130,22 @@ T atomic_update(T* address, Update update) {
             return before;
     }
 }
+template <class T, class Update>
+EMU_INLINE T atomic_update(T* address, Update update) {
+#ifdef EMU_INSTRUMENTED
+    emu_note_atomic(address, sizeof(T));
+#endif
+    return atomic_update_unseen(address, update);
+}
 
 }  // namespace emu
 
 #define EMU_ATOMIC(name, T, expression)                                      \
-    inline T name(T* address, T v) {                                         \
+    EMU_INLINE T name(T* address, T v) {                                       \
         return emu::atomic_update(address, [=](T old) { return expression; }); \
     }                                                                        \
-    inline T name##_block(T* address, T v) { return name(address, v); }      \
-    inline T name##_system(T* address, T v) { return name(address, v); }
+    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }      \
+    EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
 #define EMU_ATOMIC_INTEGERS(name, expression)     \
     EMU_ATOMIC(name, int, expression)             \
     EMU_ATOMIC(name, unsigned, expression)        \
@@ -163,7 +170,7 @@ EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
 #define EMU_CAS(T)                                                                                \
-    inline T atomicCAS(T* address, T expected, T desired) {                                       \
+    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                                       \
         return emu::atomic_update(address, [=](T old) { return old == expected ? desired : old; }); \
     }
 EMU_CAS(int)

@@ -1,0 +1,150 @@
+#include "trace.h"
+
+#include <vector>
+
+#include "block.h"
+#include "device.h"
+
+namespace emu {
+namespace {
+
+bool on = false;
+size_t limit = 0;
+bool truncated = false;
+std::vector<Access> accesses;
+
+void record(const void* address, size_t size, uint8_t write, const void* return_address) {
+    Core* c = core();
+    if (!on || !c || !c->current) return;
+    if (accesses.size() >= limit) {
+        truncated = true;
+        return;
+    }
+    Access a;
+    ptrdiff_t offset = c->shared_offset(address);
+    if (offset >= 0) {
+        a.space = Space::kShared;
+        a.address = uint64_t(offset);
+    } else if (is_global(address)) {
+        a.space = Space::kGlobal;
+        a.address = uint64_t(address);
+    } else {
+        return;  // the thread's own stack, the launch's arguments
+    }
+    a.pc = uint64_t(return_address) - 1;  // within the call, whose line is the access's
+    a.block = c->block_number();
+    a.thread = uint32_t(c->current_index());
+    a.phase = c->current->phase;
+    a.size = uint16_t(size);
+    a.write = write;
+    accesses.push_back(a);
+}
+
+}  // namespace
+
+bool tracing() { return on; }
+
+}  // namespace emu
+
+using namespace emu;
+
+extern "C" {
+
+// Records the accesses of the launches that follow, at most `most`.
+void emu_trace_begin(size_t most) {
+    accesses.clear();
+    limit = most;
+    truncated = false;
+    on = true;
+}
+// Ends it. Returns the number recorded; *first is valid until the next begin.
+size_t emu_trace_end(const Access** first, int* was_truncated) {
+    on = false;
+    *first = accesses.data();
+    *was_truncated = truncated;
+    return accesses.size();
+}
+
+// The shared arrays of the block that ran last: calls back with name, offset, bytes, element bytes.
+void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
+    Core* c = core();
+    if (!c) return;
+    for (const Core::Slot& slot : c->shared_slots())
+        if (slot.key && slot.block == c->block_serial())
+            visit(slot.key->name, slot.offset, slot.key->size, slot.key->element);
+}
+
+#define CALLED_FROM __builtin_return_address(0)
+#define EMU_WATCH(N)                                                                   \
+    void __tsan_read##N(void* p) { record(p, N, 0, CALLED_FROM); }                     \
+    void __tsan_write##N(void* p) { record(p, N, 1, CALLED_FROM); }                    \
+    void __tsan_volatile_read##N(void* p) { record(p, N, 0, CALLED_FROM); }            \
+    void __tsan_volatile_write##N(void* p) { record(p, N, 1, CALLED_FROM); }           \
+    void __tsan_unaligned_read##N(void* p) { record(p, N, 0, CALLED_FROM); }           \
+    void __tsan_unaligned_write##N(void* p) { record(p, N, 1, CALLED_FROM); }
+EMU_WATCH(1)
+EMU_WATCH(2)
+EMU_WATCH(4)
+EMU_WATCH(8)
+EMU_WATCH(16)
+void __tsan_read_range(void* p, size_t n) { record(p, n, 0, CALLED_FROM); }
+void __tsan_write_range(void* p, size_t n) { record(p, n, 1, CALLED_FROM); }
+// An atomic operation of the headers, which do it out of the compiler's sight.
+void emu_note_atomic(const void* p, size_t n) { record(p, n, 2, CALLED_FROM); }
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+
+// The compiler replaces an atomic operation by a call, and the callee performs it.
+#define EMU_ATOMICS(BITS, T)                                                                         \
+    T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
+        record((const void*)p, sizeof(T), 0, CALLED_FROM);                                           \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                 \
+    }                                                                                                \
+    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {                                      \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                    \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int) {                                      \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                          \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int) {                                     \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                           \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int) {                                     \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                           \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int) {                                     \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                           \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int) {                                      \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                            \
+    }                                                                                                \
+    T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int) {                                     \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                           \
+    }                                                                                                \
+    bool __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired, int, int) { \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }                                                                                                \
+    bool __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired, int a, int b) { \
+        (void)a, (void)b;                                                                            \
+        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    }
+EMU_ATOMICS(8, uint8_t)
+EMU_ATOMICS(16, uint16_t)
+EMU_ATOMICS(32, uint32_t)
+EMU_ATOMICS(64, uint64_t)
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_signal_fence(int) {}
+
+}  // extern "C"
