@@ -1,0 +1,122 @@
+"""The house is in order: one list of dependencies, one style, a short README."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from utils.paths import ROOT
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+# One conda requirement: a name, then perhaps a version.
+VERSION = r"([<>]=?|[=!]?=)?[0-9][0-9.*]*"
+MATCH_SPEC = re.compile(rf"^[a-z0-9_.-]+( +{VERSION}(,{VERSION})*)?$")
+
+
+def committed(*patterns: str) -> list[str]:
+    """Files in git, and new ones that git does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    return [path for path in done.stdout.splitlines() if (ROOT / path).is_file()]
+
+
+def run(program: str, *arguments: str) -> str:
+    """What a program in the environment complains about; "" where it is content."""
+    done = subprocess.run(
+        [str(SCRIPTS / program), *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def required() -> list[Requirement]:
+    extras = PROJECT["optional-dependencies"]
+    return [Requirement(line) for line in [*PROJECT["dependencies"], *extras["dev"]]]
+
+
+def test_conda_lists_no_python_package_of_its_own():
+    (pip,) = (entry["pip"] for entry in CONDA if isinstance(entry, dict))
+    assert pip == ["-c constraints.txt", "-e .[dev]"]
+    names = {line.split()[0] for line in CONDA if isinstance(line, str)}
+    python = {canonicalize_name(requirement.name) for requirement in required()}
+    assert not names & (python | {"pytorch"})
+    assert {"python", "pip", "make", "cxx-compiler", "cuda-nvcc", "cuda-version"} <= names
+
+
+def test_conda_lines_are_well_formed():
+    lines = [line for line in CONDA if isinstance(line, str)]
+    assert [line for line in lines if not MATCH_SPEC.match(line)] == []
+    (python,) = (line for line in lines if line.startswith("python "))
+    assert PROJECT["requires-python"] in python
+
+
+def test_every_dependency_has_a_tested_version_that_fits():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    pins = {canonicalize_name(name): version for name, version in pins.items()}
+    for requirement in required():
+        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)])
+
+
+def test_the_readme_is_short_and_has_its_parts():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    assert "<!-- results -->" in text and "<!-- /results -->" in text
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_ruff_has_nothing_to_say():
+    assert run("ruff", "check", "--quiet", "--no-cache", ".") == ""
+
+
+def test_python_is_formatted():
+    assert run("ruff", "format", "--check", "--no-cache", ".") == ""
+
+
+def test_cuda_and_cpp_are_formatted():
+    folders = ("kernels", "solutions", "tests/mutants", "utils/emulator")
+    endings = ("cu", "cuh", "h", "hpp", "cpp")
+    files = committed(*(f"{folder}/*.{ending}" for folder in folders for ending in endings))
+    assert files, "there is something to format"
+    assert run("clang-format", "--dry-run", "-Werror", *files) == ""
+
+
+def test_ci_runs_the_tests():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
+    assert "make test" in script.read_text()
+
+
+def test_importing_utils_is_cheap():
+    code = "import sys, utils; print(sorted({'torch', 'numpy', 'IPython'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_notebooks_import_at_most_six_names():
+    import utils
+
+    assert 1 <= len(utils.__all__) <= 6
+    assert [name for name in utils.__all__ if not callable(getattr(utils, name))] == []
+
+
+def test_no_path_of_somebodys_machine_is_in_the_project():
+    home = re.compile(r"/(?:home|root|Users|work)/\w+")
+    found = []
+    for name in committed():
+        text = (ROOT / name).read_text(errors="ignore")
+        found += [f"{name}: {match[0]}" for match in home.finditer(text)]
+    assert [line for line in found if not line.startswith("tests/test_house.py")] == []
