@@ -76,7 +76,7 @@ def runtime_library() -> Path:
         made = Path(folder) / path.name
         sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
         command = [compiler(), "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-pthread", "-w"]
-        command += [*sources, "-o", str(made), "-ldl"]
+        command += [f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")
