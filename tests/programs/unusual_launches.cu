@@ -67,7 +67,7 @@ int main() {
     CHECK(cudaMemset(x, 0, 32 * sizeof(int)));
 
     LAUNCH(add_1, 1, x, nullptr);         // 1
-    LAUNCH_ADD(2, (x, NULL));             // 3
+    LAUNCH_ADD(2, (x, nullptr));          // 3
     LAUNCH(touch, 3);                     // three blocks, no argument
     const auto add = [&] { add_1<<<1, 32>>>(x, NULL); };
     add();                                // 4

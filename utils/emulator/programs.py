@@ -11,6 +11,7 @@ from pathlib import Path
 
 from utils import paths
 from utils.emulator import compile_flags, compiler, digest, link_flags
+from utils.emulator.messages import FLAGS, readable
 from utils.emulator.reports import read
 from utils.emulator.rewriter import Unit, rewrite
 from utils.errors import CompileError, ToolError
@@ -62,7 +63,7 @@ def build_program(
     unit = rewrite(
         source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
     )
-    flags = [*compile_flags(), f"-O{opt}", f"-std={std}", "-pthread", f"-iquote{path.parent}"]
+    flags = [*compile_flags(), *FLAGS, f"-O{opt}", f"-std={std}", "-pthread", f"-iquote{path.parent}"]
     flags += [f"-I{folder}" for folder in includes] + [f"-D{name}" for name in defines]
     program = (cache or paths.cache()) / "programs" / _key(unit, flags) / path.stem
     if not program.exists():
@@ -132,5 +133,5 @@ def _compile(unit: Unit, flags: list[str], program: Path) -> None:
         command = [compiler(), f"-I{folder}", *flags, str(folder / "main.cpp"), "-o", str(made)]
         done = subprocess.run([*command, *link_flags()], capture_output=True, text=True)
         if done.returncode:
-            raise CompileError(done.stderr.replace(f"{folder}/", "").rstrip())
+            raise CompileError(readable(done.stderr))
         os.replace(made, program)
