@@ -267,6 +267,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     install_handlers();
     if (!this_core) this_core = make_core();
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
+    trace_launch(launch);
     run(launch);
     if (int error = launch.error) set_error(cudaError_t(error));
 }

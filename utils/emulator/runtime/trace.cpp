@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <cstring>
 #include <vector>
 
 #include "block.h"
@@ -12,6 +13,7 @@ bool on = false;
 size_t limit = 0;
 bool truncated = false;
 std::vector<Access> accesses;
+std::vector<TracedLaunch> launches;
 
 void record(const void* address, size_t size, uint8_t write, const void* return_address) {
     Core* c = core();
@@ -44,6 +46,18 @@ void record(const void* address, size_t size, uint8_t write, const void* return_
 
 bool tracing() { return on; }
 
+void trace_launch(const Launch& launch) {
+    if (!on) return;
+    TracedLaunch t{};
+    strncpy(t.kernel, launch.kernel, sizeof t.kernel - 1);
+    const dim3 grid = launch.grid, block = launch.block;
+    memcpy(t.grid, &grid, sizeof t.grid);
+    memcpy(t.block, &block, sizeof t.block);
+    t.first = accesses.size();
+    t.shared = launch.shared;
+    launches.push_back(t);
+}
+
 }  // namespace emu
 
 using namespace emu;
@@ -53,6 +67,7 @@ extern "C" {
 // Records the accesses of the launches that follow, at most `most`.
 void emu_trace_begin(size_t most) {
     accesses.clear();
+    launches.clear();
     limit = most;
     truncated = false;
     on = true;
@@ -65,6 +80,10 @@ size_t emu_trace_end(const Access** first, int* was_truncated) {
     return accesses.size();
 }
 
+size_t emu_trace_launches(const TracedLaunch** first) {
+    *first = launches.data();
+    return launches.size();
+}
 // The shared arrays of the block that ran last: calls back with name, offset, bytes, element bytes.
 void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
     Core* c = core();

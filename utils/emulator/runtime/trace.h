@@ -18,6 +18,16 @@ struct Access {  // one load or store of one thread; 32 bytes, read by utils/tra
 };
 static_assert(sizeof(Access) == 32, "utils/tracing.py reads these");
 
+struct TracedLaunch {  // one launch of a traced call; 104 bytes
+    char kernel[64];
+    uint32_t grid[3], block[3];
+    uint64_t first;   // its first access
+    uint64_t shared;  // bytes of dynamic shared memory
+};
+static_assert(sizeof(TracedLaunch) == 104, "utils/tracing.py reads these");
+
+struct Launch;
+void trace_launch(const Launch& launch);
 bool tracing();  // a traced launch runs its blocks in order, on one core
 
 }  // namespace emu
