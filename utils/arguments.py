@@ -1,0 +1,127 @@
+"""Checks of a launcher's arguments; each error names the argument and says what to do."""
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from numbers import Real
+
+import torch
+from torch import Tensor
+
+from utils.declarations import Parameter
+from utils.exercises import Exercise
+
+_BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
+
+
+def match(
+    name: str, parameters: Sequence[Parameter], args: Sequence, kwargs: Mapping
+) -> dict[str, object]:
+    """Arguments by parameter name. A stream is not among them: PyTorch's current one is passed.
+
+    Raises TypeError where there are too many, too few, or some that the launcher does not know.
+    """
+    names = [p.name for p in parameters if not p.is_stream]
+    expects = f"; it takes {', '.join(names) or 'nothing'}"
+    if len(args) > len(names):
+        raise TypeError(f"{name} got {len(args)} arguments, but takes {len(names)}{expects}")
+    given = dict(zip(names, args, strict=False))
+    for key, value in kwargs.items():
+        if key not in names:
+            raise TypeError(f"{name} has no parameter '{key}'{expects}")
+        if key in given:
+            raise TypeError(f"{name} got '{key}' twice{expects}")
+        given[key] = value
+    if missing := [n for n in names if n not in given]:
+        raise TypeError(f"{name} is missing {', '.join(missing)}{expects}")
+    return given
+
+
+def check_arguments(
+    name: str,
+    parameters: Sequence[Parameter],
+    given: Mapping[str, object],
+    exercise: Exercise | None,
+    device: str | None,
+) -> dict[str, Tensor | int | float]:
+    """The arguments, numbers converted to plain int, float or bool.
+
+    `device` is "cpu" or "cuda"; None accepts both. Raises TypeError and ValueError.
+    """
+    checked = {}
+    for parameter in parameters:
+        if parameter.is_stream:
+            continue
+        check = _tensor if parameter.is_tensor else _number
+        where = f"{name}: {parameter.name}"
+        checked[parameter.name] = check(where, parameter, given[parameter.name], device)
+    devices = {str(v.device) for v in checked.values() if isinstance(v, Tensor)}
+    if device is not None and len(devices) > 1:
+        raise ValueError(f"{name}: tensors are on several devices: {', '.join(sorted(devices))}")
+    if exercise is not None:
+        _check_sizes(name, exercise, checked)
+    return checked
+
+
+def _tensor(where: str, parameter: Parameter, value: object, device: str | None) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{where} is {_kind(value)}, but {parameter.ctype} takes a torch.Tensor")
+    if value.dtype is not parameter.dtype:
+        raise TypeError(
+            f"{where} has dtype {value.dtype}, but {parameter.ctype} takes {parameter.dtype}; "
+            f"convert it with .to({parameter.dtype})"
+        )
+    if device is not None and value.device.type != device:
+        raise ValueError(
+            f"{where} is on '{value.device}', but this kernel works on '{device}'; "
+            f"move it with .{device}()"
+        )
+    if value.layout is not torch.strided or not value.is_contiguous():
+        raise ValueError(f"{where} is not contiguous; pass {parameter.name}.contiguous()")
+    if value.requires_grad and not parameter.is_const:
+        raise ValueError(
+            f"{where} requires a gradient, and the kernel writes to it behind autograd's back; "
+            f"pass {parameter.name}.detach()"
+        )
+    return value
+
+
+def _number(where: str, parameter: Parameter, value: object, device: str | None):
+    code = parameter.code
+    if code in "fd":
+        if not isinstance(value, Real):
+            raise TypeError(f"{where} is {_kind(value)}, but {parameter.ctype} takes a number")
+        if code == "f" and math.isfinite(value) and abs(value) > torch.finfo(torch.float32).max:
+            raise ValueError(f"{where} is {value}, which does not fit in a float")
+        return float(value)
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        message = f"{where} is {_kind(value)}, but {parameter.ctype} takes an integer"
+        raise TypeError(message) from None
+    if code == "?":
+        return bool(whole)
+    low, high = _BITS[code]
+    if not low <= whole < high:
+        raise ValueError(f"{where} is {whole}, which does not fit in {parameter.ctype}")
+    return whole
+
+
+def _kind(value: object) -> str:
+    return "a torch.Tensor" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
+
+
+def _check_sizes(name: str, exercise: Exercise, given: Mapping[str, object]) -> None:
+    """Compare each tensor with the dimensions that the exercise states in its integer arguments."""
+    for tensor, shape in exercise.shapes.items():
+        words = shape.split()
+        sizes = [int(w) if w.isdigit() else given.get(w) for w in words]
+        if tensor not in given or not all(isinstance(size, int) for size in sizes):
+            continue  # the learner's launcher names things in another way
+        have, want = given[tensor].numel(), math.prod(sizes)
+        if have != want:
+            product = " = ".join(filter(None, ("*".join(words), "*".join(map(str, sizes)))))
+            means = (
+                f"{product} = {want}" if len(words) > 1 else f"{product or 'one value'} = {want}"
+            )
+            raise ValueError(f"{name}: {tensor} has {have} elements, but {means}")

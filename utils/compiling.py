@@ -1,0 +1,219 @@
+"""From CUDA text to a callable: the one module that knows of two backends.
+
+Both go through `torch.utils.cpp_extension.load_inline` and ninja, without any of PyTorch's headers,
+which would cost 25 seconds a build. A build is kept under the hash of everything that went into it.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shlex import quote
+
+import torch
+
+from utils import emulator, toolchain
+from utils.declarations import parse_launcher
+from utils.emulator import rewriter
+from utils.entry import entry_text
+from utils.errors import CompileError, DeclarationError
+from utils.exercises import Exercise
+from utils.kernel import Kernel
+from utils.paths import INCLUDE, cache
+
+MAX_LINES = 30  # of a compiler's message
+
+# torch forbids arithmetic on half and bfloat16, which a plain CUDA file may use.
+NVCC_FLAGS = ["-O3", "-lineinfo", "-std=c++17", "-w"] + [
+    f"-U__CUDA_NO_{what}__"
+    for what in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS")
+]
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A translation unit as the compiler gets it, with all that decides what comes out."""
+
+    text: str
+    backend: str
+    cflags: list[str]
+    ldflags: list[str]
+    headers: dict[str, str]  # file name -> text
+    excerpts: dict[str, str]  # what compilers quote from in messages: the text before rewriting
+
+    @functools.cached_property
+    def digest(self) -> str:
+        parts = [asdict(self), os.path.realpath(toolchain.cxx()), torch.__version__]
+        if self.backend == "cuda":
+            parts += [str(toolchain.cuda_home()), os.environ["TORCH_CUDA_ARCH_LIST"]]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def compile_cuda(
+    source: str,
+    name: str,
+    *,
+    exercise: Exercise | None = None,
+    backend: str | None = None,
+    first_line: int = 1,
+    filename: str | None = None,
+    trace: bool = False,
+) -> Kernel:
+    """Compile CUDA text and bind its launcher `name`.
+
+    `first_line` and `filename` are what the compiler's messages call the text's first line.
+    `trace` selects the diagnosing build, which only the emulator has.
+
+    Raises CompileError, DeclarationError (no launcher of that name that Python can call) and
+    ToolError (a compiler is missing; the message says what to install).
+    """
+    backend = "emulator" if trace else backend or toolchain.backend()
+    toolchain.prepare(backend)
+    make = _cuda_unit if backend == "cuda" else functools.partial(_emulator_unit, trace=trace)
+    unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
+    try:
+        parameters = parse_launcher(source, name)
+    except DeclarationError:
+        # A text that does not compile may hide its launcher; then the compiler says it better.
+        _build(unit(entry=""), name)
+        raise
+    built = unit(entry=entry_text(name, parameters))
+    return Kernel(name, exercise, source, backend, _build(built, name), parameters, built.digest)
+
+
+def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit:
+    cudart = toolchain.cudart_folder(toolchain.cuda_home())
+    return _Unit(
+        f"#line {first_line} {json.dumps(filename)}\n{source}"
+        + _at_end(source, filename, first_line, entry),
+        "cuda",
+        NVCC_FLAGS,
+        _link_flags([f"-L{cudart}", f"-Wl,-rpath,{(cudart / 'libcudart.so').resolve().parent}"]),
+        {path.name: path.read_text() for path in sorted(INCLUDE.glob("*.cuh"))},
+        {},
+    )
+
+
+def _emulator_unit(source: str, filename: str, first_line: int, entry: str, trace: bool) -> _Unit:
+    unit = rewriter.rewrite(
+        source, filename=filename, first_line=first_line, include_dirs=[INCLUDE]
+    )
+    return _Unit(
+        unit.text + _at_end(source, filename, first_line, entry),
+        "emulator",
+        [*emulator.compile_flags(trace), "-fdiagnostics-color=never"],
+        _link_flags(emulator.link_flags()),
+        unit.headers,
+        {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},
+    )
+
+
+def _at_end(source: str, filename: str, first_line: int, entry: str) -> str:
+    """The entry as one line after the last, where a missing `}` is complained of too."""
+    return f"\n#line {first_line + source.count(chr(10)) + 1} {json.dumps(filename)}\n{entry}\n"
+
+
+def _link_flags(flags: Iterable[str]) -> list[str]:
+    """`flags` after those that keep PyTorch's libraries away and make missing symbols errors.
+
+    load_inline links them to everything, and reading their symbols takes 0.2 s. Empty archives of
+    their names stand in the linker's way. What is linked is loaded where there is no PyTorch.
+    """
+    folder = cache() / "no-torch"
+    folder.mkdir(exist_ok=True)
+    for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
+        (folder / f"lib{name}.a").write_bytes(b"!<arch>\n")
+    return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{folder}", *flags]
+
+
+def _build(unit: _Unit, name: str) -> Path:
+    """The compiled library, from the cache where it is there.
+
+    A build has a folder of its own, renamed into its place when all is done. So nobody sees half a
+    build, a killed one leaves no lock behind, and of two at once either may win.
+    """
+    folder = cache() / f"{name}-{unit.digest}"
+    library = folder / f"{name}.so"
+    if library.exists():
+        return library
+    work = Path(tempfile.mkdtemp(prefix=f"{name}-", suffix=_UNFINISHED, dir=cache()))
+    try:
+        for file, text in {**unit.headers, **unit.excerpts}.items():
+            (work / file).parent.mkdir(exist_ok=True)
+            (work / file).write_text(text, errors="surrogateescape")
+        os.replace(_load_inline(unit, name, work), work / library.name)
+        _publish(work, folder, library)
+    except RuntimeError as error:  # ninja's output, after torch's own words
+        raise CompileError(_compiler_message(str(error), [work, emulator.include_dir()])) from None
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    _remove_unfinished()
+    return library
+
+
+def _load_inline(unit: _Unit, name: str, work: Path) -> str:
+    """Path of the library that torch built in `work`. Raises RuntimeError with ninja's output."""
+    from torch.utils import cpp_extension  # imports setuptools; only a real build needs it
+
+    if unit.backend == "cuda":
+        cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
+    texts = {"cuda": ([], [unit.text]), "emulator": ([unit.text], [])}
+    cpp_sources, cuda_sources = texts[unit.backend]
+    return cpp_extension.load_inline(
+        name,
+        cpp_sources,
+        cuda_sources,
+        functions=None,
+        extra_cflags=[quote(flag) for flag in unit.cflags] + [f"-fdebug-prefix-map={work}=."],
+        extra_cuda_cflags=unit.cflags,
+        extra_ldflags=[quote(flag) for flag in unit.ldflags],
+        extra_include_paths=[str(work)],
+        build_directory=str(work),
+        no_implicit_headers=True,
+        is_python_module=False,
+    )
+
+
+def _publish(work: Path, folder: Path, library: Path) -> None:
+    try:
+        work.rename(folder)
+    except OSError:  # it is there: another process was faster, or somebody emptied it
+        if not library.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            work.rename(folder)
+
+
+_UNFINISHED = ".building"
+
+
+def _remove_unfinished(age: float = 3600.0) -> None:
+    """Remove what builds that were killed left behind, `age` seconds ago or more."""
+    for work in cache().glob(f"*{_UNFINISHED}"):
+        try:
+            if time.time() - work.stat().st_mtime > age:
+                shutil.rmtree(work, ignore_errors=True)
+        except FileNotFoundError:  # its build has just ended
+            pass
+
+
+def _compiler_message(output: str, folders: Iterable[Path]) -> str:
+    """What the compiler itself said, in at most MAX_LINES lines, without our own folders."""
+    # ninja -v says "[1/2] command" for a step; then, where it fails, "FAILED: target", the command
+    # again and what that printed.
+    parts = re.split(r"^FAILED: .*\n.*\n", output, flags=re.MULTILINE)[1:]
+    complaint = "\n".join(
+        re.split(r"^(?:\[\d+/\d+\] |ninja: )", p, flags=re.MULTILINE)[0] for p in parts
+    )
+    for folder in folders:
+        complaint = complaint.replace(f"{folder}/", "")
+    lines = (complaint.strip() or output.strip()).splitlines()
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"... ({len(lines) - MAX_LINES} more lines)"]
+    return "\n".join(lines)

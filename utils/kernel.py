@@ -1,0 +1,132 @@
+"""A compiled launcher as a Python callable, with every argument checked before it is passed on."""
+
+import ctypes
+import functools
+import struct
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from utils import isolation
+from utils.arguments import check_arguments, match
+from utils.declarations import Parameter
+from utils.entry import slot_format
+from utils.errors import LaunchError
+from utils.exercises import Exercise
+from utils.isolation import IsolatedRun
+
+CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
+
+
+@dataclass(eq=False)
+class Kernel:
+    """What `%%cuda` binds: call it with tensors and numbers, in the order of the C++ declaration.
+
+    Tensors that the launcher takes by non-const pointer are written in place.
+    """
+
+    name: str
+    exercise: Exercise | None
+    source: str
+    backend: str  # "cuda" or "emulator"
+    library: Path
+    parameters: tuple[Parameter, ...]
+    digest: str
+    trusted: bool = False  # has passed `check`
+    untouched: bool = False  # still is the starter
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{p.ctype} {p.name}" for p in self.parameters)
+        return f"<{self.name}({parameters}) for {self.backend}>"
+
+    @property
+    def device(self) -> str:
+        """Where its tensors must be."""
+        return "cuda" if self.backend == "cuda" else "cpu"
+
+    def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
+        """Launch on `args` and wait, except on a GPU once the kernel is trusted: that is as
+        asynchronous as PyTorch's own kernels, on PyTorch's current stream.
+
+        Raises TypeError and ValueError naming the argument, LaunchError, KernelCrash and
+        KernelTimeout.
+        """
+        given = match(self.name, self.parameters, args, kwargs)
+        given = check_arguments(self.name, self.parameters, given, self.exercise, self.device)
+        if self.backend == "cuda" and self.trusted:
+            return self._launch(given)
+        run = self._run(given, CALL_TIMEOUT)
+        sys.stdout.write(run.stdout)
+        if run.strays:
+            stray = run.strays[0]
+            raise LaunchError(
+                "cudaErrorIllegalAddress",
+                f"{self.name} wrote outside of {stray.parameter}: {len(run.strays)} elements, "
+                f"the first at offset {stray.offset} from its "
+                + ("end" if stray.side == "after" else "beginning"),
+            )
+        for p in self.parameters:
+            if p.is_tensor and not p.is_const:
+                given[p.name].detach().copy_(run.after[p.name])
+
+    def isolated(
+        self, args: Mapping[str, Tensor | int | float], *, timeout: float = 10.0
+    ) -> IsolatedRun:
+        """Launch on copies of `args` (by parameter name, on any device) in the worker process.
+
+        Raises as a call does; strays are returned.
+        """
+        given = match(self.name, self.parameters, (), args)
+        given = check_arguments(self.name, self.parameters, given, self.exercise, device=None)
+        return self._run(given, timeout)
+
+    def _run(self, given: dict, timeout: float) -> IsolatedRun:
+        call = isolation.Call(
+            self.name, self.library, self.backend, self.parameters, given, timeout
+        )
+        return call.run()
+
+    # --- in this process, on the GPU
+
+    @functools.cached_property
+    def _entry(self) -> ctypes.CDLL:
+        library = ctypes.CDLL(str(self.library))
+        library.workbook_error_name.restype = ctypes.c_char_p
+        library.workbook_error_text.restype = ctypes.c_char_p
+        return library
+
+    @functools.cached_property
+    def _slots(self) -> struct.Struct:
+        return struct.Struct(slot_format(self.parameters))
+
+    def _launch(self, given: dict) -> None:
+        devices = {given[p.name].device for p in self.parameters if p.is_tensor}
+        with torch.cuda.device(devices.pop() if devices else None):
+            current = torch.cuda.current_stream()
+            takes_stream = any(p.is_stream for p in self.parameters)
+            # Without a stream parameter the launcher uses CUDA's default stream, which does not
+            # wait for PyTorch's other streams, nor they for it.
+            detour = not takes_stream and current != torch.cuda.default_stream()
+            if detour:
+                torch.cuda.default_stream().wait_stream(current)
+            values = [
+                given[p.name].data_ptr()
+                if p.is_tensor
+                else current.cuda_stream
+                if p.is_stream
+                else given[p.name]
+                for p in self.parameters
+            ]
+            error = self._entry.workbook_run(self._slots.pack(*values))
+            if detour:
+                current.wait_stream(torch.cuda.default_stream())
+        if error:
+            name = self._entry.workbook_error_name(error).decode()
+            text = self._entry.workbook_error_text(error).decode()
+            raise LaunchError(
+                name, f"{self.name}: {text}\n{isolation.ADVICE.get(name, '')}".rstrip()
+            )

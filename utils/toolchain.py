@@ -1,0 +1,115 @@
+"""The compilers of this machine: which they are, and what to install where there is none."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import torch
+
+from utils.errors import ToolError
+from utils.paths import cache
+
+
+def backend() -> str:
+    """`cuda` where PyTorch sees a GPU, else `emulator`; `WORKBOOK_BACKEND` forces either."""
+    forced = os.environ.get("WORKBOOK_BACKEND", "")
+    if forced not in ("", "cuda", "emulator"):
+        raise ToolError(f"WORKBOOK_BACKEND is '{forced}'; it can be 'cuda' or 'emulator'")
+    return forced or ("cuda" if torch.cuda.is_available() else "emulator")
+
+
+def cxx() -> str:
+    """Path of the C++ compiler: `CXX` where it is set, else g++, c++ or clang++.
+
+    Raises ToolError saying what to install.
+    """
+    for name in (os.environ.get("CXX"), "g++", "c++", "clang++"):
+        if name and (path := shutil.which(name)):
+            return path
+    raise ToolError(
+        "no C++ compiler was found. Install one: `sudo apt install g++`, or "
+        "`conda install -c conda-forge cxx-compiler` and activate the environment again"
+    )
+
+
+def ninja() -> str:
+    """Path of ninja. pip puts it beside Python, which need not be on the PATH."""
+    path = shutil.which("ninja") or shutil.which("ninja", path=sysconfig.get_path("scripts"))
+    if path is None:
+        raise ToolError("ninja was not found. Install it: `pip install ninja`")
+    return path
+
+
+def cuda_home() -> Path:
+    """The CUDA toolkit: `CUDA_HOME`, the one of the nvcc on the PATH, or pip's.
+
+    Raises ToolError saying what to install.
+    """
+    named = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    if named and (Path(named) / "bin" / "nvcc").exists():
+        return Path(named)
+    if nvcc := shutil.which("nvcc"):
+        return _toolkit_of(nvcc)
+    for site in sys.path:
+        for home in sorted(Path(site).glob("nvidia/cu[0-9]*"), reverse=True):
+            if (home / "bin" / "nvcc").exists():
+                return home
+    raise ToolError(
+        "PyTorch sees a GPU, but nvcc was not found. Install it: "
+        "`pip install 'cuda-toolkit[nvcc,cudart,cccl]'` at the CUDA version of PyTorch, or "
+        "`conda install -c conda-forge cuda-nvcc cuda-cudart-dev`, or NVIDIA's toolkit. "
+        "Set WORKBOOK_BACKEND=emulator to run on the CPU instead"
+    )
+
+
+@functools.cache
+def _toolkit_of(nvcc: str) -> Path:
+    """The toolkit that an nvcc belongs to; the one on the PATH may be a script that calls it."""
+    dry_run = subprocess.run([nvcc, "--dryrun", "x.cu"], capture_output=True, text=True).stderr
+    top = re.search(r"^#\$ TOP=(.+)$", dry_run, re.MULTILINE)
+    return Path(top[1]).resolve() if top else Path(nvcc).resolve().parents[1]
+
+
+def cudart_folder(home: Path) -> Path:
+    """A folder that holds `libcudart.so`, as the linker wants it: pip ships `libcudart.so.13`."""
+    folders = [home / "lib64", home / "lib", *home.glob("targets/*/lib")]
+    for folder in folders:
+        if (folder / "libcudart.so").exists():
+            return folder
+    for folder in folders:
+        for library in folder.glob("libcudart.so.*"):
+            link = cache() / "cudart" / library.name / "libcudart.so"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists():
+                fresh = link.with_suffix(f".{os.getpid()}")
+                fresh.symlink_to(library)
+                fresh.replace(link)
+            return link.parent
+    raise ToolError(
+        f"{home} has no libcudart.so. Install `cuda-toolkit[cudart]` or cuda-cudart-dev"
+    )
+
+
+def prepare(backend: str) -> None:
+    """Set the environment that torch.utils.cpp_extension reads, before it is imported.
+
+    The settings stay: `load_inline` called by a notebook itself gains from them too.
+    """
+    folder = os.path.dirname(ninja())
+    if shutil.which("ninja") is None:
+        os.environ["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH"), folder)))
+    os.environ["CXX"] = cxx()
+    if backend == "cuda":
+        os.environ["CUDA_HOME"] = str(cuda_home())
+        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", _architecture())
+
+
+def _architecture() -> str:
+    """The card's own, such as `8.6`; from Hopper on with what that card alone has: `9.0a`."""
+    major, minor = torch.cuda.get_device_capability()
+    return f"{major}.{minor}" + ("a" if major >= 9 else "")
