@@ -1,78 +1,16 @@
 """Notebook files and `workbook sync`, on a workbook of one topic with two kernels."""
 
 import json
-import sys
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
-from utils import exercises, notebooks, paths, selection, syncing
+from utils import exercises, notebooks, selection, syncing
 from utils.errors import WorkbookError
 
-SPEC = """
-from utils.exercises import Exercise
-COMMON = dict(shapes={"x": "n", "y": "n"}, outputs=("y",), reference=lambda x: x, sizes=({"n": 5},),
-              bench={"n": 5}, bytes=lambda n: 8 * n, flops=lambda n: n)
-EXERCISES = (
-    Exercise(name="copy", title="a worked one", **COMMON),
-    Exercise(name="twice", title="one", number="01.1", hints=("Add.", "Or multiply."), **COMMON),
-)
-"""
-COPY = "void copy(const float* x, float* y, int n) {}\n"
-SOLUTION = """// x, y: (n)
-__global__ void twice_kernel(const float* x, float* y, int n) {
-    // BEGIN SOLUTION
-    y[threadIdx.x] = 2 * x[threadIdx.x];
-    // END SOLUTION
-}
-"""
-STARTER = """// x, y: (n)
-__global__ void twice_kernel(const float* x, float* y, int n) {
-    // your code here
-}
-"""
-ID = "01_pairs/twice"
 LEARNER = f"%%cuda {ID}\nmy own work"
-
-
-def fold(kind: str, text: str = ""):
-    return new_markdown_cell(text, metadata={"workbook": {"fold": kind, "id": ID}})
-
-
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """A workbook in a folder of its own, its notebook not yet in step."""
-    names = ("kernels", "solutions", "notebooks", "build")
-    places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
-    for module in (exercises, notebooks, paths, selection, syncing):
-        for name, path in places.items():
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, path)
-    monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
-    monkeypatch.setitem(sys.modules, "utils.results", None)  # as if there were none
-    exercises.topic.cache_clear()
-    (tmp_path / "README.md").write_text("<!-- results -->\n<!-- /results -->\n")
-    for path, text in {
-        "kernels/01_pairs/spec.py": SPEC,
-        "kernels/01_pairs/copy.cu": COPY,
-        "solutions/01_pairs/twice.cu": SOLUTION,
-    }.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    (tmp_path / "notebooks").mkdir()
-    cells = [
-        new_markdown_cell("# Pairs"),
-        new_code_cell("%%cuda 01_pairs/copy"),
-        new_code_cell(f"%%cuda {ID}"),
-        fold("hints"),
-        fold("solution"),
-        new_code_cell("print(1)", outputs=[nbformat.v4.new_output("stream", text="1\n")]),
-    ]
-    nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/01_pairs.ipynb")
-    yield tmp_path
-    exercises.topic.cache_clear()
 
 
 @pytest.fixture
@@ -102,7 +40,7 @@ def test_sync_fills_the_cells_and_the_folds(notebook):
     assert copy.source == "%%cuda 01_pairs/copy\n" + COPY.rstrip()
     assert twice.source == f"%%cuda {ID}\n" + STARTER.rstrip()
     assert hints.source.count("<details><summary>Hint") == 2 and "Or multiply." in hints.source
-    assert "```cuda\n// x, y" in solution.source and "2 * x[threadIdx.x]" in solution.source
+    assert "```cuda\n// x, y" in solution.source and "y[i] = 2 * x[i];" in solution.source
     assert "BEGIN SOLUTION" not in solution.source
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -115,7 +115,7 @@ def check(
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
     from utils import exercises, notebooks, selection
     from utils.checking import check
-    from utils.compiling import compile_cuda
+    from utils.magics import compile_answer
 
     chosen = selection.kernels(what)
     if file and len(chosen) != 1:
@@ -131,13 +131,30 @@ def check(
         else:
             text, place = notebooks.answer(exercise), {"first_line": 2}
         try:
-            check(compile_cuda(text, exercise.name, exercise=exercise, **place))
+            check(compile_answer(exercise, text, **place))
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
     if len(chosen) > 1:
         print(f"{len(chosen) - failed} of {len(chosen)} passed")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def emulate(
+    program: Annotated[Path, typer.Argument(help="a complete CUDA program, with a main")],
+    args: Annotated[list[str] | None, typer.Argument(help="after --: the program's own")] = None,
+    include: Annotated[list[str] | None, typer.Option("-I", help="a folder of headers")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", help="a macro, NAME=VALUE")] = None,
+    opt: Annotated[str, typer.Option("-O", help="optimisation level")] = "2",
+    std: Annotated[str, typer.Option(help="C++ standard")] = "c++17",
+    timeout: Annotated[float | None, typer.Option(help="stop it after so many seconds")] = None,
+) -> None:
+    """Run a CUDA program on the CPU. The exit code is the program's own."""
+    from utils.emulator import programs
+
+    options = {"include": include or (), "define": define or (), "opt": opt, "std": std}
+    raise typer.Exit(programs.emulate(program, timeout=timeout, args=args or (), **options))
 
 
 @app.command()
@@ -186,12 +203,19 @@ def doctor() -> None:
     raise typer.Exit(0 if doctor.report(console) else 1)
 
 
+def fail(error: Exception) -> NoReturn:
+    """Leave with the message of a WorkbookError and its exit code; anything else is a bug."""
+    if not isinstance(error, WorkbookError):
+        raise error
+    print(error, file=sys.stderr)
+    sys.exit(1 if isinstance(error, FALLS_SHORT) else 2)
+
+
 def main() -> None:
     try:
         app()
     except WorkbookError as error:
-        print(error, file=sys.stderr)
-        sys.exit(1 if isinstance(error, FALLS_SHORT) else 2)
+        fail(error)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import re
 from utils import exercises, isolation
 from utils.compiling import compile_cuda
 from utils.errors import WorkbookError
+from utils.exercises import Exercise
 from utils.kernel import Kernel
 from utils.paths import use_solutions
 
@@ -12,6 +13,18 @@ USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
     "your own; name is that of the host function that launches the kernel"
 )
+
+
+def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
+    """The Kernel of a text for an exercise, marked where it still is the starter.
+
+    `place` is compile_cuda's first_line and filename. Raises WorkbookError.
+    """
+    kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
+    kernel.untouched = exercise.number is not None and exercises.is_untouched(
+        text, exercises.starter_text(exercise)
+    )
+    return kernel
 
 
 def compile_cell(line: str, cell: str) -> Kernel:
@@ -25,8 +38,8 @@ def compile_cell(line: str, cell: str) -> Kernel:
         return compile_cuda(cell, line, first_line=2)
     exercise = exercises.load(line)
     if use_solutions() and exercise.number is not None:
-        return compile_cuda(exercises.solution_text(exercise), exercise.name, exercise=exercise)
-    return compile_cuda(cell, exercise.name, exercise=exercise, first_line=2)
+        return compile_answer(exercise, exercises.solution_text(exercise))
+    return compile_answer(exercise, cell, first_line=2)
 
 
 def load(ipython) -> None:

@@ -1,0 +1,76 @@
+"""A workbook of one topic for tests of the house: `copy` is worked, `twice` an exercise."""
+
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+ID = "01_pairs/twice"
+SPEC = """
+from utils.exercises import Exercise
+COMMON = dict(shapes={"x": "n", "y": "n"}, outputs=("y",), sizes=({"n": 5}, {"n": 70}),
+              bench={"n": 70}, bytes=lambda n: 8 * n, flops=lambda n: n)
+EXERCISES = (
+    Exercise(name="copy", title="y = x", reference=lambda x: x, **COMMON),
+    Exercise(name="twice", title="y = 2 x", reference=lambda x: 2 * x, number="01.1",
+             hints=("Add.", "Or multiply."), **COMMON),
+)
+"""
+COPY = """__global__ void copy_kernel(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i];
+}
+void copy(const float* x, float* y, int n) { copy_kernel<<<(n + 31) / 32, 32>>>(x, y, n); }
+"""
+SOLUTION = """// x, y: (n)
+__global__ void twice_kernel(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    // BEGIN SOLUTION
+    if (i < n) y[i] = 2 * x[i];
+    // END SOLUTION
+}
+void twice(const float* x, float* y, int n) { twice_kernel<<<(n + 31) / 32, 32>>>(x, y, n); }
+"""
+STARTER = """// x, y: (n)
+__global__ void twice_kernel(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    // your code here
+}
+void twice(const float* x, float* y, int n) { twice_kernel<<<(n + 31) / 32, 32>>>(x, y, n); }
+"""
+
+
+def fold(kind: str):
+    """A markdown cell that sync fills."""
+    return new_markdown_cell("", metadata={"workbook": {"fold": kind, "id": ID}})
+
+
+def write(root: Path) -> None:
+    """Lay the workbook out in a folder; its notebook is not yet in step."""
+    files = {
+        "README.md": "<!-- results -->\n<!-- /results -->\n",
+        "kernels/01_pairs/spec.py": SPEC,
+        "kernels/01_pairs/copy.cu": COPY,
+        "solutions/01_pairs/twice.cu": SOLUTION,
+    }
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    write_notebook(
+        root,
+        new_markdown_cell("# Pairs"),
+        new_code_cell("%%cuda 01_pairs/copy"),
+        new_code_cell(f"%%cuda {ID}"),
+        fold("hints"),
+        fold("solution"),
+        new_code_cell("print(1)", outputs=[nbformat.v4.new_output("stream", text="1\n")]),
+    )
+
+
+def write_notebook(root: Path, *cells) -> Path:
+    """The workbook's notebook; cells given as text are code."""
+    path = root / "notebooks/01_pairs.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    cells = [new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
+    nbformat.write(new_notebook(cells=cells), path)
+    return path

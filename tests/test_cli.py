@@ -1,0 +1,216 @@
+"""The command `workbook`: what it prints, what it leaves behind, and its exit codes."""
+
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
+from pairs import ID, SOLUTION, STARTER, write_notebook
+from typer.testing import CliRunner
+
+from utils import cli, exercises, syncing
+from utils.paths import ROOT
+
+COMMANDS = ("run", "lab", "check", "bench", "emulate", "sync", "reset", "doctor")
+REPORT = """
+import json, os
+with open(os.environ["WORKBOOK_LOG"], "a") as log:
+    print(json.dumps({event}), file=log)
+"""
+PICTURE = """
+from IPython.display import SVG
+SVG('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>')
+"""
+
+
+def workbook(*words: str):
+    """The exit code of a call and what it printed, as a person gets them."""
+    done = CliRunner().invoke(cli.app, words)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        try:
+            cli.fail(done.exception)
+        except SystemExit as stop:
+            return stop.code, done.output + str(done.exception)
+    return done.exit_code, done.output
+
+
+def checked(verdict: str) -> str:
+    """A cell that reports a verdict the way `check` does."""
+    event = {"event": "check", "id": ID, "number": "01.1", "verdict": verdict, "seconds": 0.1}
+    return REPORT.format(event=event)
+
+
+def benched(**fields) -> str:
+    rows = [{"name": "twice", "median": 3.4e-5}, {"name": "PyTorch", "median": 1e-5}]
+    event = {"event": "bench", "id": ID, "rows": rows, "gpu": "A GPU", "date": "2026-01-02"}
+    return REPORT.format(event={**event, **fields})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    code, output = workbook(command, "--help")
+    assert code == 0 and "Usage:" in output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fly",),
+        ("run", "99"),
+        ("run", "--save"),
+        ("run", "--backend", "opencl"),
+        ("check", "99"),
+        ("check", "01/none"),
+        ("check", "01", "--file", "a.cu"),
+        ("check", "01/twice", "--file", "none.cu"),
+        ("reset", "01"),
+        ("emulate", "none.cu"),
+    ],
+)
+def test_a_wrong_call_is_2_and_says_so_in_a_line_or_two(root, words):
+    code, output = workbook(*words)
+    assert code == 2
+    assert output.strip() and "Traceback" not in output
+
+
+def test_errors_are_messages_and_not_tracebacks():
+    command = [sys.executable, "-m", "utils.cli", "check", "99"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("there is no '99'") and "Traceback" not in done.stderr
+
+
+def test_run_prints_a_row_for_each_exercise(root):
+    write_notebook(root, checked("passed"), benched(measured=True))
+    code, output = workbook("run")
+    assert code == 0
+    assert re.search(r"01\.1 +twice +passed +34 µs", output)
+    assert "01_pairs: 1 of 1 passed" in output
+
+
+def test_a_stored_time_is_labelled(root):
+    write_notebook(root, checked("passed"), benched(measured=False))
+    assert "34 µs (stored: A GPU, 2026-01-02)" in " ".join(workbook("run")[1].split())
+
+
+def test_a_failing_check_is_1_and_the_cells_after_it_run(root):
+    fails = "from utils.errors import CheckFailed\nraise CheckFailed('nan', 'x')"
+    write_notebook(root, checked("nan"), fails, "open('reached', 'w').close()")
+    code, output = workbook("run")
+    assert code == 1 and re.search(r"twice +nan", output)
+    assert (root / "notebooks/reached").exists()
+    assert "CheckFailed" not in output, "the table says it already"
+
+
+def test_an_exercise_that_nothing_checked_did_not_pass(root):
+    write_notebook(root, "1 + 1")
+    code, output = workbook("run")
+    assert code == 1 and "not checked" in output
+
+
+def test_a_failing_cell_is_1_and_named(root):
+    write_notebook(root, checked("passed"), new_markdown_cell("text"), "1 / 0")
+    code, output = workbook("run")
+    assert code == 1 and "cell 3: ZeroDivisionError: division by zero" in output
+
+
+def test_an_error_that_is_shown_on_purpose_is_none(root):
+    shown = new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]})
+    write_notebook(root, checked("passed"), shown)
+    assert workbook("run")[0] == 0
+
+
+def test_a_process_that_dies_is_1_and_said(root):
+    write_notebook(root, checked("passed"), "import os; os._exit(1)")
+    code, output = workbook("run")
+    assert code == 1 and "process died" in output
+
+
+def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):
+    monkeypatch.chdir(root)
+    path = write_notebook(root, checked("passed"), PICTURE, "%%cuda x\n__global__ void k();")
+    before = path.read_bytes()
+    _, output = workbook("run", "01")
+    assert path.read_bytes() == before, "the learner's copy stays as it is"
+    executed = nbformat.read(root / "build/notebooks/01_pairs.ipynb", as_version=4)
+    assert executed.cells[1].outputs
+    assert (root / "build/plots/01_pairs-01.svg").read_text().startswith("<svg")
+    page = (root / "build/01_pairs.html").read_text()
+    assert '<span class="kr">__global__</span>' in page, "coloured as CUDA"
+    assert 'href="01_pairs.html"' in (root / "build/index.html").read_text()
+    for place in ("build/notebooks", "build/plots", "build/index.html"):
+        assert place in output
+
+
+def test_without_nbconvert_there_are_no_pages_and_it_says_so(root, monkeypatch):
+    write_notebook(root, checked("passed"))
+    monkeypatch.setitem(sys.modules, "nbconvert", None)
+    code, output = workbook("run")
+    assert code == 0 and "pip install nbconvert" in output
+
+
+def test_solutions_are_what_stands_in_the_executed_copy(root):
+    write_notebook(root, f"%%cuda {ID}\nmy own", checked("passed"))
+    workbook("run", "--solutions")
+    cell = nbformat.read(root / "build/notebooks/01_pairs.ipynb", as_version=4).cells[0]
+    assert cell.source == f"%%cuda {ID}\n" + exercises.solved(SOLUTION).rstrip()
+
+
+def test_save_copies_what_passed_and_nothing_else(root):
+    write_notebook(root, checked("passed"))
+    assert workbook("run", "--solutions", "--save")[0] == 0
+    saved = root / "solutions/01_pairs.ipynb"
+    before = saved.read_text()
+    assert json.loads(before)["cells"][0]["execution_count"] == 1
+    write_notebook(root, checked("passed"), "1 / 0")
+    code, output = workbook("run", "--solutions", "--save")
+    assert code == 1 and "Not saved" in output
+    assert saved.read_text() == before
+
+
+def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
+    assert not syncing.sync().problems
+    code, output = workbook("check", "01/twice")
+    assert code == 1 and "not attempted" in output
+    assert workbook("check", "01.1", "--solutions")[0] == 0
+    file = tmp_path / "mine.cu"
+    file.write_text(exercises.solved(SOLUTION))
+    assert workbook("check", "01/twice", "--file", str(file))[0] == 0
+    file.write_text(STARTER.replace("// your code here", "if (i < n) y[i] = x[i];"))
+    code, output = workbook("check", "01/twice", "--file", str(file))
+    assert code == 1 and "wrong values" in output
+
+
+def test_check_of_a_notebook_goes_on_past_a_failure(root):
+    write_notebook(root, "%%cuda 01_pairs/copy\nint x", f"%%cuda {ID}\nvoid twice(")
+    code, output = workbook("check", "01")
+    assert code == 1 and "0 of 2 passed" in output
+    assert "copy.cu:2" in output, "lines are the cell's"
+
+
+def test_a_missing_compiler_is_2(root, monkeypatch):
+    assert not syncing.sync().problems
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    code, output = workbook("check", "01/twice")
+    assert code == 2 and "Install" in output
+
+
+def test_emulate_gives_the_programs_own_exit_code(tmp_path):
+    file = tmp_path / "prog.cu"
+    file.write_text(
+        "int main(int n, char** words) { return n == 3 && words[2][0] == '-' ? 7 : 8; }"
+    )
+    assert workbook("emulate", str(file), "--", "a", "-b")[0] == 7
+
+
+def test_the_doctor_names_the_backend_and_what_is_missing(monkeypatch):
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    code, output = workbook("doctor")
+    assert code == 0 and "emulator" in output
+    monkeypatch.setenv("WORKBOOK_BACKEND", "none")
+    code, output = workbook("doctor")
+    assert code == 1 and "Missing: backend" in output
