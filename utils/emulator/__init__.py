@@ -21,6 +21,8 @@ LIBRARY = "workbook_emulator"
 # __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
 _COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
 _COMMON += ["-D__assert_fail=__emu_assert_fail"]
+# -gdwarf-4: addr2line of binutils 2.40 names the wrong file for #line in DWARF 5.
+_COMMON += ["-gdwarf-4"]
 PLAIN = ["-O2", "-g1"]
 # The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
 INSTRUMENTED = ["-O1", "-g", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
