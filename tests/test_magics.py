@@ -1,0 +1,89 @@
+"""`%load_ext utils` and `%%cuda`, in an IPython shell."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from pairs import ID, SOLUTION, STARTER
+
+from utils import exercises, syncing
+from utils.errors import CompileError, DeclarationError, WorkbookError
+
+SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3; }\n"
+
+
+@pytest.fixture
+def shell(root, monkeypatch):
+    monkeypatch.delenv("WORKBOOK_SOLUTIONS", raising=False)
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    assert not syncing.sync().problems
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "utils")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def cell(shell, line: str, text: str):
+    """Run a %%cuda cell; the kernel bound under the name, and what failed."""
+    result = shell.run_cell(f"%%cuda {line}\n{text}")
+    return shell.user_ns.get(
+        line.rpartition("/")[2]
+    ), result.error_before_exec or result.error_in_exec
+
+
+def test_a_cell_binds_its_launcher_and_says_the_same_every_time(shell, capsys):
+    outputs = []
+    for _ in range(2):
+        kernel, error = cell(shell, ID, exercises.solved(SOLUTION))
+        assert error is None and kernel.exercise.id == ID
+        outputs.append(capsys.readouterr().out)
+    assert outputs == ["twice: compiled\n"] * 2
+
+
+def test_a_starter_is_known_as_untouched_and_an_answer_is_not(shell):
+    assert cell(shell, ID, "// a note\n" + STARTER)[0].untouched
+    assert not cell(shell, ID, exercises.solved(SOLUTION))[0].untouched
+
+
+def test_solutions_take_the_place_of_the_cells_text(shell, monkeypatch):
+    monkeypatch.setenv("WORKBOOK_SOLUTIONS", "1")
+    kernel, error = cell(shell, ID, STARTER)
+    assert error is None and not kernel.untouched
+    assert kernel.source == exercises.solved(SOLUTION)
+
+
+def test_a_kernel_of_ones_own_needs_no_exercise(shell):
+    kernel, error = cell(shell, "thrice", SCRATCH)
+    assert error is None and kernel.exercise is None
+
+
+def test_a_compile_error_names_the_cells_line_and_shows_no_code_of_ours(shell, capsys):
+    _, error = cell(shell, "thrice", SCRATCH + "\nint oops")
+    assert isinstance(error, CompileError) and "thrice.cu:4" in str(error)
+    shown = capsys.readouterr().out
+    assert "CompileError" in shown and "thrice.cu:4" in shown
+    assert "Traceback" not in shown and "magics.py" not in shown
+
+
+def test_a_cell_that_fails_leaves_no_kernel_from_before(shell):
+    assert cell(shell, "thrice", SCRATCH)[0]
+    assert cell(shell, "thrice", "nonsense")[0] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("", WorkbookError),
+        ("01_pairs/none", WorkbookError),
+        ("99_none/none", WorkbookError),
+        ("two words", WorkbookError),
+        ("../x", WorkbookError),
+        ("another", DeclarationError),
+    ],
+)
+def test_a_line_that_names_nothing_is_an_error(shell, line, kind):
+    error = cell(shell, line, SCRATCH)[1]
+    assert isinstance(error, kind) and str(error)
+
+
+def test_an_empty_cell_is_an_error_too(shell):
+    assert shell.run_cell("%%cuda thrice\n").error_in_exec
