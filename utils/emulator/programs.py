@@ -63,7 +63,8 @@ def build_program(
     unit = rewrite(
         source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
     )
-    flags = [*compile_flags(), *FLAGS, f"-O{opt}", f"-std={std}", "-pthread", f"-iquote{path.parent}"]
+    flags = [*compile_flags(), *FLAGS, "-pthread", f"-O{opt}", f"-std={std}"]
+    flags += [f"-iquote{path.parent}"]
     flags += [f"-I{folder}" for folder in includes] + [f"-D{name}" for name in defines]
     program = (cache or paths.cache()) / "programs" / _key(unit, flags) / path.stem
     if not program.exists():
@@ -131,7 +132,9 @@ def _compile(unit: Unit, flags: list[str], program: Path) -> None:
             (folder / key).write_text(text, encoding="utf-8", errors="surrogateescape")
         made = folder / "program"
         command = [compiler(), f"-I{folder}", *flags, str(folder / "main.cpp"), "-o", str(made)]
-        done = subprocess.run([*command, *link_flags()], capture_output=True, text=True)
+        # A program that calls nothing of CUDA needs the runtime all the same: it reports crashes.
+        command += [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise CompileError(readable(done.stderr))
         os.replace(made, program)
