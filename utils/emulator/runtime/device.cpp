@@ -7,10 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "block.h"
+#include "heap.h"
 
 namespace emu {
 namespace {
@@ -18,20 +17,6 @@ namespace {
 cudaError_t last_error = cudaSuccess;
 bool lost = false;
 size_t max_dynamic = kStaticShared;
-
-constexpr size_t kRedZone = 256;
-std::mutex mutex;
-std::map<const char*, size_t> allocations;  // device memory: first byte -> bytes
-
-// Bytes of device memory from `p` to its allocation's end; 0 where `p` is no device memory.
-size_t device_room(const void* p) {
-    std::lock_guard<std::mutex> lock(mutex);
-    auto after = allocations.upper_bound(static_cast<const char*>(p));
-    if (after == allocations.begin()) return 0;
-    auto it = std::prev(after);
-    size_t offset = size_t(static_cast<const char*>(p) - it->first);
-    return offset < it->second ? it->second - offset : 0;
-}
 
 cudaError_t result(cudaError_t error) {
     if (lost) return last_error;
@@ -55,7 +40,7 @@ void set_error(cudaError_t error) {
 }
 bool device_lost() { return lost; }
 size_t dynamic_shared_limit() { return max_dynamic; }
-bool is_global(const void* address) { return device_room(address) > 0; }
+bool is_global(const void* address) { return heap().room(address) > 0; }
 
 }  // namespace emu
 
@@ -96,38 +81,22 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 
-cudaError_t emu_malloc(void** pointer, size_t bytes) {
+cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element) {
     if (!pointer) return result(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0 || lost) return result(cudaSuccess);
     if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
-    size_t whole = (bytes + 2 * kRedZone + 255) / 256 * 256;
-    char* memory = static_cast<char*>(aligned_alloc(256, whole));
-    if (!memory) return result(cudaErrorMemoryAllocation);
-    memset(memory, 0xff, whole);  // what nobody wrote reads as NaN
-    *pointer = memory + kRedZone;
-    std::lock_guard<std::mutex> lock(mutex);
-    allocations[memory + kRedZone] = bytes;
+    Allocation* a = heap().allocate(bytes, name, element);
+    if (!a) return result(cudaErrorMemoryAllocation);
+    *pointer = a->first;
     return result(cudaSuccess);
-}
-// Memory of the caller's that kernels will be given pointers into.
-void emu_lend_memory(const void* first, size_t bytes) {
-    std::lock_guard<std::mutex> lock(mutex);
-    allocations[static_cast<const char*>(first)] = bytes;
-}
-void emu_take_back_memory(const void* first) {
-    std::lock_guard<std::mutex> lock(mutex);
-    allocations.erase(static_cast<const char*>(first));
 }
 cudaError_t cudaFree(void* pointer) {
-    if (!pointer) return result(cudaSuccess);
-    {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (!allocations.erase(static_cast<char*>(pointer))) return result(cudaErrorInvalidValue);
-    }
-    free(static_cast<char*>(pointer) - kRedZone);
-    return result(cudaSuccess);
+    return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
+// Memory of the caller's that kernels will be given pointers into.
+void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes); }
+void emu_take_back_memory(const void* first) { heap().take_back(first); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
     return result(*pointer || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
@@ -141,19 +110,21 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     if (lost || bytes == 0) return result(cudaSuccess);
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return result(cudaErrorInvalidMemcpyDirection);
-    size_t to_room = device_room(to), from_room = device_room(from);
+    size_t to_room = heap().room(to), from_room = heap().room(from);
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (!to || !from || (to_room && to_room < bytes) || (from_room && from_room < bytes) ||
         (to_device && !to_room) || (from_device && !from_room))
         return result(cudaErrorInvalidValue);
     memmove(to, from, bytes);
+    if (to_room) heap().mark_written(to, bytes);
     return result(cudaSuccess);
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     if (lost || bytes == 0) return result(cudaSuccess);
-    if (device_room(to) < bytes) return result(cudaErrorInvalidValue);
+    if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
     memset(to, value, bytes);
+    heap().mark_written(to, bytes);
     return result(cudaSuccess);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,

@@ -92,7 +92,9 @@ void on_fault(int signal, siginfo_t* info, void* c) {
         error = cudaErrorHardwareStackError;
     } else {
         kind = in_kernel ? "illegal-address" : "crash";
-        snprintf(text, sizeof text, "access to address %p, where there is no memory", info->si_addr);
+        // The processor does not say which address where it is none that could exist.
+        if (info->si_code == SI_KERNEL) snprintf(text, sizeof text, "access to an address far outside of all memory");
+        else snprintf(text, sizeof text, "access to address %p, where there is no memory", info->si_addr);
         error = cudaErrorIllegalAddress;
     }
     report(kind, where(core, context), text);

@@ -102,7 +102,7 @@ const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaPeekAtLastError();
 
-cudaError_t emu_malloc(void** pointer, size_t bytes);
+cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* to, int value, size_t bytes);
@@ -131,22 +131,32 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 void emu_set_time_limit(double seconds);
 }
 
+namespace emu {
 template <class T>
-cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-    return emu_malloc(reinterpret_cast<void**>(pointer), bytes);
+constexpr size_t element() {  // bytes; 1 for void
+    if constexpr (std::is_void_v<T>) return 1;
+    else return sizeof(T);
+}
+}  // namespace emu
+
+template <class T>
+cudaError_t cudaMalloc(T** pointer, size_t bytes, const char* name = nullptr) {
+    return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
-cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
-    return emu_malloc(reinterpret_cast<void**>(pointer), bytes);
+cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal,
+                              const char* name = nullptr) {
+    return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
-    return emu_malloc(reinterpret_cast<void**>(pointer), bytes);
+cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t, const char* name = nullptr) {
+    return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
-cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height,
+                            const char* name = nullptr) {
     *pitch = (width + 511) / 512 * 512;
-    return emu_malloc(reinterpret_cast<void**>(pointer), *pitch * height);
+    return emu_malloc(reinterpret_cast<void**>(pointer), *pitch * height, name, emu::element<T>());
 }
 template <class T>
 cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned = 0) {

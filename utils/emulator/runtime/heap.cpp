@@ -1,0 +1,127 @@
+#include "heap.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace emu {
+namespace {
+
+constexpr size_t kRange = size_t(1) << 40;  // of addresses: memory is used only where touched
+constexpr size_t kGap = size_t(64) << 20;   // between allocations, on either side
+constexpr size_t kPage = 4096;
+constexpr unsigned char kPoison = 0xff;     // what nobody wrote reads as NaN
+
+size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+char* page_of(char* p) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(p) & ~(kPage - 1)); }
+
+}  // namespace
+
+Heap& heap() {
+    static Heap* one = new Heap;  // never destroyed: kernels may run while the process ends
+    return *one;
+}
+
+// Addresses for an allocation, a gap in front of it and one behind.
+char* Heap::reserve(size_t bytes) {
+    if (!base_) {
+        void* range = mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (range == MAP_FAILED) return nullptr;
+        base_ = next_ = static_cast<char*>(range);
+        end_ = base_ + kRange;
+    }
+    bytes = up(bytes + kPage, kPage);
+    if (size_t(end_ - next_) < bytes + 2 * kGap) return nullptr;
+    char* page = next_ + kGap;
+    next_ = page + bytes + kGap;
+    // 256-byte aligned as on a GPU, but not all at one offset in a page: they would share cache sets.
+    return page + allocations_.size() * 1280 % kPage;
+}
+
+Allocation* Heap::allocate(size_t bytes, const char* name, size_t element) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    char* first = reserve(bytes);
+    if (!first) return nullptr;
+    char* page = page_of(first);
+    size_t pages = up(size_t(first + bytes - page), kPage), gap = watched ? kGap : 0;
+    if (mprotect(page - gap, pages + 2 * gap, PROT_READ | PROT_WRITE)) return nullptr;
+    memset(page, kPoison, pages);
+    Allocation& a = allocations_[first];
+    a.first = first;
+    a.bytes = bytes;
+    a.name = name ? name : "";
+    a.element = element;
+    if (watched) a.written.assign((bytes + 63) / 64, 0);
+    else a.all_written = true;
+    return &a;
+}
+
+bool Heap::free(void* first) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    auto it = allocations_.find(static_cast<char*>(first));
+    if (it == allocations_.end() || it->second.freed || it->second.lent) return false;
+    Allocation& a = it->second;
+    a.freed = true;
+    char* page = page_of(a.first);
+    size_t pages = up(size_t(a.first + a.bytes - page), kPage);
+    madvise(page, pages, MADV_DONTNEED);
+    if (!watched) mprotect(page, pages, PROT_NONE);
+    return true;
+}
+
+void Heap::lend(const void* first, size_t bytes) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    Allocation& a = allocations_[static_cast<const char*>(first)];
+    a = Allocation{};
+    a.first = static_cast<char*>(const_cast<void*>(first));
+    a.bytes = bytes;
+    a.lent = a.all_written = true;
+}
+
+void Heap::take_back(const void* first) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    allocations_.erase(static_cast<const char*>(first));
+}
+
+Allocation* Heap::at_or_before(const void* address) {
+    auto after = allocations_.upper_bound(static_cast<const char*>(address));
+    return after == allocations_.begin() ? nullptr : &std::prev(after)->second;
+}
+
+Allocation* Heap::find(const void* address) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    Allocation* a = at_or_before(address);
+    return a && a->holds(address) && !a->freed ? a : nullptr;
+}
+
+Allocation* Heap::nearest(const void* address) {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    const char* p = static_cast<const char*>(address);
+    Allocation* before = at_or_before(p);
+    auto after = allocations_.upper_bound(p);
+    if (after == allocations_.end()) return before;
+    if (!before || after->first - p < p - (before->first + before->bytes)) return &after->second;
+    return before;
+}
+
+size_t Heap::room(const void* address) {
+    Allocation* a = find(address);
+    return a ? size_t(a->first + a->bytes - static_cast<const char*>(address)) : 0;
+}
+
+void Heap::mark_written(const void* first, size_t bytes) {
+    Allocation* a = find(first);
+    if (!a || a->all_written) return;
+    size_t start = size_t(static_cast<const char*>(first) - a->first);
+    if (start == 0 && bytes >= a->bytes) {
+        a->all_written = true;
+        return;
+    }
+    for (size_t i = start; i < start + bytes && i < a->bytes; ++i) a->written[i / 64] |= uint64_t(1) << i % 64;
+}
+
+}  // namespace emu

@@ -1,0 +1,60 @@
+// Device memory: allocations far apart in a reserved range, so that a stray address lies in a gap
+// and never in a neighbour, and freed memory is never handed out again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace emu {
+
+struct Allocation {
+    char* first;
+    size_t bytes;
+    std::string name;  // of the pointer it was made for, where that is known
+    size_t element = 1;  // bytes; 1: not known
+    bool freed = false;
+    bool lent = false;  // the caller's memory
+    bool all_written = false;  // nothing in it can be uninitialised
+    std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
+    size_t shadow = 0;  // where its cells begin in the shadow memory
+
+    bool holds(const void* p, size_t n = 1) const {
+        return p >= first && static_cast<const char*>(p) + n <= first + bytes;
+    }
+};
+
+class Heap {
+   public:
+    Allocation* allocate(size_t bytes, const char* name, size_t element);
+    bool free(void* first);
+    void lend(const void* first, size_t bytes);  // memory of the caller's, known as device memory
+    void take_back(const void* first);
+
+    // The live allocation that holds the address; null where there is none.
+    Allocation* find(const void* address);
+    // The allocation, live or freed, that the address is in or nearest to. Only within the range.
+    Allocation* nearest(const void* address);
+    bool in_range(const void* address) const {
+        return static_cast<const char*>(address) >= base_ && static_cast<const char*>(address) < next_;
+    }
+    size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
+    void mark_written(const void* first, size_t bytes);
+
+    bool watched = false;  // gaps are readable and writable: a stray is reported and does no harm
+
+   private:
+    char* reserve(size_t bytes);
+    Allocation* at_or_before(const void* address);
+
+    std::recursive_mutex mutex_;
+    std::map<const char*, Allocation> allocations_;
+    char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;
+};
+
+Heap& heap();
+
+}  // namespace emu
