@@ -92,17 +92,20 @@ def run(
 
 
 @app.command()
-def lab() -> None:
+def lab(
+    options: Annotated[list[str] | None, typer.Argument(help="after --: for jupyter lab")] = None,
+) -> None:
     """Start JupyterLab on the notebooks, with CUDA colours."""
     from utils.running import environment
 
     folder = ROOT / "utils" / "labextension"
     config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
     command = [
-        *(sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}"),
+        *(sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks"),
         f"--LabApp.extra_labextensions_path={folder}",
-        "--LabApp.default_url=/lab/tree/notebooks",
+        *(options or ()),
     ]
+    os.chdir(ROOT)
     os.execve(sys.executable, command, environment(JUPYTER_CONFIG_PATH=config))
 
 
