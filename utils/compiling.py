@@ -8,7 +8,6 @@ import functools
 import hashlib
 import json
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -20,6 +19,7 @@ from shlex import quote
 import torch
 
 from utils import emulator, toolchain
+from utils.complaints import complaint
 from utils.declarations import parse_launcher
 from utils.emulator import rewriter
 from utils.entry import entry_text
@@ -28,7 +28,7 @@ from utils.exercises import Exercise
 from utils.kernel import Kernel
 from utils.paths import INCLUDE, cache
 
-MAX_LINES = 30  # of a compiler's message
+_ENTRY = "workbook entry"  # what messages about the line that we append call it
 
 # torch forbids arithmetic on half and bfloat16, which a plain CUDA file may use.
 NVCC_FLAGS = ["-O3", "-lineinfo", "-std=c++17", "-w"] + [
@@ -42,6 +42,7 @@ class _Unit:
     """A translation unit as the compiler gets it, with all that decides what comes out."""
 
     text: str
+    filename: str  # what messages call it
     backend: str
     cflags: list[str]
     ldflags: list[str]
@@ -80,19 +81,22 @@ def compile_cuda(
     unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
     try:
         parameters = parse_launcher(source, name)
-    except DeclarationError:
-        # A text that does not compile may hide its launcher; then the compiler says it better.
-        _build(unit(entry=""), name)
+        built = unit(entry=entry_text(name, parameters))
+        library = _build(built, name)
+    except (DeclarationError, CompileError) as error:
+        # A missing `}` hides the launcher, or spills into the entry: let the compiler say it
+        # about the learner's text alone.
+        if isinstance(error, DeclarationError) or _ENTRY in str(error):
+            _build(unit(entry=""), name)
         raise
-    built = unit(entry=entry_text(name, parameters))
-    return Kernel(name, exercise, source, backend, _build(built, name), parameters, built.digest)
+    return Kernel(name, exercise, source, backend, library, parameters, built.digest)
 
 
 def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit:
     cudart = toolchain.cudart_folder(toolchain.cuda_home())
     return _Unit(
-        f"#line {first_line} {json.dumps(filename)}\n{source}"
-        + _at_end(source, filename, first_line, entry),
+        f"#line {first_line} {json.dumps(filename)}\n{source}" + _apart(entry),
+        filename,
         "cuda",
         NVCC_FLAGS,
         _link_flags([f"-L{cudart}", f"-Wl,-rpath,{(cudart / 'libcudart.so').resolve().parent}"]),
@@ -106,7 +110,8 @@ def _emulator_unit(source: str, filename: str, first_line: int, entry: str, trac
         source, filename=filename, first_line=first_line, include_dirs=[INCLUDE]
     )
     return _Unit(
-        unit.text + _at_end(source, filename, first_line, entry),
+        unit.text + _apart(entry),
+        filename,
         "emulator",
         [*emulator.compile_flags(trace), "-fdiagnostics-color=never"],
         _link_flags(emulator.link_flags()),
@@ -115,9 +120,9 @@ def _emulator_unit(source: str, filename: str, first_line: int, entry: str, trac
     )
 
 
-def _at_end(source: str, filename: str, first_line: int, entry: str) -> str:
-    """The entry as one line after the last, where a missing `}` is complained of too."""
-    return f"\n#line {first_line + source.count(chr(10)) + 1} {json.dumps(filename)}\n{entry}\n"
+def _apart(entry: str) -> str:
+    """The entry under a file name of its own, so that messages about it are told apart."""
+    return f'\n#line 1 "{_ENTRY}"\n{entry}\n' if entry else "\n"
 
 
 def _link_flags(flags: Iterable[str]) -> list[str]:
@@ -151,7 +156,8 @@ def _build(unit: _Unit, name: str) -> Path:
         os.replace(_load_inline(unit, name, work), work / library.name)
         _publish(work, folder, library)
     except RuntimeError as error:  # ninja's output, after torch's own words
-        raise CompileError(_compiler_message(str(error), [work, emulator.include_dir()])) from None
+        folders = [work, emulator.include_dir()]
+        raise CompileError(complaint(str(error), unit.filename, folders)) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
     _remove_unfinished()
@@ -201,19 +207,3 @@ def _remove_unfinished(age: float = 3600.0) -> None:
                 shutil.rmtree(work, ignore_errors=True)
         except FileNotFoundError:  # its build has just ended
             pass
-
-
-def _compiler_message(output: str, folders: Iterable[Path]) -> str:
-    """What the compiler itself said, in at most MAX_LINES lines, without our own folders."""
-    # ninja -v says "[1/2] command" for a step; then, where it fails, "FAILED: target", the command
-    # again and what that printed.
-    parts = re.split(r"^FAILED: .*\n.*\n", output, flags=re.MULTILINE)[1:]
-    complaint = "\n".join(
-        re.split(r"^(?:\[\d+/\d+\] |ninja: )", p, flags=re.MULTILINE)[0] for p in parts
-    )
-    for folder in folders:
-        complaint = complaint.replace(f"{folder}/", "")
-    lines = (complaint.strip() or output.strip()).splitlines()
-    if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [f"... ({len(lines) - MAX_LINES} more lines)"]
-    return "\n".join(lines)

@@ -222,7 +222,9 @@ class Call:
         if self.backend != "cuda":
             return None
         devices = {t.device.index for t in layout.tensors.values() if t.is_cuda}
-        return devices.pop() if devices else torch.cuda.current_device()
+        if devices:
+            return devices.pop()
+        return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
     def _slots(self, layout: Layout) -> bytes:
         values = {**self.arguments, **layout.offsets}

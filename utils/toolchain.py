@@ -106,7 +106,8 @@ def prepare(backend: str) -> None:
     os.environ["CXX"] = cxx()
     if backend == "cuda":
         os.environ["CUDA_HOME"] = str(cuda_home())
-        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", _architecture())
+        if not os.environ.get("TORCH_CUDA_ARCH_LIST"):
+            os.environ["TORCH_CUDA_ARCH_LIST"] = _architecture()
 
 
 def _architecture() -> str:

@@ -1,0 +1,86 @@
+"""The compilers are found where pip, conda and NVIDIA put them."""
+
+import pytest
+
+from utils import toolchain
+from utils.errors import ToolError
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch, tmp_path):
+    """A machine with nothing on it."""
+    for name in ("CXX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(toolchain.sys, "path", [str(tmp_path / "site-packages")])
+    monkeypatch.setattr(toolchain, "cache", lambda: tmp_path / "cache")
+
+
+def program(path, text="true"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_without_any_compiler_the_error_says_what_to_install():
+    with pytest.raises(ToolError, match="apt install g"):
+        toolchain.cxx()
+    with pytest.raises(ToolError, match="cuda-toolkit.*conda install"):
+        toolchain.cuda_home()
+
+
+def test_the_compiler_that_CXX_names_comes_first(tmp_path, monkeypatch):
+    clang = program(tmp_path / "bin" / "clang++")
+    assert toolchain.cxx() == str(clang)
+    gcc = program(tmp_path / "bin" / "g++")
+    assert toolchain.cxx() == str(gcc)
+    mine = program(tmp_path / "mine")
+    monkeypatch.setenv("CXX", str(mine))
+    assert toolchain.cxx() == str(mine)
+
+
+def test_a_script_that_calls_nvcc_leads_to_the_toolkit(tmp_path):
+    home = (tmp_path / "cuda").resolve()
+    real = program(home / "bin" / "nvcc", f"echo '#$ TOP={home}/bin/..' >&2")
+    program(tmp_path / "bin" / "nvcc", f'exec {real} "$@"')
+    assert toolchain.cuda_home() == home
+
+
+def test_CUDA_HOME_comes_first_where_it_holds_nvcc(tmp_path, monkeypatch):
+    wheel = program(tmp_path / "site-packages/nvidia/cu13/bin/nvcc").parents[1]
+    home = program(tmp_path / "cuda" / "bin" / "nvcc").parents[1]
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    assert toolchain.cuda_home() == wheel
+    monkeypatch.setenv("CUDA_HOME", str(home))
+    assert toolchain.cuda_home() == home
+
+
+@pytest.mark.parametrize("folder", ["lib64", "lib", "targets/x86_64-linux/lib"])
+def test_libcudart_gets_the_name_that_the_linker_wants(tmp_path, folder):
+    library = tmp_path / "cuda" / folder / "libcudart.so.13"
+    library.parent.mkdir(parents=True)
+    library.write_text("")
+    found = toolchain.cudart_folder(tmp_path / "cuda")
+    assert found != library.parent
+    assert (found / "libcudart.so").resolve() == library
+    assert toolchain.cudart_folder(tmp_path / "cuda") == found
+    (library.parent / "libcudart.so").write_text("")
+    assert toolchain.cudart_folder(tmp_path / "cuda") == library.parent
+
+
+def test_a_toolkit_without_libcudart_is_an_error(tmp_path):
+    with pytest.raises(ToolError, match="cudart"):
+        toolchain.cudart_folder(tmp_path)
+
+
+def test_ninja_is_found_beside_python_and_put_on_the_path(tmp_path, monkeypatch):
+    program(tmp_path / "bin" / "g++")
+    with pytest.raises(ToolError, match="pip install ninja"):
+        monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda _: str(tmp_path / "nowhere"))
+        toolchain.ninja()
+    ninja = program(tmp_path / "venv" / "ninja")
+    monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda _: str(ninja.parent))
+    monkeypatch.setenv("CXX", "")  # so that what prepare sets is taken back after the test
+    toolchain.prepare("emulator")
+    assert toolchain.shutil.which("ninja") == str(ninja)
