@@ -2,15 +2,17 @@
 
 import sys
 
-import pairs
 import pytest
-
-from utils import exercises, exporting, notebooks, paths, running, selection, syncing
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     """The folder of a small workbook (see pairs.py) that utils takes for the real one."""
+    # Imported here, so that tests of kernels run where Jupyter's packages are missing.
+    import pairs
+
+    from utils import exercises, exporting, notebooks, paths, running, selection, syncing
+
     names = ("kernels", "solutions", "notebooks", "build")
     places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
     for module in (exercises, exporting, notebooks, paths, running, selection, syncing):

@@ -116,7 +116,7 @@ def check(
     solutions: Solutions = False,
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
-    from utils import exercises, notebooks, selection
+    from utils import exercises, selection
     from utils.checking import check
     from utils.magics import compile_answer
 
@@ -132,6 +132,8 @@ def check(
         elif solutions:
             text, place = exercises.solution_text(exercise), {}
         else:
+            from utils import notebooks  # needs nbformat, which the other ways do without
+
             text, place = notebooks.answer(exercise), {"first_line": 2}
         try:
             check(compile_answer(exercise, text, **place))
