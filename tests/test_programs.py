@@ -203,5 +203,7 @@ def test_a_program_is_built_once_and_again_when_anything_changes(write, tmp_path
     }
     header.write_text("#define N 2")
     others.add(build_program(path, cache=cache))
-    assert len(others | {first}) == 4
-    assert sorted(subprocess.run([program]).returncode for program in others) == [1, 1, 2]
+    path.write_text('#include "n.h"\nint main() { return N + 1; }')
+    others.add(build_program(path, cache=cache))
+    assert len(others | {first}) == 5
+    assert sorted(subprocess.run([program]).returncode for program in others) == [1, 1, 2, 3]

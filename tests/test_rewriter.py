@@ -110,6 +110,7 @@ def test_literals_are_untouched_beside_launches(first, second):
         ("k<<<a < b ? 1 : 2, 3>>>(x);", launch("a < b ? 1 : 2, 3", "k", "k", "x") + ";"),
         ("(*k)<<<1, 2>>>(NULL, x);", launch("1, 2", "(*k)", "(*k)", "nullptr", "x") + ";"),
         ("return ::k<<<1, 2>>>(x);", "return " + launch("1, 2", "::k", "::k", "x") + ";"),
+        ("k<<<1'0, 2'0>>>(x);", launch("1'0, 2'0", "k", "k", "x") + ";"),
         ("else k<<<1, 2>>>(x);", "else " + launch("1, 2", "k", "k", "x") + ";"),
         ("if (f(x)) (k)<<<1, 2>>>(x);", "if (f(x)) " + launch("1, 2", "(k)", "(k)", "x") + ";"),
         (
@@ -183,6 +184,25 @@ char* arena(int);
     compiler = ["g++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
     run = subprocess.run(compiler, input=check + text + use, text=True, capture_output=True)
     assert run.returncode == 0, run.stderr + text
+
+
+@pytest.mark.parametrize(
+    ("declaration", "alignment"),
+    [
+        ("__shared__ __align__(32) char x[3];", 32),
+        ("alignas(double) __shared__ char x[3];", 8),
+        ("alignas(2 * N) __shared__ alignas(4) int x, y;", 32),
+        ("__shared__ char x[8] __attribute__((aligned(16)));", 16),
+        ("extern __shared__ __align__(64) char x[];", 64),
+    ],
+)
+def test_shared_variables_keep_their_alignment(declaration, alignment):
+    source = f"template <int N> void k() {{ {declaration} }} template void k<16>();"
+    checks = f'static_assert(alignof(emu_t_##name) == {alignment}, "")'
+    macros = f"#define EMU_SHARED(name) {checks}\n#define EMU_DYNAMIC_SHARED(name) {checks}\n"
+    compiler = ["g++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+    run = subprocess.run(compiler, input=macros + body(source), text=True, capture_output=True)
+    assert run.returncode == 0, run.stderr
 
 
 def test_shared_outside_of_functions_is_told_apart():

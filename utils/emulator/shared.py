@@ -16,12 +16,12 @@ def rewrite_shared(code: Code) -> None:
     """
     for position in code.blocks:
         start, stop = _start(code, position), _stop(code, position)
-        if start is not None and stop is not None and stop > position + 1:
+        if stop is not None and stop > position + 1:
             _rewrite_declaration(code, start, stop, at_namespace=not code.blocks[position])
 
 
-def _start(code: Code, position: int) -> int | None:
-    """Where the declaration around a position begins; None for a function's parameter."""
+def _start(code: Code, position: int) -> int:
+    """Where the declaration around a position begins."""
     while (text := code.text(position - 1)) not in _STOP and not code.directive_between(position):
         if text == ")":
             opener = code.mate.get(position - 1)
@@ -34,11 +34,14 @@ def _start(code: Code, position: int) -> int | None:
             position = code.angle_open(position - 1) or position - 1
         else:
             position -= 1
-    return None if text in ("(", ",") else position
+    return position
 
 
 def _stop(code: Code, position: int) -> int | None:
-    """Position of the `;` that ends a declaration; in a macro it may be missing."""
+    """Position of the `;` that ends a declaration; in a macro it may be missing.
+
+    None for what is no declaration, such as a function's parameter.
+    """
     while position < len(code):
         text = code.text(position)
         if text == ";":
