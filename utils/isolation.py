@@ -236,10 +236,12 @@ class Call:
         if not reply.get("error"):
             return
         printed, events = worker.said()
-        found = list(map(str, reports.read(events))) or [ADVICE.get(reply["name"], "")]
-        text = "\n".join(filter(None, (f"{self.name}: {reply['text']}", *found)))
-        late = reply["name"] == "cudaErrorLaunchTimeout"
-        raise _noted(KernelTimeout(text) if late else LaunchError(reply["name"], text), printed)
+        found = reports.read(events)
+        said = list(map(str, found)) or [ADVICE.get(reply["name"], "")]
+        if any(report.kind == "deadlock" for report in found):  # a GPU would never come back
+            raise _noted(KernelTimeout("\n".join([f"{self.name} never ends", *said])), printed)
+        text = "\n".join(filter(None, (f"{self.name}: {reply['text']}", *said)))
+        raise _noted(LaunchError(reply["name"], text), printed)
 
     def _explain(self, end: _Ended) -> Exception:
         found = "\n".join(map(str, reports.read(end.events)))

@@ -1,0 +1,247 @@
+"""Whatever a kernel does, the notebook's process goes on, and the next call works."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from utils import isolation
+from utils.compiling import compile_cuda
+from utils.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.paths import ROOT
+
+FAULTS = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+__global__ void good(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = 2 * x[i];
+}
+__global__ void forever(float* out) { volatile int i = 0; while (i < 1) { } out[0] = 1; }
+__global__ void wild(float* out) { out[1ll << 40] = 1; }
+__global__ void beyond(float* out, int at) { out[at] = 1; }
+__global__ void says(int n) { printf("thread %d of %d\n", threadIdx.x, n); }
+
+void run(const float* x, float* out, int n, int fault, int at) {
+    static int calls = 0;
+    ++calls;
+    if (fault == 1) good<<<1, 4096>>>(x, out, n);
+    if (fault == 2) forever<<<1, 32>>>(out);
+    if (fault == 3) { volatile int wait = at; while (wait) { } }
+    if (fault == 4) wild<<<1, 1>>>(out);
+    if (fault == 5) *(volatile int*)nullptr = 1;
+    if (fault == 6) { char* volatile p = (char*)malloc(8); free(p); free(p); }
+    if (fault == 7) exit(at);
+    if (fault == 8) _exit(at);
+    if (fault == 9) beyond<<<1, 1>>>(out, at);
+    if (fault == 10) says<<<1, 2>>>(n);
+    if (fault == 11) { says<<<1, 1>>>(n); abort(); }
+    if (fault == 12) { out[0] = calls; return; }
+    if (fault == 13) for (;;) printf("a line that is printed over and over\n");
+    if (fault == 14) good<<<0, 32>>>(x, out, n);
+    good<<<(n + 255) / 256, 256>>>(x, out, n);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return compile_cuda(FAULTS, "run", backend="emulator")
+
+
+def call(kernel, fault=0, at=0, n=100, timeout=20.0):
+    x, out = torch.randn(n), torch.full((n,), float("nan"))
+    run = kernel.isolated({"x": x, "out": out, "n": n, "fault": fault, "at": at}, timeout=timeout)
+    return x, run
+
+
+def works(kernel):
+    x, run = call(kernel)
+    return torch.equal(run.after["out"], 2 * x) and torch.equal(run.after["x"], x)
+
+
+def pid(backend="emulator"):
+    return isolation._workers[backend].process.pid
+
+
+def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
+    x, run = call(kernel)
+    assert torch.equal(run.after["out"], 2 * x) and torch.equal(run.after["x"], x)
+    assert run.strays == [] and run.stdout == "" and 0 < run.seconds < 20
+
+
+@pytest.mark.parametrize(
+    ("fault", "at", "error", "message"),
+    [
+        (1, 0, LaunchError, "cudaErrorInvalidConfiguration: run: .*1024 threads"),
+        (14, 0, LaunchError, "cudaErrorInvalidConfiguration.*a grid at least one block"),
+        (4, 0, LaunchError, "cudaErrorIllegalAddress.*run.cu:10: illegal memory access.*'wild'"),
+        (5, 0, KernelCrash, "run: the process that ran it was killed by SIGSEGV"),
+        (6, 0, KernelCrash, "killed by SIGABRT"),
+        (7, 0, KernelCrash, "exit status 0 before the launcher returned"),
+        (7, 3, KernelCrash, "exit status 3"),
+        (8, 0, KernelCrash, "exit status 0"),
+    ],
+)
+def test_a_fault_is_an_error_and_the_next_call_works(kernel, fault, at, error, message):
+    with pytest.raises(error, match=f"(?s){message}"):
+        call(kernel, fault, at)
+    assert works(kernel)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (2, "did not end within 0.5 seconds.*run.cu:9.*'forever'.*block.*thread"),
+        (3, "did not end within 0.5 seconds"),
+        (13, "did not end within 0.5 seconds"),
+    ],
+)
+def test_what_does_not_end_is_stopped_and_the_next_call_works(kernel, fault, message):
+    start = time.monotonic()
+    with pytest.raises(KernelTimeout, match=f"(?s){message}"):
+        call(kernel, fault, 1, timeout=0.5)
+    assert time.monotonic() - start < 0.5 + isolation.GRACE + 5
+    assert works(kernel)
+
+
+def test_threads_that_wait_for_each_other_are_found_before_the_time_limit():
+    source = """__global__ void k() {
+    if (threadIdx.x < 16) __syncthreads();
+    else __syncwarp();
+}
+void stuck() { k<<<1, 32>>>(); }
+"""
+    kernel = compile_cuda(source, "stuck", backend="emulator")
+    start = time.monotonic()
+    with pytest.raises(KernelTimeout, match=r"(?s)stuck.cu:[23].*block \(0, 0, 0\), thread"):
+        kernel.isolated({}, timeout=30.0)
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("at", "side", "offset"), [(100, "after", 0), (107, "after", 7), (-2, "before", -2)]
+)
+def test_a_write_outside_a_tensor_is_reported(kernel, at, side, offset):
+    _, run = call(kernel, 9, at)
+    (stray,) = run.strays
+    assert (stray.parameter, stray.side, stray.offset) == ("out", side, offset)
+
+
+def test_what_the_kernel_prints_is_returned(kernel):
+    assert call(kernel, 10, n=7)[1].stdout == "thread 0 of 7\nthread 1 of 7\n"
+    assert call(kernel)[1].stdout == ""
+
+
+def test_what_was_printed_before_a_crash_is_a_note_of_the_error(kernel):
+    with pytest.raises(KernelCrash) as error:
+        call(kernel, 11, n=7)
+    assert "thread 0 of 7" in error.value.__notes__[0]
+
+
+def test_tensors_that_share_memory_share_it_in_the_worker(kernel):
+    x = torch.randn(100)
+    run = kernel.isolated({"x": x, "out": x, "n": 100, "fault": 0, "at": 0})
+    assert torch.equal(run.after["x"], run.after["out"]) and torch.equal(run.after["x"], 2 * x)
+
+
+def test_empty_tensors_are_fine(kernel):
+    empty = torch.empty(0)
+    run = kernel.isolated({"x": empty, "out": empty, "n": 1, "fault": 10, "at": 0})
+    assert run.after["x"].shape == (0,) and "thread 1" in run.stdout
+
+
+def test_large_and_small_calls_follow_each_other(kernel, monkeypatch):
+    monkeypatch.setattr(isolation, "KEEP", 1 << 20)
+    for n in (10, 1 << 20, 100, 1 << 20, 3):
+        x, run = call(kernel, n=n)
+        assert torch.equal(run.after["out"], 2 * x)
+
+
+def test_one_worker_serves_many_calls(kernel):
+    assert works(kernel)
+    first = pid()
+    assert works(kernel) and pid() == first
+
+
+def test_a_crash_in_a_worker_that_another_kernel_used_is_tried_again_in_a_fresh_one(kernel):
+    source = "void other(float* out, int n) { out[0] = n; }"
+    other = compile_cuda(source, "other", backend="emulator")
+    assert works(kernel)
+    os.kill(pid(), signal.SIGKILL)  # as if the kernel before had damaged it
+    assert other.isolated({"out": torch.zeros(1), "n": 5}).after["out"].item() == 5
+
+
+def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):
+    assert works(kernel)
+    first = pid()
+    monkeypatch.setattr(isolation, "MAX_LIBRARIES", 1)
+    assert works(kernel) and pid() != first
+
+
+def test_an_interrupt_ends_the_call_and_the_next_one_works(kernel):
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        call(kernel, 3, 1)
+    timer.join()
+    assert works(kernel)
+
+
+def test_calls_from_several_threads_take_turns(kernel):
+    good = []
+    threads = [threading.Thread(target=lambda: good.append(works(kernel))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert good == [True] * 4
+
+
+def test_prestart_starts_the_worker_that_the_first_call_uses(kernel):
+    isolation._discard("emulator")
+    isolation.prestart("emulator")
+    first = pid()
+    assert works(kernel) and pid() == first
+
+
+def test_the_worker_has_loaded_no_torch(kernel):
+    assert works(kernel)
+    with open(f"/proc/{pid()}/maps") as maps:
+        assert "torch" not in maps.read()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_gets_a_worker_of_its_own(kernel):
+    assert works(kernel)
+    first = pid()
+    child = os.fork()
+    if child == 0:
+        good = works(kernel) and pid() != first
+        isolation._discard_all()
+        os._exit(0 if good else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert works(kernel) and pid() == first
+
+
+@pytest.mark.parametrize("end", ["", "os.kill(os.getpid(), 9)"])
+def test_the_worker_ends_with_its_parent(end):
+    program = (
+        "import os; from utils import isolation; isolation.prestart('emulator');"
+        f"print(isolation._workers['emulator'].process.pid, flush=True); {end}"
+    )
+    command = [sys.executable, "-c", program]
+    worker = int(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout)
+    deadline = time.monotonic() + 10
+    while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:
+        with open(f"/proc/{worker}/stat") as stat:
+            if stat.read().rpartition(")")[2].split()[0] == "Z":  # nobody waits for it here
+                return
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{worker}")
