@@ -1,0 +1,19 @@
+// reject: not written
+// Fault: the number of steps is fixed at two
+// x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i]))
+// One thread owns elements i, i + stride, i + 2 * stride, ... where stride is the number of threads
+// in the grid. One block owns 256 neighbouring elements out of every stride.
+__global__ void swish_grid_stride_kernel(const float* x, float* out, int n) {
+    int stride = gridDim.x * blockDim.x;
+    for (int step = 0; step < 2; step++) {
+        int i = step * stride + blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= n) return;
+        out[i] = x[i] / (1.0f + expf(-x[i]));
+    }
+}
+
+// The caller chooses the number of blocks. It need not fit n.
+void swish_grid_stride(const float* x, float* out, int n, int blocks) {
+    int threads = 256;
+    swish_grid_stride_kernel<<<blocks, threads>>>(x, out, n);
+}

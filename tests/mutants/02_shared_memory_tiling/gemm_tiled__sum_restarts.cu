@@ -1,0 +1,34 @@
+// reject: wrong values
+// Fault: the sum is set back to 0 in each phase
+constexpr int BM = 32, BN = 32, BK = 32;  // all equal: a thread brings one element of each tile
+
+// A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
+// One thread owns one element of C. One block owns a BM x BN tile of C. It walks along K in
+// phases: each phase brings a BM x BK tile of A and a BK x BN tile of B, then uses both.
+__global__ void gemm_tiled_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float As[BM][BK];
+    __shared__ float Bs[BK][BN];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int row = blockIdx.y * BM + ty;
+    int col = blockIdx.x * BN + tx;
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        As[ty][tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : 0.0f;
+        Bs[ty][tx] = k0 + ty < K && col < N ? B[(k0 + ty) * N + col] : 0.0f;
+        __syncthreads();  // both tiles are complete before anyone reads them
+        sum = 0.0f;
+        for (int k = 0; k < BK; k++) {
+            sum += As[ty][k] * Bs[k][tx];
+        }
+        __syncthreads();  // everyone has read both tiles before the next phase overwrites them
+    }
+    if (row < M && col < N) {
+        C[row * N + col] = sum;
+    }
+}
+
+void gemm_tiled(const float* A, const float* B, float* C, int M, int N, int K) {
+    dim3 block(BN, BM);
+    dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+    gemm_tiled_kernel<<<grid, block>>>(A, B, C, M, N, K);
+}

@@ -1,0 +1,159 @@
+"""The contents of the chapters: every exercise is complete, solutions pass, wrong kernels fail.
+
+A mutant, tests/mutants/NN_topic/<exercise>__<fault>.cu, says in its first line the reason that it
+must be rejected for: `// reject: out of bounds`.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from utils import checking, exercises
+from utils.checking import check
+from utils.compiling import compile_cuda
+from utils.errors import CheckFailed
+from utils.exercises import BEGIN, END, Exercise
+
+TESTS = Path(__file__).parent
+MUTANTS = TESTS / "mutants"
+DIAGNOSED = TESTS / "mutants_diagnose"  # wrong only to a build that watches every access
+REASONS = {MUTANTS: CheckFailed.REASONS[1:], DIAGNOSED: ("race",)}
+ARCHITECTURES = ("75", "80", "86", "90a")
+
+ALL = [exercise for topic in exercises.topics() for exercise in exercises.topic(topic).values()]
+NUMBERED = [exercise for exercise in ALL if exercise.number]
+
+
+def mutants(folder: Path, exercise: Exercise) -> list[Path]:
+    return sorted((folder / exercise.topic).glob(f"{exercise.name}__*.cu"))
+
+
+def each(exercises_: list[Exercise]):
+    return pytest.mark.parametrize("exercise", exercises_, ids=lambda exercise: exercise.id)
+
+
+@each(NUMBERED)
+def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
+    assert exercise.points > 0 and exercise.effort
+    assert 2 <= len(exercise.hints) <= 3
+    assert exercise.library in exercise.peers
+    assert exercise.number.startswith(f"{exercise.topic[:2]}.")
+
+
+@each(ALL)
+def test_sizes_are_awkward(exercise):
+    values = [set(size.values()) for size in exercise.sizes]
+    assert any(value == {1} for value in values), "no size is 1 in every direction"
+    assert any(n > 1 and n % 32 for value in values for n in value), "all are multiples of a warp"
+    assert exercise.draw and exercise.bench
+
+
+@each(NUMBERED)
+def test_the_starter_is_the_solution_without_its_answer(exercise):
+    text = exercises.solution_path(exercise).read_text()
+    assert text.count(BEGIN) == text.count(END) >= 1
+    assert exercises.starter_text(exercise) == exercises.starter(text)
+    assert not exercises.is_untouched(exercises.solved(text), exercises.starter(text))
+
+
+@each(ALL)
+def test_a_kernel_is_short_and_says_what_it_owns(exercise):
+    text = exercises.solution_text(exercise)
+    assert re.search(r"^// .*\[i\]|^// .*: \(.*\)", text, re.MULTILINE), "no comment on shapes"
+    assert re.search(r"^// One (single )?thread owns", text, re.MULTILINE)
+    for barrier in re.findall(r"__syncthreads\(\);.*", text):
+        assert "//" in barrier, "a barrier must say what it protects"
+    functions = re.findall(r"^\S[^\n]*\([^;]*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    assert max(len(body.splitlines()) for body in functions) <= 40
+    assert len(functions[-1].splitlines()) <= 10, "the launcher, last, has over 10 lines"
+
+
+@each(NUMBERED)
+def test_an_exercise_has_at_least_eight_mutants(exercise):
+    assert len(mutants(MUTANTS, exercise)) >= 8
+
+
+@pytest.mark.parametrize("folder", [MUTANTS, DIAGNOSED], ids=lambda folder: folder.name)
+def test_a_mutant_names_an_exercise_and_a_reason(folder):
+    known = {exercise.id for exercise in ALL}
+    for path in folder.glob("*/*.cu"):
+        name = path.stem.partition("__")[0]
+        assert f"{path.parent.name}/{name}" in known, f"{path} belongs to no exercise"
+        assert reason(path) in REASONS[folder], f"{path}: '{reason(path)}' is no reason"
+
+
+def reason(mutant: Path) -> str:
+    return mutant.read_text().partition("\n")[0].removeprefix("// reject: ")
+
+
+@each(ALL)
+def test_a_solution_passes(exercise):
+    text = exercises.solution_text(exercise)
+    check(compile_cuda(text, exercise.name, exercise=exercise, backend="emulator"))
+
+
+@each(NUMBERED)
+def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
+    text = exercises.starter_text(exercise)
+    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    with pytest.raises(CheckFailed) as failure:
+        check(kernel)
+    assert failure.value.reason == "not attempted"
+
+
+@pytest.mark.parametrize(
+    ("exercise", "mutant"),
+    [
+        pytest.param(exercise, path, id=f"{exercise.topic[:2]}-{path.stem}")
+        for exercise in NUMBERED
+        for path in mutants(MUTANTS, exercise)
+    ],
+)
+def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
+    monkeypatch.setattr(checking, "TIMEOUT", 3.0)  # seconds; the slowest solution's call needs 0.3
+    kernel = compile_cuda(
+        mutant.read_text(),
+        exercise.name,
+        exercise=exercise,
+        backend="emulator",
+        filename=mutant.name,
+    )
+    with pytest.raises(CheckFailed) as failure:
+        check(kernel)
+    assert failure.value.reason == reason(mutant)
+
+
+def test_nvcc_compiles_every_text(tmp_path):
+    """Worked kernels, solutions, starters and mutants, for all architectures, in one compilation.
+
+    Each text gets a namespace of its own in a single file, since nvcc takes seconds to start.
+    """
+    if not shutil.which("nvcc"):
+        pytest.skip("there is no nvcc here")
+    texts = {exercises.kernel_path(exercise): exercises.starter_text(exercise) for exercise in ALL}
+    for exercise in NUMBERED:
+        texts[exercises.solution_path(exercise)] = exercises.solution_text(exercise)
+        for path in (*mutants(MUTANTS, exercise), *mutants(DIAGNOSED, exercise)):
+            texts[path] = path.read_text()
+    headers, spaces = {}, []
+    for number, (path, text) in enumerate(texts.items()):
+        headers.update(dict.fromkeys(re.findall(r"^#include.*$", text, re.MULTILINE)))
+        text = re.sub(r"^#include.*$", "", text, flags=re.MULTILINE)
+        spaces.append(f'namespace text{number} {{\n#line 1 "{path}"\n{text}\n}}')
+    unit = tmp_path / "all.cu"
+    unit.write_text("\n".join([*headers, *spaces]))
+    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES]
+    unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
+    options = [
+        "-std=c++17",
+        "-Wno-deprecated-gpu-targets",
+        unused,
+        f"-I{exercises.KERNELS / 'include'}",
+    ]
+    command = ["nvcc", "-c", *options, *targets, "--threads", "2", "-o", tmp_path / "all.o", unit]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr, done.stderr
