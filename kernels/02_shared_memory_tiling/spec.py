@@ -9,7 +9,7 @@ FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, bytes an
 CHAPTER = dict(
     sizes=(
         {"M": 1, "N": 1, "K": 1},
-        {"M": 3, "N": 5, "K": 4},
+        {"M": 5, "N": 3, "K": 4},
         {"M": 33, "N": 31, "K": 65},
         {"M": 64, "N": 32, "K": 64},
         {"M": 2, "N": 100, "K": 40},
