@@ -7,5 +7,8 @@
 #include <ctime>
 
 #include "emulator/api.h"
+#include "emulator/access.h"
+#include "emulator/integers.h"
 #include "emulator/math.h"
+#include "emulator/rounding.h"
 
