@@ -1,0 +1,107 @@
+"""A Kernel whose launcher is a Python function on tensors, for tests of what judges kernels."""
+
+import inspect
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from utils.exercises import Exercise
+
+torch.set_num_threads(1)  # small tensors; threads would only wait for each other
+ZONE = 64  # guard elements on either side of a buffer
+
+
+@dataclass
+class Parameter:
+    name: str
+    ctype: str
+    is_tensor: bool
+    is_const: bool
+    dtype: torch.dtype | None
+    is_stream: bool = False
+
+
+@dataclass
+class Stray:
+    parameter: str
+    side: str
+    offset: int
+
+
+@dataclass
+class Run:
+    after: dict[str, Tensor]
+    strays: list[Stray]
+    stdout: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class FakeKernel:
+    """Calls `function(A, B, C, M, ...)`, with its parameters' names, on buffers that it keeps.
+
+    As in the worker, buffers of the same size keep their addresses from call to call.
+    """
+
+    function: object
+    exercise: Exercise | None
+    backend: str = "emulator"
+    trusted: bool = False
+    untouched: bool = False
+    source: str = ""
+    digest: str = "0"
+    library: Path = Path()
+    dtypes: dict = field(default_factory=dict)
+    _buffers: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.name = self.exercise.name if self.exercise else self.function.__name__
+        shapes = self.exercise.shapes if self.exercise else {}
+        outputs = self.exercise.outputs if self.exercise else ()
+        self.parameters = tuple(
+            Parameter(
+                name,
+                ctype="float*" if name in shapes else "int",
+                is_tensor=name in shapes,
+                is_const=name in shapes and name not in outputs,
+                dtype=self.dtypes.get(name, torch.float32) if name in shapes else None,
+            )
+            for name, parameter in inspect.signature(self.function).parameters.items()
+            if parameter.default is parameter.empty  # a default only binds a test's loop variable
+        )
+
+    def __call__(self, *args, **kwargs) -> None:
+        self.function(*args, **kwargs)
+
+    def isolated(self, args: dict, *, timeout: float = 10.0) -> Run:
+        held, call = {}, dict(args)
+        for name, value in args.items():
+            if isinstance(value, Tensor):
+                held[name] = self._buffer(name, value)
+                call[name] = held[name][ZONE : ZONE + value.numel()].view(value.shape)
+                call[name].copy_(value)
+        self.function(**call)
+        strays = [stray for name in held for stray in _strays(name, held[name])]
+        return Run({name: call[name].clone() for name in held}, strays)
+
+    def _buffer(self, name: str, value: Tensor) -> Tensor:
+        key = (name, value.numel(), value.dtype)
+        if key not in self._buffers:
+            self._buffers[key] = torch.empty(value.numel() + 2 * ZONE, dtype=value.dtype)
+        self._buffers[key].view(torch.uint8).fill_(0xFF)
+        return self._buffers[key]
+
+
+def _strays(name: str, buffer: Tensor) -> list[Stray]:
+    size, bytes_ = buffer.numel() - 2 * ZONE, buffer.element_size()
+    touched = (buffer.view(torch.uint8).view(-1, bytes_) != 0xFF).any(dim=1).nonzero().reshape(-1)
+    before = [Stray(name, "before", i - ZONE) for i in touched.tolist() if i < ZONE]
+    after = [Stray(name, "after", i - ZONE - size) for i in touched.tolist() if i >= ZONE + size]
+    return before + after
+
+
+def beyond(tensor: Tensor, offset: int) -> Tensor:
+    """The element `offset` places from a buffer's first, as a pointer in C would reach it."""
+    return tensor.as_strided((1,), (1,), tensor.storage_offset() + offset)

@@ -1,0 +1,577 @@
+"""A check refuses every kernel that is wrong, each for its own reason, and none that is right."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+import toys
+from fakes import FakeKernel, beyond
+
+from utils import checking
+from utils.checking import check
+from utils.errors import (
+    CheckFailed,
+    DeclarationError,
+    KernelCrash,
+    KernelTimeout,
+    LaunchError,
+    WorkbookError,
+)
+
+
+def rejected(function, exercise=toys.GEMM, reason="wrong values", seeds=range(3), **fields) -> str:
+    """The message of the last of a few seeds; each must be refused for the same reason."""
+    for seed in seeds:
+        kernel = FakeKernel(function, exercise, **fields)
+        with pytest.raises(CheckFailed) as caught:
+            check(kernel, seed=seed)
+        assert caught.value.reason == reason, str(caught.value)
+        assert not kernel.trusted
+    return str(caught.value)
+
+
+def accepted(function, exercise=toys.GEMM, seeds=range(8), **fields) -> None:
+    for seed in seeds:
+        kernel = FakeKernel(function, exercise, **fields)
+        check(kernel, seed=seed)
+        assert kernel.trusted
+
+
+# --- right kernels
+
+
+def gemm(A, B, C, M, N, K):
+    torch.mm(A, B, out=C)
+
+
+def gemm_serial(A, B, C, M, N, K):
+    C.zero_()
+    for k in range(K):
+        C.add_(A[:, k : k + 1] * B[k : k + 1])
+
+
+def gemm_backwards(A, B, C, M, N, K):
+    gemm_serial(A.flip(1), B.flip(0), C, M, N, K)
+
+
+def gemm_fma(A, B, C, M, N, K):
+    C.zero_()
+    for k in range(K):
+        C.copy_(C.double() + A[:, k : k + 1].double() * B[k : k + 1].double())
+
+
+def gemm_kahan(A, B, C, M, N, K):
+    C.zero_()
+    lost = torch.zeros_like(C)
+    for k in range(K):
+        term = A[:, k : k + 1] * B[k : k + 1] - lost
+        total = C + term
+        lost = torch.where(total.isfinite(), (total - C) - term, 0)
+        C.copy_(total)
+
+
+def gemm_tiles(A, B, C, M, N, K):
+    C.zero_()
+    for k in range(0, K, 16):
+        tile = torch.empty_like(C)
+        gemm_serial(A[:, k : k + 16], B[k : k + 16], tile, M, N, min(16, K - k))
+        C.add_(tile)
+
+
+def pairwise(terms):
+    while len(terms) > 1:
+        if len(terms) % 2:
+            terms = torch.cat([terms, torch.zeros_like(terms[:1])])
+        terms = terms[0::2] + terms[1::2]
+    return terms[0]
+
+
+def gemm_pairwise(A, B, C, M, N, K):
+    C.copy_(pairwise(A.T[:, :, None] * B[:, None, :]))
+
+
+GEMMS = (gemm, gemm_serial, gemm_backwards, gemm_fma, gemm_kahan, gemm_tiles, gemm_pairwise)
+
+
+@pytest.mark.parametrize("function", GEMMS)
+def test_every_order_of_summation_passes(function):
+    accepted(function, seeds=range(5))
+
+
+@pytest.mark.parametrize("function", [gemm, gemm_serial, gemm_backwards, gemm_tiles])
+def test_a_long_dot_product_passes_in_any_order_and_tf32_does_not(function):
+    long = replace(toys.GEMM, sizes=({"M": 3, "N": 5, "K": 8192},))
+    accepted(function, long, seeds=range(2))
+    rejected(lambda A, B, C, M, N, K: function(tf32(A), tf32(B), C, M, N, K), long, seeds=range(2))
+
+
+def sum_serial(x, out, n):
+    total = x.cumsum(0)  # one term after the other, in float
+    out.copy_(total[-1])
+
+
+def sum_shuffled(x, out, n):
+    sum_serial(x[torch.randperm(n)], out, n)
+
+
+def sum_pairwise(x, out, n):
+    out.copy_(pairwise(x))
+
+
+@pytest.mark.parametrize("function", [sum_serial, sum_shuffled, sum_pairwise])
+def test_every_order_of_a_single_sum_passes(function):
+    accepted(function, toys.SUM, seeds=range(15))
+
+
+def groupnorm(x, weight, bias, out, rows, channels, groups, eps):
+    grouped = x.view(rows, groups, -1)
+    width = channels // groups
+    mean = grouped.cumsum(2)[..., -1:] / width
+    var = ((grouped - mean) ** 2).cumsum(2)[..., -1:] / width
+    out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
+
+
+def groupnorm_welford(x, weight, bias, out, rows, channels, groups, eps):
+    grouped = x.view(rows, groups, -1)
+    mean, squares = torch.zeros(rows, groups), torch.zeros(rows, groups)
+    for i in range(channels // groups):
+        delta = grouped[..., i] - mean
+        mean = mean + delta / (i + 1)
+        squares = squares + delta * (grouped[..., i] - mean)
+    rstd = (squares / (channels // groups) + eps).rsqrt()
+    scaled = (grouped - mean[..., None]) * rstd[..., None]
+    out.copy_(scaled.view(rows, channels) * weight + bias)
+
+
+@pytest.mark.parametrize("function", [groupnorm, groupnorm_welford])
+def test_correct_variances_pass(function):
+    accepted(function, toys.GROUPNORM)
+
+
+def fused(x, W, b, weight, bias, out, M, N, K, groups, eps):
+    product = torch.empty(M, N)
+    gemm_serial(x, W.T, product, M, N, K)
+    groupnorm(product + b, weight, bias, out, M, N, groups, eps)
+    out.clamp_(-1.5, 1.5)
+
+
+def test_a_whole_fused_layer_passes():
+    accepted(fused, toys.FUSED)
+
+
+@pytest.mark.parametrize(
+    "softplus", [lambda x: (1 + x.exp()).log(), lambda x: x.exp().log1p()], ids=["log", "log1p"]
+)
+def test_both_ways_to_write_softplus_pass(softplus):
+    accepted(lambda x, out, n: out.copy_(x * softplus(x.clamp(max=80)).tanh()), shallow(toys.MISH))
+
+
+def shallow(exercise):
+    """Without the shifted values, on which exp overflows unless it is guarded."""
+    return replace(
+        exercise,
+        inputs=lambda sizes, generator: {"x": 5 * torch.randn(sizes["n"], generator=generator)},
+    )
+
+
+def test_fast_exponentials_of_a_few_ulps_pass():
+    accepted(lambda x, out, n: out.copy_(x / (1 + (-x).exp() * (1 + 2**-22))), toys.SWISH)
+
+
+def argmin(x, low, where, rows, n):
+    values, places = x.min(dim=1)
+    low.copy_(values)
+    where.copy_(places)
+
+
+def test_integer_outputs_are_compared_exactly():
+    whole = {"where": torch.int32}
+    accepted(argmin, toys.ARGMIN, dtypes=whole)
+
+    def off_by_one(x, low, where, rows, n):
+        argmin(x, low, where, rows, n)
+        where[-1] += 1
+
+    assert "expected" in rejected(off_by_one, toys.ARGMIN, dtypes=whole)
+
+
+def test_an_output_may_be_an_input_too():
+    accepted(lambda a, x, y, n: y.add_(a * x), toys.AXPY)
+    rejected(lambda a, x, y, n: y.copy_(a * x), toys.AXPY)
+    rejected(lambda a, x, y, n: None, toys.AXPY, "not written")
+
+
+def test_a_summary_never_changes(capsys):
+    check(FakeKernel(gemm, toys.GEMM))
+    first = capsys.readouterr().out
+    check(FakeKernel(gemm, toys.GEMM))
+    assert capsys.readouterr().out == first
+    assert first.startswith("gemm: passed, 20 cases")
+
+
+# --- wrong kernels
+
+
+def tf32(x):
+    return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+LOW = {
+    "tf32": tf32,
+    "fp16": lambda x: x.half().float(),
+    "bf16": lambda x: x.bfloat16().float(),
+}
+
+
+@pytest.mark.parametrize("rounding", LOW.values(), ids=LOW)
+def test_products_of_low_precision_are_refused(rounding):
+    rejected(lambda A, B, C, M, N, K: gemm(rounding(A), rounding(B), C, M, N, K), seeds=range(10))
+
+
+def test_sums_of_low_precision_are_refused():
+    def kernel(A, B, C, M, N, K):
+        C.copy_(pairwise((A.T[:, :, None] * B[:, None, :]).bfloat16()))
+
+    rejected(kernel)
+    rejected(lambda x, out, n: out.copy_(x.half().sum()), toys.SUM)
+
+
+def test_constants_are_refused():
+    rejected(lambda A, B, C, M, N, K: C.fill_(1.0))
+    rejected(lambda x, out, n: out.fill_(0.5), toys.SUM)
+
+
+def test_zeros_are_refused_with_a_hint():
+    assert "every value is 0" in rejected(
+        lambda A, B, C, M, N, K: C.zero_(), seeds=[0], exercise=WIDE
+    )
+
+
+WIDE = replace(toys.GEMM, sizes=({"M": 9, "N": 6, "K": 5},))
+
+
+def test_a_copy_of_the_input_is_refused():
+    rejected(lambda A, B, C, M, N, K: C.view(-1).copy_(A.reshape(-1)[:1].expand(M * N)))
+
+
+def test_a_swapped_index_is_named():
+    def kernel(A, B, C, M, N, K):
+        C.view(-1).copy_((A @ B).T.reshape(-1))
+
+    assert "transpose" in rejected(kernel)
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5, -1.0, 1.01])
+def test_a_constant_factor_is_named(factor):
+    assert "times what was expected" in rejected(
+        lambda A, B, C, M, N, K: C.copy_(factor * (A @ B)), WIDE
+    )
+
+
+def test_a_constant_offset_is_named():
+    assert "off by the same" in rejected(lambda A, B, C, M, N, K: C.copy_(A @ B + 3), WIDE)
+
+
+@pytest.mark.parametrize("missing", [0, 5, -1])
+def test_a_dropped_term_is_refused(missing):
+    def kernel(A, B, C, M, N, K):
+        A = A.clone()
+        A[:, min(missing, K - 1)] = 0
+        gemm(A, B, C, M, N, K)
+
+    rejected(kernel, seeds=range(10))
+    short = lambda x, out, n: out.copy_(x.sum() - x[min(missing, n - 1)])  # noqa: E731
+    rejected(short, toys.SUM, seeds=range(10))
+
+
+def test_a_wrong_or_missing_eps_is_refused():
+    for eps in (0.0, 1e-8, 1e-2):
+
+        def kernel(x, weight, bias, out, rows, channels, groups, eps, wrong=eps):
+            groupnorm(x, weight, bias, out, rows, channels, groups, wrong)
+
+        with pytest.raises(CheckFailed) as caught:
+            check(FakeKernel(kernel, toys.GROUPNORM))
+        assert caught.value.reason in ("wrong values", "nan")
+
+
+def test_eps_outside_of_the_root_is_refused():
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        grouped = x.view(rows, groups, -1)
+        var, mean = torch.var_mean(grouped, 2, correction=0, keepdim=True)
+        out.copy_(((grouped - mean) / (var.sqrt() + eps)).view(rows, channels) * weight + bias)
+
+    rejected(kernel, toys.GROUPNORM)
+
+
+def test_an_unstable_variance_is_refused():
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        grouped = x.view(rows, groups, -1)
+        mean = grouped.mean(2, keepdim=True)
+        var = ((grouped**2).mean(2, keepdim=True) - mean**2).clamp(min=0)
+        out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
+
+    rejected(kernel, toys.GROUPNORM, seeds=range(10))
+
+
+def test_the_sample_variance_is_refused():
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        grouped = x.view(rows, groups, -1)
+        var, mean = torch.var_mean(grouped, 2, keepdim=True)
+        out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
+
+    rejected(kernel, toys.GROUPNORM)
+
+
+def test_the_weight_of_another_channel_is_refused():
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        groupnorm(x, weight.roll(1), bias, out, rows, channels, groups, eps)
+
+    rejected(kernel, toys.GROUPNORM)
+
+
+def test_nan_is_refused():
+    rejected(lambda A, B, C, M, N, K: C.fill_(float("nan")), reason="nan")
+
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        C[-1, -1] = float("nan")
+
+    message = rejected(kernel, reason="nan")
+    assert "1 NaN" in message
+
+
+def test_infinity_is_refused():
+    rejected(lambda A, B, C, M, N, K: C.fill_(float("inf")))
+
+
+def test_an_overflow_that_the_reference_does_not_have_is_refused():
+    overflow = lambda x, out, n: out.copy_(x * (1 + x.exp()).log().tanh())  # noqa: E731
+    accepted(overflow, shallow(toys.MISH))
+    infinite = lambda x, out, n: out.copy_(x * (x.exp() / (1 + x.exp())))  # noqa: E731
+    rejected(infinite, toys.SWISH, "nan")
+
+
+def test_a_kernel_that_writes_nothing_is_refused():
+    message = rejected(lambda A, B, C, M, N, K: None, reason="not written")
+    assert "none of the values of C" in message
+
+
+@pytest.mark.parametrize(
+    "part, where",
+    [
+        ("half", "the last"),
+        ("last column", "the last column is missing"),
+        ("last row", "the last row is missing"),
+    ],
+)
+def test_a_part_that_is_not_written_is_named(part, where):
+    def kernel(A, B, C, M, N, K):
+        rows = max(M // 2, 1) if part == "half" else M - 1 if part == "last row" else M
+        cols = N - 1 if part == "last column" else N
+        C[:rows, :cols] = (A @ B)[:rows, :cols]
+
+    big = replace(toys.GEMM, sizes=toys.GEMM.sizes[1:])
+    assert where in rejected(kernel, big, "not written")
+
+
+def test_adding_to_what_was_there_is_told_from_not_writing():
+    assert "adds to what C held" in rejected(lambda A, B, C, M, N, K: C.add_(A @ B), reason="nan")
+
+
+def test_only_square_is_refused():
+    def kernel(A, B, C, M, N, K):
+        if M == N == K:
+            gemm(A, B, C, M, N, K)
+        else:
+            C.view(-1).copy_((A @ B).T.reshape(-1))
+
+    rejected(kernel)
+
+
+def test_only_multiples_of_16_are_refused():
+    def kernel(A, B, C, M, N, K):
+        whole = K - K % 16
+        gemm(A[:, :whole], B[:whole], C, M, N, whole)
+
+    rejected(kernel)
+
+
+def test_a_wrong_tail_is_named():
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        C[:, N - N % 4 :] += 1
+
+    message = rejected(kernel, replace(toys.GEMM, sizes=toys.GEMM.sizes[3:]))
+    assert "the last 2 columns are wrong, from column 48 on" in message
+
+
+def test_writes_outside_are_refused():
+    for offset, side in ((-1, "before its beginning"), (0, "after its end")):
+
+        def kernel(A, B, C, M, N, K, offset=offset):
+            gemm(A, B, C, M, N, K)
+            beyond(C, offset if offset < 0 else C.numel()).fill_(0)
+
+        assert f"wrote outside of C: 1 elements {side}" in rejected(kernel, reason="out of bounds")
+
+
+def test_an_input_that_was_changed_is_refused():
+    def kernel(A, B, C, M, N, K):
+        """So that a reference on the same buffers would agree."""
+        A.zero_()
+        C.zero_()
+
+    assert "A is an input" in rejected(kernel, reason="input modified")
+
+    def sign(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        B[0, 0] = -0.0 if B[0, 0] == 0 else B[0, 0].nextafter(torch.tensor(9.0))
+
+    assert "B[0, 0]" in rejected(sign, reason="input modified")
+
+
+def test_a_result_of_the_call_before_is_refused():
+    kept = {}
+
+    def by_pointer(A, B, C, M, N, K):
+        key = (A.data_ptr(), B.data_ptr(), M, N, K)
+        kept.setdefault(key, A @ B)
+        C.copy_(kept[key])
+
+    rejected(by_pointer, reason="stale output", seeds=[0])
+
+    sizes = {}
+
+    def by_size(A, B, C, M, N, K):
+        sizes.setdefault((M, N, K), A @ B)
+        C.copy_(sizes[M, N, K])
+
+    rejected(by_size, reason="stale output", seeds=[0])
+
+
+def test_only_the_first_call_is_refused():
+    for reason, later in (
+        ("not written", lambda C: None),
+        ("wrong values", lambda C: C.zero_()),
+    ):
+        calls = []
+
+        def kernel(A, B, C, M, N, K, calls=calls, later=later):
+            calls.append(1)
+            gemm(A, B, C, M, N, K) if len(calls) == 1 else later(C)
+
+        rejected(kernel, reason=reason, seeds=[0])
+
+
+def test_an_answer_that_changes_is_refused():
+    seen = {}
+
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        if seen.setdefault("last", None) is not None and torch.equal(seen["last"], A):
+            C[0, 0] += 1
+        seen["last"] = A.clone()
+
+    assert "a race?" in rejected(kernel, seeds=[0])
+
+
+def test_the_last_output_in_freed_memory_is_refused():
+    """What PyTorch freed last may be the reference's result: there is none before the call."""
+
+    def kernel(A, B, C, M, N, K):
+        C.copy_(torch.empty_like(C))
+
+    with pytest.raises(CheckFailed):
+        check(FakeKernel(kernel, toys.GEMM))
+
+
+def test_a_narrower_output_type_does_not_loosen_the_bound(monkeypatch):
+    kernel = FakeKernel(gemm, toys.GEMM, dtypes={"C": torch.float16})
+    declared = FakeKernel(gemm, toys.GEMM).parameters
+    monkeypatch.setattr(checking, "_declared", lambda exercise: declared)
+    with pytest.raises(DeclarationError, match="leave it so"):
+        check(kernel)
+
+
+# --- faults, set-up, log
+
+
+@pytest.mark.parametrize(
+    "error, reason",
+    [
+        (LaunchError("cudaErrorInvalidConfiguration", "2048 threads"), "launch error"),
+        (KernelCrash("signal 11"), "crashed"),
+        (KernelTimeout("stopped after 10 s"), "timeout"),
+    ],
+)
+def test_faults_keep_their_message(error, reason):
+    def kernel(A, B, C, M, N, K):
+        raise error
+
+    assert str(error) in rejected(kernel, reason=reason)
+
+
+def test_the_starter_is_not_attempted_and_is_never_run():
+    def kernel(A, B, C, M, N, K):
+        raise AssertionError
+
+    message = rejected(kernel, reason="not attempted", untouched=True)
+    assert "about 7 lines" in message
+
+
+def test_a_failure_can_be_repeated():
+    kernel = FakeKernel(lambda A, B, C, M, N, K: C.zero_(), toys.GEMM)
+    with pytest.raises(CheckFailed, match="seed=") as first:
+        check(kernel)
+    seed = int(str(first.value).rpartition("seed=")[2].rstrip(")"))
+    with pytest.raises(CheckFailed) as second:
+        check(kernel, seed=seed)
+    assert str(second.value) == str(first.value)
+
+
+def test_values_are_fresh_each_time():
+    seen = []
+
+    def kernel(A, B, C, M, N, K):
+        seen.append(float(A.reshape(-1)[0]))
+        gemm(A, B, C, M, N, K)
+
+    check(FakeKernel(kernel, toys.GEMM))
+    first = seen.copy()
+    seen.clear()
+    check(FakeKernel(kernel, toys.GEMM))
+    assert first[0] != seen[0]
+
+
+def test_a_kernel_of_no_exercise_cannot_be_checked():
+    with pytest.raises(WorkbookError, match="%%cuda NN_topic/name"):
+        check(FakeKernel(gemm, None))
+
+
+def test_parameters_that_the_exercise_does_not_know_are_named():
+    with pytest.raises(DeclarationError, match="'int P'"):
+        check(FakeKernel(lambda A, B, C, M, N, K, P: None, toys.GEMM))
+    with pytest.raises(DeclarationError, match="no parameter 'B'"):
+        check(FakeKernel(lambda A, C, M, N, K: None, toys.GEMM))
+
+
+def test_a_later_failure_takes_trust_away():
+    kernel = FakeKernel(gemm, toys.GEMM)
+    check(kernel)
+    kernel.function = lambda A, B, C, M, N, K: None
+    with pytest.raises(CheckFailed):
+        check(kernel)
+    assert not kernel.trusted
+
+
+def test_verdicts_are_logged(tmp_path, monkeypatch):
+    path = tmp_path / "log.jsonl"
+    monkeypatch.setenv("WORKBOOK_LOG", str(path))
+    check(FakeKernel(gemm, toys.GEMM))
+    rejected(lambda A, B, C, M, N, K: None, reason="not written", seeds=[0])
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [event["verdict"] for event in events] == ["passed", "not written"]
+    assert events[0]["id"] == "99_toys/gemm" and events[0]["number"] == "99.1"
+    assert events[0]["event"] == "check" and events[0]["seconds"] > 0

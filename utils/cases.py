@@ -1,0 +1,168 @@
+"""The inputs a kernel is tried on: sizes, kinds of values, fresh draws from a seed."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import torch
+from torch import Generator, Tensor
+
+from utils.errors import WorkbookError
+from utils.exercises import Exercise, Sizes
+
+Draw = Callable[[tuple[int, ...], Generator], Tensor]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: what the launcher reads, on the CPU. Outputs that are not read are not in it."""
+
+    sizes: Sizes
+    family: str
+    tensors: dict[str, Tensor]
+    scalars: dict[str, float]
+
+    @property
+    def values(self) -> dict[str, Tensor | float | int]:
+        """Everything the reference may ask for by name."""
+        return {**self.tensors, **self.scalars, **self.sizes}
+
+    def __str__(self) -> str:
+        scalars = [f"{name}={value:.6g}" for name, value in self.scalars.items()]
+        return f"{', '.join([size_text(self.sizes), *scalars])}, {self.family} values"
+
+
+def size_text(sizes: Sizes) -> str:
+    return " ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:
+    """A shape such as "M K" or "rows 4" in numbers; "" is a single value, of shape ()."""
+    try:
+        return tuple(int(word) if word.isdigit() else sizes[word] for word in text.split())
+    except KeyError as error:
+        raise WorkbookError(f"the shape '{text}' needs a size that is not given: {error}") from None
+
+
+def reads(function: Callable, values: dict) -> dict:
+    """Those of `values` that a function takes by name; all of them where it takes **anything."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return values
+    return {name: value for name, value in values.items() if name in parameters}
+
+
+def inputs(exercise: Exercise) -> list[str]:
+    """Tensors that hold something before the call: all but the pure outputs."""
+    taken = reads(exercise.reference, dict(exercise.shapes))
+    return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
+
+
+# --- kinds of values
+
+
+def normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    return torch.randn(shape, generator=generator)
+
+
+def uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    return torch.rand(shape, generator=generator)
+
+
+def heavy_tailed(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Most values small, a few in the tens: a lost large term shows, overflow does not occur."""
+    return normal(shape, generator) * normal(shape, generator).clamp(-2.5, 2.5).exp()
+
+
+def shifted(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Large mean, small spread: a variance as E[x²] - E[x]² has no correct digit left."""
+    return normal(shape, generator) + 1000
+
+
+def small(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Variance below the usual eps, so that a wrong or missing eps shows."""
+    return normal(shape, generator) * 1e-3
+
+
+def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """One short binary fraction: its sums are exact in any order. Variance is zero."""
+    quarters = torch.randint(1, 9, (), generator=generator) * (0.5 - _coin(generator))
+    return torch.full(shape, float(quarters) / 2)
+
+
+def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Normal, with one infinity."""
+    x = normal(shape, generator)
+    where = int(torch.randint(x.numel(), (), generator=generator))
+    x.view(-1)[where] = float("inf") * (0.5 - _coin(generator))
+    return x
+
+
+def _coin(generator: Generator) -> int:
+    return int(torch.randint(2, (), generator=generator))
+
+
+# Kinds that every tensor takes, and kinds of the first tensor alone, beside normal ones.
+FAMILIES: dict[str, Draw] = {
+    "standard normal": normal,
+    "uniform": uniform,
+    "heavy-tailed": heavy_tailed,
+    "shifted": shifted,
+    "small": small,
+    "constant": constant,
+    "infinite": infinite,
+}
+FIRST_ONLY = {"shifted", "small", "constant", "infinite"}
+OWN = "the exercise's own"
+
+
+def draw(
+    exercise: Exercise,
+    sizes: Sizes,
+    family: str,
+    generator: Generator,
+    dtypes: Mapping[str, torch.dtype] = MappingProxyType({}),
+) -> Case:
+    """A fresh case. What `exercise.inputs` gives is taken as it is; the family fills the rest.
+
+    `dtypes` are those of the launcher's tensors, so that the reference sees what the kernel sees.
+    """
+    tensors = dict(exercise.inputs(sizes, generator)) if exercise.inputs else {}
+    kind = FAMILIES.get(family, normal)
+    for name in inputs(exercise):
+        if name not in tensors:
+            tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
+            kind = normal if family in FIRST_ONLY else kind
+    tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
+    scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
+    return Case(sizes, family, tensors, scalars)
+
+
+def _scalar(low: float, high: float, generator: Generator) -> float:
+    """A float32 value from the range; evenly over the magnitudes of a wide one, such as eps."""
+    share = torch.rand((), generator=generator, dtype=torch.float64)
+    wide = low > 0 and high / low >= 100
+    value = low * (high / low) ** share if wide else low + (high - low) * share
+    return float(value.float())
+
+
+def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:
+    """Which kinds of values each size meets. Always the same; only the values are fresh.
+
+    Every size has normal values and one other kind; the two with the most elements meet them all.
+    """
+    if exercise.inputs and set(inputs(exercise)) <= set(
+        exercise.inputs(sizes[0], Generator().manual_seed(0))
+    ):
+        yield from ((size, [OWN, OWN]) for size in sizes)
+        return
+    first, *others = FAMILIES
+    finite = [name for name in others if name != "infinite"]
+    largest = sorted(range(len(sizes)), key=lambda i: _elements(exercise, sizes[i]))[-2:]
+    for i, size in enumerate(sizes):
+        yield size, [first, *(others if i in largest else [finite[i % len(finite)]])]
+
+
+def _elements(exercise: Exercise, sizes: Sizes) -> int:
+    return sum(torch.Size(dimensions(shape, sizes)).numel() for shape in exercise.shapes.values())

@@ -1,0 +1,250 @@
+"""`check(kernel)`: does it compute what PyTorch computes, everywhere, every time, and nothing else?
+
+Each call runs apart from the notebook, between guarded memory: fresh values from a seed, outputs
+full of NaN, inputs compared with their copies afterwards. What is expected is worked out after the
+call. A second set of values in the same buffers, and the same values twice, show what a kernel
+keeps between calls.
+"""
+
+import json
+import os
+import secrets
+import time
+
+from torch import Generator, Tensor
+
+from utils import cases, declarations, exercises, oracle, verdicts
+from utils.cases import Case
+from utils.errors import (
+    CheckFailed,
+    DeclarationError,
+    KernelCrash,
+    KernelTimeout,
+    LaunchError,
+    WorkbookError,
+)
+from utils.oracle import Expected
+from utils.verdicts import bits
+
+TIMEOUT = 10.0  # seconds for one call
+_FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
+
+
+def check(kernel, *, seed: int | None = None) -> None:
+    """Compare a kernel with PyTorch on many sizes and kinds of values; print a verdict.
+
+    Values are fresh each time; the message of a failure names the `seed` that repeats them.
+    Sets `kernel.trusted`. Raises CheckFailed, whose `reason` is one of CheckFailed.REASONS.
+    """
+    if kernel.exercise is None:
+        raise WorkbookError(
+            f"'{kernel.name}' belongs to no exercise, so there is nothing to check it against; "
+            "begin its cell with '%%cuda NN_topic/name'"
+        )
+    start = time.perf_counter()
+    verdict = "error"
+    try:
+        summary = _Check(kernel, secrets.randbits(32) if seed is None else seed).run()
+        verdict = "passed"
+    except CheckFailed as failure:
+        verdict = failure.reason
+        raise
+    finally:
+        kernel.trusted = verdict == "passed"
+        log("check", kernel.exercise, verdict=verdict, seconds=time.perf_counter() - start)
+    print(f"{kernel.name}: {summary}")
+
+
+def log(event: str, exercise, **fields) -> None:
+    """Append a line of JSON to the file that WORKBOOK_LOG names, if it does."""
+    path = os.environ.get("WORKBOOK_LOG")
+    if path:
+        line = {"event": event, "id": exercise.id, "number": exercise.number, **fields}
+        with open(path, "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def untouched(kernel) -> bool:
+    """Whether an exercise's kernel still is its starter."""
+    path = exercises.kernel_path(kernel.exercise)
+    if kernel.exercise.number is None:
+        return False
+    return kernel.untouched or (
+        path.is_file() and exercises.is_untouched(kernel.source, path.read_text())
+    )
+
+
+def arguments(kernel, case: Case, device: str = "cpu") -> dict[str, Tensor | int | float]:
+    """What to call the kernel with: fresh copies of the inputs, poisoned outputs, by name.
+
+    Raises DeclarationError where the launcher's parameters are not those of the exercise.
+    """
+    exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
+    known = [*exercise.shapes, *given]
+    values = {}
+    for parameter in kernel.parameters:
+        if parameter.is_stream:
+            continue
+        name = parameter.name
+        if name not in known or parameter.is_tensor != (name in exercise.shapes):
+            raise DeclarationError(
+                f"{kernel.name} has a parameter '{parameter.ctype} {name}'; its exercise knows "
+                f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(given)}"
+            )
+        if name in case.tensors:
+            values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
+        elif parameter.is_tensor:
+            shape = cases.dimensions(exercise.shapes[name], case.sizes)
+            values[name] = verdicts.poison(shape, parameter.dtype, device)
+        else:
+            values[name] = given[name]
+    missing = [name for name in exercise.shapes if name not in values]
+    if missing:
+        raise DeclarationError(
+            f"{kernel.name} has no parameter '{missing[0]}'; its exercise needs one"
+        )
+    return values
+
+
+def _declared(exercise) -> tuple:
+    """The launcher's parameters as the workbook gives them."""
+    if not exercises.kernel_path(exercise).is_file():
+        return ()
+    return declarations.parse_launcher(exercises.starter_text(exercise), exercise.name)
+
+
+class _Check:
+    """One run of `check`."""
+
+    def __init__(self, kernel, seed: int):
+        self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
+        self.device = "cuda" if kernel.backend == "cuda" else "cpu"
+        self.generator = Generator().manual_seed(seed)
+        self.dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+
+    def run(self) -> str:
+        """The summary of a kernel that passes."""
+        if untouched(self.kernel):
+            effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
+            raise CheckFailed(
+                "not attempted",
+                f"{self.kernel.name} is still as it was given; write your part{effort}, run the "
+                "cell, then check again",
+            )
+        self._same_types()
+        sizes = self.exercise.sizes
+        if self.kernel.backend == "cuda":
+            sizes = (*sizes, *self.exercise.card_sizes)
+        kinds, count = dict.fromkeys([]), 0
+        for size, families in cases.plan(self.exercise, sizes):
+            kinds.update(dict.fromkeys(families))
+            count += self._size(size, families)
+        return (
+            f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}; "
+            f"{', '.join(kinds)} values; nothing written out of bounds, inputs intact"
+        )
+
+    def _same_types(self) -> None:
+        """A kernel that was declared on floats must stay on floats, to be compared with them."""
+        for given in _declared(self.exercise):
+            if given.is_tensor and self.dtypes.get(given.name, given.dtype) != given.dtype:
+                raise DeclarationError(
+                    f"{self.kernel.name}: '{given.name}' was declared '{given.ctype}'; leave it so"
+                )
+
+    def _size(self, sizes, families: list[str]) -> int:
+        """All kinds of values at one size, in the same buffers, and the last of them twice."""
+        before: dict[str, Tensor] = {}
+        drawn = [
+            cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
+            for family in families
+        ]
+        for case in drawn:
+            before = self._call(case, before)
+        self._call(drawn[-1], {}, again=True)
+        return len(drawn)
+
+    def _call(
+        self, case: Case, before: dict[str, Tensor], again: bool = False
+    ) -> dict[str, Tensor]:
+        """Run one case and judge it. `before` are the outputs of the call before this one."""
+        given = arguments(self.kernel, case)
+        run = self._isolated(given)
+        self._judge_strays(case, run.strays)
+        for name in (
+            name for name in cases.inputs(self.exercise) if name not in self.exercise.outputs
+        ):
+            changed = (bits(run.after[name]) != bits(case.tensors[name])).reshape(-1).nonzero()
+            if len(changed):
+                place = verdicts.index(name, int(changed[0]), given[name].shape)
+                message = f"{name} is an input, but the kernel wrote to it, first to {place}"
+                self._fail("input modified", case, message)
+        got = {name: run.after[name].to(self.device) for name in self.exercise.outputs}
+        expected = oracle.expect(self.exercise, case, self.dtypes, self.device)
+        for name in self.exercise.outputs:
+            same = bits(run.after[name]) == bits(given[name])
+            self._judge(case, name, got[name], expected[name], same, before.get(name), again)
+        return got
+
+    def _isolated(self, given: dict):
+        try:
+            return self.kernel.isolated(given, timeout=TIMEOUT)
+        except tuple(_FAULTS) as error:
+            raise CheckFailed(_FAULTS[type(error)], str(error)) from error
+
+    def _fail(self, reason: str, case: Case, message: str) -> None:
+        replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
+        raise CheckFailed(reason, f"{self.kernel.name} with {case}\n{message}\n{replay}")
+
+    def _judge_strays(self, case: Case, strays) -> None:
+        if not strays:
+            return
+        lines = []
+        for name, side in dict.fromkeys((stray.parameter, stray.side) for stray in strays):
+            places = [s.offset for s in strays if (s.parameter, s.side) == (name, side)]
+            edge = "its end" if side == "after" else "its beginning"
+            lines.append(
+                f"wrote outside of {name}: {len(places)} elements {side} {edge}, "
+                f"the first at offset {min(places, key=abs)}"
+            )
+        self._fail("out of bounds", case, "\n".join(lines) + "\nhint: which threads need a guard?")
+
+    def _judge(
+        self,
+        case: Case,
+        name: str,
+        got: Tensor,
+        expected: Expected,
+        same: Tensor,
+        before: Tensor | None,
+        again: bool,
+    ) -> None:
+        """Judge one output. `same`: where it still holds the bits that it held before the call."""
+        bad = verdicts.wrong(got, expected)
+        if not bad.any():
+            return
+        message = verdicts.explain(name, got, expected, bad)
+        unwritten = bad & same.to(bad.device)
+        if unwritten.any():
+            if self._adds(case, name, unwritten):
+                advice = (
+                    f"the kernel adds to what {name} held before; set it to its first value first"
+                )
+                self._fail("nan", case, f"{message}\nhint: {advice}")
+            self._fail("not written", case, verdicts.missing(name, unwritten))
+        if got.is_floating_point() and (bad & got.isnan()).any():
+            self._fail("nan", case, message)
+        if before is not None and bool(((got == before) | ~bad).all()):
+            advice = "these are the values of the call before, whose inputs were others"
+            self._fail("stale output", case, f"{message}\nhint: {advice}")
+        if again:
+            message += "\nhint: the same call gave the right values a moment ago: a race?"
+        self._fail("wrong values", case, message)
+
+    def _adds(self, case: Case, name: str, unwritten: Tensor) -> bool:
+        """Whether the kernel adds to what an output held, which leaves a NaN as it was."""
+        if name in case.tensors or not unwritten.any():
+            return False
+        given = arguments(self.kernel, case)
+        given[name].fill_(1)
+        return not (self._isolated(given).after[name] == 1)[unwritten.cpu()].any()

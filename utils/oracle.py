@@ -1,0 +1,194 @@
+"""What a kernel should have computed, and how far from it a correct one may be.
+
+The expected values are the reference in float64. How far off float32 may be depends on the order
+of its sums, which is the kernel's to choose, so the bound must pass every order and still refuse
+a product in TF32 or fp16. For each output element, with u = 2**-24 for float32:
+
+    scale = |expected| + response
+    bound = (ORDER * sqrt(fan_in) * u + PATH * err) * scale + TYPICAL * u * median(scale)
+
+* response: what a relative change of every input value by u, at random, does to the output, in
+  units of u. It is the conditioning of the problem: for a dot product sqrt(2 * sum((a*b)**2)),
+  for GroupNorm |x| / std, which is large where the mean is.
+* fan_in: how many input values one output depends on. The roundings of a sum of n terms are a
+  random walk; taken serially, in fp32, it ends near 0.3 * sqrt(n) * u * scale, a tree's far below.
+* err: the largest error of PyTorch's own fp32 path on these inputs, in units of scale.
+* TYPICAL: 8e-6 of a typical value, for elements that are all but zero: log(1 + exp(x)) passes.
+
+A product in TF32 is off by about 2**-12 * scale: beyond the bound for every K up to 8192.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from utils.cases import Case, dimensions, draw, reads
+from utils.errors import WorkbookError
+from utils.exercises import Exercise
+
+UNIT = {
+    torch.float64: 2.0**-53,
+    torch.float32: 2.0**-24,
+    torch.float16: 2.0**-11,
+    torch.bfloat16: 2.0**-8,
+}
+ORDER, PATH, TYPICAL = 4.0, 8.0, 128.0
+FEW = 32  # outputs that are too few to have a typical one among them
+PROBES = 16  # random changes that the response is estimated from
+STEP = 1e-7  # their relative size, in float64
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Float64 values (integers as they are), and the bound on |got - value|, element by element."""
+
+    value: Tensor
+    bound: Tensor
+
+
+@contextlib.contextmanager
+def full_precision() -> Iterator[None]:
+    """PyTorch's fp32 products in fp32, whatever the notebook has allowed; restored afterwards."""
+    backends = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    before = [backend.fp32_precision for backend in backends]
+    try:
+        for backend in backends:
+            backend.fp32_precision = "ieee"
+        yield
+    finally:
+        for backend, precision in zip(backends, before, strict=True):
+            backend.fp32_precision = precision
+
+
+def evaluate(
+    exercise: Exercise, case: Case, dtype: torch.dtype | None, device: str
+) -> dict[str, Tensor]:
+    """The reference's outputs by name; floating inputs are cast to `dtype`, unless it is None."""
+    values = {
+        name: _cast(value, dtype, device) if isinstance(value, Tensor) else value
+        for name, value in case.values.items()
+    }
+    return _outputs(exercise, case, values)
+
+
+def _cast(value: Tensor, dtype: torch.dtype | None, device: str) -> Tensor:
+    dtype = dtype if dtype and value.is_floating_point() else value.dtype
+    return value.to(device=device, dtype=dtype, copy=True)
+
+
+def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
+    result = exercise.reference(**reads(exercise.reference, values))
+    results = (result,) if isinstance(result, Tensor) else tuple(result)
+    if len(results) != len(exercise.outputs):
+        raise WorkbookError(
+            f"the reference of {exercise.id} returns {len(results)} tensors for the outputs "
+            f"{', '.join(exercise.outputs)}"
+        )
+    outputs = {}
+    for name, tensor in zip(exercise.outputs, results, strict=True):
+        shape = dimensions(exercise.shapes[name], case.sizes)
+        if tensor.numel() != torch.Size(shape).numel():
+            raise WorkbookError(
+                f"the reference of {exercise.id} gives '{name}' the shape {tuple(tensor.shape)}, "
+                f"its spec says {shape}"
+            )
+        outputs[name] = tensor.reshape(shape)
+    return outputs
+
+
+def expect(
+    exercise: Exercise,
+    case: Case,
+    dtypes: dict[str, torch.dtype],
+    device: str = "cpu",
+    probes: int = PROBES,
+) -> dict[str, Expected]:
+    """What the outputs of a call should hold. `dtypes` are those of the kernel's own tensors.
+
+    Fewer probes are cheaper; the response is then taken as even over each output tensor.
+    """
+    wide = {
+        name: _cast(value, torch.float64, device) if isinstance(value, Tensor) else value
+        for name, value in case.values.items()
+    }
+    values = {name: tensor.detach() for name, tensor in _outputs(exercise, case, wide).items()}
+    inexact = [name for name, tensor in values.items() if tensor.is_floating_point()]
+    bounds = {name: torch.zeros(tensor.shape, device=device) for name, tensor in values.items()}
+    if inexact:
+        responses = _responses(exercise, case, wide, values, inexact, probes)
+        fans = _fan_in(exercise, case, wide, inexact)
+        others = _others(exercise, case, values, inexact)
+        with full_precision():
+            path = evaluate(exercise, case, torch.float32, device)
+    for name in inexact:
+        scale = values[name].abs().nan_to_num(0, 0) + responses[name]
+        unit = UNIT.get(dtypes[name], UNIT[torch.float32])
+        # an empty maximum is 0: where the fp32 path overflows it gives no licence to do so
+        errors = ((path[name].double() - values[name]).abs() / scale).nan_to_num(0, 0)
+        relative = ORDER * fans[name] ** 0.5 * unit + PATH * float(errors.max())
+        typical = torch.cat([scale.reshape(-1), others[name]]).median()
+        bounds[name] = relative * scale + TYPICAL * unit * typical
+    return {name: Expected(values[name], bounds[name]) for name in values}
+
+
+def _responses(
+    exercise: Exercise, case: Case, wide: dict, values: dict, names: list[str], probes: int
+) -> dict[str, Tensor]:
+    """Root mean square of the outputs' change under random relative changes of the inputs."""
+    device = values[names[0]].device
+    generator = torch.Generator(device).manual_seed(0)
+    squares = {name: torch.zeros_like(values[name]) for name in names}
+    for _ in range(probes):
+        changed = dict(wide)
+        for name, value in wide.items():
+            if isinstance(value, Tensor) and value.is_floating_point():
+                noise = torch.randn(
+                    value.shape, generator=generator, device=device, dtype=value.dtype
+                )
+                changed[name] = value * (1 + STEP * noise)
+        outputs = _outputs(exercise, case, changed)
+        for name in names:
+            change = (outputs[name] - values[name]).nan_to_num(0, 0, 0) / STEP
+            squares[name] += change**2 / probes
+    if probes < PROBES:
+        squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
+    return {name: square.sqrt() for name, square in squares.items()}
+
+
+def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> dict[str, Tensor]:
+    """Magnitudes of more outputs of this size, where one call has too few to tell a typical one."""
+    few = min(values[name].numel() for name in names) < FEW
+    few = few and sum(tensor.numel() for tensor in case.tensors.values()) < 10_000
+    found = {name: [values[name].new_empty(0)] for name in names}
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(PROBES if few else 0):
+        again = draw(exercise, case.sizes, "standard normal", generator)
+        outputs = evaluate(exercise, again, torch.float64, str(values[names[0]].device))
+        for name in names:
+            found[name].append(outputs[name].abs().reshape(-1)[:FEW])
+    return {name: torch.cat(magnitudes) for name, magnitudes in found.items()}
+
+
+def _fan_in(exercise: Exercise, case: Case, wide: dict, names: list[str]) -> dict[str, int]:
+    """How many input values an output depends on: non-zero derivatives, at a few elements."""
+    leaves = {
+        name: value.clone().requires_grad_()
+        for name, value in wide.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+    outputs = _outputs(exercise, case, {**wide, **leaves})
+    fans = {}
+    for name in names:
+        flat = outputs[name].reshape(-1)
+        chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1}
+        fans[name] = 1
+        for i in chosen if flat.requires_grad else ():
+            slopes = torch.autograd.grad(
+                flat[i], list(leaves.values()), retain_graph=True, allow_unused=True
+            )
+            count = sum(int((slope != 0).sum()) for slope in slopes if slope is not None)
+            fans[name] = max(fans[name], count)
+    return fans

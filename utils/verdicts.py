@@ -1,0 +1,116 @@
+"""What is wrong with an output, in words: how many values, which first, and what it looks like."""
+
+import torch
+from torch import Tensor
+
+from utils.oracle import Expected
+
+# What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
+# bit pattern of its own, so that it can be told from a NaN that was computed.
+POISON = {
+    torch.float64: (torch.int64, 0x7FF8BEEF7FF8BEEF),
+    torch.float32: (torch.int32, 0x7FC0BEEF),
+    torch.float16: (torch.int16, 0x7EBE),
+    torch.bfloat16: (torch.int16, 0x7FBE),
+    torch.bool: (torch.uint8, 0x5A),
+}
+SHOWN = 4  # mismatches in a message
+
+
+def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> Tensor:
+    """A tensor that nobody has written yet."""
+    integer, value = POISON.get(dtype, (dtype, 0x5A if dtype.itemsize == 1 else 0x5AEF))
+    return torch.full(shape, value, dtype=integer, device=device).view(dtype)
+
+
+def bits(tensor: Tensor) -> Tensor:
+    """The same elements as integers, so that NaN compares equal to itself."""
+    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.contiguous().view(integer[tensor.dtype.itemsize])
+
+
+def wrong(got: Tensor, expected: Expected) -> Tensor:
+    """Which elements are off by more than the bound. NaN is, unless NaN is expected.
+
+    Infinities must agree, and so must values that the output's type rounds to infinity.
+    """
+    rounded = expected.value.to(got.dtype)
+    near = (got.double() - expected.value.double()).abs() <= expected.bound
+    return ~(near | (got == rounded) | rounded.isnan())
+
+
+def index(name: str, flat: int, shape: torch.Size) -> str:
+    """`C[1, 4]`; a single value is `out`."""
+    place = torch.unravel_index(torch.tensor(flat), shape) if shape else ()
+    return f"{name}[{', '.join(str(int(i)) for i in place)}]" if shape else name
+
+
+def explain(name: str, got: Tensor, expected: Expected, bad: Tensor) -> str:
+    """The mismatches of one output: a count, the first few, a hint where there is a pattern."""
+    count, total = int(bad.sum()), bad.numel()
+    lines = [f"{count} of {total} values of {name} {'is' if count == 1 else 'are'} wrong"]
+    if got.is_floating_point():
+        nan, inf = int(got.isnan().sum()), int(got.isinf().sum())
+        lines[0] += f" ({nan} NaN, {inf} infinite)" if nan or inf else ""
+    values, bounds = expected.value.reshape(-1), expected.bound.reshape(-1)
+    for flat in bad.reshape(-1).nonzero().reshape(-1)[:SHOWN].tolist():
+        place = index(name, flat, got.shape)
+        value, want = got.reshape(-1)[flat].item(), values[flat].item()
+        allowed = f" (allowed: ± {bounds[flat].item():.1e})" if got.is_floating_point() else ""
+        lines.append(f"  {place}: got {value:.8g}, expected {want:.8g}{allowed}")
+    if count > SHOWN:
+        lines.append("  ...")
+    advice = hint(got, expected, bad)
+    return "\n".join([*lines, f"hint: {advice}"] if advice else lines)
+
+
+def missing(name: str, unwritten: Tensor) -> str:
+    """Which elements of an output nobody wrote."""
+    count, total = int(unwritten.sum()), unwritten.numel()
+    first = index(name, int(unwritten.reshape(-1).nonzero()[0]), unwritten.shape)
+    how_many = "none" if count == total else f"{total - count} of {total}"
+    region = _region(unwritten).replace("wrong", "missing")
+    text = f"{how_many} of the values of {name} {'was' if total - count <= 1 else 'were'} written"
+    return f"{text}; {first} is the first that was not" + (f"\nhint: {region}" if region else "")
+
+
+def hint(got: Tensor, expected: Expected, bad: Tensor) -> str:
+    """What a familiar mistake would look like, if this is one; else an empty string."""
+    want = expected.value
+    if not got.is_floating_point() or bad.numel() < 2:
+        return _region(bad)
+    if bool((got == 0).all()):
+        return "every value is 0: is the result stored, and does the launch start any threads?"
+    if got.ndim == 2 and not wrong(got.reshape(got.shape[::-1]).T, expected).any():
+        return "this is the transpose of what was expected: row and column are swapped"
+    region = _region(bad)
+    finite = want.isfinite() & got.isfinite() & (want != 0)
+    if region or int(finite.sum()) < 2:
+        return region
+    ratio = (got.double() / want)[finite]
+    factor = ratio.median()
+    if factor != 0 and ((ratio / factor - 1).abs() < 1e-4).all() and (factor - 1).abs() > 1e-3:
+        return f"every value is {float(factor):.5g} times what was expected"
+    difference = (got.double() - want)[finite]
+    offset = difference.median()
+    if (difference - offset).abs().max() < 1e-3 * offset.abs():
+        return f"every value is off by the same {float(offset):.5g}"
+    if (difference.abs() / (want[finite].abs() + want[finite].abs().median())).max() < 3e-2:
+        return "the values are nearly right: is a sum or a product less precise than float?"
+    return ""
+
+
+def _region(bad: Tensor) -> str:
+    """Whether the mismatches are the end, or every row's or column's end, of a tensor."""
+    if bad.ndim == 0 or bool(bad.all()):
+        return ""
+    axes = {0: "row", 1: "column"} if bad.ndim == 2 else {0: "value"}
+    for axis, word in axes.items() if bad.ndim <= 2 else ():
+        others = [i for i in range(bad.ndim) if i != axis]
+        lines = bad.any(dim=others) if others else bad
+        first = int(lines.nonzero()[0])
+        if first > 0 and bool(lines[first:].all()):
+            rest = len(lines) - first
+            words = f"the last {word} is" if rest == 1 else f"the last {rest} {word}s are"
+            return f"only {words} wrong, from {word} {first} on: look at the tail of the last block"
+    return ""
