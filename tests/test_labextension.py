@@ -92,5 +92,5 @@ def test_cuda_has_its_colours(url, tmp_path):
         page.wait_for_selector(".cm-cuda-qualifier", state="detached")  # it is Python again
 
         page.goto(f"{url}/a.cu")
-        page.wait_for_selector(".cm-cuda-type", timeout=30_000)
+        page.wait_for_selector(".jp-FileEditor .cm-cuda-type", timeout=30_000)
         browser.close()

@@ -83,11 +83,8 @@ def run(
         print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: pip install nbconvert")
     if save:
         for run in runs:
-            print(
-                f"Saved {_short(running.save(run))}"
-                if run.passed()
-                else f"Not saved: {run.path.name}"
-            )
+            saved = running.save(run)
+            print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
     raise typer.Exit(0 if all(run.passed() for run in runs) else 1)
 
 

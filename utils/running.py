@@ -18,7 +18,6 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
 from utils import exercises, notebooks
-from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
 
@@ -128,10 +127,10 @@ def execute(
     return run
 
 
-def save(run: Run) -> Path:
-    """Copy an executed notebook to `solutions/`. Raises WorkbookError if anything in it failed."""
+def save(run: Run) -> Path | None:
+    """Copy an executed notebook to `solutions/`, unless anything in it failed."""
     if not run.passed():
-        raise WorkbookError(f"{run.path.name} did not pass: solutions/ keeps its old copy")
+        return None
     path = SOLUTIONS / run.path.name
     notebooks.write_text(path, run.copy.read_text())
     return path
