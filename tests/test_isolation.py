@@ -170,12 +170,37 @@ def test_one_worker_serves_many_calls(kernel):
     assert works(kernel) and pid() == first
 
 
-def test_a_crash_in_a_worker_that_another_kernel_used_is_tried_again_in_a_fresh_one(kernel):
-    source = "void other(float* out, int n) { out[0] = n; }"
-    other = compile_cuda(source, "other", backend="emulator")
+def test_a_worker_that_died_between_calls_is_replaced(kernel):
     assert works(kernel)
-    os.kill(pid(), signal.SIGKILL)  # as if the kernel before had damaged it
-    assert other.isolated({"out": torch.zeros(1), "n": 5}).after["out"].item() == 5
+    os.kill(pid(), signal.SIGKILL)
+    assert works(kernel)
+
+
+def test_a_crash_in_a_worker_that_another_kernel_damaged_is_tried_again_in_a_fresh_one(kernel):
+    source = """#include <thread>
+#include <unistd.h>
+void %s(float* out, int n) {
+    if (n) std::thread([] { usleep(300000); abort(); }).detach();
+    else usleep(600000);
+    out[0] = 5;
+}"""
+    bomb = compile_cuda(source % "bomb", "bomb", backend="emulator")
+    victim = compile_cuda(source % "victim", "victim", backend="emulator")
+    assert works(kernel)
+    bomb.isolated({"out": torch.zeros(1), "n": 1})
+    assert victim.isolated({"out": torch.zeros(1), "n": 0}).after["out"].item() == 5
+
+
+def test_a_launcher_that_closes_everything_and_stays_is_stopped():
+    source = """#include <unistd.h>
+void closes(float* out) {
+    for (int i = 3; i < 100; ++i) close(i);
+    volatile bool wait = true;
+    while (wait) { }
+}"""
+    closes = compile_cuda(source, "closes", backend="emulator")
+    with pytest.raises(KernelTimeout):
+        closes.isolated({"out": torch.zeros(1)}, timeout=1.0)
 
 
 def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):

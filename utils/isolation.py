@@ -31,6 +31,7 @@ TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
 LOAD_LIMIT = 60.0  # seconds to load a library; the first one on a GPU creates its context
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
+MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
 KEEP = 256 << 20  # bytes of shared memory that a worker keeps between calls
 
 
@@ -89,27 +90,38 @@ class _Worker:
     def ask(self, within: float, **command) -> dict:
         """The reply to a command. Raises _Ended where none comes `within` as many seconds."""
         deadline, reply = time.monotonic() + within, b""
+        poll = select.poll()
+        poll.register(self.replies, select.POLLIN)
         try:
             os.write(self.commands, json.dumps(command).encode() + b"\n")
             while not reply.endswith(b"\n"):
                 left = max(0.0, deadline - time.monotonic())
-                if not select.select([self.replies], [], [], left)[0]:
-                    self.process.kill()
-                    self.process.wait()
-                    raise _Ended(None, *self.said())
+                if not poll.poll(1000 * left):
+                    raise _Ended(self.status(0.0), *self.said())
                 piece = os.read(self.replies, 65536)
                 if not piece:
                     raise BrokenPipeError
                 reply += piece
         except BrokenPipeError:
-            raise _Ended(self.process.wait(), *self.said()) from None
+            raise _Ended(self.status(GRACE), *self.said()) from None
         return json.loads(reply)
+
+    def status(self, within: float) -> int | None:
+        """With which the process ended; None where it had to be killed after `within` seconds."""
+        try:
+            return self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return None
 
     def said(self) -> tuple[str, str]:
         """What was printed and what was reported since the last time."""
         texts = []
         for file in (self.printed, self.reported):
-            texts.append(os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace"))
+            texts.append(os.pread(file, MAX_OUTPUT, 0).decode(errors="replace"))
+            if len(texts[-1]) >= MAX_OUTPUT:
+                texts[-1] += "\n... (the rest is cut)\n"
             os.ftruncate(file, 0)
         return texts[0], texts[1]
 
@@ -185,7 +197,8 @@ class Call:
 
     def _worker(self) -> _Worker:
         prestart(self.backend)
-        if len(_workers[self.backend].libraries) >= MAX_LIBRARIES:
+        worker = _workers[self.backend]
+        if len(worker.libraries) >= MAX_LIBRARIES or worker.process.poll() is not None:
             self._restart()
         return _workers[self.backend]
 

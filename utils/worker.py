@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 
-MAX_OUTPUT = 4 << 20  # bytes that a kernel may print; the rest is dropped
+MAX_OUTPUT = 64 << 20  # bytes that a kernel may print, to memory; the rest is dropped
 
 
 class Device:
