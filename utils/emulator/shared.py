@@ -64,7 +64,9 @@ def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) 
         text, end = code.text(position), position + 1
         if text in _ATTRIBUTES:
             end = code.mate.get(position + 1, position + 1) + 1
-            if text in ("__align__", "alignas"):
+            if end == position + 4 and code.token(position + 2).kind == "number":
+                attributes.append(f" __attribute__((aligned({code.text(position + 2)})))")
+            elif text in ("__align__", "alignas"):
                 alignments.append(f"alignas({code.flat(position + 2, end - 1)})")
             else:
                 attributes.append(" " + code.flat(position, end))
@@ -87,7 +89,8 @@ def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) 
     declarators = _declarators(code, rest)
     first = code.text(declarators[0][0])
     if alignments:
-        # A structure takes both alignas(16) and alignas(float4); the attribute takes numbers only.
+        # A structure takes both alignas(N) and alignas(float4); the attribute takes numbers only.
+        # (In a template g++ passes over this attribute; all shared memory is aligned to 16 bytes.)
         helper = _paste(code, "emu_align_", first)
         prefix = f"struct {' '.join(alignments)} {helper} {{}}; typedef "
         attributes.append(f" __attribute__((aligned(alignof({helper}))))")
