@@ -1,11 +1,14 @@
 #include "block.h"
 
+#include <sys/mman.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "../include/emulator/api.h"
 #include "report.h"
+#include "watch.h"
 
 // Defined here, read by every kernel.
 __thread uint3 threadIdx EMU_TLS;
@@ -22,8 +25,13 @@ static const char* const kCollectiveNames[] = {
     "__reduce_xor_sync"};
 
 Core::Core() {
-    static_ = static_cast<char*>(aligned_alloc(4096, kStaticShared));
-    dynamic_ = static_cast<char*>(aligned_alloc(4096, kDynamicShared / 4096 * 4096 + 4096));
+    void* range = mmap(nullptr, kSharedGap + kSharedSpan, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) {
+        perror("emulator: no address space for shared memory");
+        abort();
+    }
+    shared_ = static_cast<char*>(range) + kSharedGap;
 }
 
 static void enter_thread(void* c) {
@@ -51,9 +59,12 @@ void Core::run_block(uint64_t number) {
     blockIdx = block;
     block_number_ = uint32_t(number);
     ++block_serial_;
-    static_used_ = 0;
+    static_used_ = static_end_ = 0;
+    last_slot_ = Slot{};
+    dynamic_name = nullptr;
+    watch_block();
     // What nobody wrote reads as NaN, so that it shows in the result.
-    if (launch->shared) memset(dynamic_, 0xff, launch->shared);
+    if (launch->shared) memset(shared_ + kDynamicAt, 0xff, launch->shared);
 
     uint3 thread{};
     for (int i = 0; i < launch->threads; ++i) {
@@ -73,31 +84,51 @@ void Core::run_block(uint64_t number) {
     for (int w = 0; w < warp_count_; ++w) {
         int lanes = live_ - 32 * w;
         unsigned mask = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
-        warps_[w] = Warp{mask, mask, 0};
+        warps_[w] = Warp{mask, mask, 0, 0};
     }
     current = &fibres_[0];
     threadIdx = current->index;
     emu_switch(&scheduler_, current->context);
+    watch_warp_end();
     current = nullptr;  // the block has ended, or has been abandoned
 }
 
 // The next thread to run: lanes of the running warp first, so that collectives complete early.
 Fibre* Core::next() {
-    int here = index(current), home = here / 32;
+    int home = index(current) / 32;
+    Fibre* to = first_runnable(home, false);
+    // Threads that were paused go on when nobody else can, another warp's first.
+    return to || !watching() ? to : first_runnable(home + 1, true);
+}
+
+Fibre* Core::first_runnable(int from, bool resume) {
+    int here = index(current);
     for (int k = 0; k < warp_count_; ++k) {
-        int w = home + k < warp_count_ ? home + k : home + k - warp_count_;
-        if (!warps_[w].runnable) settle_active_mask(w);
-        unsigned lanes = warps_[w].runnable;
-        if (!lanes) continue;
-        unsigned later = k == 0 ? lanes & ~((2u << here % 32) - 1) : lanes;
-        return &fibres_[size_t(32 * w + __builtin_ctz(later ? later : lanes))];
+        int w = (from + k) % warp_count_;
+        Warp& warp = warps_[w];
+        if (resume && warp.paused) {
+            warp.runnable |= warp.paused;
+            warp.paused = 0;
+        }
+        if (!warp.runnable) settle_active_mask(w);
+        if (!warp.runnable) continue;
+        unsigned later = w == here / 32 && !resume ? warp.runnable & ~((2u << here % 32) - 1) : 0;
+        return &fibres_[size_t(32 * w + __builtin_ctz(later ? later : warp.runnable))];
     }
     return nullptr;
+}
+
+void Core::pause() {
+    int i = index(current);
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    warps_[i / 32].paused |= 1u << i % 32;
+    yield();
 }
 
 void Core::switch_to(Fibre* to) {
     Fibre* self = current;
     if (to == self) return;
+    if (index(self) / 32 != index(to) / 32) watch_warp_end();
     current = to;
     threadIdx = to->index;
     emu_switch(&self->context, to->context);
@@ -121,6 +152,7 @@ void Core::finish() {
     Fibre* to = live_ ? next() : nullptr;
     if (live_ && !to) lost();
     void* unused;
+    if (!to || index(to) / 32 != i / 32) watch_warp_end();
     if (to) {
         current = to;
         threadIdx = to->index;
@@ -158,7 +190,26 @@ int Core::barrier(int kind, int predicate, EmuSite site) {
     return count_result_;
 }
 
+// In a watched run: everybody should have come to the same barrier.
+void Core::check_barrier() const {
+    int first = -1;
+    for (int i = 0; i < launch->threads; ++i) {
+        if (!(warps_[i / 32].live >> i % 32 & 1)) continue;
+        if (first < 0) first = i;
+        const EmuSite &a = fibres_[size_t(first)].site, &b = fibres_[size_t(i)].site;
+        if (a.line != b.line || strcmp(a.file, b.file)) {
+            watch_site(*this, "divergent-barrier", i, first);
+            return;
+        }
+    }
+}
+
 void Core::release_barrier() {
+    if (watching()) {
+        check_barrier();
+        watch_warp_end();
+        watch_phase();
+    }
     for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
     at_barrier_ = 0;
     count_result_ = counted_;  // nobody can reach the next barrier's release before reading it
@@ -207,6 +258,7 @@ void Core::settle(int w) {
         pending &= ~(1u << __builtin_ctz(pending));
         if (!complete) continue;
         pending &= ~group;
+        watch_collective(*this, w, first.kind, group, first.mask);
 
         uint64_t value[32];
         uint64_t all = lanes[__builtin_ctz(group)].value;
@@ -297,6 +349,7 @@ void Core::lost() {
     char text[1024];
     int used = 0;
     const Fibre* shown = nullptr;
+    bool disagree = false;
     auto say = [&](const char* format, auto... arguments) {
         if (used < int(sizeof text)) used += snprintf(text + used, sizeof text - size_t(used), format, arguments...);
     };
@@ -324,18 +377,26 @@ void Core::lost() {
             const Warp& warp = warps_[index(&f) / 32];
             unsigned missing = f.mask & warp.live & ~warp.waiting;
             if (missing) say(" of lanes 0x%08x, and lane %d never comes", f.mask, __builtin_ctz(missing));
-            else say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
+            else disagree = true, say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
         }
     }
-    report("deadlock", Where{launch->kernel, block, shown->index, shown->site, nullptr}, text);
+    report(disagree ? "invalid-mask" : "deadlock", Where{launch->kernel, block, shown->index, shown->site, nullptr}, text);
     abandon(cudaErrorLaunchFailure);
 }
 
-ptrdiff_t Core::shared_offset(const void* address) const {
-    const char* p = static_cast<const char*>(address);
-    if (p >= static_ && p < static_ + kStaticShared) return p - static_;
-    if (p >= dynamic_ && p < dynamic_ + kDynamicShared) return p - dynamic_ + ptrdiff_t(kStaticShared);
-    return -1;
+bool Core::in_shared_array(ptrdiff_t offset, size_t size) {
+    if (offset >= ptrdiff_t(kDynamicAt)) return size_t(offset) - kDynamicAt + size <= launch->shared;
+    auto holds = [&](const Slot& s) {
+        return s.key && s.block == block_serial_ && offset >= ptrdiff_t(s.offset) &&
+               size_t(offset) + size <= s.offset + s.key->size;
+    };
+    if (holds(last_slot_)) return true;
+    for (const Slot& s : slots_)
+        if (holds(s)) {
+            last_slot_ = s;
+            return true;
+        }
+    return false;
 }
 
 void* Core::shared(EmuSharedKey* key) {
@@ -350,21 +411,25 @@ void* Core::shared(EmuSharedKey* key) {
     Slot& s = slots_[size_t(slot)];
     if (s.block != block_serial_) {
         size_t align = key->alignment < 16 ? 16 : key->alignment;
-        size_t offset = (static_used_ + align - 1) / align * align;
-        if (offset + key->size > kStaticShared) {
+        static_used_ = (static_used_ + align - 1) / align * align + key->size;
+        if (static_used_ > kStaticShared) {
             char text[200];
             snprintf(text, sizeof text,
                      "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc would "
                      "not compile this: ask for dynamic shared memory",
-                     key->name, offset + key->size, kStaticShared);
+                     key->name, static_used_, kStaticShared);
             report("shared-memory", Where{launch->kernel, block, current->index, {nullptr, 0}, nullptr}, text);
             abandon(cudaErrorInvalidValue);
         }
+        if (static_used_ > launch->static_shared) launch->static_shared = static_used_;
+        // Watched arrays lie apart, so that a stray is in none; by multiples of 128 bytes, so that
+        // the banks stay what they are.
+        size_t offset = watching() ? (static_end_ + 127) / 128 * 128 : static_used_ - key->size;
+        static_end_ = offset + key->size + 1024;
         s = Slot{key, block_serial_, offset};
-        static_used_ = offset + key->size;
-        memset(static_ + offset, 0xff, key->size);
+        memset(shared_ + offset, 0xff, key->size);
     }
-    return static_ + s.offset;
+    return shared_ + s.offset;
 }
 
 }  // namespace emu
@@ -379,4 +444,6 @@ extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int 
 }
 extern "C" unsigned emu_active_mask(EmuSite site) { return core()->active_mask(site); }
 extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared(key); }
-extern "C" void* emu_dynamic_shared(const char*, size_t) { return core()->dynamic_shared(); }
+extern "C" void* emu_dynamic_shared(const char* name, size_t element) {
+    return core()->dynamic_shared(name, element);
+}

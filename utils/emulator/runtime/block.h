@@ -13,6 +13,12 @@ constexpr int kMaxThreads = 1024;
 constexpr size_t kStaticShared = 48 * 1024;
 constexpr size_t kDynamicShared = 227 * 1024;
 
+// A block's shared memory: its static arrays, then from kDynamicAt its dynamic array, with room
+// before, between and behind that belongs to nobody.
+constexpr size_t kSharedGap = size_t(1) << 20;
+constexpr size_t kDynamicAt = size_t(2) << 20;
+constexpr size_t kSharedSpan = kDynamicAt + (size_t(1) << 20);
+
 struct Launch {
     dim3 grid, block;
     size_t shared;
@@ -23,6 +29,7 @@ struct Launch {
     uint64_t blocks;               // in the grid
     std::atomic<uint64_t> next{0};  // the next block to run
     std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
+    size_t static_shared = 0;       // bytes, as far as blocks have asked for them
 };
 
 enum class Waits : uint8_t { kNothing, kBarrier, kCollective, kActiveMask };
@@ -40,7 +47,7 @@ struct Fibre {
 };
 
 struct Warp {
-    unsigned live, runnable, waiting;  // lanes; waiting: at a collective
+    unsigned live, runnable, waiting, paused;  // lanes; waiting: at a collective
 };
 
 // A core's place of work. `current` is null while no kernel runs on it.
@@ -54,14 +61,25 @@ class Core {
     uint64_t collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
     unsigned active_mask(EmuSite site);
     void* shared(EmuSharedKey* key);
-    void* dynamic_shared() { return dynamic_; }
+    void* dynamic_shared(const char* name, size_t element) {
+        dynamic_name = name;
+        dynamic_element = element;
+        return shared_ + kDynamicAt;
+    }
+    void pause();  // lets the rest of the warp, and then the other warps, catch up
     [[noreturn]] void abandon(int error);  // ends the launch from the running fibre
     [[noreturn]] void finish();            // ends the running fibre
 
     int current_index() const { return index(current); }
     uint32_t block_number() const { return block_number_; }
-    // Offset in the block's shared memory (static first, then dynamic), or -1.
-    ptrdiff_t shared_offset(const void* address) const;
+    // Offset in the block's shared memory, negative in the gap before it; or kNotShared.
+    static constexpr ptrdiff_t kNotShared = PTRDIFF_MIN;
+    ptrdiff_t shared_offset(const void* address) const {
+        ptrdiff_t offset = static_cast<const char*>(address) - shared_;
+        return offset >= -ptrdiff_t(kSharedGap) && offset < ptrdiff_t(kSharedSpan) ? offset : kNotShared;
+    }
+    bool in_shared_array(ptrdiff_t offset, size_t size);
+    const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
     // The declared arrays of the running block, in the order of their offsets.
     struct Slot {
         const EmuSharedKey* key;
@@ -75,6 +93,8 @@ class Core {
     Launch* launch = nullptr;
     uint3 block{};
     Stacks stacks{kMaxThreads};
+    const char* dynamic_name = nullptr;  // of the array that the kernel declared
+    size_t dynamic_element = 0;
 
    private:
     void run_block(uint64_t block);
@@ -84,6 +104,8 @@ class Core {
     void release_barrier();
     void settle(int warp);
     void settle_active_mask(int warp);
+    void check_barrier() const;
+    Fibre* first_runnable(int from, bool resume);
     [[noreturn]] void lost();
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
 
@@ -91,8 +113,10 @@ class Core {
     Warp warps_[kMaxThreads / 32];
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
     void* scheduler_ = nullptr;
-    char *static_, *dynamic_;
-    size_t static_used_ = 0;
+    char* shared_;
+    size_t static_used_ = 0;   // bytes, as a GPU would count them
+    size_t static_end_ = 0;    // offset: watched arrays have gaps between them
+    Slot last_slot_{};
     std::vector<Slot> slots_;
     uint64_t block_serial_ = 0;
     uint32_t block_number_ = 0;

@@ -18,6 +18,10 @@ class Stacks {
     static constexpr size_t kBytes = 256 * 1024;
     explicit Stacks(int count);
     char* top(int i);                   // readies stack i
+    bool holds(const void* address) const {
+        const char* p = static_cast<const char*>(address);
+        return p >= base_ && p < base_ + kBytes * size_t(count_);
+    }
     int guard_hit(const void* address);  // which stack's guard page holds the address, or -1
 
    private:

@@ -17,6 +17,7 @@
 #include "device.h"
 #include "report.h"
 #include "trace.h"
+#include "watch.h"
 
 namespace emu {
 namespace {
@@ -93,7 +94,7 @@ void on_fault(int signal, siginfo_t* info, void* c) {
     } else {
         kind = in_kernel ? "illegal-address" : "crash";
         // The processor does not say which address where it is none that could exist.
-        if (info->si_code == SI_KERNEL) snprintf(text, sizeof text, "access to an address far outside of all memory");
+        if (info->si_code == SI_KERNEL) snprintf(text, sizeof text, "access to an address far outside of all memory, or not aligned for its type");
         else snprintf(text, sizeof text, "access to address %p, where there is no memory", info->si_addr);
         error = cudaErrorIllegalAddress;
     }
@@ -235,7 +236,7 @@ void run(Launch& launch) {
     // stays the same from run to run.
     constexpr uint64_t kSmall = 4096;
     static const int cores = core_count();
-    if (cores == 1 || tracing() || launch.blocks == 1 || launch.blocks * uint64_t(launch.threads) <= kSmall) {
+    if (cores == 1 || tracing() || watching() || launch.blocks == 1 || launch.blocks * uint64_t(launch.threads) <= kSmall) {
         this_core->run(launch);
         return;
     }
@@ -270,7 +271,9 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (!this_core) this_core = make_core();
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
     trace_launch(launch);
+    watch_launch(launch);
     run(launch);
+    watch_launch_end(launch);
     if (int error = launch.error) set_error(cudaError_t(error));
 }
 
@@ -299,6 +302,8 @@ extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char
     c->abandon(cudaErrorAssert);
 }
 
+extern "C" void emu_watch_begin();
+
 extern "C" void emu_set_time_limit(double seconds) {
     using namespace emu;
     static std::once_flag once;
@@ -321,4 +326,5 @@ __attribute__((constructor)) static void whole_program() {
         emu::install_handlers();
         if (double seconds = atof(text); seconds > 0) emu_set_time_limit(seconds);
     }
+    if (getenv("EMU_DIAGNOSE")) emu_watch_begin();
 }

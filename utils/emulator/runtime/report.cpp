@@ -87,4 +87,70 @@ void report(const char* kind, const Where& where, const char* message) {
     line.write_to(2);
 }
 
+void Json::quoted(const char* text) {
+    text_ += '"';
+    for (; *text; ++text) {
+        if (*text == '"' || *text == '\\') (text_ += '\\') += *text;
+        else if (*text == '\n') text_ += "\\n";
+        else if ((unsigned char)*text >= 32) text_ += *text;
+    }
+    text_ += '"';
+}
+void Json::name(const char* prefix, const char* name) {
+    if (text_.back() != '{' && text_.back() != '[') text_ += ',';
+    quoted((std::string(prefix) + name).c_str());
+    text_ += ':';
+}
+void Json::text(const char* n, const char* value) {
+    name("", n);
+    quoted(value);
+}
+void Json::number(const char* n, uint64_t value) {
+    name("", n);
+    text_ += std::to_string(value);
+}
+void Json::integer(const char* n, int64_t value) {
+    name("", n);
+    text_ += std::to_string(value);
+}
+void Json::position(const char* n, uint3 v) {
+    name("", n);
+    text_ += '[' + std::to_string(v.x) + ',' + std::to_string(v.y) + ',' + std::to_string(v.z) + ']';
+}
+void Json::site(const char* prefix, EmuSite s) {
+    name(prefix, "file");
+    quoted(s.file);
+    name(prefix, "line");
+    text_ += std::to_string(s.line);
+}
+void Json::code(const char* prefix, const void* pc) {
+    Dl_info info{};
+    if (!dladdr(pc, &info) || !info.dli_fname) return;
+    name(prefix, "module");
+    quoted(info.dli_fname);
+    char offset[32];
+    snprintf(offset, sizeof offset, "0x%zx", size_t((const char*)pc - (const char*)info.dli_fbase));
+    name(prefix, "offset");
+    quoted(offset);
+}
+void Json::begin_list(const char* n) {
+    name("", n);
+    text_ += '[';
+}
+void Json::end_list() { text_ += ']'; }
+void Json::begin_object() {
+    if (text_.back() != '[') text_ += ',';
+    text_ += '{';
+}
+void Json::end_object() { text_ += '}'; }
+void Json::end() {
+    text_ += "}\n";
+    static const int fd = report_fd();
+    for (size_t done = 0; fd >= 0 && done < text_.size();) {
+        ssize_t n = write(fd, text_.data() + done, text_.size() - done);
+        if (n <= 0) return;
+        done += size_t(n);
+    }
+}
+
 }  // namespace emu

@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "device.h"
+#include "watch.h"
 
 namespace emu {
 namespace {
@@ -17,14 +18,16 @@ std::vector<TracedLaunch> launches;
 
 void record(const void* address, size_t size, uint8_t write, const void* return_address) {
     Core* c = core();
-    if (!on || !c || !c->current) return;
+    if (!c || !c->current) return;
+    if (watching()) watch_access(*c, address, size, Kind(write), (const char*)return_address - 1);
+    if (!on) return;
     if (accesses.size() >= limit) {
         truncated = true;
         return;
     }
     Access a;
     ptrdiff_t offset = c->shared_offset(address);
-    if (offset >= 0) {
+    if (offset != Core::kNotShared) {
         a.space = Space::kShared;
         a.address = uint64_t(offset);
     } else if (is_global(address)) {
