@@ -109,6 +109,7 @@ def execute(
             interrupt_on_timeout=True,
             allow_errors=True,
             kernel_name="python3",
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
             coalesce_streams=True,
             resources={"metadata": {"path": str(NOTEBOOKS)}},
