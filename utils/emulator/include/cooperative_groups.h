@@ -5,8 +5,30 @@
 
 namespace cooperative_groups {
 
-class thread_block {
+// Any group, as a function's parameter may be: the lanes of a warp that a mask names, or with mask
+// 0 the whole block.
+class thread_group {
    public:
+    explicit thread_group(unsigned mask) : mask_(mask) {}
+    unsigned size() const {
+        return mask_ ? unsigned(__popc(mask_)) : blockDim.x * blockDim.y * blockDim.z;
+    }
+    unsigned num_threads() const { return size(); }
+    unsigned thread_rank() const {
+        return mask_ ? unsigned(__popc(mask_ & ((1u << emu::lane()) - 1))) : emu::linear_thread();
+    }
+    void sync(emu::Here here = emu::Here()) const {
+        if (mask_) emu_collective(EMU_SYNCWARP, mask_, 0, 0, here);
+        else emu_barrier(EMU_BARRIER_PLAIN, 0, here);
+    }
+
+   protected:
+    unsigned mask_;
+};
+
+class thread_block : public thread_group {
+   public:
+    thread_block() : thread_group(0) {}
     static void sync(emu::Here here = emu::Here()) { emu_barrier(EMU_BARRIER_PLAIN, 0, here); }
     static unsigned thread_rank() { return emu::linear_thread(); }
     static dim3 group_index() { return blockIdx; }
@@ -24,50 +46,53 @@ class grid_group {
         return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
     }
     static unsigned long long block_rank() {
-        return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+        return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (unsigned long long)blockIdx.z);
     }
-    static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    static unsigned long long num_blocks() {
+        return gridDim.x * (gridDim.y * (unsigned long long)gridDim.z);
+    }
     static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
     static unsigned long long size() { return num_threads(); }
     static dim3 dim_blocks() { return gridDim; }
+    static dim3 group_dim() { return gridDim; }
     static dim3 block_index() { return blockIdx; }
     // No sync(): blocks run one after the other, so a barrier over the grid cannot be had.
 };
 inline grid_group this_grid() { return {}; }
 
 // Lanes of one warp, in ascending order.
-class lanes_group {
+class lanes_group : public thread_group {
    public:
-    explicit lanes_group(unsigned mask) : mask_(mask) {}
-    unsigned size() const { return unsigned(__popc(mask_)); }
-    unsigned num_threads() const { return size(); }
-    unsigned thread_rank() const { return unsigned(__popc(mask_ & ((1u << emu::lane()) - 1))); }
-    void sync(emu::Here here = emu::Here()) const { emu_collective(EMU_SYNCWARP, mask_, 0, 0, here); }
+    using thread_group::thread_group;
 
     template <class T>
     T shfl(T value, int rank, emu::Here here = emu::Here()) const {
-        return emu::shuffle(mask_, value, lane_of(rank % int(size())), here);
+        return exchange(value, lane_of(rank % int(size())), here);
     }
     template <class T>
     T shfl_down(T value, unsigned delta, emu::Here here = emu::Here()) const {
         int rank = int(thread_rank() + delta);
-        return emu::shuffle(mask_, value, rank < int(size()) ? lane_of(rank) : -1, here);
+        return exchange(value, rank < int(size()) ? lane_of(rank) : -1, here);
     }
     template <class T>
     T shfl_up(T value, unsigned delta, emu::Here here = emu::Here()) const {
         int rank = int(thread_rank()) - int(delta);
-        return emu::shuffle(mask_, value, rank >= 0 ? lane_of(rank) : -1, here);
+        return exchange(value, rank >= 0 ? lane_of(rank) : -1, here);
     }
     template <class T>
     T shfl_xor(T value, unsigned lanes, emu::Here here = emu::Here()) const {
         int rank = int(thread_rank() ^ lanes);
-        return emu::shuffle(mask_, value, rank < int(size()) ? lane_of(rank) : -1, here);
+        return exchange(value, rank < int(size()) ? lane_of(rank) : -1, here);
     }
     unsigned ballot(int predicate, emu::Here here = emu::Here()) const {
         return packed(__ballot_sync(mask_, predicate, here));
     }
-    int any(int predicate, emu::Here here = emu::Here()) const { return __any_sync(mask_, predicate, here); }
-    int all(int predicate, emu::Here here = emu::Here()) const { return __all_sync(mask_, predicate, here); }
+    int any(int predicate, emu::Here here = emu::Here()) const {
+        return __any_sync(mask_, predicate, here);
+    }
+    int all(int predicate, emu::Here here = emu::Here()) const {
+        return __all_sync(mask_, predicate, here);
+    }
     template <class T>
     unsigned match_any(T value, emu::Here here = emu::Here()) const {
         return packed(__match_any_sync(mask_, value, here));
@@ -79,6 +104,20 @@ class lanes_group {
     unsigned emu_mask() const { return mask_; }
 
    private:
+    // Unlike __shfl_sync, a group passes structures of any size, in pieces.
+    template <class T>
+    T exchange(T value, int lane, emu::Here here) const {
+        if constexpr (sizeof(T) <= 8) {
+            return emu::shuffle(mask_, value, lane, here);
+        } else {
+            static_assert(std::is_trivially_copyable_v<T>, "a group exchanges plain values");
+            uint64_t words[(sizeof(T) + 7) / 8] = {};
+            std::memcpy(words, &value, sizeof(T));
+            for (uint64_t& word : words) word = emu::shuffle(mask_, word, lane, here);
+            std::memcpy(&value, words, sizeof(T));
+            return value;
+        }
+    }
     int lane_of(int rank) const {
         unsigned rest = mask_;
         for (; rank > 0; --rank) rest &= rest - 1;
@@ -91,15 +130,30 @@ class lanes_group {
             result |= (lanes >> __builtin_ctz(rest) & 1) << rank;
         return result;
     }
-    unsigned mask_;
 };
 
 class coalesced_group : public lanes_group {
    public:
-    using lanes_group::lanes_group;
+    explicit coalesced_group(unsigned mask, unsigned rank = 0, unsigned groups = 1)
+        : lanes_group(mask), rank_(rank), groups_(groups) {}
+    unsigned meta_group_rank() const { return rank_; }
+    unsigned meta_group_size() const { return groups_; }
+
+   private:
+    unsigned rank_, groups_;
 };
 inline coalesced_group coalesced_threads(emu::Here here = emu::Here()) {
     return coalesced_group(emu_active_mask(here));
+}
+// The lanes of a group that bring the same label, or the same answer.
+template <class Group, class T>
+coalesced_group labeled_partition(const Group& group, T label, emu::Here here = emu::Here()) {
+    return coalesced_group(__match_any_sync(group.emu_mask(), label, here));
+}
+template <class Group>
+coalesced_group binary_partition(const Group& group, bool answer, emu::Here here = emu::Here()) {
+    unsigned yes = __ballot_sync(group.emu_mask(), answer, here);
+    return coalesced_group(answer ? yes : group.emu_mask() & ~yes, answer, 2);
 }
 
 namespace detail {
@@ -109,81 +163,43 @@ inline unsigned tile_mask(unsigned size) {
 }
 }  // namespace detail
 
-template <unsigned Size, class Parent = thread_block>
+template <unsigned Size, class Parent = void>
 class thread_block_tile : public lanes_group {
-    static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
+    static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0,
+                  "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
    public:
-    thread_block_tile() : lanes_group(detail::tile_mask(Size)) {}
+    explicit thread_block_tile(unsigned rank, unsigned tiles)
+        : lanes_group(detail::tile_mask(Size)), rank_(rank), tiles_(tiles) {}
+    template <class Other>
+    thread_block_tile(const thread_block_tile<Size, Other>& tile)
+        : thread_block_tile(tile.meta_group_rank(), tile.meta_group_size()) {}
     static constexpr unsigned size() { return Size; }
     static constexpr unsigned num_threads() { return Size; }
     static unsigned thread_rank() { return unsigned(emu::lane()) % Size; }
-    static unsigned meta_group_rank() { return emu::linear_thread() / Size; }
-    static unsigned meta_group_size() { return (thread_block::num_threads() + Size - 1) / Size; }
+    // Which of its parent's tiles this one is.
+    unsigned meta_group_rank() const { return rank_; }
+    unsigned meta_group_size() const { return tiles_; }
+
+   private:
+    unsigned rank_, tiles_;
 };
 template <unsigned Size, class Parent>
-thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
-    return {};
+thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
+    return thread_block_tile<Size, Parent>(parent.thread_rank() / Size,
+                                           (parent.size() + Size - 1) / Size);
 }
-inline lanes_group tiled_partition(const thread_block&, unsigned size) {
-    return lanes_group(detail::tile_mask(size));
+inline thread_group tiled_partition(const thread_group&, unsigned size) {
+    return thread_group(detail::tile_mask(size));
 }
-using thread_group = lanes_group;
 
 template <class Group>
 void sync(const Group& group, emu::Here here = emu::Here()) {
     group.sync(here);
 }
-
-template <class T>
-struct plus {
-    T operator()(T a, T b) const { return a + b; }
-};
-template <class T>
-struct less {  // the smaller of two
-    T operator()(T a, T b) const { return b < a ? b : a; }
-};
-template <class T>
-struct greater {  // the larger of two
-    T operator()(T a, T b) const { return a < b ? b : a; }
-};
-template <class T>
-struct bit_and {
-    T operator()(T a, T b) const { return a & b; }
-};
-template <class T>
-struct bit_or {
-    T operator()(T a, T b) const { return a | b; }
-};
-template <class T>
-struct bit_xor {
-    T operator()(T a, T b) const { return a ^ b; }
-};
-
-// Every member gets the result. A butterfly for whole powers of two, a walk through the ranks else.
-template <class Group, class T, class Operation>
-T reduce(const Group& group, T value, Operation operation, emu::Here here = emu::Here()) {
-    const unsigned size = group.size();
-    if ((size & (size - 1)) == 0) {
-        for (unsigned lanes = size / 2; lanes; lanes /= 2)
-            value = operation(value, group.shfl_xor(value, lanes, here));
-        return value;
-    }
-    T result = group.shfl(value, 0, here);
-    for (unsigned rank = 1; rank < size; ++rank) result = operation(result, group.shfl(value, int(rank), here));
-    return result;
-}
-template <class Group, class T, class Operation>
-T inclusive_scan(const Group& group, T value, Operation operation, emu::Here here = emu::Here()) {
-    for (unsigned delta = 1; delta < group.size(); delta *= 2) {
-        T other = group.shfl_up(value, delta, here);
-        if (group.thread_rank() >= delta) value = operation(other, value);
-    }
-    return value;
-}
-template <class Group>
-bool elect(const Group& group) {
-    return group.thread_rank() == 0;
+template <class Group, class Function, class... Arguments>
+void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
+    if (group.thread_rank() == 0) function(std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace cooperative_groups
