@@ -47,6 +47,36 @@ def test_an_unknown_address_is_given_as_it_is():
     assert "in kernel 'tree' at address 0x1f30 in lib.so\n" in report
 
 
+def test_a_race_names_both_parties():
+    hazard = {
+        "event": "hazard", "kind": "race", "space": "shared", "kernel": "tree",
+        "block": [0, 0, 0], "thread": [3, 0, 0], "file": "tree.cu", "line": 14,
+        "access": "store", "array": "sums", "index": 5, "count": 24,
+        "other_block": [0, 0, 0], "other_thread": [5, 0, 0], "other_file": "tree.cu",
+        "other_line": 12, "other_access": "load",
+    }  # fmt: skip
+    place, story, advice = str(read(json.dumps(hazard))[0]).splitlines()
+    assert place == "tree.cu:14: race between two threads in kernel 'tree', 24 times"
+    assert story == (
+        "  block (0, 0, 0), thread (3, 0, 0): writes sums[5]; thread (5, 0, 0) reads it at line 12"
+    )
+    assert "__syncthreads()" in advice
+    hazard |= {"other_block": [1, 0, 0], "other_file": "x.cuh", "space": "global"}
+    story = str(read(json.dumps(hazard))[0]).splitlines()[1]
+    assert story.endswith("thread (5, 0, 0) of block (1, 0, 0) reads it at line 12 of x.cuh")
+
+
+def test_a_stray_names_the_element():
+    report = text(kind="out-of-bounds", message=None, access="load", array="x", index=-1)
+    assert "tree.cu:14: access outside of an array in kernel 'tree'\n" in report
+    assert "thread (3, 0, 0): reads x[-1]\n" in report
+
+
+def test_events_that_are_no_faults_are_passed_over():
+    launch = {"event": "launch", "kernel": "tree", "grid": [1, 1, 1], "instructions": []}
+    assert read(json.dumps(launch)) == []
+
+
 def test_lines_that_broke_off_are_passed_over():
     whole = json.dumps(EVENT)
     assert len(read(f'{whole}\n{whole[:40]}\n[1]\n"a"\n\n{whole}\n')) == 2
@@ -79,6 +109,15 @@ def test_an_offset_becomes_a_source_line(library):
     lines = {(file.rpartition("/")[2], line) for file, line in filter(None, places)}
     assert ("inner.h", 7) in lines
     assert lines <= {("inner.h", 7)} | {("outer.cu", line) for line in (20, 21, 22)}
+
+
+def test_many_offsets_become_lines_of_one_file(library):
+    module, offsets = library
+    numbers = [int(offset, 16) for offset in offsets]
+    inner, outer = (reports.resolve_lines(module, numbers, f) for f in ("inner.h", "outer.cu"))
+    assert set(inner) == {0, 7} and len(inner) == len(offsets)
+    assert 21 in outer and set(outer) <= {0, 20, 21, 22}  # 0: behind the function's end
+    assert reports.resolve_lines(module, [*numbers[:1], 1 << 40], "nner.h") == [0, 0]
 
 
 def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):

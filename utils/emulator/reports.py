@@ -5,86 +5,41 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from utils.emulator import include_dir
+from utils.emulator.advice import WORDS
 
-# kind -> what happened, and one sentence of advice
-_WORDS = {
-    "illegal-address": (
-        "illegal memory access",
-        "Compare the index at this line with the array's size, and check that the pointer came "
-        "from cudaMalloc and has not been freed.",
-    ),
-    "misaligned": (
-        "misaligned memory access",
-        "A float4 must start at a multiple of 16 bytes, a float2 at a multiple of 8: check the "
-        "offset that was added to the pointer.",
-    ),
-    "deadlock": (
-        "the threads wait for each other for ever",
-        "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "
-        "the same warp function: take it out of the `if` or loop that only some of them enter.",
-    ),
-    "divergent-barrier": (
-        "the block's threads wait at different barriers",
-        "Move __syncthreads() to where all threads of the block come by, out of any `if` that "
-        "depends on threadIdx.",
-    ),
-    "invalid-mask": (
-        "a warp function with a wrong mask",
-        "The mask must have a bit for every lane that makes the call, the caller's own among them; "
-        "0xffffffff is right where the whole warp makes it.",
-    ),
-    "timeout": (
-        "stopped at the time limit",
-        "If a loop is here, check that its condition becomes false for every thread; if not, try "
-        "a smaller size.",
-    ),
-    "assert": (
-        "an assertion failed",
-        "Print the values that the condition compares, from this thread alone.",
-    ),
-    "trap": (
-        "the kernel stopped itself",
-        "Look at the condition that led to __trap().",
-    ),
-    "stack-overflow": (
-        "a thread ran out of stack",
-        "Make the local arrays smaller, move them to shared memory, or end the recursion.",
-    ),
-    "shared-memory": (
-        "too much shared memory",
-        "Use smaller tiles, or `extern __shared__` memory, whose size the launch gives.",
-    ),
-    "invalid-configuration": (
-        "a launch with an impossible configuration",
-        "A block has 1 to 1024 threads, a grid at least one block.",
-    ),
-    "not-supported": (
-        "something that the emulator cannot do",
-        "Run this program on a GPU, or do without it here.",
-    ),
-    "crash": (
-        "the host code crashed",
-        "Device memory belongs to kernels: check that the host uses no pointer it did not allocate "
-        "or that has been freed, and no index outside of an array.",
-    ),
-}  # fmt: skip
+Position = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Report:
-    """One event of a run. Parts that nobody knows are None."""
+    """One event of a run. Parts that nobody knows are None.
 
-    kind: str
+    `other_…` is the second party of a race, or of a barrier that not all threads reach.
+    """
+
+    kind: str  # a key of advice.WORDS
     message: str
     kernel: str | None = None
-    block: tuple[int, int, int] | None = None
-    thread: tuple[int, int, int] | None = None
+    block: Position | None = None
+    thread: Position | None = None
     file: str | None = None
     line: int | None = None
     address: str | None = None  # "0x1f30 in program", where there is no line
+    space: str | None = None  # "shared" or "global"
+    array: str | None = None
+    index: int | None = None  # of the element, from the start of the array
+    access: str | None = None  # "load", "store" or "atomic"
+    other_block: Position | None = None
+    other_thread: Position | None = None
+    other_file: str | None = None
+    other_line: int | None = None
+    other_access: str | None = None
+    count: int = 1
 
     @property
     def place(self) -> str:
@@ -94,12 +49,28 @@ class Report:
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
-        title, advice = _WORDS.get(self.kind, (self.kind.replace("-", " "), ""))
+        title, advice = WORDS.get(self.kind, (self.kind.replace("-", " "), ""))
         head = f"{self.place}: {title}" if self.file else title
         head += f" in kernel '{self.kernel}'" if self.kernel else ""
         head += f" {self.place}" if self.place and not self.file else ""
+        head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
-        return "\n  ".join(filter(None, (head, who + self.message, advice)))
+        return "\n  ".join(filter(None, (head, who + (self.message or self._story()), advice)))
+
+    def _story(self) -> str:
+        """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
+        element = f"{self.array or 'memory'}[{self.index}]" if self.access else ""
+        story = f"{_VERBS[self.access]} {element}" if self.access else "waits here"
+        if self.other_thread:
+            story += f"; thread {self.other_thread}"
+            story += f" of block {self.other_block}" if self.other_block != self.block else ""
+            story += f" {_VERBS[self.other_access]} it" if self.other_access else ""
+            where = f" of {self.other_file}" if self.other_file != self.file else ""
+            story += f" at line {self.other_line}{where}" if self.other_line else ""
+        return story
+
+
+_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def read(text: str) -> list[Report]:
@@ -116,23 +87,20 @@ def read(text: str) -> list[Report]:
 
 
 def _report(event: dict) -> Report:
-    file, line, address = event.get("file"), event.get("line"), None
-    if file is None and event.get("module"):
-        place = locate(event["module"], event["offset"])
-        file, line = place or (None, None)
-        module = event["module"].rpartition("/")[2]
-        address = None if place else f"{event['offset']} in {module}"
-    block, thread = event.get("block"), event.get("thread")
-    return Report(
-        kind=event["kind"],
-        message=event.get("message", ""),
-        kernel=event.get("kernel"),
-        block=tuple(block) if block else None,
-        thread=tuple(thread) if thread else None,
-        file=file,
-        line=line,
-        address=address or event.get("pc"),
-    )
+    parts = {"message": "", "address": event.get("pc")}
+    parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
+    for name in ("block", "thread", "other_block", "other_thread"):
+        if name in parts:
+            parts[name] = tuple(parts[name])
+    for prefix in ("", "other_"):
+        module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
+        if f"{prefix}file" in parts or module is None:
+            continue
+        if place := locate(module, offset):
+            parts[f"{prefix}file"], parts[f"{prefix}line"] = place
+        elif not prefix:
+            parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
+    return Report(**parts)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -141,12 +109,29 @@ def locate(module: str, offset: str) -> tuple[str, int] | None:
 
     Where it was inlined, the line of the caller's own source. None without binutils' addr2line.
     """
-    tool = shutil.which("addr2line")
-    if tool is None:
-        return None
-    command = [tool, "-i", "-e", module, offset]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    frames = re.findall(r"^(.+):(\d+)", done.stdout, re.MULTILINE)
-    frames = [(file, int(line)) for file, line in frames if file != "??"]
+    frames = _frames(module, [int(offset, 16)])[0]
     own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
     return (own or frames or [None])[0]
+
+
+def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> list[int]:
+    """For each offset in a library, the line of `filename` that it comes from; 0 if of none."""
+    return [
+        next((line for file, line in frames if f"/{file}".endswith(f"/{filename}")), 0)
+        for frames in _frames(str(module), offsets)
+    ]
+
+
+def _frames(module: str, offsets: Sequence[int]) -> list[list[tuple[str, int]]]:
+    """For each offset its source lines, that of the innermost inlined function first."""
+    tool = shutil.which("addr2line")
+    if tool is None or not offsets:
+        return [[] for _ in offsets]
+    command = [tool, "-a", "-i", "-e", module]
+    addresses = "\n".join(map(hex, offsets))
+    done = subprocess.run(command, input=addresses, capture_output=True, text=True, timeout=60)
+    # "0x0000000000001f30", then "file:line" or "??:?" for each function.
+    parts = re.split(r"^0x[0-9a-f]+$", done.stdout, flags=re.MULTILINE)[1:]
+    found = [re.findall(r"^(.*[^?\n]):(\d+)", part, re.MULTILINE) for part in parts]
+    found += [[]] * (len(offsets) - len(found))
+    return [[(file, int(line)) for file, line in frames] for frames in found]
