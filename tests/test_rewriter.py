@@ -262,6 +262,15 @@ def test_headers_are_rewritten_once_and_found_under_their_keys(tmp_path):
     assert "::emu::launch" in list(unit.headers.values())[1]
 
 
+def test_a_linked_header_finds_what_is_beside_the_link(tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/1234.cuh").write_text('#include "beside.cuh"\n')
+    (tmp_path / "linked.cuh").symlink_to("store/1234.cuh")
+    (tmp_path / "beside.cuh").write_text("int x;\n")
+    unit = rewrite('#include "linked.cuh"\n', filename="main.cu", base_dir=tmp_path)
+    assert unit.dependencies == (tmp_path / "linked.cuh", tmp_path / "beside.cuh")
+
+
 def test_the_emulators_own_headers_are_left_alone(tmp_path):
     own = sorted(path.name for path in include_dir().glob("*.h"))
     assert own

@@ -6,6 +6,7 @@ left to the emulator's `cuda_runtime.h`.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class _Headers:
             if word == "define":
                 line = first_line + source.count("\n", 0, token.start)
                 code.out[index] = _rewrite_macro(token.text, filename, line)
-            elif word in ("include", "include_next") and (match := _INCLUDE.match(rest)):
+            elif word == "include" and (match := _INCLUDE.match(rest)):
                 if key := self._include(match, folder):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
         return code.result()
@@ -80,15 +81,16 @@ class _Headers:
         """The key of an included header, rewritten; None for one that is not the program's own."""
         name = match["quoted"] or match["angled"]
         if folder and match["quoted"] and (folder / name).is_file():
-            return self._header((folder / name).resolve())
+            return self._header(folder / name)
         if (self.emulated / name).is_file():
             return None
         for include_dir in self.include_dirs:
             if (include_dir / name).is_file():
-                return self._header((include_dir / name).resolve())
+                return self._header(include_dir / name)
         return None
 
     def _header(self, path: Path) -> str:
+        path = Path(os.path.abspath(path))  # not resolved: what a link includes is beside the link
         if path not in self.keys:
             # The folder's hash keeps headers of the same name apart, also from the system's.
             folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
