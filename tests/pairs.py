@@ -48,7 +48,7 @@ def fold(kind: str):
 def write(root: Path) -> None:
     """Lay the workbook out in a folder; its notebook is not yet in step."""
     files = {
-        "README.md": "<!-- results -->\n<!-- /results -->\n",
+        "README.md": "<!-- results -->\nNothing has been measured yet.\n<!-- /results -->\n",
         "kernels/01_pairs/spec.py": SPEC,
         "kernels/01_pairs/copy.cu": COPY,
         "solutions/01_pairs/twice.cu": SOLUTION,

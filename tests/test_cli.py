@@ -44,7 +44,10 @@ def checked(verdict: str) -> str:
 
 
 def benched(**fields) -> str:
-    rows = [{"name": "twice", "median": 3.4e-5}, {"name": "PyTorch", "median": 1e-5}]
+    rows = [
+        {"label": "PyTorch", "kind": "eager", "median_ms": 0.01, "stored": False},
+        {"label": "twice", "kind": "ours", "median_ms": 0.034, "stored": False},
+    ]
     event = {"event": "bench", "id": ID, "rows": rows, "gpu": "A GPU", "date": "2026-01-02"}
     return REPORT.format(event={**event, **fields})
 
@@ -87,13 +90,13 @@ def test_run_prints_a_row_for_each_exercise(root):
     write_notebook(root, checked("passed"), benched(measured=True))
     code, output = workbook("run")
     assert code == 0
-    assert re.search(r"01\.1 +twice +passed +34 µs", output)
+    assert re.search(r"01\.1 +twice +passed +0.034 ms", output)
     assert "01_pairs: 1 of 1 passed" in output
 
 
 def test_a_stored_time_is_labelled(root):
     write_notebook(root, checked("passed"), benched(measured=False))
-    assert "34 µs (stored: A GPU, 2026-01-02)" in " ".join(workbook("run")[1].split())
+    assert "0.034 ms (stored: A GPU, 2026-01-02)" in " ".join(workbook("run")[1].split())
 
 
 def test_a_failing_check_is_1_and_the_cells_after_it_run(root):

@@ -187,6 +187,13 @@ def test_ids_are_given_once_and_the_same_every_time(notebook):
     assert [cell.id for cell in notebooks.read(notebook).cells] == first
 
 
+def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
+    monkeypatch.setattr("utils.results.readme_table", lambda: "| a table |\n")
+    assert syncing.sync().changed == ["README.md"]
+    text = (root / "README.md").read_text()
+    assert text == "<!-- results -->\n| a table |\n<!-- /results -->\n"
+
+
 def test_exit_codes_of_sync(root, notebook):
     from utils.cli import app
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from utils.exercises import Exercise
 from utils.running import Run
 
 COLOURS = {"passed": "green", "not attempted": "yellow", "not checked": "yellow"}
@@ -16,22 +15,13 @@ def coloured(verdict: str) -> str:
     return f"[{colour}]{verdict}[/]"
 
 
-def _seconds(value: float) -> str:
-    """A duration in the unit that leaves one to three digits before the point."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-9:.3g} ns"
-
-
-def timing(event: dict, exercise: Exercise) -> str:
+def timing(event: dict) -> str:
     """The learner's own row of a bench event: measured here, or stored with GPU and date."""
     for row in event.get("rows", ()):
-        if row.get("name") == exercise.name and row.get("median"):
-            figure = _seconds(row["median"])
-            if event.get("measured"):
-                return figure
-            return f"{figure} (stored: {event.get('gpu')}, {event.get('date')})"
+        if row["kind"] == "ours":
+            figure = f"{row['median_ms']:.3g} ms"
+            stored = row["stored"] or not event["measured"]
+            return f"{figure} (stored: {event['gpu']}, {event['date']})" if stored else figure
     return "–"
 
 
@@ -41,7 +31,7 @@ def print_runs(runs: Sequence[Run], console: Console) -> None:
     for run in runs:
         for exercise in run.exercises():
             verdict = coloured(run.verdict(exercise))
-            time = timing(run.event("bench", exercise), exercise)
+            time = timing(run.event("bench", exercise))
             table.add_row(exercise.number, exercise.name, verdict, time)
     if table.row_count:
         console.print(table)

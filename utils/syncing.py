@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import exercises, notebooks, selection
+from utils import exercises, notebooks, results, selection
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import BUILD, KERNELS, NOTEBOOKS, ROOT, SOLUTIONS
@@ -153,10 +153,6 @@ def _sync_starters(report: Report, check: bool) -> None:
 
 def _sync_readme(report: Report, check: bool) -> None:
     """Put the table of measured results between the README's markers."""
-    try:
-        from utils import results
-    except ImportError:
-        return
     text = README.read_text(encoding="utf-8")
     head, begin, rest = text.partition(RESULTS_BEGIN)
     _, end, tail = rest.partition(RESULTS_END)
