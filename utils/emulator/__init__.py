@@ -77,7 +77,7 @@ def runtime_library() -> Path:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
         sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
-        command = [compiler(), "-std=c++17", "-O2", "-g1", "-fPIC", "-shared", "-pthread", "-w"]
+        command = [compiler(), "-std=c++17", "-O2", "-g1", "-fno-semantic-interposition", "-fPIC", "-shared", "-pthread", "-w"]
         command += [f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

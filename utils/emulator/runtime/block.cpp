@@ -88,8 +88,10 @@ void Core::run_block(uint64_t number) {
     }
     current = &fibres_[0];
     threadIdx = current->index;
+    watch_thread(this, 0);
     emu_switch(&scheduler_, current->context);
     watch_warp_end();
+    watch_thread(nullptr, 0);
     current = nullptr;  // the block has ended, or has been abandoned
 }
 
@@ -131,6 +133,7 @@ void Core::switch_to(Fibre* to) {
     if (index(self) / 32 != index(to) / 32) watch_warp_end();
     current = to;
     threadIdx = to->index;
+    watch_thread(this, index(to));
     emu_switch(&self->context, to->context);
 }
 
@@ -156,6 +159,7 @@ void Core::finish() {
     if (to) {
         current = to;
         threadIdx = to->index;
+        watch_thread(this, index(to));
     }
     emu_switch(&unused, to ? to->context : scheduler_);
     __builtin_unreachable();
@@ -182,6 +186,7 @@ int Core::barrier(int kind, int predicate, EmuSite site) {
         release_barrier();
         int w = 0;  // threads go on in ascending order, as a reader of their output expects
         while (!warps_[w].live) ++w;
+        watch_thread(this, i);  // should it be this one: the phase is new
         switch_to(&fibres_[size_t(32 * w + __builtin_ctz(warps_[w].live))]);
     } else {
         yield();
@@ -239,6 +244,7 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
     warp.waiting |= bit;
     if (!(mask & warp.live & ~warp.waiting)) settle(i / 32);
     if (!(warp.runnable & bit)) yield();
+    else watch_thread(this, i);  // a __syncwarp has moved its clock
     return self->value;
 }
 
@@ -384,15 +390,11 @@ void Core::lost() {
     abandon(cudaErrorLaunchFailure);
 }
 
-bool Core::in_shared_array(ptrdiff_t offset, size_t size) {
+bool Core::find_shared_array(ptrdiff_t offset, size_t size) {
     if (offset >= ptrdiff_t(kDynamicAt)) return size_t(offset) - kDynamicAt + size <= launch->shared;
-    auto holds = [&](const Slot& s) {
-        return s.key && s.block == block_serial_ && offset >= ptrdiff_t(s.offset) &&
-               size_t(offset) + size <= s.offset + s.key->size;
-    };
-    if (holds(last_slot_)) return true;
     for (const Slot& s : slots_)
-        if (holds(s)) {
+        if (s.key && s.block == block_serial_ && offset >= ptrdiff_t(s.offset) &&
+            size_t(offset) + size <= s.offset + s.key->size) {
             last_slot_ = s;
             return true;
         }

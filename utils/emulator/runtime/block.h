@@ -78,7 +78,16 @@ class Core {
         ptrdiff_t offset = static_cast<const char*>(address) - shared_;
         return offset >= -ptrdiff_t(kSharedGap) && offset < ptrdiff_t(kSharedSpan) ? offset : kNotShared;
     }
-    bool in_shared_array(ptrdiff_t offset, size_t size);
+    bool in_shared_array(ptrdiff_t offset, size_t size) {
+        const Slot& s = last_slot_;
+        return (s.key && offset >= ptrdiff_t(s.offset) && size_t(offset) + size <= s.offset + s.key->size) ||
+               find_shared_array(offset, size);
+    }
+    // The array that in_shared_array found last.
+    const char* last_array(size_t* bytes) const {
+        *bytes = last_slot_.key ? last_slot_.key->size : 0;
+        return shared_ + last_slot_.offset;
+    }
     const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
     // The declared arrays of the running block, in the order of their offsets.
     struct Slot {
@@ -105,6 +114,7 @@ class Core {
     void settle(int warp);
     void settle_active_mask(int warp);
     void check_barrier() const;
+    bool find_shared_array(ptrdiff_t offset, size_t size);
     Fibre* first_runnable(int from, bool resume);
     [[noreturn]] void lost();
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }

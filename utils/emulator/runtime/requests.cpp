@@ -37,37 +37,36 @@ Sectors count_sectors(const uint64_t* addresses, int n, unsigned size) {
     return {touched, unsigned((bytes + 31) / 32)};
 }
 
-// One pass over the banks for at most 128 bytes' worth of lanes: the most words that one bank has.
+// How many different words the fullest bank has, for words that go in one pass if no two share one.
 static unsigned conflict_degree(const uint64_t* words, int n) {
-    bool same = true, dense = true;
-    for (int i = 1; i < n; ++i) {
-        same &= words[i] == words[0];
-        dense &= words[i] == words[i - 1] + 1;
-    }
-    if (same || (dense && n <= 32)) return 1;
-    uint64_t seen[32][32];
-    unsigned count[32] = {}, most = 0;
+    uint64_t first[32];
+    uint32_t taken = 0;
+    bool conflict = false;
     for (int i = 0; i < n; ++i) {
         unsigned bank = unsigned(words[i] % 32);
-        unsigned k = 0;
-        while (k < count[bank] && seen[bank][k] != words[i]) ++k;
-        if (k < count[bank]) continue;
-        seen[bank][count[bank]++] = words[i];
-        most = std::max(most, count[bank]);
+        if (!(taken >> bank & 1)) taken |= 1u << bank, first[bank] = words[i];
+        else conflict |= first[bank] != words[i];
     }
-    return most;
+    if (!conflict) return 1;
+    uint64_t sorted[32];
+    std::copy(words, words + n, sorted);
+    std::sort(sorted, sorted + n);
+    unsigned count[32] = {};
+    for (int i = 0; i < n; ++i)
+        if (i == 0 || sorted[i] != sorted[i - 1]) ++count[sorted[i] % 32];
+    return *std::max_element(count, count + 32);
 }
 
 Passes count_passes(const uint64_t* addresses, uint32_t lanes, unsigned size) {
     const int parts = size <= 4 ? 1 : size == 8 ? 2 : 4;
-    const int each = 32 / parts, words_each = size <= 4 ? 1 : int(size / 4);
+    const int each = 32 / parts, words_each = parts;  // 32 words a pass: a 16-byte access has four
     Passes result{0, 0};
     for (int part = 0; part < parts; ++part) {
-        uint64_t words[128];
+        uint64_t words[32];
         int n = 0;
         for (int lane = part * each; lane < (part + 1) * each; ++lane)
             if (lanes >> lane & 1)
-                for (int w = 0; w < words_each && n < 128; ++w) words[n++] = addresses[lane] / 4 + uint64_t(w);
+                for (int w = 0; w < words_each; ++w) words[n++] = addresses[lane] / 4 + uint64_t(w);
         if (!n) continue;
         result.actual += conflict_degree(words, n);
         ++result.ideal;

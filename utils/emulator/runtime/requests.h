@@ -51,17 +51,24 @@ struct Pending {
     uint32_t used = 0;        // rows
     std::vector<Request> rows;
 
-    // Notes lane's next execution. Returns how many rows the instruction now has.
+    // Notes the lane's next execution, and returns which it is.
     uint32_t add(unsigned lane, uint64_t address) {
         uint32_t row = count[lane]++;
-        if (row >= used) {
-            if (row >= rows.size()) rows.resize(row ? 2 * size_t(row) : 4);
-            rows[row].lanes = 0;
-            used = row + 1;
-        }
+        if (__builtin_expect(row >= used, 0)) grow(row);
         rows[row].lanes |= 1u << lane;
         rows[row].address[lane] = address;
-        return used;
+        return row;
+    }
+    void clear() {
+        used = 0;
+        for (uint32_t& c : count) c = 0;
+    }
+
+   private:
+    void grow(uint32_t row) {
+        if (row >= rows.size()) rows.resize(row ? 2 * size_t(row) : 4);
+        rows[row].lanes = 0;
+        used = row + 1;
     }
 };
 

@@ -16,11 +16,11 @@ bool truncated = false;
 std::vector<Access> accesses;
 std::vector<TracedLaunch> launches;
 
-void record(const void* address, size_t size, uint8_t write, const void* return_address) {
+// Notes one access of the running thread, for whoever is interested.
+__attribute__((noinline)) void record(const void* address, size_t size, uint8_t write, const void* return_address) {
+    if (running.core) watch_access(address, size, Kind(write), (const char*)return_address - 1);
     Core* c = core();
-    if (!c || !c->current) return;
-    if (watching()) watch_access(*c, address, size, Kind(write), (const char*)return_address - 1);
-    if (!on) return;
+    if (!on || !c || !c->current) return;
     if (accesses.size() >= limit) {
         truncated = true;
         return;
@@ -28,10 +28,10 @@ void record(const void* address, size_t size, uint8_t write, const void* return_
     Access a;
     ptrdiff_t offset = c->shared_offset(address);
     if (offset != Core::kNotShared) {
-        a.space = Space::kShared;
+        a.space = kShared;
         a.address = uint64_t(offset);
     } else if (is_global(address)) {
-        a.space = Space::kGlobal;
+        a.space = kGlobal;
         a.address = uint64_t(address);
     } else {
         return;  // the thread's own stack, the launch's arguments
@@ -106,8 +106,16 @@ void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
     void __tsan_unaligned_write##N(void* p) { record(p, N, 1, CALLED_FROM); }
 EMU_WATCH(1)
 EMU_WATCH(2)
-EMU_WATCH(4)
 EMU_WATCH(8)
+void __tsan_read4(void* p) {
+    const char* pc = (const char*)CALLED_FROM - 1;
+    if (on || !watch_read_shared_word(p, pc)) record(p, 4, 0, pc + 1);
+}
+void __tsan_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
+void __tsan_volatile_read4(void* p) { record(p, 4, 0, CALLED_FROM); }
+void __tsan_volatile_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
+void __tsan_unaligned_read4(void* p) { record(p, 4, 0, CALLED_FROM); }
+void __tsan_unaligned_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
 EMU_WATCH(16)
 void __tsan_read_range(void* p, size_t n) { record(p, n, 0, CALLED_FROM); }
 void __tsan_write_range(void* p, size_t n) { record(p, n, 1, CALLED_FROM); }

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-namespace emu {
+#include "shadow.h"
 
-enum class Space : uint8_t { kGlobal, kShared };
+namespace emu {
 
 struct Access {  // one load or store of one thread; 32 bytes, read by utils/tracing.py
     uint64_t address;  // global: the address itself; shared: the offset in the block's arena

@@ -19,29 +19,12 @@
 #include "requests.h"
 
 namespace emu {
+
+Running running;
+
 namespace {
 
-constexpr uint32_t kQuantum = 1024;     // requests that one lane may be ahead of its warp
 constexpr size_t kMostHazards = 100;    // different ones; each is counted
-enum Space : uint8_t { kGlobal, kShared, kOther };
-
-struct Instruction {
-    uint64_t pc;
-    uint16_t id;
-    Space space;
-    Kind kind;
-    unsigned size;
-    bool pending_listed = false;
-    Pending pending;
-    Totals totals;
-};
-
-// Byte-exact cells of one allocation.
-struct GlobalCell {
-    Cell within;    // the block
-    Across across;  // the blocks
-};
-
 struct Hazard {
     const char* kind;
     Space space;
@@ -58,16 +41,9 @@ struct Hazard {
 bool on = false;
 
 std::deque<Instruction> instructions;  // by id; addresses stay
-struct Bucket {
-    uint64_t key;
-    Instruction* instruction;
-};
-std::vector<Bucket> table(8192, Bucket{0, nullptr});
-
+std::map<std::pair<uint64_t, Space>, Instruction*> instruction_by_pc;
 std::unique_ptr<Shadow<Cell>> shared_shadow;
 std::map<const Allocation*, std::unique_ptr<Shadow<GlobalCell>>> global_shadows;
-Allocation* last_allocation = nullptr;
-Shadow<GlobalCell>* last_shadow = nullptr;
 std::vector<uint16_t> moments;
 
 uint32_t launch_serial = 0, block_serial = 0, phase_serial = 0;
@@ -81,17 +57,20 @@ uint64_t barriers, shuffles, syncwarps, distinct_read, distinct_written;
 std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, Hazard> hazards;
 uint64_t dropped_hazards;
 
-Instruction& instruction_at(const void* pc, Space space, Kind kind, unsigned size) {
-    uint64_t key = (uint64_t)pc * 4 + space;
-    for (size_t i = key * 0x9e3779b97f4a7c15ull >> 51;; i = (i + 1) % table.size()) {
-        Bucket& b = table[i];
-        if (b.key == key) return *b.instruction;
-        if (!b.instruction) {
-            instructions.push_back(Instruction{(uint64_t)pc, uint16_t(instructions.size()), space, kind, size, false, {}, {}});
-            b = Bucket{key, &instructions.back()};
-            return instructions.back();
-        }
+Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size) {
+    Instruction*& known = instruction_by_pc[{uint64_t(pc), space}];
+    if (!known) {
+        uint16_t id = uint16_t(std::min<size_t>(instructions.size(), 0xffff));
+        instructions.push_back(Instruction{uint64_t(pc), id, space, kind, unsigned(size), {}, {}});
+        known = &instructions.back();
     }
+    return known;
+}
+inline Instruction& instruction_at(const void* pc, Space space, Kind kind, size_t size) {
+    uint64_t key = instruction_key(pc, space);
+    Running::Bucket& b = instruction_bucket(key);
+    if (__builtin_expect(b.key != key, 0)) b = {key, find_instruction(pc, space, kind, size)};
+    return *b.instruction;
 }
 
 uint3 position(unsigned thread, const dim3& block) {
@@ -153,9 +132,9 @@ void hazard(const Core& core, const char* kind, const Instruction& in, Kind acce
         h.has_other = true;
         h.other_instruction = other->instruction;
         h.other_access = other->kind;
-        h.other_thread = position(other->thread, core.launch->block);
+        h.other_thread = position(other->id - 1u, core.launch->block);
         h.other_block = core.block;
-        if (other->block != kNoBlock) {
+        if (other->block) {
             uint64_t number = other->block - (block_serial - core.block_number());
             h.other_block = position(unsigned(number), core.launch->grid);
         }
@@ -163,39 +142,55 @@ void hazard(const Core& core, const char* kind, const Instruction& in, Kind acce
     hazards.emplace(key, h);
 }
 
+// Whether a request's addresses are another's, all moved by one distance.
+bool moved(const Request& from, const Request& to, uint64_t* distance) {
+    if (from.lanes != to.lanes) return false;
+    const int first = __builtin_ctz(to.lanes);
+    const uint64_t d = *distance = to.address[first] - from.address[first];
+    uint64_t differs = 0;
+    if (to.lanes == 0xffffffffu)
+        for (int i = 0; i < 32; ++i) differs |= to.address[i] - from.address[i] - d;
+    else
+        for (uint32_t rest = to.lanes; rest; rest &= rest - 1)
+            differs |= to.address[__builtin_ctz(rest)] - from.address[__builtin_ctz(rest)] - d;
+    return differs == 0;
+}
+
 // Counts the warp's outstanding requests.
 void settle_requests() {
     for (Instruction* in : touched) {
-        in->pending_listed = false;
         Pending& p = in->pending;
+        Totals& t = in->totals;
+        const bool shared = in->space == kShared;
+        // Moving every address by whole words turns the banks round, and by whole sectors moves the
+        // sectors: a loop's requests mostly cost what the one before cost.
+        const uint64_t unit = shared ? 4 : 32;
+        unsigned cost = 0, ideal = 0, contended = 0;
         for (uint32_t row = 0; row < p.used; ++row) {
             const Request& r = p.rows[row];
-            uint64_t packed[32];
-            int n = 0;
-            const uint64_t* addresses = r.address;
-            if (r.lanes == 0xffffffffu) {
-                n = 32;
-            } else {
-                for (uint32_t rest = r.lanes; rest; rest &= rest - 1) packed[n++] = r.address[__builtin_ctz(rest)];
-                addresses = packed;
+            const int n = __builtin_popcount(r.lanes);
+            uint64_t distance;
+            if (row == 0 || !moved(p.rows[row - 1], r, &distance) || distance % unit) {
+                uint64_t packed[32];
+                int k = 0;
+                for (uint32_t rest = r.lanes; rest; rest &= rest - 1) packed[k++] = r.address[__builtin_ctz(rest)];
+                if (shared) {
+                    Passes passes = count_passes(r.address, r.lanes, in->size);
+                    cost = passes.actual, ideal = passes.ideal;
+                } else {
+                    Sectors sectors = count_sectors(packed, n, in->size);
+                    cost = sectors.touched, ideal = sectors.ideal;
+                }
+                contended = in->kind == kAtomic ? count_contended(packed, n) : 0;
             }
-            Totals& t = in->totals;
             ++t.requests;
             t.lanes += unsigned(n);
             t.bytes += unsigned(n) * in->size;
-            if (in->kind == kAtomic) t.contended += count_contended(addresses, n);
-            if (in->space == kShared) {
-                Passes passes = count_passes(r.address, r.lanes, in->size);
-                t.passes += passes.actual;
-                t.ideal += passes.ideal;
-            } else {
-                Sectors sectors = count_sectors(addresses, n, in->size);
-                t.sectors += sectors.touched;
-                t.ideal += sectors.ideal;
-            }
+            (shared ? t.passes : t.sectors) += cost;
+            t.ideal += ideal;
+            t.contended += contended;
         }
-        p.used = 0;
-        memset(p.count, 0, sizeof p.count);
+        p.clear();
     }
     touched.clear();
 }
@@ -211,16 +206,16 @@ bool in_module(const void* address) {
     return false;
 }
 
-Allocation* allocation_at(const void* address, size_t size) {
-    if (last_allocation && last_allocation->holds(address, size) && !last_allocation->freed) return last_allocation;
-    if (!heap().in_range(address) && !in_module(address)) return nullptr;
+// The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
+bool find_allocation(Instruction& in, const void* address, size_t size) {
+    if (in.allocation && in.allocation->holds(address, size) && !in.allocation->freed) return true;
     Allocation* a = heap().find(address);
-    if (!a || !a->holds(address, size)) return nullptr;
+    if (!a || !a->holds(address, size)) return false;
     auto& shadow = global_shadows[a];
     if (!shadow) shadow = std::make_unique<Shadow<GlobalCell>>(a->bytes);
-    last_allocation = a;
-    last_shadow = shadow.get();
-    return a;
+    in.allocation = a;
+    in.shadow = shadow.get();
+    return true;
 }
 
 bool was_written(const Allocation& a, size_t offset, size_t size) {
@@ -254,68 +249,89 @@ int lend_module(dl_phdr_info* info, size_t, void* address) {
 
 bool watching() { return on; }
 
-void watch_access(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
-    ptrdiff_t offset = core.shared_offset(address);
-    Allocation* allocation = nullptr;
-    Space space = kShared;
-    if (offset == Core::kNotShared) {
-        space = kGlobal;
-        if (core.stacks.holds(address)) return;  // the thread's own variables
-        allocation = allocation_at(address, size);
-        if (!allocation && !heap().in_range(address)) return;  // arguments, host memory
+static void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
+    if (!in.pending.used) touched.push_back(&in);
+    if (in.pending.add(lane, address) >= kQuantum) core.pause();
+}
+
+static Accessor accessor(const Instruction& in) {
+    Accessor me = running.me;
+    me.instruction = in.id;
+    return me;
+}
+
+static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind, const void* pc) {
+    Instruction& in = instruction_at(pc, kShared, kind, size);
+    count_request(core, in, running.lane, uint64_t(address));
+    if (!core.in_shared_array(offset, size)) return hazard(core, "out-of-bounds", in, kind, address, nullptr);
+    if (in.array_block != block_serial || address < in.array || address >= in.array + in.array_bytes) {
+        in.array = core.last_array(&in.array_bytes);
+        in.array_block = block_serial;
+        in.cells = shared_shadow->at(size_t(core.shared_offset(in.array)));
     }
-    Instruction& in = instruction_at(pc, space, kind, unsigned(size));
-    const int thread = core.current_index();
-    const unsigned lane = unsigned(thread) % 32;
-
-    if (!(allocation && allocation->lent)) {
-        if (!in.pending_listed) {
-            in.pending_listed = true;
-            touched.push_back(&in);
-        }
-        uint64_t where = space == kShared ? uint64_t(offset) : (uint64_t)address;
-        if (in.pending.add(lane, where) > kQuantum && in.pending.count[lane] >= kQuantum) core.pause();
-    }
-
-    if (size <= 16 && ((uintptr_t)address & (size - 1))) hazard(core, "misaligned", in, kind, address, nullptr);
-
-    const int warp = thread / 32;
-    const Accessor me{block_serial, phase_serial, uint16_t(thread), in.id, now[thread],
-                      synced[warp] ? clocks[thread] : nullptr};
+    const Accessor me = accessor(in);
     Conflict conflict;
     bool race = false, unwritten = false;
-    if (space == kShared) {
-        if (!core.in_shared_array(offset, size)) return hazard(core, "out-of-bounds", in, kind, address, nullptr);
-        shared_shadow->each(size_t(offset), size, [&](Cell& cell, unsigned) {
-            unwritten |= kind != kStore && cell.written != block_serial;
-            Conflict c;
-            if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
-        });
-    } else {
-        if (!allocation) {
-            Allocation* near = heap().nearest(address);
-            bool freed = near && near->freed && near->holds(address, size);
-            return hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address, nullptr);
-        }
-        size_t inside = size_t(static_cast<const char*>(address) - allocation->first);
-        if (!allocation->all_written) {
-            unwritten = kind != kStore && !was_written(*allocation, inside, size);
-            if (kind != kLoad)
-                for (size_t i = inside; i < inside + size; ++i) allocation->written[i / 64] |= uint64_t(1) << i % 64;
-        }
-        last_shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
-            Conflict c;
-            if (!allocation->lent) {
-                bool fresh = cell.across.launch != launch_serial;
-                if (kind != kStore && (fresh || cell.across.reader == kNoBlock)) distinct_read += bytes;
-                if (kind != kLoad && (fresh || cell.across.writer == kNoBlock)) distinct_written += bytes;
-            }
-            if (cell.within.touch(me, kind, moments, &c)) race = true, conflict = c;
-            if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
-        });
-    }
+    shared_shadow->each(size_t(offset), size, [&](Cell& cell, unsigned) {
+        unwritten |= kind != kStore && cell.written != block_serial;
+        Conflict c;
+        if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) race = true, conflict = c;
+    });
     if (race) hazard(core, "race", in, kind, address, &conflict);
     else if (unwritten) hazard(core, "uninitialized", in, kind, address, nullptr);
+}
+
+static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
+    Instruction& in = instruction_at(pc, kGlobal, kind, size);
+    const bool known = find_allocation(in, address, size);
+    if (!known || !in.allocation->lent)
+        count_request(core, in, running.lane, uint64_t(address));
+    if (!known) {
+        Allocation* near = heap().nearest(address);
+        bool freed = near && near->freed && near->holds(address, size);
+        return hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address, nullptr);
+    }
+    Allocation& a = *in.allocation;
+    const size_t inside = size_t(static_cast<const char*>(address) - a.first);
+    bool race = false, unwritten = false;
+    if (!a.all_written) {
+        unwritten = kind != kStore && !was_written(a, inside, size);
+        if (kind != kLoad)
+            for (size_t i = inside; i < inside + size; ++i) a.written[i / 64] |= uint64_t(1) << i % 64;
+    }
+    const Accessor me = accessor(in);
+    Conflict conflict;
+    in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
+        bool fresh = cell.across.launch != launch_serial;
+        if (!a.lent && kind != kStore && (fresh || !cell.across.reader.block)) distinct_read += bytes;
+        if (!a.lent && kind != kLoad && (fresh || !cell.across.writer.block)) distinct_written += bytes;
+        Conflict c;
+        if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
+        if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
+    });
+    if (race) hazard(core, "race", in, kind, address, &conflict);
+    else if (unwritten) hazard(core, "uninitialized", in, kind, address, nullptr);
+}
+
+void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
+    Core& core = *running.core;
+    const ptrdiff_t offset = core.shared_offset(address);
+    const bool shared = offset != Core::kNotShared;
+    // What is left is the thread's own: its variables, the launch's arguments.
+    if (!shared && !heap().in_range(address) && !in_module(address)) return;
+    if (size <= 16 && ((uintptr_t)address & (size - 1)))
+        hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address, nullptr);
+    if (shared) access_shared(core, address, size, offset, kind, pc);
+    else access_global(core, address, size, kind, pc);
+}
+
+void watch_thread(Core* core, int thread) {
+    if (!on) return;
+    running.core = core;
+    running.me = Accessor{block_serial, phase_serial, uint16_t(thread + 1), 0, now[thread],
+                          synced[thread / 32] ? clocks[thread] : nullptr};
+    running.lane = unsigned(thread) % 32;
+    running.bit = 1u << running.lane;
 }
 
 void watch_launch(const Launch& launch) {
@@ -512,8 +528,9 @@ void emu_watch_begin() {
 }
 void emu_watch_end() {
     on = heap().watched = false;
+    running.core = nullptr;
     global_shadows.clear();
-    last_allocation = nullptr;
+    for (Instruction& in : instructions) in.allocation = nullptr;
 }
 
 }  // extern "C"

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "requests.h"
 #include "shadow.h"
 
 namespace emu {
@@ -15,6 +16,7 @@ struct Launch;
 bool watching();
 
 // Called by the scheduler.
+void watch_thread(Core* core, int thread);    // this one runs from now on; null: none
 void watch_launch(const Launch& launch);      // before its first block
 void watch_launch_end(const Launch& launch);  // reports hazards and counters
 void watch_block();                           // a block begins
@@ -24,7 +26,78 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
 // A hazard of two threads' barriers or collectives, each where it waits.
 void watch_site(const Core& core, const char* kind, int thread, int other);
 
-// Called by the compiler's callbacks.
-void watch_access(Core& core, const void* address, size_t size, Kind kind, const void* pc);
+// Called by the compiler's callbacks, for the running thread.
+void watch_access(const void* address, size_t size, Kind kind, const void* pc);
+
+// --- the way of almost every access: a whole word of a shared array, nothing remarkable -----------
+
+constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
+
+struct Allocation;
+
+struct Instruction {  // a load, store or atomic of the program; one more if it meets both spaces
+    uint64_t pc;
+    uint16_t id;
+    Space space;
+    Kind kind;
+    unsigned size;
+    Pending pending;
+    Totals totals;
+    // The allocation or shared array it met last, and its cells: it mostly stays in one.
+    Allocation* allocation = nullptr;
+    Shadow<GlobalCell>* shadow = nullptr;
+    const char* array = nullptr;
+    size_t array_bytes = 0;
+    uint32_t array_block = 0;  // shared arrays belong to one block
+    Cell* cells = nullptr;
+};
+
+struct Running {  // the thread that runs, in a watched launch
+    Core* core;   // null outside of one
+    Accessor me;  // without an instruction
+    unsigned lane;
+    uint32_t bit;
+    struct Bucket {
+        uint64_t key;
+        Instruction* instruction;
+    } table[1024];  // instructions by address, as a cache
+};
+extern Running running __attribute__((visibility("hidden")));
+
+inline uint64_t instruction_key(const void* pc, Space space) { return uint64_t(pc) * 4 + space + 1; }
+inline Running::Bucket& instruction_bucket(uint64_t key) {
+    return running.table[key * 0x9e3779b97f4a7c15ull >> 54];
+}
+
+// False where the access has to take the long way; then nothing has been noted.
+__attribute__((always_inline)) inline bool watch_read_shared_word(const void* address, const void* pc) {
+    const uint64_t key = instruction_key(pc, kShared);
+    const Running::Bucket& bucket = instruction_bucket(key);
+    if (bucket.key != key || running.me.now != 1) return false;
+    Instruction& in = *bucket.instruction;
+    const size_t offset = size_t(static_cast<const char*>(address) - in.array);
+    if (in.array_block != running.me.block || offset >= in.array_bytes || offset % 4) return false;
+    Cell& cell = in.cells[offset / 4];
+    if (cell.written != running.me.block || cell.split) return false;
+    Pending& pending = in.pending;
+    const uint32_t row = pending.count[running.lane];
+    if (row >= pending.used || row + 1 >= kQuantum) return false;
+    if (cell.phase != running.me.phase) {
+        cell.phase = running.me.phase;
+        cell.writer = cell.atomics.first = cell.atomics.other = 0;
+        cell.atomics.lanes = cell.atomics.moments = 0;
+        cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0};
+    } else {
+        if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments) return false;
+        if (warp_of(cell.readers.first) == warp_of(running.me.id)) cell.readers.lanes |= running.bit;
+        else if (!cell.readers.other)
+            cell.readers.other = running.me.id, cell.readers.other_instruction = in.id;
+    }
+    pending.count[running.lane] = row + 1;
+    Request& request = pending.rows[row];
+    request.lanes |= running.bit;
+    request.address[running.lane] = uint64_t(address);
+    return true;
+}
 
 }  // namespace emu
