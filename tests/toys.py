@@ -29,7 +29,7 @@ GEMM = _exercise(
     ),
     bytes=lambda M, N, K: 4 * (M * K + K * N + M * N),
     flops=lambda M, N, K: 2 * M * N * K,
-    peers={"library": torch.matmul},
+    peers={"library": lambda A, B: A @ B},
     library="library",
     effort="about 7 lines",
 )

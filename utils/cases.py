@@ -63,11 +63,11 @@ def inputs(exercise: Exercise) -> list[str]:
 
 
 def normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
-    return torch.randn(shape, generator=generator)
+    return torch.randn(shape, generator=generator, device=generator.device)
 
 
 def uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
-    return torch.rand(shape, generator=generator)
+    return torch.rand(shape, generator=generator, device=generator.device)
 
 
 def heavy_tailed(shape: tuple[int, ...], generator: Generator) -> Tensor:

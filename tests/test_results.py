@@ -1,0 +1,108 @@
+"""Stored figures: nothing is lost, nothing malformed is read, everything says where it is from."""
+
+import json
+
+import pytest
+
+from utils import exercises, results
+from utils.errors import WorkbookError
+from utils.results import Entry, Results, Row
+
+STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
+
+
+def entry(median: float = 2.0, **fields) -> Entry:
+    rows = (
+        Row("gemm_naive", "ours", median, median * 0.9, median * 1.1),
+        Row("torch.compile", "compile", 1.5, 1.4, 1.6),
+        Row("cuBLAS", "library", 1.0, 0.9, 1.1),
+    )
+    sizes = {"M": 64, "N": 64, "K": 64}
+    return Entry(sizes, bytes=49152, flops=524288, rows=rows, **{**STAMP, **fields})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    return tmp_path
+
+
+def test_what_is_written_is_read(folder):
+    path = results.path_of("NVIDIA H200")
+    results.write(path, Results("NVIDIA H200", {"01_naive_gemm/gemm_naive": entry()}))
+    assert path.name == "NVIDIA_H200.json"
+    found = results.read(path)
+    assert found.gpu == "NVIDIA H200"
+    assert found.entries == {"01_naive_gemm/gemm_naive": entry()}
+
+
+def test_others_stay_when_one_is_measured_anew(folder):
+    path = folder / "x.json"
+    results.write(path, Results("A", {"t/one": entry(1.0), "t/two": entry(2.0)}))
+    results.write(path, Results("A", {"t/two": entry(3.0, date="2026-12-01")}))
+    found = results.read(path).entries
+    assert found["t/one"] == entry(1.0)
+    assert found["t/two"].ours().median_ms == 3.0 and found["t/two"].date == "2026-12-01"
+
+
+def test_figures_of_two_gpus_do_not_mix(folder):
+    results.write(folder / "x.json", Results("A", {"t/one": entry()}))
+    with pytest.raises(WorkbookError, match="holds figures of the A, not the B"):
+        results.write(folder / "x.json", Results("B", {"t/one": entry()}))
+
+
+def broken(change):
+    data = {"gpu": "A", "entries": {"t/one": json.loads(json.dumps(results._plain(entry())))}}
+    change(data, data["entries"]["t/one"])
+    return data
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d, e: d.pop("gpu"), "'gpu' is missing"),
+        (lambda d, e: e.pop("rows"), "t/one: 'rows' is missing"),
+        (lambda d, e: e.pop("date"), "t/one: 'date' is missing"),
+        (lambda d, e: e["rows"][1].pop("p20_ms"), "t/one: row 2: 'p20_ms' is missing"),
+        (lambda d, e: e["rows"][0].update(median_ms="fast"), "'median_ms' must not be 'fast'"),
+        (lambda d, e: e["rows"][0].update(median_ms=0), "a time in milliseconds, not 0"),
+        (lambda d, e: e["rows"][0].update(kind="theirs"), "'kind' is one of"),
+        (lambda d, e: e["sizes"].update(M="big"), "sizes: 'M' must not be 'big'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(folder, change, message):
+    path = folder / "x.json"
+    path.write_text(json.dumps(broken(change)))
+    with pytest.raises(WorkbookError, match=message):
+        results.read(path)
+
+
+def test_no_json_at_all_is_said(folder):
+    (folder / "x.json").write_text("{")
+    with pytest.raises(WorkbookError, match="x.json"):
+        results.read(folder / "x.json")
+
+
+def test_the_file_with_the_latest_figures_comes_first(folder):
+    results.write(folder / "a.json", Results("A", {"t/one": entry(date="2026-01-01")}))
+    results.write(folder / "b.json", Results("B", {"t/one": entry(date="2026-02-01")}))
+    (folder / "ceilings.json").write_text("{}")
+    assert [found.gpu for found in results.stored()] == ["B", "A"]
+    assert [found.gpu for found in results.stored("A")] == ["A"]
+
+
+def test_the_readme_table_names_gpu_date_and_library(folder):
+    assert results.readme_table() == "Nothing has been measured yet.\n"
+    id = "01_naive_gemm/gemm_naive"
+    results.write(folder / "a.json", Results("NVIDIA H200", {id: entry(), "99_gone/x": entry()}))
+    table = results.readme_table()
+    assert "NVIDIA H200, 2026-11-20, with torch 2.11.0" in table
+    number = exercises.load(id).number
+    row = f"| {number} | `gemm_naive` | M=64 N=64 K=64 | 2 | 50 % | cuBLAS, 1 |"
+    assert table.splitlines()[-1] == row
+
+
+def test_every_file_in_the_repository_is_well_formed():
+    for found in results.stored():
+        for id in found.entries:
+            exercises.load(id)

@@ -1,0 +1,223 @@
+"""bench: nothing is timed unchecked, nothing is called measured that was not."""
+
+import json
+
+import pytest
+import toys
+from fakes import FakeKernel
+from test_checking import gemm
+from test_results import entry
+
+from utils import exercises, measuring, plots, results, roofline, tables, timing
+from utils.errors import CheckFirst, ToolError, WorkbookError
+from utils.results import Results, Row
+from utils.roofline import Ceilings
+from utils.timing import bench
+
+H200 = "NVIDIA H200"
+NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "ceilings.json").write_text((results.RESULTS / "ceilings.json").read_text())
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(roofline, "RESULTS", tmp_path)
+    monkeypatch.setattr(timing, "_session", {})
+    return tmp_path
+
+
+def kernel(exercise=toys.GEMM, **fields) -> FakeKernel:
+    return FakeKernel(gemm, exercise, **{"trusted": True, **fields})
+
+
+def real(id: str, **fields) -> FakeKernel:
+    return kernel(exercises.load(id), **fields)
+
+
+def figures(id: str, median: float, label: str | None = None):
+    exercise = exercises.load(id)
+    made = entry(median)
+    rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
+    sizes = dict(exercise.bench)
+    numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
+    return timing.replace(made, sizes=sizes, rows=rows, **numbers)
+
+
+def store(*pairs, gpu=H200):
+    path = results.path_of(gpu)
+    results.write(path, Results(gpu, {id: figures(id, median) for id, median in pairs}))
+
+
+# --- what may be timed
+
+
+def test_an_unchecked_kernel_is_refused():
+    with pytest.raises(CheckFirst, match=r"run check\(gemm\) first"):
+        bench(kernel(trusted=False))
+
+
+def test_a_starter_is_told_so(capsys):
+    bench(kernel(trusted=False, untouched=True))
+    assert "not attempted yet" in capsys.readouterr().out
+
+
+def test_a_size_that_does_not_exist_is_refused():
+    with pytest.raises(WorkbookError, match="no size 'P'; it has M, N, K"):
+        bench(kernel(), P=3)
+
+
+# --- without a GPU
+
+
+def test_without_figures_there_is_an_estimate_that_says_so(capsys):
+    bench(kernel())
+    out = capsys.readouterr().out
+    assert "Nothing was measured here" in out and "no stored figures" in out
+    assert "estimate, not measured" in out
+
+
+def test_stored_figures_are_labelled_with_gpu_and_date(capsys):
+    store((NAIVE, 300.0))
+    bench(real(NAIVE))
+    out = capsys.readouterr().out
+    assert "Nothing was measured here" in out
+    assert "Stored figures of the workbook's own kernels: NVIDIA H200, 2026-11-20." in out
+
+
+def test_stored_figures_are_of_the_same_sizes_only(capsys):
+    store((NAIVE, 300.0))
+    bench(real(NAIVE), M=128)
+    assert "no stored figures for these sizes" in capsys.readouterr().out
+
+
+def test_the_ladder_holds_the_rungs_before_and_ends_with_the_library(capsys):
+    store((NAIVE, 300.0), (COALESCED, 30.0), ("02_shared_memory_tiling/gemm_tiled", 20.0))
+    bench(real(COALESCED))
+    lines = capsys.readouterr().out.splitlines()
+    labels = [line.split("  ")[0] for line in lines[3 : lines.index("", 3)]]
+    assert labels == ["gemm_naive", "gemm_coalesced", "torch.compile", "cuBLAS"]
+    assert lines[4].endswith("10×")
+
+
+# --- with a GPU, as far as there need be none
+
+
+def measured(monkeypatch, median: float, gpu=H200):
+    def measure(kernel, sizes):
+        return figures(kernel.exercise.id, median), ["torch.compile failed here: no Triton"]
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setattr(measuring, "gpu", lambda: gpu)
+    monkeypatch.setattr(measuring, "copy_bandwidth", lambda: 1e12)
+
+
+def test_what_was_measured_is_not_called_stored(capsys, monkeypatch):
+    measured(monkeypatch, 299.0)
+    bench(real(NAIVE, backend="cuda"))
+    out = capsys.readouterr().out
+    assert "stored" not in out.lower() and "Nothing was measured" not in out
+    assert "torch.compile failed here" in out
+
+
+def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
+    store((NAIVE, 300.0))
+    measured(monkeypatch, 30.0)
+    bench(real(COALESCED, backend="cuda"))
+    assert "gemm_naive *" in capsys.readouterr().out  # stored, and marked so
+    measured(monkeypatch, 200.0)
+    bench(real(NAIVE, backend="cuda"))
+    measured(monkeypatch, 30.0)
+    capsys.readouterr()
+    bench(real(COALESCED, backend="cuda"))
+    out = capsys.readouterr().out
+    assert "gemm_naive *" not in out and "\ngemm_naive      200" in out
+
+
+def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):
+    store((NAIVE, 300.0))
+    measured(monkeypatch, 30.0, gpu="NVIDIA L4")
+    bench(real(COALESCED, backend="cuda"))
+    out = capsys.readouterr().out
+    assert "gemm_naive" not in out and "% of ceiling" not in out
+
+
+def test_bench_is_logged(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBOOK_LOG", str(tmp_path / "log"))
+    store((NAIVE, 300.0))
+    bench(real(NAIVE))
+    measured(monkeypatch, 200.0)
+    bench(real(NAIVE, backend="cuda"))
+    stored, fresh = map(json.loads, (tmp_path / "log").read_text().splitlines())
+    assert (stored["measured"], fresh["measured"]) == (False, True)
+    assert stored["gpu"] == H200 and stored["date"] == "2026-11-20"
+    assert fresh["rows"][0]["name"] == "gemm_naive" and fresh["rows"][0]["median"] == 0.2
+
+
+def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
+    from utils import checking, compiling, toolchain
+
+    def compile_cuda(text, name, exercise, backend):
+        if name == "gemm_naive":
+            raise ToolError("out of order")
+        return kernel(exercise, backend="cuda")
+
+    monkeypatch.setattr(toolchain, "backend", lambda: "cuda")
+    monkeypatch.setattr(compiling, "compile_cuda", compile_cuda)
+    monkeypatch.setattr(checking, "check", lambda kernel: None)
+    measured(monkeypatch, 3.0)
+    path = folder / "new.json"
+    assert timing.bench_all(["01_naive_gemm"], path) == 1
+    assert "gemm_naive: ToolError: out of order" in capsys.readouterr().out
+    assert COALESCED in results.read(path).entries
+
+
+def test_without_a_gpu_nothing_is_saved(capsys, folder):
+    assert timing.bench_all(["01_naive_gemm"], folder / "x.json") == 2
+    assert not (folder / "x.json").exists()
+
+
+# --- predictions
+
+
+def test_a_prediction_is_the_larger_of_two_times():
+    limits = Ceilings("x", bytes_per_second=1e12, flops_per_second=1e13)
+    assert roofline.predict(limits, 10**9, 10**9) == roofline.Prediction(1.0, "memory")
+    assert roofline.predict(limits, 10**9, 10**11) == roofline.Prediction(10.0, "arithmetic")
+
+
+def test_nothing_is_invented():
+    assert roofline.ceilings("NVIDIA Unheard Of") == Ceilings("NVIDIA Unheard Of", 0, 0)
+    assert roofline.predict(Ceilings("x"), 10**9, 1) is None
+    no_rate = Ceilings("x", bytes_per_second=1e12)
+    assert roofline.predict(no_rate, 10**9, 10**9).bound == "memory"
+    assert roofline.predict(no_rate, 10**9, 10**12) is None
+
+
+def test_figures_have_three_digits_and_no_exponents():
+    shown = [results.digits(x) for x in (0.00123456, 0.5, 12.345, 99.96, 3456.7)]
+    assert shown == ["0.00123", "0.5", "12.3", "100", "3457"]
+
+
+def test_units_are_decimal():
+    assert roofline.quantity(4.28e12, "B/s") == "4.28 TB/s"
+    assert roofline.quantity(137438953472, "FLOP") == "137 GFLOP"
+    assert roofline.quantity(12, "B") == "12 B"
+
+
+# --- tables and plots
+
+ROWS = entry().rows
+
+
+def test_a_plot_is_the_same_every_time_and_says_what_it_shows():
+    first = plots.bars(ROWS, "gemm_naive on X", 0.5)
+    assert first == plots.bars(ROWS, "gemm_naive on X", 0.5)
+    assert first.startswith('<svg role="img" aria-label="gemm_naive on X: gemm_naive 2 ms')
+    assert "dashed: predicted" in first and "<dc:date>" not in first
+
+
+def test_text_from_outside_is_escaped():
+    svg = plots.bars(ROWS, 'a <b> & "c"')
+    assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg
+    assert "<td>&lt;b&gt;</td>" in tables.Table("", ["x"], [["<b>"]])._repr_html_()

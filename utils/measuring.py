@@ -1,0 +1,206 @@
+"""Time kernels on the GPU: a flushed L2, several input sets, every timed output verified."""
+
+import functools
+import statistics
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+import torch
+from torch import Generator, Tensor
+
+from utils import cases, checking, oracle, peers, verdicts
+from utils.cases import Case
+from utils.errors import CheckFailed, WorkbookError
+from utils.oracle import Expected
+from utils.paths import ROOT
+from utils.peers import Peer
+from utils.results import Entry, Row
+
+BUDGET = 0.6  # seconds of GPU time for each row
+CALLS = 5, 200  # at least and at most
+SETS = 3  # input sets in rotation, where memory allows
+
+
+@dataclass
+class Set:
+    """One set of inputs on the GPU, and what the kernel must make of them."""
+
+    case: Case
+    given: dict[str, Tensor | int | float]  # the kernel's arguments
+    expected: dict[str, Expected]
+
+
+def gpu() -> str:
+    """The name of the GPU in use, such as `NVIDIA H200`; empty where there is none."""
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+
+def measure(kernel, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
+    """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
+
+    Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
+    """
+    exercise, notes = kernel.exercise, []
+    try:
+        with oracle.full_precision():
+            sets = _sets(kernel, sizes)
+            flush = _flusher()
+            rows = [_ours(kernel, sets, flush)]
+            for peer in peers.of(exercise):
+                try:
+                    with peers.quiet():
+                        rows.append(_theirs(peer, sets, flush))
+                except torch.OutOfMemoryError:
+                    raise
+                except Exception as error:  # a peer's failure is no reason to show nothing
+                    reason = str(error).strip().partition("\n")[0]
+                    notes.append(f"{peer.label} failed here: {type(error).__name__}: {reason}")
+    except torch.OutOfMemoryError:
+        raise WorkbookError(
+            f"this GPU has too little memory for {exercise.name} with {cases.size_text(sizes)}; "
+            f"give bench smaller sizes, as in bench({exercise.name}, {next(iter(sizes))}=...)"
+        ) from None
+    finally:
+        torch.cuda.empty_cache()
+    entry = Entry(
+        dict(sizes), exercise.bytes(**sizes), exercise.flops(**sizes), tuple(rows), **provenance()
+    )
+    return entry, notes
+
+
+def provenance() -> dict[str, str]:
+    """With what, when and at which commit something is measured; empty where it is not known."""
+    driver = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return {
+        "driver": driver.partition("\n")[0],
+        "cuda": torch.version.cuda or "",
+        "torch": torch.__version__,
+        "date": date.today().isoformat(),
+        "commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
+    }
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
+    """Fresh input sets, each with the kernel's outputs judged once before anything is timed."""
+    exercise = kernel.exercise
+    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+    generator = Generator("cuda")
+    generator.seed()
+    sets: list[Set] = []
+    free, _ = torch.cuda.mem_get_info()
+    while len(sets) < SETS:
+        case = cases.draw(exercise, sizes, "standard normal", generator, dtypes)
+        tensors = {name: tensor.cuda() for name, tensor in case.tensors.items()}
+        case = Case(case.sizes, case.family, tensors, case.scalars)
+        given = checking.arguments(kernel, case, "cuda")
+        kernel(**given)
+        torch.cuda.synchronize()
+        expected = oracle.expect(exercise, case, dtypes, "cuda", probes=2)
+        for name, right in expected.items():
+            bad = verdicts.wrong(given[name], right)
+            if bad.any():
+                message = verdicts.explain(name, given[name], right, bad)
+                raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
+            # What every timed call is compared with: float32 is enough beside the bound.
+            expected[name] = Expected(right.value.to(given[name].dtype), right.bound.float())
+        sets.append(Set(case, given, expected))
+        used = free - torch.cuda.mem_get_info()[0]
+        if used * (len(sets) + 1) > free * len(sets) * 0.7:
+            break
+    return sets
+
+
+def _flusher() -> Callable[[], None]:
+    """A function that drives everything out of the L2 cache, and keeps the GPU busy meanwhile, so
+    that the call behind it is queued before its turn comes."""
+    cache = torch.cuda.get_device_properties().L2_cache_size
+    buffer = torch.empty(max(256 << 20, 8 * cache), dtype=torch.uint8, device="cuda")
+    return lambda: (buffer.zero_(), None)[1]
+
+
+def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
+    wrong = torch.zeros((), dtype=torch.bool, device="cuda")
+
+    def prepare(chosen: Set) -> None:
+        for name in kernel.exercise.outputs:
+            if name in chosen.case.tensors:  # read and written: it starts from its own values
+                chosen.given[name].copy_(chosen.case.tensors[name])
+            else:
+                poison = verdicts.poison((), chosen.given[name].dtype, "cuda")
+                chosen.given[name].copy_(poison.expand_as(chosen.given[name]))
+
+    def verify(chosen: Set) -> None:
+        for name, right in chosen.expected.items():
+            got = chosen.given[name]
+            near = (got - right.value).abs() <= right.bound
+            wrong.logical_or_(~(near | (got == right.value) | right.value.isnan()).all())
+
+    times = _times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
+    if wrong:
+        raise CheckFailed("wrong values", f"{kernel.name}: a timed call gave a wrong result")
+    return _row(kernel.name, "ours", times)
+
+
+def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Row:
+    calls = {id(s): cases.reads(peer.function, s.case.values) for s in sets}
+    times = _times(lambda chosen: peer.function(**calls[id(chosen)]), sets, flush)
+    return _row(peer.label, peer.kind, times)
+
+
+def _times(
+    call: Callable[[Set], object],
+    sets: list[Set],
+    flush: Callable[[], None],
+    prepare: Callable[[Set], None] = lambda chosen: None,
+    verify: Callable[[Set], None] = lambda chosen: None,
+) -> list[float]:
+    """Milliseconds of each call, alone on the device, the sets in rotation."""
+    for chosen in [*sets, *sets]:  # compiles, loads, allocates
+        call(chosen)
+    once = _timed(lambda: call(sets[0]), flush)
+    least, most = CALLS
+    count = int(min(max(BUDGET / (once / 1e3 + 1e-4), least), most))
+    times = []
+    for i in range(count):
+        chosen = sets[i % len(sets)]
+        prepare(chosen)
+        times.append(_timed(lambda chosen=chosen: call(chosen), flush))
+        verify(chosen)
+    return times
+
+
+def _timed(call: Callable[[], object], flush: Callable[[], None]) -> float:
+    """Milliseconds of one call. The whole device is waited for on both sides, so that nothing can
+    run before the first event or after the last."""
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    flush()
+    start.record()
+    call()
+    stop.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(stop)
+
+
+def _row(label: str, kind: str, times: list[float]) -> Row:
+    fifths = statistics.quantiles(times, n=5, method="inclusive")
+    return Row(label, kind, statistics.median(times), fifths[0], fifths[-1])
+
+
+@functools.cache
+def copy_bandwidth() -> float:
+    """Bytes per second of a large copy on this GPU, read plus written."""
+    free, _ = torch.cuda.mem_get_info()
+    source = torch.empty(min(1 << 30, free // 8), dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    times = [_timed(lambda: target.copy_(source), lambda: None) for _ in range(12)]
+    return 2e3 * source.numel() / statistics.median(times[2:])

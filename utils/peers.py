@@ -1,0 +1,50 @@
+"""PyTorch's ways to the result of a kernel: what bench times beside it."""
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+
+from utils import cases
+from utils.exercises import Exercise
+
+COMPILED = "torch.compile"
+MODE = "max-autotune-no-cudagraphs"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A function of the reference's inputs by name. `kind` is as in a results.Row."""
+
+    label: str
+    kind: str
+    function: Callable[..., object]
+
+
+def of(exercise: Exercise) -> Iterator[Peer]:
+    """The peers of the spec, PyTorch's compiled reference, and the library last."""
+    functions = dict(exercise.peers) or {"PyTorch": exercise.reference}
+    library = functions.pop(exercise.library, None)
+    for label, function in functions.items():
+        yield Peer(label, "eager", function)
+    yield Peer(COMPILED, "compile", _compiled(exercise.reference))
+    if library:
+        yield Peer(exercise.library, "library", library)
+
+
+def _compiled(function: Callable) -> Callable:
+    """Compiled when it is first called: PyTorch tries many kernels and keeps the fastest."""
+    torch._dynamo.reset()  # else a session with many sizes ends in its limit of recompilations
+    compiled = torch.compile(function, mode=MODE, dynamic=False)
+
+    def call(**values):
+        return compiled(**cases.reads(function, values))
+
+    return call
+
+
+def quiet() -> contextlib.AbstractContextManager:
+    """Without the tables that PyTorch prints while it compiles."""
+    return contextlib.redirect_stderr(io.StringIO())

@@ -1,0 +1,62 @@
+"""How fast a kernel could be at best: bytes over bandwidth, operations over rate."""
+
+import json
+from dataclasses import dataclass
+
+from utils.paths import RESULTS
+from utils.results import CEILINGS
+
+# A kernel with no more float32 operations than this for each byte waits for memory on any GPU.
+FEW_FLOPS = 4.0
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a GPU can do. Zero is "not known": nothing is invented."""
+
+    gpu: str
+    bytes_per_second: float = 0.0
+    flops_per_second: float = 0.0  # float32, without tensor cores
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The least time, and what sets it."""
+
+    milliseconds: float
+    bound: str  # "memory" or "arithmetic"
+
+
+def known() -> list[Ceilings]:
+    """The GPUs whose ceilings `results/ceilings.json` holds, with their sources."""
+    data = json.loads((RESULTS / CEILINGS).read_text())
+    return [
+        Ceilings(gpu, values["bytes_per_second"], values["flops_per_second"])
+        for gpu, values in data.items()
+    ]
+
+
+def ceilings(gpu: str) -> Ceilings:
+    """Those of a GPU by its name; unknown ones where it is not in the file."""
+    return next((found for found in known() if found.gpu == gpu), Ceilings(gpu))
+
+
+def predict(ceilings: Ceilings, bytes: int, flops: int) -> Prediction | None:
+    """The least time on a GPU; None where its ceilings are not known well enough to tell."""
+    if not ceilings.bytes_per_second:
+        return None
+    memory = 1e3 * bytes / ceilings.bytes_per_second
+    if not ceilings.flops_per_second:
+        return Prediction(memory, "memory") if flops <= FEW_FLOPS * bytes else None
+    arithmetic = 1e3 * flops / ceilings.flops_per_second
+    if arithmetic > memory:
+        return Prediction(arithmetic, "arithmetic")
+    return Prediction(memory, "memory")
+
+
+def quantity(value: float, unit: str) -> str:
+    """Decimal units: `4.28 TB/s`, `137 GFLOP`."""
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"

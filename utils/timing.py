@@ -1,0 +1,182 @@
+"""`bench(kernel)`: measured beside PyTorch on a GPU; where there is none, stored figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from utils import checking, exercises, measuring, plots, results, roofline, tables
+from utils.errors import CheckFirst, WorkbookError
+from utils.exercises import Exercise
+from utils.results import Entry, Results, Row
+from utils.roofline import Ceilings
+from utils.tables import Table
+
+_session: dict[str, Entry] = {}  # measured by this process, by exercise id
+
+
+def bench(kernel, **sizes: int) -> None:
+    """Time a kernel that has passed `check`; show a table and a plot. `sizes` replace the spec's.
+
+    Raises CheckFirst for one that has not passed, WorkbookError for a size that it does not have.
+    """
+    exercise = kernel.exercise
+    if exercise is None:
+        raise WorkbookError(f"'{kernel.name}' belongs to no exercise, so bench has no sizes for it")
+    if not kernel.trusted:
+        if checking.untouched(kernel):
+            print(f"{kernel.name}: not attempted yet, nothing to time")
+            return
+        raise CheckFirst(
+            f"{kernel.name} has not passed its check, and the time of a wrong answer is worth "
+            f"nothing; run check({kernel.name}) first"
+        )
+    chosen = _sizes(exercise, sizes)
+    if kernel.backend == "cuda":
+        entry, notes = measuring.measure(kernel, chosen)
+        _session[exercise.id] = entry
+        gpu, measured = measuring.gpu(), True
+    else:
+        notes = ["Nothing was measured here: a GPU is needed for that."]
+        gpu, entry = _stored(exercise, chosen)
+        measured = False
+    checking.log("bench", exercise, **_event(entry, gpu, measured))
+    if entry is None:
+        _show(tables.estimate(exercise, chosen, notes), None)
+        return
+    if not measured:
+        notes.append(f"Stored figures of the workbook's own kernels: {gpu}, {entry.date}.")
+    rows = _ladder(exercise, entry, gpu, measured)
+    limits = _ceilings(gpu, measured)
+    _show(
+        tables.comparison(exercise, entry, rows, limits, notes),
+        _plot(exercise, entry, rows, limits),
+    )
+
+
+def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
+    unknown = [name for name in given if name not in exercise.bench]
+    if unknown:
+        raise WorkbookError(
+            f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.bench)}"
+        )
+    return {**exercise.bench, **given}
+
+
+def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
+    """The fields of a line in WORKBOOK_LOG; times in seconds."""
+    rows = [
+        {
+            "name": row.label,
+            "kind": row.kind,
+            "median": row.median_ms / 1e3,
+            "p20": row.p20_ms / 1e3,
+            "p80": row.p80_ms / 1e3,
+        }
+        for row in (entry.rows if entry else ())
+    ]
+    return {"rows": rows, "measured": measured, "gpu": gpu, "date": entry.date if entry else ""}
+
+
+# --- stored figures and the ladder
+
+
+def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | None]:
+    """The latest stored figures of these sizes, and the GPU they are from."""
+    for found in results.stored():
+        entry = found.entries.get(exercise.id)
+        if entry and dict(entry.sizes) == dict(sizes):
+            return found.gpu, entry
+    return "", None
+
+
+def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[Row]:
+    """The rungs before this kernel that compute the same, slowest idea first; it; its peers."""
+    known = {id: e for found in results.stored(gpu) for id, e in found.entries.items()}
+    rungs = []
+    for other in _earlier(exercise):
+        found, stored = known.get(other.id), measured
+        if measured and other.id in _session:
+            found, stored = _session[other.id], False
+        if found and (found.bytes, found.flops) == (entry.bytes, entry.flops) and found.ours():
+            rungs.append(replace(found.ours(), stored=stored))
+    ours = [row for row in entry.rows if row.kind == "ours"]
+    library = [row for row in entry.rows if row.kind == "library"]
+    others = [row for row in entry.rows if row not in ours and row not in library]
+    return [*rungs, *ours, *others, *library]
+
+
+def _earlier(exercise: Exercise) -> list[Exercise]:
+    """Kernels before this one with the same tensors and the same library beside them."""
+    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
+    ids = [e.id for e in everything]
+    before = everything[: ids.index(exercise.id)] if exercise.id in ids else []
+    alike = (dict(exercise.shapes), exercise.outputs, exercise.library)
+    return [e for e in before if (dict(e.shapes), e.outputs, e.library) == alike]
+
+
+# --- what is shown
+
+
+def _ceilings(gpu: str, measured: bool) -> Ceilings:
+    """Those of the GPU; its bandwidth is measured where it is at hand and not in the list."""
+    limits = roofline.ceilings(gpu)
+    if measured and not limits.bytes_per_second:
+        return replace(limits, bytes_per_second=measuring.copy_bandwidth())
+    return limits
+
+
+def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceilings) -> str:
+    least = roofline.predict(limits, entry.bytes, entry.flops)
+    title = f"{exercise.name} on {limits.gpu}, {entry.date}"
+    return plots.bars(rows, title, least.milliseconds if least else None)
+
+
+def _show(table: Table, plot: str | None) -> None:
+    """In a notebook as HTML and a picture, elsewhere as text."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import SVG, display
+    except ImportError:
+        print(table)
+        return
+    if get_ipython() is None:
+        print(table)
+        return
+    display(table)
+    if plot:
+        display(SVG(plot))
+
+
+# --- all of them
+
+
+def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
+    """Compile, check and time every kernel of the topics, and the solutions of exercises.
+
+    `save` is a results file to write or extend. Returns 0; 1 where one failed; 2 without a GPU.
+    """
+    from utils import toolchain
+    from utils.compiling import compile_cuda
+
+    if toolchain.backend() != "cuda" or not measuring.gpu():
+        print("bench measures on a GPU, and there is none here")
+        return 2
+    failed = 0
+    for topic in topics:
+        for exercise in exercises.topic(topic).values():
+            try:
+                text = exercises.solution_text(exercise)
+                kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="cuda")
+                checking.check(kernel)
+                entry, notes = measuring.measure(kernel, exercise.bench)
+            except Exception as error:  # one that fails must not cost the figures of the others
+                failed += 1
+                print(f"{exercise.id}: {type(error).__name__}: {error}")
+                continue
+            _session[exercise.id] = entry
+            gpu = measuring.gpu()
+            rows = _ladder(exercise, entry, gpu, measured=True)
+            print(tables.comparison(exercise, entry, rows, _ceilings(gpu, True), notes), end="\n\n")
+            if save:
+                results.write(save, Results(gpu, {exercise.id: entry}))
+    return 1 if failed else 0
