@@ -1,16 +1,16 @@
 """Complete CUDA programs run on the CPU as they do on a GPU, and say where they went wrong."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from utils import toolchain
 from utils.emulator import programs
 from utils.emulator.programs import build_program, emulate
+from utils.errors import ToolError
 from utils.paths import ROOT
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("*.cu"))
@@ -44,15 +44,13 @@ def test_the_examples_verify_themselves(path, capfd):
     assert text in out or text.strip(", ") in out
 
 
-def nvcc() -> str | None:
-    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
-    return shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
-
-
-@pytest.mark.skipif(nvcc() is None, reason="no nvcc on this machine")
 def test_nvcc_compiles_the_same_files(tmp_path):
+    try:
+        nvcc = toolchain.cuda_home() / "bin/nvcc"
+    except ToolError:
+        pytest.skip("no nvcc on this machine")
     targets = [f"-gencode=arch=compute_{sm},code=sm_{sm}" for sm in ("75", "80", "86", "90a")]
-    command = [nvcc(), "-std=c++17", "--threads=0", "-O1", *targets, "-c", *map(str, PROGRAMS)]
+    command = [nvcc, "-std=c++17", "--threads=0", "-O1", *targets, "-c", *map(str, PROGRAMS)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {path.stem for path in tmp_path.glob("*.o")} == {path.stem for path in PROGRAMS}
@@ -78,13 +76,13 @@ def test_arguments_and_standard_streams_pass_through(write):
 def test_compiler_options_are_those_of_nvcc(write):
     write("template <int N> __global__ void k(int* x) { x[threadIdx.x] = N; }", "lib/k.cuh")
     path = write(
-        "#include <k.cuh>\n"
+        "#include <k.cuh>\n#include <cassert>\n"
         "static_assert(__cplusplus == 202002L);\n"
         "#ifdef __OPTIMIZE__\n#error -O0 was asked for\n#endif\n"
-        "int main() { int* x; cudaMalloc(&x, 4); k<SIZE + MORE><<<1, 1>>>(x);\n"
+        "int main() { int* x; assert(false); cudaMalloc(&x, 4); k<T + A><<<1, 1>>>(x);\n"
         "    int y; cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost); return y; }\n"
     )
-    options = {"include": [str(path.parent / "lib")], "define": ["SIZE=40", "MORE"], "opt": "0"}
+    options = {"include": [str(path.parent / "lib")], "define": ["T=40", "A", "NDEBUG"], "opt": "0"}
     assert emulate(path, std="c++20", **options) == 41
 
 

@@ -64,12 +64,26 @@ def build_program(
         source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
     )
     flags = [*compile_flags(), *FLAGS, "-pthread", f"-O{opt}", f"-std={std}"]
-    flags += [f"-iquote{path.parent}"]
-    flags += [f"-I{folder}" for folder in includes] + [f"-D{name}" for name in defines]
+    flags += [f"-iquote{path.parent}", *(f"-D{name}" for name in defines if _early(name))]
+    flags += [f"-I{folder}" for folder in includes]
+    text = _define(unit.text, [name for name in defines if not _early(name)])
+    unit = Unit(text, unit.headers, unit.dependencies)
     program = (cache or paths.cache()) / "programs" / _key(unit, flags) / path.stem
     if not program.exists():
         _compile(unit, flags, program)
     return program
+
+
+def _early(name: str) -> bool:
+    """Whether a macro of the command line is meant for the headers of the system."""
+    return name.startswith("_") or name.partition("=")[0] == "NDEBUG"
+
+
+def _define(text: str, names: Sequence[str]) -> str:
+    """Define macros behind the emulator's header: a -DN=1024 must not reach into that."""
+    include, rest = text.split("\n", 1)
+    lines = [f"#define {' '.join((*name.split('=', 1), '1')[:2])}" for name in names]
+    return "\n".join((include, *lines, rest))
 
 
 def run_program(program: Path, args: Sequence[str] = (), timeout: float | None = None) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.emulator.code import Code, Misunderstood
 from utils.emulator.launches import rewrite_launches
 from utils.emulator.shared import rewrite_shared
-from utils.emulator.tokens import Code, Misunderstood, directive
+from utils.emulator.tokens import directive
 from utils.errors import CompileError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)

@@ -1,6 +1,6 @@
 """`__shared__` declarations become a typedef and a macro that places the variable in the block."""
 
-from utils.emulator.tokens import Code, Misunderstood
+from utils.emulator.code import Code, Misunderstood
 
 _SPECIFIERS = ("__shared__", "extern", "static", "__device__")
 _ATTRIBUTES = ("__align__", "alignas", "__attribute__", "__attribute")

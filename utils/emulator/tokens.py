@@ -1,4 +1,4 @@
-"""CUDA C++ text as tokens that can be replaced one by one without moving a line."""
+"""CUDA C++ text as tokens: comments, literals, directives and all."""
 
 import re
 from typing import NamedTuple
@@ -26,15 +26,6 @@ _DIRECTIVE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _DIRECTIVE_WORD = re.compile(r"#(?:\\\r?\n|\s)*(\w+)\s*([^\n]*)")
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
-
-
-class Misunderstood(ValueError):
-    """Code that cannot be rewritten; `position` says where in it."""
-
-    def __init__(self, position: int, message: str):
-        super().__init__(message)
-        self.position = position
 
 
 class Token(NamedTuple):
@@ -84,124 +75,3 @@ def _without_disabled(tokens: list[Token]) -> list[Token]:
             depth = 1
         result.append(token)
     return result
-
-
-class Code:
-    """The tokens of a text, with the text that each one becomes.
-
-    Rewriting works on the positions of meaningful tokens, that is all but white space, comments
-    and directives, which always stay: so no line is ever added or lost.
-    """
-
-    def __init__(self, text: str, macro: bool = False, params: tuple[str, ...] = ()):
-        self.tokens = tokenize(text)
-        self.out = [token.text for token in self.tokens]
-        self.macro = macro  # the text is the body of a macro
-        self.params = params  # ... of these parameters
-        self.index = [
-            i for i, t in enumerate(self.tokens) if t.kind not in ("space", "comment", "directive")
-        ]
-        self.mate: dict[int, int] = {}  # position of a bracket -> position of its partner
-        self.blocks: dict[int, int] = {}  # position -> number of function or class bodies around it
-        self._match_brackets()
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def token(self, position: int) -> Token:
-        return self.tokens[self.index[position]]
-
-    def text(self, position: int) -> str:
-        """The original text of the token at a position; empty outside of the text."""
-        return self.token(position).text if 0 <= position < len(self.index) else ""
-
-    def is_name(self, position: int) -> bool:
-        return 0 <= position < len(self.index) and self.token(position).kind == "name"
-
-    def put(self, position: int, text: str) -> None:
-        """Replace the token at a position."""
-        self.out[self.index[position]] = text
-
-    def append(self, position: int, text: str) -> None:
-        self.out[self.index[position]] += text
-
-    def result(self) -> str:
-        return "".join(self.out)
-
-    def run(self, position: int) -> int:
-        """How many of the same character stand there without a gap: 3 at the start of `<<<`."""
-        first, length = self.token(position), 1
-        while position + length < len(self) and self.token(position + length)[1:] == (
-            first.text,
-            first.start + length,
-        ):
-            length += 1
-        return length
-
-    def flat(self, start: int, stop: int) -> str:
-        """The original tokens of positions start … stop-1 on one line, without comments."""
-        parts = []
-        for position in range(start, stop):
-            if position > start and self.index[position] - self.index[position - 1] > 1:
-                parts.append(" ")
-            parts.append(self.text(position))
-        return "".join(parts)
-
-    def directive_between(self, position: int) -> bool:
-        """Whether a directive stands between a position and the one before."""
-        between = self.tokens[self.index[position - 1] + 1 : self.index[position]]
-        return any(token.kind == "directive" for token in between)
-
-    def angle_open(self, position: int) -> int | None:
-        """Where the template argument list that ends with the `>` at a position begins."""
-        depth = 0
-        while position >= 0:
-            text = self.text(position)
-            if text in (")", "]", "}"):
-                position = self.mate.get(position, -1)
-            elif text in (";", "{", "("):
-                return None
-            depth += (text == ">") - (text == "<")
-            if depth == 0:
-                return position
-            position -= 1
-        return None
-
-    def _match_brackets(self) -> None:
-        position_of = {index: position for position, index in enumerate(self.index)}
-        open_brackets: list[int] = []
-        saved: list[list[int]] = []
-        for index, token in enumerate(self.tokens):
-            if token.kind == "directive":
-                # Each branch of an #if starts from the brackets that were open before it.
-                word, _ = directive(token)
-                if word in ("if", "ifdef", "ifndef"):
-                    saved.append(open_brackets.copy())
-                elif word in ("else", "elif") and saved:
-                    open_brackets = saved[-1].copy()
-                elif word == "endif" and saved:
-                    saved.pop()
-            if token.kind == "name" and token.text == "__shared__":
-                self.blocks[position_of[index]] = sum(
-                    self.text(p) == "{" and not self._opens_namespace(p) for p in open_brackets
-                )
-            if token.kind != "punct":
-                continue
-            position = position_of[index]
-            if token.text in _PAIRS:
-                open_brackets.append(position)
-            elif token.text in _PAIRS.values() and open_brackets:
-                if _PAIRS[self.text(open_brackets[-1])] == token.text:
-                    self.mate[position] = open_brackets.pop()
-                    self.mate[self.mate[position]] = position
-
-    def _opens_namespace(self, position: int) -> bool:
-        """Whether the `{` at a position opens a namespace or `extern "C"`."""
-        k = position - 1
-        if k >= 1 and self.token(k).kind == "string":
-            return self.text(k - 1) == "extern"
-        while self.is_name(k) or self.text(k) == "::":
-            if self.text(k) == "namespace":
-                return True
-            k -= 1
-        return False
