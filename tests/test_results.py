@@ -52,7 +52,7 @@ def test_figures_of_two_gpus_do_not_mix(folder):
 
 
 def broken(change):
-    data = {"gpu": "A", "entries": {"t/one": json.loads(json.dumps(results._plain(entry())))}}
+    data = {"gpu": "A", "entries": {"t/one": json.loads(json.dumps(results.plain(entry())))}}
     change(data, data["entries"]["t/one"])
     return data
 

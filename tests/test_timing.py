@@ -151,7 +151,8 @@ def test_bench_is_logged(tmp_path, monkeypatch):
     stored, fresh = map(json.loads, (tmp_path / "log").read_text().splitlines())
     assert (stored["measured"], fresh["measured"]) == (False, True)
     assert stored["gpu"] == H200 and stored["date"] == "2026-11-20"
-    assert fresh["rows"][0]["name"] == "gemm_naive" and fresh["rows"][0]["median"] == 0.2
+    assert fresh["rows"][0]["label"] == "gemm_naive"
+    assert fresh["rows"][0]["median_ms"] == 200.0
 
 
 def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):

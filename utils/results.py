@@ -136,12 +136,13 @@ def write(path: Path, results: Results) -> None:
         if before.gpu != results.gpu:
             raise WorkbookError(f"{path} holds figures of the {before.gpu}, not the {results.gpu}")
         entries = {**before.entries, **entries}
-    data = {"gpu": results.gpu, "entries": {id: _plain(entries[id]) for id in sorted(entries)}}
+    data = {"gpu": results.gpu, "entries": {id: plain(entries[id]) for id in sorted(entries)}}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1) + "\n")
 
 
-def _plain(entry: Entry) -> dict:
+def plain(entry: Entry) -> dict:
+    """An entry as JSON has it, times to five digits."""
     plain = asdict(replace(entry, sizes=dict(entry.sizes)))
     for row in plain["rows"]:
         del row["stored"]

@@ -63,17 +63,8 @@ def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
-    """The fields of a line in WORKBOOK_LOG; times in seconds."""
-    rows = [
-        {
-            "name": row.label,
-            "kind": row.kind,
-            "median": row.median_ms / 1e3,
-            "p20": row.p20_ms / 1e3,
-            "p80": row.p80_ms / 1e3,
-        }
-        for row in (entry.rows if entry else ())
-    ]
+    """The fields of a line in WORKBOOK_LOG; its rows are as in a results file."""
+    rows = results.plain(entry)["rows"] if entry else []
     return {"rows": rows, "measured": measured, "gpu": gpu, "date": entry.date if entry else ""}
 
 
