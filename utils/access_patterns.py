@@ -1,0 +1,161 @@
+"""What accesses cost: sectors, bank conflicts, reads of each element, owners of each element.
+
+Everything is counted as Nsight Compute counts it. A request is one execution of one load or store
+by the active lanes of one warp. Global memory moves in sectors of 32 bytes; a tensor is taken to
+begin on a multiple of 256 bytes, as cudaMalloc's memory does. Shared memory has 32 banks of 4-byte
+words; a bank serves one word in a turn, to all lanes that want it. Accesses of 8 and 16 bytes are
+served to half a warp and a quarter of a warp at a time.
+
+`accesses` are records of the type utils.tracing.ACCESSES, all of one launch.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.tracing import LOAD, Array
+
+WARP = 32  # lanes
+SECTOR = 32  # bytes
+BANKS, WORD = 32, 4  # a word's bytes
+CELL = 4  # bytes; what a sector is divided into in pictures
+
+
+def lanes(accesses: np.ndarray) -> np.ndarray:
+    return accesses["thread"].astype("i8") % WARP
+
+
+def requests(accesses: np.ndarray) -> np.ndarray:
+    """The number of the request that each access is part of: 0, 1, ... in order of appearance."""
+    fields = (accesses["block"], accesses["thread"] // WARP, accesses["pc"], accesses["nth"])
+    first, label = _groups(*fields)
+    rank = np.empty(len(first), "i8")
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[label]
+
+
+def _groups(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with equal fields: (index of each group's first row, group of each row), in order."""
+    key = np.zeros(len(fields[0]), "i8")
+    for field in fields:
+        values, index = np.unique(field, return_inverse=True)
+        key = key * len(values) + index
+    _, first, label = np.unique(key, return_index=True, return_inverse=True)
+    return first, label
+
+
+def sectors_per_request(accesses: np.ndarray) -> np.ndarray:
+    """Distinct 32-byte sectors that each request of global memory touches."""
+    return _distinct(accesses, SECTOR)
+
+
+def ideal_sectors(accesses: np.ndarray) -> np.ndarray:
+    """Sectors that each request would touch if the bytes it wants were neighbours."""
+    return -(-_distinct(accesses, 1) // SECTOR)
+
+
+def _distinct(accesses: np.ndarray, unit: int) -> np.ndarray:
+    """Distinct units of `unit` bytes, by request."""
+    request = requests(accesses)
+    owner, piece = _pieces(accesses["byte"], accesses["size"], unit)
+    first, _ = _groups(request[owner], accesses["array"][owner], piece)
+    return np.bincount(request[owner][first], minlength=_count(request))
+
+
+def _pieces(byte: np.ndarray, size: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every unit that an access covers, even in part: (which access, number of the unit)."""
+    first = byte // unit
+    count = (byte + size.astype("i8") - 1) // unit - first + 1
+    owner = np.repeat(np.arange(len(byte)), count)
+    start = np.cumsum(count) - count
+    return owner, first[owner] + np.arange(len(owner)) - start[owner]
+
+
+def _count(request: np.ndarray) -> int:
+    return int(request.max()) + 1 if len(request) else 0
+
+
+@dataclass(frozen=True)
+class Banks:
+    """Bank conflicts of each request of shared memory."""
+
+    degree: np.ndarray  # most different words that one bank serves in one phase; 1: no conflict
+    turns: np.ndarray  # what the request takes in all ("wavefronts")
+    ideal: np.ndarray  # what it would take without conflicts
+
+
+def service_phases(accesses: np.ndarray) -> np.ndarray:
+    """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16."""
+    parts = np.clip(accesses["size"].astype("i8") // (2 * WORD) * 2, 1, 4)
+    return lanes(accesses) * parts // WARP
+
+
+def bank_conflicts(accesses: np.ndarray) -> Banks:
+    """Turns of each request of shared memory. The same word for several lanes is no conflict."""
+    request, phase = requests(accesses), service_phases(accesses)
+    owner, word = _pieces(accesses["byte"], accesses["size"], WORD)
+    words, _ = _groups(request[owner], phase[owner], word)
+    request, phase, bank = request[owner][words], phase[owner][words], word[words] % BANKS
+    banks, label = _groups(request, phase, bank)
+    worst = np.zeros((_count(request), 4), "i8")
+    np.maximum.at(worst, (request[banks], phase[banks]), np.bincount(label))
+    return Banks(worst.max(axis=1), worst.sum(axis=1), (worst > 0).sum(axis=1))
+
+
+def touches(accesses: np.ndarray, array: Array) -> np.ndarray:
+    """How many times the accesses, which must all be of `array`, touch each of its elements."""
+    _, element = _elements(accesses, array)
+    return np.bincount(element, minlength=math.prod(array.shape)).reshape(array.shape)
+
+
+def reads_per_element(accesses: np.ndarray, number: int, array: Array) -> np.ndarray:
+    """How many loads touch each element of the array with that number in the trace."""
+    mine = (accesses["array"] == number) & (accesses["kind"] == LOAD)
+    return touches(accesses[mine], array)
+
+
+def _elements(accesses: np.ndarray, array: Array) -> tuple[np.ndarray, np.ndarray]:
+    """(which access, element) for each element that an access covers; float4 covers four."""
+    owner, element = _pieces(accesses["byte"] - array.offset, accesses["size"], array.element)
+    inside = element < math.prod(array.shape)  # an access at the end may reach beyond
+    return owner[inside], element[inside]
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Who touches each element of an array; arrays are flat, one entry for each element."""
+
+    thread: np.ndarray  # the first to touch it, counted through the whole grid; -1: nobody
+    threads: np.ndarray  # how many threads do
+    times: np.ndarray  # how many accesses do
+    turn: np.ndarray  # how many other elements its thread had touched before, access by access
+
+
+def owners(accesses: np.ndarray, array: Array, threads_per_block: int) -> Owners:
+    """Owners by accesses that are all of `array`, in the order in which they ran."""
+    n = math.prod(array.shape)
+    thread = np.full(n, -1, "i8")
+    turn = np.zeros(n, "i8")
+    who = accesses["block"].astype("i8") * threads_per_block + accesses["thread"]
+    access, element = _elements(accesses, array)
+    # Each thread's first touch of each element, in order.
+    first = np.sort(_groups(who[access], element)[0])
+    access, element, who = access[first], element[first], who[access[first]]
+    thread[element[::-1]] = who[::-1]
+    own = thread[element] == who
+    turn[element[own]] = _rank(who, access)[own]
+    return Owners(
+        thread,
+        np.bincount(element, minlength=n),
+        touches(accesses, array).reshape(-1),
+        turn,
+    )
+
+
+def _rank(group: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The place of each value among the different values of its group, from 0."""
+    first, label = _groups(group, value)
+    starts = np.flatnonzero(np.diff(group[first], prepend=-1))
+    sizes = np.diff(starts, append=len(first))
+    return (np.arange(len(first)) - np.repeat(starts, sizes))[label]

@@ -1,0 +1,217 @@
+"""The view "banks": how one warp's requests spread over the 32 banks of shared memory."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from utils.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import KINDS, Instruction, Scene, instructions, shape_text
+from utils.errors import WorkbookError
+from utils.tracing import SHARED
+
+MOST = 8  # instructions in one picture
+COLUMN = 0.2  # inches of a bank
+INSET = (1.5, 1.5)  # inches for the shared array beside it
+PARTS = {1: "", 2: "half", 4: "quarter"}
+
+
+def draw(scene: Scene) -> tuple[Figure, str, str, str]:
+    """(figure, title, caption, description)"""
+    found = instructions(scene, SHARED)
+    if not found:
+        raise WorkbookError(f"{scene.name} uses no shared memory at {scene.size_text}")
+    rows = [_Row(scene, one) for one in found[:MOST]]
+    title = f"{scene.name}: one warp's requests in the 32 banks of shared memory"
+    page = Canvas(
+        title,
+        f"{scene.size_text}. Each line of the kernel as its first warp runs it, at its worst. A "
+        "column is a bank; each cell in it is a 4-byte word that lanes want from it. A bank hands "
+        "out one word in a turn, to all the lanes that want it: the tallest column counts.",
+    )
+    for row in rows:
+        row.draw(page)
+    left_out = len(found) - len(rows)
+    caption = _caption(rows)
+    if left_out:
+        caption += f" {left_out} more instructions are not shown; draw one with line=..."
+    described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
+    alt = f"For each access to shared memory, the words wanted from each bank. {described}."
+    return page.finish(caption), title, caption, alt
+
+
+def _caption(rows: list["_Row"]) -> str:
+    worst = max(rows, key=lambda row: row.degree)
+    if worst.degree == 1:
+        return "No request here has a bank conflict."
+    return (
+        f"Line {worst.one.line}, {worst.what}: a {worst.degree}-way conflict. One request of "
+        f"{worst.warp} wants {worst.degree} different words of bank {worst.bank} and takes "
+        f"{worst.turns} turns; {worst.ideal} would do if they lay in different banks."
+    )
+
+
+class _Row:
+    """One instruction: numbers first, then the drawing."""
+
+    def __init__(self, scene: Scene, one: Instruction):
+        self.one, self.array = one, scene.arrays[one.array]
+        self.source = scene.text_of(one.line)
+        self.request = request = _worst(one)
+        self.lanes = lanes(request)
+        self.phase = service_phases(request)
+        banks = bank_conflicts(request)
+        self.degree, self.turns, self.ideal = (
+            int(x[0]) for x in (banks.degree, banks.turns, banks.ideal)
+        )
+        self.what = f"{KINDS[one.kind]} of {self.array.name}"
+        self.warp = f"warp {int(request['thread'][0]) // WARP}"
+        self.words = self._words()
+        self.bank = max(self.words, key=lambda place: len(self.words[place]))[1]
+
+    def _words(self) -> dict[tuple[int, int], dict[int, list[int]]]:
+        """(phase, bank) -> word -> the lanes that want it."""
+        words: dict = {}
+        for x, lane, phase in zip(self.request, self.lanes, self.phase, strict=True):
+            for word in range(x["byte"] // WORD, (x["byte"] + x["size"] - 1) // WORD + 1):
+                column = words.setdefault((int(phase), int(word % BANKS)), {})
+                column.setdefault(int(word), []).append(int(lane))
+        return words
+
+    @property
+    def verdict(self) -> str:
+        return "no conflict" if self.degree == 1 else f"{self.degree}-way conflict"
+
+    @property
+    def note(self) -> str:
+        sharers = max(len(who) for column in self.words.values() for who in column.values())
+        notes = []
+        if self.degree == 1 and sharers > 1 and self.request["size"][0] >= WORD:
+            notes.append(f"{sharers} lanes share a word: one broadcast, no conflict")
+        if self.ideal > 1:
+            part = PARTS[int(np.clip(self.request["size"][0] // 8 * 2, 1, 4))]
+            notes.append(f"{self.request['size'][0]} bytes a lane: served by {part} warps")
+        return "; ".join(notes)
+
+    def draw(self, page: Canvas) -> None:
+        left, top, good = cv.MARGIN, page.y, self.degree == 1
+        number = f"line {self.one.line}"
+        page.text(left, top, number, size=cv.SMALL, color=cv.GREY)
+        indent = left + cv.text_width(number, cv.SMALL) + 0.1
+        room = cv.INNER - 0.8 - (INSET[0] if self._spans_rows() else 0)
+        page.text(indent, top, cv.fit(self.source, room, 8.5, cv.MONO), size=8.5, mono=True)
+        page.y += 0.21
+        turns = f"{self.turns} turn" + "s" * (self.turns > 1)
+        verdict = f"{self.what}: {self.verdict}, {turns} per request, ideal {self.ideal}"
+        page.text(left, page.y, verdict, bold=True, color=cv.GREEN if good else cv.RED)
+        x = left + cv.text_width(verdict, bold=True) + 0.15
+        page.text(x, page.y, self.note, size=cv.SMALL, color=cv.GREY)
+        start = page.y + 0.16
+        tall = max(0.055, 0.2 if self.turns <= 4 else 1.7 / self.turns)
+        bottom = start + max(tall * self.turns, 0.2)
+        self._columns(page, bottom, tall)
+        low = self._inset(page, top + 0.1) if self._spans_rows() else 0.0
+        page.y = max(bottom + 0.5, low + 0.3)
+
+    def _columns(self, page: Canvas, bottom: float, tall: float) -> None:
+        """The banks, words piled up from the bottom; phases one upon the other."""
+        left, base = cv.MARGIN, 0
+        for phase in range(4):
+            piles = {bank: words for (p, bank), words in self.words.items() if p == phase}
+            for bank, words in piles.items():
+                crowded = len(words) > 1
+                for level, (_, who) in enumerate(sorted(words.items())):
+                    x, y = left + bank * COLUMN, bottom - (base + level + 1) * tall
+                    self._cell(page, x, y, tall, who, crowded)
+                if crowded:
+                    top = bottom - (base + len(words)) * tall
+                    page.box(
+                        left + bank * COLUMN,
+                        top,
+                        COLUMN,
+                        len(words) * tall,
+                        edge=cv.RED,
+                        width=2.2,
+                        zorder=4,
+                    )
+            base += max(map(len, piles.values()), default=0)
+            if piles and base < self.turns:
+                y = bottom - base * tall
+                page.lines([((left, y), (left + BANKS * COLUMN, y))], cv.INK, 0.8, zorder=5)
+        page.lines([((left, bottom), (left + BANKS * COLUMN, bottom))], cv.INK, 1.2)
+        for bank in range(BANKS):
+            x = left + (bank + 0.5) * COLUMN
+            page.text(x, bottom + 0.1, str(bank), size=cv.SMALL, color=cv.GREY, ha="center")
+        end = left + BANKS * COLUMN + 0.05
+        page.text(end, bottom + 0.1, "bank", size=cv.SMALL, color=cv.GREY)
+        if self.degree > 4:
+            self._explain(page, bottom, tall)
+
+    def _cell(self, page: Canvas, x, y, tall: float, who: list[int], crowded: bool) -> None:
+        color = cv.rgb(cv.INK) if len(who) > 1 else cv.lane_color(who[0])
+        gap = 0.01 if tall > 0.1 else 0.004
+        page.box(x + 0.01, y + gap, COLUMN - 0.02, tall - 2 * gap, fill=color)
+        if tall > 0.15:
+            text = "all" if len(who) == WARP else f"×{len(who)}" if len(who) > 1 else str(who[0])
+            page.text(
+                x + COLUMN / 2,
+                y + tall / 2,
+                text,
+                size=cv.SMALL,
+                ha="center",
+                color=cv.ink_on(color),
+            )
+
+    def _explain(self, page: Canvas, bottom: float, tall: float) -> None:
+        """Words beside the tallest column, on the side with more room."""
+        y = bottom - self.turns * tall + 0.12
+        right = self.bank < BANKS / 2
+        x = cv.MARGIN + (self.bank + (1.5 if right else -0.5)) * COLUMN
+        text = f"{self.degree} different words, all in bank {self.bank}"
+        busy = {bank for _, bank in self.words}
+        if len(busy) > 8:  # nowhere is empty
+            return
+        page.text(x, y, text, color=cv.RED, ha="left" if right else "right")
+
+    def _spans_rows(self) -> bool:
+        shape = self.array.shape
+        return len(shape) == 2 and len(set(self.request["index"] // shape[1])) > 1
+
+    def _inset(self, page: Canvas, y: float) -> float:
+        """The shared array as declared, the cells of the busiest bank marked. Returns its end."""
+        rows, columns = self.array.shape
+        if max(rows, columns) > 256:
+            return 0.0
+        cell = cv.snap(min(INSET[0] / columns, INSET[1] / rows))
+        right = cv.WIDTH - cv.MARGIN
+        x, y = right - cell * columns, y + 0.02
+        index = np.arange(rows * columns)
+        word = (self.array.offset + index * self.array.element) // WORD
+        colors = np.tile(cv.rgb(cv.PALE), (rows * columns, 1))
+        colors[word % BANKS == self.bank] = cv.tint(cv.ORANGE, 0.75)
+        touched = {}
+        for lane, first, size in zip(
+            self.lanes, self.request["index"], self.request["size"], strict=True
+        ):
+            for i in range(first, first + max(1, size // self.array.element)):
+                touched[i] = cv.rgb(cv.INK) if i in touched else cv.lane_color(lane)
+        for i, color in touched.items():
+            colors[i] = color
+        page.cells(x, y, colors.reshape(rows, columns, 3), cell)
+        page.box(x, y, cell * columns, cell * rows, edge=cv.GREY, width=0.6, zorder=3)
+        small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
+        page.text(right, y - 0.11, f"{self.array.name}, {shape_text(self.array)}", **small)
+        page.text(right, y + cell * rows + 0.11, f"orange: bank {self.bank}", **small)
+        return y + cell * rows + 0.11
+
+
+def _worst(one: Instruction) -> np.ndarray:
+    """The request with most turns among those of the first warp that ran the instruction."""
+    accesses, lead = one.accesses, one.accesses[0]
+    warp = accesses[
+        (accesses["block"] == lead["block"])
+        & (accesses["thread"] // WARP == lead["thread"] // WARP)
+    ]
+    times = np.unique(warp["nth"])
+    tries = [np.sort(warp[warp["nth"] == nth], order="thread") for nth in times]
+    return max(tries, key=lambda request: int(bank_conflicts(request).turns[0]))

@@ -1,0 +1,161 @@
+"""A white page nine inches wide on which the views draw, in inches, from the top down."""
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+
+import matplotlib.style
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import text_to_path
+
+# Okabe and Ito's colours, told apart by colour-blind eyes too.
+BLUE, ORANGE, SKY, GREEN = "#0072B2", "#E69F00", "#56B4E9", "#009E73"
+RED, PURPLE, YELLOW = "#D55E00", "#CC79A7", "#F0E442"
+INK, GREY, LINE, PALE = "#222222", "#666666", "#C4C9CE", "#ECEFF1"
+BLOCKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW)
+
+WIDTH, MARGIN = 9.0, 0.25
+INNER = WIDTH - 2 * MARGIN
+SMALL, BODY, TITLE = 8.0, 9.0, 12.0  # points
+SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same everywhere
+
+# The reader's own settings of matplotlib must not change a picture.
+own_style = functools.partial(
+    matplotlib.style.context, ["default", {"svg.hashsalt": "workbook", "svg.fonttype": "path"}]
+)
+
+
+def rgb(color: str | Sequence[float]) -> np.ndarray:
+    return np.array(to_rgb(color))
+
+
+def tint(color: str, strength: float) -> np.ndarray:
+    """The colour mixed with white; 0 is white, 1 the colour itself."""
+    return 1 - strength * (1 - rgb(color))
+
+
+def lane_color(lane: int | np.ndarray) -> np.ndarray:
+    """Lane 0 is dark violet, lane 31 yellow."""
+    return np.asarray(colormaps["viridis"](np.asarray(lane) / 31 * 0.95))[..., :3]
+
+
+def snap(inches: float) -> float:
+    """Rounded down to whole pixels, so that cells large enough to be told apart look equal."""
+    return math.floor(inches * 100) / 100 if inches >= 0.05 else inches
+
+
+def ink_on(color: Sequence[float]) -> str:
+    """Black or white, whichever is read more easily on the colour."""
+    return "white" if np.dot(color, (0.299, 0.587, 0.114)) < 0.55 else INK
+
+
+@functools.cache
+def text_width(text: str, size: float = BODY, family: str = SANS, bold: bool = False) -> float:
+    """In inches, rather too much than too little: renderers widen small letters to whole pixels."""
+    font = FontProperties(family=family, weight="bold" if bold else "normal", size=size)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return 1.06 * width / 72
+
+
+def fit(text: str, width: float, size: float = BODY, family: str = SANS) -> str:
+    """The text, cut short with an ellipsis where it is wider than `width` inches."""
+    if text_width(text, size, family) <= width:
+        return text
+    while text and text_width(text + "…", size, family) > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+class Canvas:
+    """`y` is where the next thing goes; views move it on."""
+
+    def __init__(self, title: str, subtitle: str = ""):
+        self.figure = Figure(dpi=100)
+        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        self.axes.set_axis_off()
+        self.y = 0.3
+        self.text(MARGIN, self.y, title, size=TITLE, bold=True)
+        self.y += 0.26
+        if subtitle:
+            self.paragraph(subtitle, color=GREY)
+        self.y += 0.14
+
+    def text(self, x, y, text, *, size=BODY, color=INK, bold=False, mono=False, ha="left", **more):
+        """One line, its vertical middle at y."""
+        more.setdefault("va", "center_baseline")
+        family, weight = MONO if mono else SANS, "bold" if bold else "normal"
+        options = {"ha": ha, "family": family, "weight": weight, "color": color, **more}
+        self.axes.text(x, y, text, size=size, parse_math=False, **options)
+
+    def paragraph(self, text: str, *, color=INK, size=BODY, x=MARGIN, width=INNER) -> None:
+        """Broken into lines; moves y on."""
+        line = ""
+        for word in text.split():
+            longer = f"{line} {word}" if line else word
+            if line and text_width(longer, size) > width:
+                self.text(x, self.y, line, color=color, size=size)
+                self.y += 0.18
+                longer = word
+            line = longer
+        self.text(x, self.y, line, color=color, size=size)
+        self.y += 0.18
+
+    def box(self, x, y, w, h, *, fill=None, edge=None, width=1.0, **more) -> None:
+        more.setdefault("joinstyle", "miter")
+        face = "none" if fill is None else tuple(rgb(fill))
+        edge = "none" if edge is None else edge
+        style = {"facecolor": face, "edgecolor": edge, "linewidth": width, "clip_on": False}
+        self.axes.add_artist(Rectangle((x, y), w, h, **style, **more))
+
+    def lines(self, segments: Iterable, color=INK, width=1.0, **more) -> None:
+        """`segments`: pairs of points; `color`: one, or one for each."""
+        segments = list(segments)
+        if segments:
+            color = [color] if isinstance(color, str) else color
+            more.setdefault("capstyle", "butt")
+            style = {"colors": color, "linewidths": width, "clip_on": False}
+            self.axes.add_collection(LineCollection(segments, **style, **more), autolim=False)
+
+    def cells(self, x, y, colors: np.ndarray, cell: float, height: float | None = None) -> None:
+        """A grid of coloured cells, `colors` being (rows, columns, 3), `cell` inches wide."""
+        height = height or cell
+        rows, columns = colors.shape[:2]
+        extent = (x, x + columns * cell, y + rows * height, y)
+        style = {"interpolation": "none", "aspect": "auto", "origin": "upper", "zorder": 1}
+        self.axes.imshow(colors, extent=extent, clip_on=False, **style)
+        if min(cell, height) >= 0.05:
+            across = [
+                ((x, y + r * height), (x + columns * cell, y + r * height)) for r in range(1, rows)
+            ]
+            down = [
+                ((x + c * cell, y), (x + c * cell, y + rows * height)) for c in range(1, columns)
+            ]
+            self.lines(across + down, "white", 0.6)
+
+    def legend(self, entries: Iterable[tuple], x=MARGIN) -> None:
+        """Pairs (fill, text), or triples with what the swatch is drawn with; moves y on."""
+        start = x
+        for fill, text, *more in entries:
+            wide = 0.2 + text_width(text, SMALL) + 0.22
+            if x > start and x + wide > WIDTH - MARGIN:
+                x, self.y = start, self.y + 0.19
+            self.box(x, self.y - 0.065, 0.13, 0.13, fill=fill, **(more[0] if more else {}))
+            self.text(x + 0.2, self.y, text, size=SMALL)
+            x += wide
+        self.y += 0.2
+
+    def finish(self, caption: str) -> Figure:
+        """The figure with the caption below all that was drawn."""
+        self.y += 0.08
+        self.lines([((MARGIN, self.y), (WIDTH - MARGIN, self.y))], LINE, 0.8)
+        self.y += 0.2
+        self.paragraph(caption)
+        self.axes.set(xlim=(0, WIDTH), ylim=(self.y + 0.02, 0), aspect="auto")
+        self.figure.set_size_inches(WIDTH, self.y + 0.02)
+        return self.figure

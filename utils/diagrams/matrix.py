@@ -1,0 +1,232 @@
+"""The view "matrix": who reads what of the matrices, one thread and the whole grid."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from utils.access_patterns import reads_per_element, touches
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text
+from utils.errors import WorkbookError
+from utils.tracing import GLOBAL, LOAD, Array
+
+LARGEST = 512  # rows or columns that can be drawn
+PANEL, GAP = 4.1, 0.34  # inches
+TALLEST = 4.6  # inches
+READ, WRITE = cv.BLUE, cv.RED
+
+
+def draw(scene: Scene) -> tuple[Figure, str, str, str]:
+    """(figure, title, caption, description)"""
+    scene.require_all()
+    out = scene.number(scene.array or _output(scene))
+    launch = scene.launch_that(out)
+    accesses = launch.accesses
+    numbers = [
+        i
+        for i, array in enumerate(scene.arrays)
+        if array.space == GLOBAL and array.shape and (i == out or np.any(accesses["array"] == i))
+    ]
+    for i in numbers:
+        if max(scene.arrays[i].shape) > LARGEST:
+            raise scene.too_large(f"{scene.arrays[i].name} is {shape_text(scene.arrays[i])}")
+    places = _layout(scene.arrays, numbers, out)
+    thread, name = _thread(scene, launch, out)
+    who = accesses["block"].astype("i8") * launch.threads + accesses["thread"]
+    title = f"{scene.name}: who reads what"
+    page = Canvas(title, scene.size_text)
+    top, one = page.y, accesses[who == thread]
+    page.text(cv.MARGIN, top, f"One thread, {name}", bold=True)
+    page.text(cv.WIDTH / 2 + 0.15, top, "The whole grid: reads of each element", bold=True)
+    page.y = top + 0.4
+    for place in places:
+        _own(page, place, one[one["array"] == place.number])
+    end = max(p.y + p.rows for p in places) * places[0].cell
+    counts = {p.number: reads_per_element(accesses, p.number, p.array) for p in places}
+    most = max([1, *(int(c.max()) for c in counts.values())])
+    for place in places:
+        _heat(page, place, counts[place.number], most)
+    page.y += end + 0.3
+    _key(page, most)
+    caption = _caption(scene, one, out, name, counts)
+    alt = (
+        "Left, the matrices with the elements that one thread reads in blue and writes in red. "
+        "Right, the same matrices coloured by how often the whole grid reads each element."
+    )
+    return page.finish(caption), title, caption, alt
+
+
+def _output(scene: Scene) -> str:
+    names = [n for n in scene.outputs if len(scene.arrays[scene.number(n)].shape) == 2]
+    if not (names or scene.outputs):
+        raise WorkbookError(f"{scene.name} has no output to draw")
+    return (names or scene.outputs)[0]
+
+
+def _thread(scene: Scene, launch, out: int) -> tuple[int, str]:
+    """A thread counted through the grid, and what to call it: as asked for, or a middle one."""
+    dims = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
+    if scene.thread is not None:
+        place = linear(scene.thread, dims, "thread")
+        x, y, z = place % dims[0], place // dims[0] % dims[1], place // (dims[0] * dims[1])
+        inner = [p % b for p, b in zip((x, y, z), launch.block, strict=True)]
+        outer = [p // b for p, b in zip((x, y, z), launch.block, strict=True)]
+        block = linear(tuple(outer), launch.grid, "block")
+        thread = linear(tuple(inner), launch.block, "thread")
+    else:
+        mine = launch.accesses
+        mine = mine[(mine["array"] == out) & (mine["kind"] != LOAD)]
+        if len(mine) == 0:
+            mine = launch.accesses
+        goal = 0.4 * math.prod(scene.arrays[out].shape)
+        goal += 0.4 * scene.arrays[out].shape[-1]
+        lead = mine[np.argmin(np.abs(mine["index"] - goal))]
+        block, thread = int(lead["block"]), int(lead["thread"])
+    name = coordinate_text(thread, launch.block)
+    return (
+        block * launch.threads + thread,
+        f"threadIdx {name} of block {coordinate_text(block, launch.grid)}",
+    )
+
+
+@dataclass
+class _Place:
+    """Where an array lies, in elements from the panel's corner, gaps included."""
+
+    number: int
+    array: Array
+    x: float
+    y: float
+    cell: float = 0.0  # inches
+
+    @property
+    def rows(self) -> int:
+        return self.array.shape[-2] if len(self.array.shape) > 1 else 1
+
+    @property
+    def columns(self) -> int:
+        return self.array.shape[-1]
+
+
+def _layout(arrays, numbers: list[int], out: int) -> list[_Place]:
+    """The output at the lower right; what shares its rows to the left, its columns above it."""
+    result = _Place(out, arrays[out], 0, 0)
+    left, above, corner = [], [], []
+    for i in numbers:
+        place = _Place(i, arrays[i], 0, 0)
+        if i == out:
+            continue
+        if place.rows == result.rows and len(place.array.shape) > 1:
+            left.append(place)
+        elif place.columns == result.columns:
+            above.append(place)
+        else:
+            corner.append(place)  # such as W of x · Wᵀ, whose rows are as long as those of x
+    wide = max([0, *(p.columns for p in left + corner)])
+    tall = max([0, *(p.rows for p in above + corner)])
+    groups = bool(wide) + 1, bool(tall) + 1
+    room = PANEL - 0.15 - GAP * (groups[0] - 1), TALLEST - GAP * (groups[1] - 1)
+    stacked = sum(p.rows for p in left[1:]) + sum(p.rows for p in above[1:])
+    cell = min(room[0] / (wide + result.columns), room[1] / (tall + result.rows + stacked), 0.3)
+    cell = cv.snap(cell)
+    gap = round(GAP / cell)
+    result.x, result.y = (wide + gap if wide else 0), (tall + gap if tall else 0)
+    y = result.y
+    for place in left:
+        place.x, place.y = wide - place.columns, y
+        y += place.rows + gap
+    y = result.y - gap
+    for place in above:
+        place.x, place.y = result.x, y - place.rows
+        y -= place.rows + gap
+    y = result.y - gap
+    for place in corner:
+        place.x, place.y = wide - place.columns, y - place.rows
+        y -= place.rows + gap
+    lowest = min(p.y for p in (result, *left, *above, *corner))
+    places = [*left, *above, *corner, result]
+    for place in places:
+        place.y, place.cell = place.y - lowest, cell
+    return places
+
+
+def _grid(page: Canvas, place: _Place, left: float, colors: np.ndarray, note: str = "") -> None:
+    x, y, cell = left + place.x * place.cell, page.y + place.y * place.cell, place.cell
+    wide, tall = place.columns * cell, place.rows * cell
+    page.cells(x, y, colors.reshape(place.rows, place.columns, 3), cell)
+    page.box(x, y, wide, tall, edge=cv.GREY, width=0.7, zorder=3)
+    name = place.array.name
+    page.text(x, y - 0.11, name, bold=True)
+    detail = f"{shape_text(place.array)}{note}"
+    after = cv.text_width(name, bold=True) + 0.08
+    page.text(x + after, y - 0.11, detail, size=cv.SMALL, color=cv.GREY)
+
+
+def _own(page: Canvas, place: _Place, accesses: np.ndarray) -> None:
+    """What one thread reads, from light to dark in the order in which it does, and writes."""
+    n = math.prod(place.array.shape)
+    colors = np.tile(cv.rgb(cv.PALE), (n, 1))
+    reads = accesses[accesses["kind"] == LOAD]
+    for order, one in enumerate(reads):
+        first, count = int(one["index"]), max(1, int(one["size"]) // place.array.element)
+        colors[first : first + count] = cv.tint(READ, 0.45 + 0.55 * order / max(1, len(reads) - 1))
+    writes = touches(accesses[accesses["kind"] != LOAD], place.array).reshape(-1)
+    colors[writes > 0] = cv.rgb(WRITE)
+    _grid(page, place, cv.MARGIN, colors)
+    touched = np.flatnonzero(np.any(colors != cv.rgb(cv.PALE), axis=1))
+    mark = 0.05  # inches, where an element is too small to be seen
+    for i in touched if place.cell < mark and len(touched) <= 2 * LARGEST else ():
+        row, column = divmod(int(i), place.columns)
+        x = cv.MARGIN + (place.x + column + 0.5) * place.cell - mark / 2
+        y = page.y + (place.y + row + 0.5) * place.cell - mark / 2
+        page.box(x, y, mark, mark, fill=colors[i], zorder=4)
+
+
+def _heat(page: Canvas, place: _Place, counts: np.ndarray, most: int) -> None:
+    left = cv.WIDTH / 2 + 0.15
+    shade = colormaps["viridis"](np.sqrt(counts.reshape(-1) / most))[:, :3]
+    colors = np.where(counts.reshape(-1, 1) > 0, shade, cv.rgb(cv.PALE))
+    low, high = int(counts.min()), int(counts.max())
+    note = "" if high == 0 else f": {high}×" if low == high else f": {low} to {high}×"
+    _grid(page, place, left, colors, note)
+
+
+def _key(page: Canvas, most: int) -> None:
+    """What the colours of both panels mean."""
+    y = page.y
+    first = cv.tint(READ, 0.45)
+    page.legend([(first, "reads first"), (READ, "reads last"), (WRITE, "writes")])
+    left, wide = cv.WIDTH / 2 + 0.15, 1.5
+    bar = colormaps["viridis"](np.sqrt(np.linspace(0, 1, 64)))[None, :, :3]
+    page.text(left, y, "1 read", size=cv.SMALL)
+    start = left + cv.text_width("1 read", cv.SMALL) + 0.06
+    page.cells(start, y - 0.06, bar, wide / 64, 0.12)
+    page.text(start + wide + 0.06, y, f"{most} reads", size=cv.SMALL)
+    page.box(start + wide + 0.85, y - 0.065, 0.13, 0.13, fill=cv.PALE, edge=cv.LINE, width=0.6)
+    page.text(start + wide + 1.04, y, "never", size=cv.SMALL)
+
+
+def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -> str:
+    arrays = scene.arrays
+    loads = one[one["kind"] == LOAD]
+    own = [
+        f"{int((loads['array'] == i).sum())} times from {arrays[i].name}"
+        for i in counts
+        if np.any(loads["array"] == i)
+    ]
+    stores = int(((one["array"] == out) & (one["kind"] != LOAD)).sum())
+    text = f"This thread reads {' and '.join(own) or 'nothing'}; it writes {stores} "
+    text += f"element{'s' * (stores != 1)} of {arrays[out].name}."
+    for i, count in counts.items():
+        if not count.any():
+            continue
+        total, size, same = int(count.sum()), count.size, count.min() == count.max()
+        each = f"{count.max()} each" if same else f"{total / size:.1f} each on average"
+        text += (
+            f" The grid reads the {size:,} elements of {arrays[i].name} {total:,} times, {each}."
+        )
+    return text

@@ -1,0 +1,175 @@
+"""What a view draws from: a trace, and the text that it came from."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from utils.access_patterns import WARP
+from utils.errors import WorkbookError
+from utils.tracing import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
+
+KINDS = {LOAD: "load", STORE: "store", ATOMIC: "atomic"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One traced call of a launcher, and what the reader asked to see of it."""
+
+    name: str
+    trace: Trace
+    source: str = ""
+    first_line: int = 1  # number of the source's first line
+    outputs: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    smaller: str = ""  # sizes to suggest where these are too large
+    thread: int | tuple[int, ...] | None = None  # (x, y, z) in the whole grid
+    block: int | tuple[int, ...] | None = None  # blockIdx
+    array: str | None = None
+    line: int | None = None
+
+    @property
+    def size_text(self) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+
+    def text_of(self, line: int) -> str:
+        """A line of the source, as line numbers in messages count them; "" where there is none."""
+        lines = self.source.splitlines()
+        place = line - self.first_line
+        return lines[place].strip() if 0 <= place < len(lines) else ""
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The trace's, shared arrays in the dimensions that the source declares."""
+        return tuple(a if a.space == GLOBAL else self._declared(a) for a in self.trace.arrays)
+
+    def _declared(self, array: Array) -> Array:
+        found = re.search(rf"\b{re.escape(array.name)}\s*((?:\[[^\]]+\]\s*)+)", self.source)
+        dimensions = re.findall(r"\[([^\]]+)\]", found[1]) if found else []
+        shape = tuple(_constant(text, self.source) for text in dimensions)
+        if None in shape or math.prod(shape) != math.prod(array.shape) or len(shape) < 2:
+            return array
+        return replace(array, shape=shape)
+
+    def number(self, name: str) -> int:
+        return self.trace.array(name)
+
+    def launch_that(self, touches: int | None = None) -> Launch:
+        """The launch that writes the array of that number, or else the busiest one."""
+        launches = self.trace.launches
+        if touches is not None:
+            for launch in launches:
+                mine = launch.accesses["array"] == touches
+                if np.any(mine & (launch.accesses["kind"] != LOAD)):
+                    return launch
+        return max(launches, key=lambda launch: len(launch.accesses))
+
+    def require_all(self) -> None:
+        """Raises WorkbookError where accesses are missing from the trace."""
+        if self.trace.truncated:
+            raise self.too_large(f"{self.name} makes more than {MOST:,} accesses at this size")
+
+    def too_large(self, what: str) -> WorkbookError:
+        hint = f", such as {self.smaller}" if self.smaller else ""
+        return WorkbookError(f"{what}, too much for a picture; draw it at a smaller size{hint}")
+
+
+def element(array: Array, index: int) -> str:
+    """An element as C++ would have it: x[7], A[3][0]; a single value is just its name."""
+    place = np.unravel_index(index, array.shape) if array.shape else ()
+    return array.name + "".join(f"[{i}]" for i in place)
+
+
+def shape_text(array: Array) -> str:
+    return " × ".join(map(str, array.shape)) or "one value"
+
+
+def coordinates(number: int, dims: tuple[int, int, int]) -> tuple[int, ...]:
+    """A linear index of a block or thread as (x), (x, y) or (x, y, z), as many as are in use."""
+    x, y, z = dims
+    place = (number % x, number // x % y, number // (x * y))
+    return place[: 3 if z > 1 else 2 if y > 1 else 1]
+
+
+def coordinate_text(number: int, dims: tuple[int, int, int]) -> str:
+    place = coordinates(number, dims)
+    return str(place[0]) if len(place) == 1 else f"({', '.join(map(str, place))})"
+
+
+def linear(place: int | tuple[int, ...], dims: tuple[int, int, int], what: str) -> int:
+    """The linear index of (x, y, z). Raises WorkbookError where it is outside of `dims`."""
+    given = (place,) if isinstance(place, int) else tuple(place)
+    x, y, z = [*given, 0, 0, 0][:3]
+    if len(given) > 3 or not (0 <= x < dims[0] and 0 <= y < dims[1] and 0 <= z < dims[2]):
+        limits = " × ".join(map(str, dims))
+        raise WorkbookError(f"there is no {what} {place}: there are {limits} of them (x × y × z)")
+    return x + dims[0] * (y + dims[1] * z)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One load or store in the text, and all that ran of it in one launch."""
+
+    launch: Launch
+    array: int
+    kind: int
+    line: int
+    accesses: np.ndarray
+
+    def first_request(self) -> np.ndarray:
+        """The accesses of the first warp that ran it, at its first time, ordered by lane."""
+        lead = self.accesses[0]
+        return self.execution(int(lead["block"]), int(lead["thread"]) // WARP, int(lead["nth"]))
+
+    def execution(self, block: int, warp: int, nth: int) -> np.ndarray:
+        one = self.accesses
+        mine = (one["block"] == block) & (one["thread"] // WARP == warp) & (one["nth"] == nth)
+        return np.sort(one[mine], order="thread")
+
+
+def instructions(scene: Scene, space: int) -> list[Instruction]:
+    """The instructions on global or shared memory, by launch and line.
+
+    What the compiler made of one load twice, with the same addresses, is shown once.
+    """
+    found, seen = [], set()
+    for number, launch in enumerate(scene.trace.launches):
+        accesses = launch.accesses
+        accesses = accesses[(accesses["space"] == space) & (accesses["array"] >= 0)]
+        if scene.line is not None:
+            accesses = accesses[accesses["line"] == scene.line]
+        _, first, label = np.unique(accesses["pc"], return_index=True, return_inverse=True)
+        for i in sorted(range(len(first)), key=lambda i: (accesses["line"][first[i]], first[i])):
+            mine = accesses[label == i]
+            lead = mine[0]
+            one = Instruction(launch, *(int(lead[f]) for f in ("array", "kind", "line")), mine)
+            key = (number, one.array, one.kind, one.line, one.first_request()["byte"].tobytes())
+            if key not in seen:
+                seen.add(key)
+                found.append(one)
+    if not found and scene.line is not None:
+        raise WorkbookError(f"line {scene.line} runs no access to {SPACES[space]} memory")
+    return found
+
+
+SPACES = {GLOBAL: "global", SHARED: "shared"}
+
+
+def _constant(text: str, source: str, depth: int = 0) -> int | None:
+    """The value of a constant expression such as `BK + 1`; None where it is not that simple."""
+    text = re.sub(r"/\*.*?\*/", "", text).strip()
+    for name in set(re.findall(r"[A-Za-z_]\w*", text)):
+        found = re.search(rf"\b{name}\s*=\s*([^,;]+)|#define\s+{name}[ \t]+([^\n/]+)", source)
+        value = _constant(found[1] or found[2], source, depth + 1) if found and depth < 4 else None
+        if value is None:
+            return None
+        text = re.sub(rf"\b{name}\b", str(value), text)
+    if not re.fullmatch(r"[\d\s()+*/-]+", text) or "**" in text or "//" in text:
+        return None
+    try:  # digits, brackets and + - * / only
+        value = eval(text.replace("/", "//"))
+    except (SyntaxError, ArithmeticError, TypeError):
+        return None
+    return value if isinstance(value, int) else None

@@ -1,0 +1,234 @@
+"""The view "tiles": what one block touches, phase by phase, a phase ending at each barrier."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from utils.access_patterns import touches
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text
+from utils.errors import WorkbookError
+from utils.tracing import GLOBAL, LOAD, SHARED, Array, Launch
+
+COLUMNS = 8  # phases of matrices side by side
+ROWS = 12  # phases of one-dimensional arrays, one below the other
+LARGEST = 512  # rows or columns of a matrix
+GLOBAL_READ, SHARED_READ, WRITE, BOTH = cv.BLUE, cv.GREEN, cv.ORANGE, cv.PURPLE
+BEFORE = cv.tint(cv.BLUE, 0.22)  # read from global memory in an earlier phase
+
+
+def draw(scene: Scene) -> tuple[Figure, str, str, str]:
+    """(figure, title, caption, description)"""
+    launch = _launch(scene)
+    block = _block(scene, launch)
+    accesses = launch.accesses[launch.accesses["block"] == block]
+    numbers = [i for i in range(len(scene.arrays)) if np.any(accesses["array"] == i)]
+    if not numbers:
+        raise WorkbookError(f"that block of {scene.name} touches none of its arrays")
+    for array in (scene.arrays[i] for i in numbers):
+        if len(array.shape) == 2 and max(array.shape) > LARGEST:
+            raise scene.too_large(f"{array.name} is {shape_text(array)}")
+    phases = sorted(set(accesses["phase"].tolist()))
+    flat = all(len(scene.arrays[i].shape) < 2 for i in numbers)
+    shown = _some(phases, ROWS if flat else COLUMNS)
+    name = coordinate_text(block, launch.grid)
+    title = f"{scene.name}: what block {name} touches, phase by phase"
+    page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
+    (_rows if flat else _columns)(page, scene, numbers, accesses, shown)
+    _legend(page, accesses)
+    caption = _caption(scene, numbers, accesses, phases, name)
+    if len(shown) < len(phases):
+        caption += f" {len(phases) - len(shown)} of the phases are left out."
+    alt = (
+        f"A panel for each phase and array; {len(shown)} phases of "
+        f"{', '.join(scene.arrays[i].name for i in numbers)}, with the elements touched in colour."
+    )
+    return page.finish(caption), title, caption, alt
+
+
+def _launch(scene: Scene) -> Launch:
+    """The busiest launch, of those with shared memory if there are any."""
+    with_shared = [x for x in scene.trace.launches if np.any(x.accesses["space"] == SHARED)]
+    return max(with_shared or scene.trace.launches, key=lambda x: len(x.accesses))
+
+
+def _block(scene: Scene, launch: Launch) -> int:
+    """The block asked for, or the last of the busiest, whose tiles are not in the first corner."""
+    counts = np.bincount(launch.accesses["block"], minlength=math.prod(launch.grid))
+    recorded = len(counts)
+    if scene.trace.truncated and launch is scene.trace.launches[-1]:
+        recorded = int(launch.accesses["block"].max())  # the last one recorded is cut short
+    if scene.block is not None:
+        block = linear(scene.block, launch.grid, "block")
+        if block >= recorded:
+            raise scene.too_large(f"block {scene.block} of {scene.name} was not recorded")
+        return block
+    if recorded == 0:
+        raise scene.too_large(f"one block of {scene.name} alone has too many accesses")
+    counts = counts[:recorded]
+    return int(np.flatnonzero(counts == counts.max())[-1])
+
+
+def _some(phases: Sequence[int], most: int) -> list[int]:
+    """All phases, or the first ones and the last one."""
+    return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
+
+
+def _colors(array: Array, now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Colours of an array's elements, flat. `now` and `before` are the accesses to it."""
+    reads = touches(now[now["kind"] == LOAD], array).reshape(-1) > 0
+    writes = touches(now[now["kind"] != LOAD], array).reshape(-1) > 0
+    colors = np.tile(cv.rgb(cv.PALE), (len(reads), 1))
+    if array.space == GLOBAL:
+        colors[touches(before[before["kind"] == LOAD], array).reshape(-1) > 0] = BEFORE
+    colors[reads] = cv.rgb(GLOBAL_READ if array.space == GLOBAL else SHARED_READ)
+    colors[writes] = cv.rgb(WRITE)
+    colors[reads & writes] = cv.rgb(BOTH)
+    return colors
+
+
+def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) -> None:
+    """Phases from left to right, a row for each array, all at the same scale."""
+    arrays = [scene.arrays[i] for i in numbers]
+    shapes = [_as_matrix(a) for a in arrays]
+    names = 0.15 + max(cv.text_width(a.name, bold=True) for a in arrays)
+    names = max(names, 0.15 + max(cv.text_width(shape_text(a), cv.SMALL) for a in arrays))
+    column = (cv.INNER - names) / max(len(shown), 3)
+    wide, tall = max(columns for _, columns in shapes), sum(rows for rows, _ in shapes)
+    cell = cv.snap(min((column - 0.14) / wide, 5.5 / tall, 0.12))
+    top, small = page.y, {"size": cv.SMALL, "color": cv.GREY}
+    for order, phase in enumerate(shown):
+        x = cv.MARGIN + names + order * column
+        skipped = order and phase > shown[order - 1] + 1
+        page.text(x, top, f"{'… ' if skipped else ''}phase {phase}", bold=True, size=cv.SMALL)
+        doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), column - 0.05, cv.SMALL)
+        page.text(x, top + 0.16, doing, **small)
+    page.y = top + 0.33
+    for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
+        mine = accesses[accesses["array"] == number]
+        high = max(rows * cell, 0.12)
+        page.text(cv.MARGIN, page.y + 0.07, array.name, bold=True)
+        if high > 0.25:
+            page.text(cv.MARGIN, page.y + 0.23, shape_text(array), **small)
+        for order, phase in enumerate(shown):
+            x = cv.MARGIN + names + order * column
+            now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
+            colors = np.tile(cv.rgb("white"), (rows * columns, 1))
+            colors[: math.prod(array.shape)] = _colors(array, now, before)
+            page.cells(x, page.y, colors.reshape(rows, columns, 3), cell)
+            edge, width = (cv.INK, 1.0) if len(now) else (cv.LINE, 0.6)
+            page.box(x, page.y, columns * cell, rows * cell, edge=edge, width=width, zorder=3)
+        page.y += max(high, 0.34 if high > 0.25 else 0) + 0.16
+    page.y += 0.06
+
+
+def _doing(accesses: np.ndarray) -> str:
+    """A phase in a word or two."""
+    loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
+    fills = np.any(loads & ~shared) and np.any(~loads & shared)
+    words = {
+        "global → shared": fills,
+        "reads global": np.any(loads & ~shared) and not fills,
+        "writes shared": np.any(~loads & shared) and not fills,
+        "reads shared": np.any(loads & shared),
+        "writes global": np.any(~loads & ~shared),
+    }
+    return ", ".join(word for word, does in words.items() if does)
+
+
+def _as_matrix(array: Array) -> tuple[int, int]:
+    if len(array.shape) == 2:
+        return array.shape
+    n = math.prod(array.shape)
+    if len(array.shape) > 2:
+        return n // array.shape[-1], array.shape[-1]
+    return -(-n // 64), min(n, 64)
+
+
+def _rows(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) -> None:
+    """Phases from top to bottom, each array as one strip of the elements that the block touches."""
+    spans = []
+    for number in numbers:
+        index = accesses["index"][accesses["array"] == number]
+        spans.append((int(index.min()), int(index.max()) + 1))
+    lengths = np.array([end - first for first, end in spans])
+    left, gap, tall = cv.MARGIN + 0.75, 0.2, 0.2
+    room = cv.WIDTH - cv.MARGIN - left - gap * (len(numbers) - 1)
+    shares = np.maximum(lengths / lengths.sum(), 0.55 / room)
+    widths = room * shares / shares.sum()
+    starts = left + np.cumsum(widths + gap) - widths - gap
+    top = page.y
+    for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
+        array = scene.arrays[number]
+        page.text(x, top, array.name, bold=True)
+        if array.shape and wide > 1.2:
+            detail = f"{first} … {end - 1}"
+            after = cv.text_width(array.name, bold=True) + 0.08
+            page.text(x + after, top, detail, size=cv.SMALL, color=cv.GREY)
+    page.y = top + 0.14
+    for order, phase in enumerate(shown):
+        if order and phase > shown[order - 1] + 1:
+            page.text(cv.MARGIN, page.y + 0.05, "…", color=cv.GREY)
+            page.y += 0.16
+        page.text(cv.MARGIN, page.y + tall / 2, f"phase {phase}", size=cv.SMALL)
+        for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
+            array, mine = scene.arrays[number], accesses[accesses["array"] == number]
+            now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
+            colors = _colors(array, now, before)[None, first:end]
+            page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall)
+        page.y += tall + 0.08
+    page.y += 0.1
+
+
+def _legend(page: Canvas, accesses: np.ndarray) -> None:
+    loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
+    place = np.stack([accesses[f].astype("i8") for f in ("phase", "array", "index")])
+    reads, writes = ({tuple(p) for p in place[:, kind].T} for kind in (loads, ~loads))
+    entries = [
+        (GLOBAL_READ, "read from global memory", np.any(loads & ~shared)),
+        (BEFORE, "read in an earlier phase", np.any(loads & ~shared)),
+        (SHARED_READ, "read from shared memory", np.any(loads & shared)),
+        (WRITE, "written", np.any(~loads)),
+        (BOTH, "read and written in one phase", bool(reads & writes)),
+    ]
+    page.legend([(color, text) for color, text, occurs in entries if occurs])
+
+
+def _caption(scene: Scene, numbers, accesses, phases: list[int], name: str) -> str:
+    """What the first phase that loads brings, and how often what is shared is read."""
+    parts = []
+    for space, verb in ((GLOBAL, "reads"), (SHARED, "reads")):
+        loads = accesses[(accesses["kind"] == LOAD) & (accesses["space"] == space)]
+        if not len(loads):
+            continue
+        phase = int(loads["phase"].min())
+        loads = loads[loads["phase"] == phase]
+        counts = [
+            _reads(scene.arrays[i], loads[loads["array"] == i])
+            for i in numbers
+            if np.any(loads["array"] == i)
+        ]
+        where = "global" if space == GLOBAL else "shared"
+        parts.append(
+            f"In phase {phase} block {name} {verb}, from {where} memory, {' and '.join(counts)}."
+        )
+    barriers = phases[-1]
+    parts.append(
+        f"It passes {barriers} barrier{'s' * (barriers != 1)}."
+        if barriers
+        else "It passes no barrier."
+    )
+    return " ".join(parts)
+
+
+def _reads(array: Array, loads: np.ndarray) -> str:
+    count = touches(loads, array)
+    count = count[count > 0]
+    often = {1: "once", 2: "twice"}.get(int(count.max()), f"{count.max()} times")
+    if count.min() < count.max():
+        often = f"{count.min()} to {count.max()} times"
+    elements = f"{len(count):,} element{'s' * (len(count) > 1)}"
+    return f"{elements} of {array.name} {often}{' each' * (len(count) > 1)}"
