@@ -18,6 +18,8 @@ __thread dim3 gridDim EMU_TLS;
 
 namespace emu {
 
+unsigned order_seed = 0;
+
 static const char* const kCollectiveNames[] = {
     "__syncwarp",        "__shfl_sync",       "__ballot_sync",     "__match_any_sync",
     "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
@@ -59,6 +61,8 @@ void Core::run_block(uint64_t number) {
     blockIdx = block;
     block_number_ = uint32_t(number);
     ++block_serial_;
+    random_ = order_seed * 2654435761u + block_number_ * 40503u + 1;
+    if (!random_) random_ = 1;
     static_used_ = static_end_ = 0;
     last_slot_ = Slot{};
     dynamic_name = nullptr;
@@ -86,9 +90,9 @@ void Core::run_block(uint64_t number) {
         unsigned mask = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
         warps_[w] = Warp{mask, mask, 0, 0};
     }
-    current = &fibres_[0];
+    current = &fibres_[order_seed ? size_t(random() % unsigned(launch->threads)) : 0];
     threadIdx = current->index;
-    watch_thread(this, 0);
+    watch_thread(this, index(current));
     emu_switch(&scheduler_, current->context);
     watch_warp_end();
     watch_thread(nullptr, 0);
@@ -103,8 +107,22 @@ Fibre* Core::next() {
     return to || !watching() ? to : first_runnable(home + 1, true);
 }
 
+unsigned Core::random() {  // xorshift
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 17;
+    return random_ ^= random_ << 5;
+}
+
+// One of the lanes: the first, or any where the order is permuted.
+int Core::pick(unsigned lanes) {
+    if (order_seed)
+        for (unsigned k = random() % unsigned(__builtin_popcount(lanes)); k; --k) lanes &= lanes - 1;
+    return __builtin_ctz(lanes);
+}
+
 Fibre* Core::first_runnable(int from, bool resume) {
     int here = index(current);
+    if (order_seed) from = int(random() % unsigned(warp_count_)), here = -32;
     for (int k = 0; k < warp_count_; ++k) {
         int w = (from + k) % warp_count_;
         Warp& warp = warps_[w];
@@ -115,7 +133,7 @@ Fibre* Core::first_runnable(int from, bool resume) {
         if (!warp.runnable) settle_active_mask(w);
         if (!warp.runnable) continue;
         unsigned later = w == here / 32 && !resume ? warp.runnable & ~((2u << here % 32) - 1) : 0;
-        return &fibres_[size_t(32 * w + __builtin_ctz(later ? later : warp.runnable))];
+        return &fibres_[size_t(32 * w + pick(later ? later : warp.runnable))];
     }
     return nullptr;
 }
@@ -184,10 +202,11 @@ int Core::barrier(int kind, int predicate, EmuSite site) {
     warps_[i / 32].runnable &= ~(1u << i % 32);
     if (at_barrier_ == live_) {
         release_barrier();
-        int w = 0;  // threads go on in ascending order, as a reader of their output expects
-        while (!warps_[w].live) ++w;
+        // Threads go on in ascending order, as a reader of their output expects.
+        int w = order_seed ? int(random() % unsigned(warp_count_)) : 0;
+        while (!warps_[w].live) w = (w + 1) % warp_count_;
         watch_thread(this, i);  // should it be this one: the phase is new
-        switch_to(&fibres_[size_t(32 * w + __builtin_ctz(warps_[w].live))]);
+        switch_to(&fibres_[size_t(32 * w + pick(warps_[w].live))]);
     } else {
         yield();
     }

@@ -116,6 +116,8 @@ class Core {
     void check_barrier() const;
     bool find_shared_array(ptrdiff_t offset, size_t size);
     Fibre* first_runnable(int from, bool resume);
+    int pick(unsigned lanes);
+    unsigned random();
     [[noreturn]] void lost();
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
 
@@ -130,7 +132,10 @@ class Core {
     std::vector<Slot> slots_;
     uint64_t block_serial_ = 0;
     uint32_t block_number_ = 0;
+    uint32_t random_ = 0;
 };
+
+extern unsigned order_seed;  // of the order in which threads run; 0: ascending
 
 Core* core();  // of the calling OS thread; null where no kernel has run yet
 

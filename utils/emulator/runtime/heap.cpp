@@ -87,6 +87,16 @@ void Heap::take_back(const void* first) {
     allocations_.erase(static_cast<const char*>(first));
 }
 
+void Heap::forget() {
+    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    for (auto& [first, a] : allocations_)
+        if (!a.freed && !a.lent) return;
+    for (auto it = allocations_.begin(); it != allocations_.end();)
+        it = it->second.lent ? std::next(it) : allocations_.erase(it);
+    if (base_) munmap(base_, kRange);
+    base_ = next_ = end_ = nullptr;
+}
+
 Allocation* Heap::at_or_before(const void* address) {
     auto after = allocations_.upper_bound(static_cast<const char*>(address));
     return after == allocations_.begin() ? nullptr : &std::prev(after)->second;

@@ -42,6 +42,7 @@ class Heap {
         return static_cast<const char*>(address) >= base_ && static_cast<const char*>(address) < next_;
     }
     size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
+    void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);
 
     bool watched = false;  // gaps are readable and writable: a stray is reported and does no harm

@@ -98,7 +98,8 @@ void on_fault(int signal, siginfo_t* info, void* c) {
         else snprintf(text, sizeof text, "access to address %p, where there is no memory", info->si_addr);
         error = cudaErrorIllegalAddress;
     }
-    report(kind, where(core, context), text);
+    if (in_kernel && running.core && running.misaligned) error = cudaErrorMisalignedAddress;  // known already
+    else report(kind, where(core, context), text);
     if (!in_kernel) {  // host code: nothing to go back to
         fflush(nullptr);
         struct sigaction standard {};
@@ -304,6 +305,9 @@ extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char
 
 extern "C" void emu_watch_begin();
 
+// 0: threads run in ascending order. Any other number: in an order that it determines.
+extern "C" void emu_set_order(unsigned seed) { emu::order_seed = seed; }
+
 extern "C" void emu_set_time_limit(double seconds) {
     using namespace emu;
     static std::once_flag once;
@@ -327,4 +331,5 @@ __attribute__((constructor)) static void whole_program() {
         if (double seconds = atof(text); seconds > 0) emu_set_time_limit(seconds);
     }
     if (getenv("EMU_DIAGNOSE")) emu_watch_begin();
+    if (const char* text = getenv("EMU_ORDER")) emu_set_order(unsigned(atol(text)));
 }

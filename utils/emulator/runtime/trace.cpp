@@ -1,5 +1,7 @@
 #include "trace.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 #include <vector>
 
@@ -83,6 +85,11 @@ size_t emu_trace_end(const Access** first, int* was_truncated) {
     return accesses.size();
 }
 
+// Where the library that holds a code address is loaded.
+uint64_t emu_module_base(const void* pc) {
+    Dl_info info{};
+    return dladdr(pc, &info) ? (uint64_t)info.dli_fbase : 0;
+}
 size_t emu_trace_launches(const TracedLaunch** first) {
     *first = launches.data();
     return launches.size();

@@ -319,7 +319,8 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     const bool shared = offset != Core::kNotShared;
     // What is left is the thread's own: its variables, the launch's arguments.
     if (!shared && !heap().in_range(address) && !in_module(address)) return;
-    if (size <= 16 && ((uintptr_t)address & (size - 1)))
+    running.misaligned = size <= 16 && ((uintptr_t)address & (size - 1));
+    if (running.misaligned)
         hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address, nullptr);
     if (shared) access_shared(core, address, size, offset, kind, pc);
     else access_global(core, address, size, kind, pc);
@@ -526,9 +527,12 @@ void emu_watch_begin() {
     on = true;
     heap().watched = true;
 }
+// Says that memory holds values that count as written.
+void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }
 void emu_watch_end() {
     on = heap().watched = false;
     running.core = nullptr;
+    heap().forget();
     global_shadows.clear();
     for (Instruction& in : instructions) in.allocation = nullptr;
 }

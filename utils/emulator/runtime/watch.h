@@ -57,6 +57,7 @@ struct Running {  // the thread that runs, in a watched launch
     Accessor me;  // without an instruction
     unsigned lane;
     uint32_t bit;
+    bool misaligned;  // its last access was, and was reported
     struct Bucket {
         uint64_t key;
         Instruction* instruction;
