@@ -45,8 +45,8 @@ def checked(verdict: str) -> str:
 
 def benched(**fields) -> str:
     rows = [
-        {"label": "PyTorch", "kind": "eager", "median_ms": 0.01, "stored": False},
-        {"label": "twice", "kind": "ours", "median_ms": 0.034, "stored": False},
+        {"name": "PyTorch", "kind": "eager", "median": 1e-5},
+        {"name": "twice", "kind": "ours", "median": 3.4e-5},
     ]
     event = {"event": "bench", "id": ID, "rows": rows, "gpu": "A GPU", "date": "2026-01-02"}
     return REPORT.format(event={**event, **fields})
@@ -71,6 +71,7 @@ def test_every_command_has_help(command):
         ("check", "01/twice", "--file", "none.cu"),
         ("reset", "01"),
         ("emulate", "none.cu"),
+        ("bench", "99"),
     ],
 )
 def test_a_wrong_call_is_2_and_says_so_in_a_line_or_two(root, words):
@@ -200,6 +201,12 @@ def test_a_missing_compiler_is_2(root, monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
     code, output = workbook("check", "01/twice")
     assert code == 2 and "Install" in output
+
+
+def test_bench_without_a_gpu_is_2(root, monkeypatch):
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    code, output = workbook("bench", "01")
+    assert code == 2 and "GPU" in output
 
 
 def test_emulate_gives_the_programs_own_exit_code(tmp_path):

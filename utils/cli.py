@@ -143,6 +143,17 @@ def check(
 
 
 @app.command()
+def bench(
+    numbers: Notebooks = None,
+    save: Annotated[Path | None, typer.Option(help="such as results/NVIDIA_H200.json")] = None,
+) -> None:
+    """Time the solutions on this machine's GPU."""
+    from utils import selection, timing
+
+    raise typer.Exit(timing.bench_all(selection.topics(numbers or ()), save))
+
+
+@app.command()
 def emulate(
     program: Annotated[Path, typer.Argument(help="a complete CUDA program, with a main")],
     args: Annotated[list[str] | None, typer.Argument(help="after --: the program's own")] = None,

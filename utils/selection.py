@@ -29,6 +29,12 @@ def notebooks(words: Sequence[str] = ()) -> list[Path]:
     return [NOTEBOOKS / f"{name}.ipynb" for name in dict.fromkeys(chosen)]
 
 
+def topics(words: Sequence[str] = ()) -> list[str]:
+    """The topics of the words, or all that have a spec."""
+    known = exercises.topics()
+    return list(dict.fromkeys(_topic(word, known) for word in words)) or known
+
+
 def kernels(word: str) -> list[Exercise]:
     """The kernels of a topic (`01`), or the one of a topic and a name or of a number (`01.1`)."""
     folder, slash, name = word.partition("/")
