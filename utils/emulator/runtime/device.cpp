@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "block.h"
 #include "heap.h"
@@ -17,6 +19,8 @@ namespace {
 cudaError_t last_error = cudaSuccess;
 bool lost = false;
 size_t max_dynamic = kStaticShared;
+std::mutex pinned_mutex;
+std::set<void*> pinned;
 
 cudaError_t result(cudaError_t error) {
     if (lost) return last_error;
@@ -49,7 +53,7 @@ struct EmuStream {
 };
 struct EmuEvent {
     std::chrono::steady_clock::time_point time;
-    bool recorded;
+    bool recorded, timed;
 };
 
 using namespace emu;
@@ -99,12 +103,23 @@ void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes
 void emu_take_back_memory(const void* first) { heap().take_back(first); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    if (*pointer) pinned.insert(*pointer);
     return result(*pointer || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFreeHost(void* pointer) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    if (pointer && !pinned.erase(pointer)) return result(cudaErrorInvalidValue);
     free(pointer);
     return result(cudaSuccess);
 }
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    void* p = const_cast<void*>(pointer);
+    if (heap().room(p)) *attributes = {cudaMemoryTypeDevice, 0, p, nullptr};
+    else *attributes = {pinned.count(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
+    return result(cudaSuccess);
+}
+cudaError_t emu_fail(cudaError_t error) { return result(error); }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     if (lost || bytes == 0) return result(cudaSuccess);
@@ -129,11 +144,17 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind kind) {
-    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidValue);
+    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
     for (size_t row = 0; row < height; ++row) {
         cudaError_t error = cudaMemcpy((char*)to + row * to_pitch, (const char*)from + row * from_pitch, width, kind);
         if (error != cudaSuccess) return error;
     }
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+    if (width > pitch) return result(cudaErrorInvalidValue);
+    for (size_t row = 0; row < height; ++row)
+        if (cudaError_t error = cudaMemset((char*)to + row * pitch, value, width)) return error;
     return result(cudaSuccess);
 }
 cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
@@ -165,7 +186,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->sharedMemPerBlockOptin = kDynamicShared;
     p->sharedMemPerMultiprocessor = kDynamicShared + 1024;
     p->totalConstMem = 65536;
-    p->regsPerBlock = 65536;
+    p->regsPerBlock = p->regsPerMultiprocessor = 65536;
     p->warpSize = 32;
     p->maxThreadsPerBlock = p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
     p->maxThreadsDim[2] = 64;
@@ -177,7 +198,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->maxThreadsPerMultiProcessor = 2048;
     p->maxBlocksPerMultiProcessor = 32;
     p->memoryBusWidth = 256;
-    p->managedMemory = p->unifiedAddressing = p->canMapHostMemory = 1;
+    p->managedMemory = p->concurrentManagedAccess = p->unifiedAddressing = p->canMapHostMemory = 1;
     return result(cudaSuccess);
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
@@ -185,6 +206,24 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     if (cudaError_t error = cudaGetDeviceProperties(&p, device)) return error;
     switch (attribute) {
         case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
+        case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
+        case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
+        case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
+        case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
+        case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
+        case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
+        case cudaDevAttrTotalConstantMemory: *value = int(p.totalConstMem); break;
+        case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
+        case cudaDevAttrIntegrated: *value = p.integrated; break;
+        case cudaDevAttrConcurrentKernels: *value = p.concurrentKernels; break;
+        case cudaDevAttrMemoryClockRate: *value = 1000000; break;
+        case cudaDevAttrGlobalMemoryBusWidth: *value = p.memoryBusWidth; break;
+        case cudaDevAttrUnifiedAddressing: *value = p.unifiedAddressing; break;
+        case cudaDevAttrManagedMemory: *value = p.managedMemory; break;
+        case cudaDevAttrConcurrentManagedAccess: *value = p.concurrentManagedAccess; break;
+        case cudaDevAttrCooperativeLaunch: *value = p.cooperativeLaunch; break;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(p.sharedMemPerMultiprocessor); break;
+        case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
         case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(p.sharedMemPerBlock); break;
         case cudaDevAttrWarpSize: *value = 32; break;
         case cudaDevAttrClockRate: *value = 1000000; break;  // kHz: clock64() ticks once a nanosecond
@@ -215,8 +254,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     delete stream;
     return result(cudaSuccess);
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    *event = new EmuEvent{};
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+    *event = new EmuEvent{{}, false, !(flags & cudaEventDisableTiming)};
     return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -231,7 +270,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
     return result(cudaSuccess);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-    if (!start || !stop || !start->recorded || !stop->recorded) return result(cudaErrorInvalidResourceHandle);
+    if (!start || !stop || !start->recorded || !stop->recorded || !start->timed || !stop->timed)
+        return result(cudaErrorInvalidResourceHandle);
     *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
     return result(cudaSuccess);
 }

@@ -1,40 +1,9 @@
-// The part of the CUDA runtime API that a plain .cu with main() uses. Device memory is host memory,
-// a launch has ended when it returns, and so every stream is already idle.
+// The part of the CUDA runtime API that a plain .cu with main() uses. Here: memory, which on the
+// device is host memory too.
 #pragma once
 
-#include <cstdio>
-#include <cstring>
-
-#include "emulator/launch.h"
-
-#define EMU_ERRORS(X)                                                                            \
-    X(cudaSuccess, 0, "no error")                                                                \
-    X(cudaErrorInvalidValue, 1, "invalid argument")                                              \
-    X(cudaErrorMemoryAllocation, 2, "out of memory")                                             \
-    X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                        \
-    X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                       \
-    X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                               \
-    X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                  \
-    X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                     \
-    X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                            \
-    X(cudaErrorNotReady, 600, "device not ready")                                                \
-    X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                  \
-    X(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")             \
-    X(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                    \
-    X(cudaErrorAssert, 710, "device-side assert triggered")                                      \
-    X(cudaErrorHardwareStackError, 714, "hardware stack error")                                  \
-    X(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")                \
-    X(cudaErrorMisalignedAddress, 716, "misaligned address")                                     \
-    X(cudaErrorLaunchFailure, 719, "unspecified launch failure")                                 \
-    X(cudaErrorNotSupported, 801, "operation not supported")                                     \
-    X(cudaErrorUnknown, 999, "unknown error")
-
-enum cudaError {
-#define X(name, number, text) name = number,
-    EMU_ERRORS(X)
-#undef X
-};
-typedef cudaError cudaError_t;
+#include "emulator/device_api.h"
+#include "emulator/stream_api.h"
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -50,58 +19,37 @@ enum {
     cudaHostAllocMapped = 2,
     cudaHostAllocWriteCombined = 4
 };
-enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
-enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
-enum cudaFuncAttribute {
-    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered,
+    cudaMemoryTypeHost,
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
 };
-enum cudaFuncCache {
-    cudaFuncCachePreferNone,
-    cudaFuncCachePreferShared,
-    cudaFuncCachePreferL1,
-    cudaFuncCachePreferEqual
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+    int device;
+    void *devicePointer, *hostPointer;
 };
-enum cudaLimit {
-    cudaLimitStackSize,
-    cudaLimitPrintfFifoSize,
-    cudaLimitMallocHeapSize
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly,
+    cudaMemAdviseSetPreferredLocation,
+    cudaMemAdviseUnsetPreferredLocation,
+    cudaMemAdviseSetAccessedBy,
+    cudaMemAdviseUnsetAccessedBy
 };
-enum cudaDeviceAttr {
-    cudaDevAttrMaxThreadsPerBlock = 1,
-    cudaDevAttrMaxSharedMemoryPerBlock = 8,
-    cudaDevAttrWarpSize = 10,
-    cudaDevAttrClockRate = 13,
-    cudaDevAttrMultiProcessorCount = 16,
-    cudaDevAttrL2CacheSize = 38,
-    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-    cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76,
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+enum cudaMemLocationType {
+    cudaMemLocationTypeInvalid,
+    cudaMemLocationTypeDevice,
+    cudaMemLocationTypeHost
 };
-
-struct cudaDeviceProp {
-    char name[256];
-    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-    size_t totalConstMem;
-    int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
-    int major, minor, multiProcessorCount, l2CacheSize, maxThreadsPerMultiProcessor;
-    int maxBlocksPerMultiProcessor, memoryBusWidth, concurrentKernels, managedMemory;
-    int unifiedAddressing, integrated, canMapHostMemory, ECCEnabled, asyncEngineCount;
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
 };
-struct cudaFuncAttributes {
-    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-    int maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes;
-};
-
-typedef struct EmuEvent* cudaEvent_t;
+enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 
 extern "C" {
-const char* cudaGetErrorName(cudaError_t error);
-const char* cudaGetErrorString(cudaError_t error);
-cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
-
 cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
@@ -111,24 +59,10 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t emu_malloc_host(void** pointer, size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
-cudaError_t emu_max_dynamic_shared(int bytes);
-
-cudaError_t cudaGetDeviceCount(int* count);
-cudaError_t cudaGetDevice(int* device);
-cudaError_t cudaSetDevice(int device);
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
-
-cudaError_t cudaStreamCreate(cudaStream_t* stream);
-cudaError_t cudaStreamDestroy(cudaStream_t stream);
-cudaError_t cudaEventCreate(cudaEvent_t* event);
-cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
-
-void emu_set_time_limit(double seconds);
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t emu_fail(cudaError_t error);  // as the call's result, and the last error
+void emu_lend_memory(const void* first, size_t bytes);
 }
 
 namespace emu {
@@ -146,6 +80,7 @@ cudaError_t cudaMalloc(T** pointer, size_t bytes, const char* name = nullptr) {
 template <class T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal,
                               const char* name = nullptr) {
+    if (bytes == 0) return emu_fail(cudaErrorInvalidValue);
     return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
@@ -166,10 +101,13 @@ template <class T>
 cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned = 0) {
     return emu_malloc_host(reinterpret_cast<void**>(pointer), bytes);
 }
-inline cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-    *device = host;
+template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
+    *device = static_cast<T*>(host);
     return cudaSuccess;
 }
+inline cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
 inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t = nullptr) {
@@ -178,27 +116,32 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cud
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = nullptr) {
     return cudaMemset(to, value, bytes);
 }
+inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                     size_t width, size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t = nullptr) {
+    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+inline cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                     cudaStream_t = nullptr) {
+    return cudaMemset2D(to, pitch, value, width, height);
+}
+// In the form of CUDA 12 and in that of CUDA 13.
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned,
+                                        cudaStream_t = nullptr) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+inline cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) {
     return cudaSuccess;
 }
 
 // A symbol is the variable itself: __device__ and __constant__ memory is ordinary memory here.
 template <class T>
-cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
-                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
-    if (offset + bytes > sizeof(T)) return cudaErrorInvalidValue;
-    std::memcpy((char*)&symbol + offset, from, bytes);
-    return cudaSuccess;
-}
-template <class T>
-cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
-                                 cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-    if (offset + bytes > sizeof(T)) return cudaErrorInvalidValue;
-    std::memcpy(to, (const char*)&symbol + offset, bytes);
-    return cudaSuccess;
-}
-template <class T>
 cudaError_t cudaGetSymbolAddress(void** pointer, const T& symbol) {
+    emu_lend_memory(&symbol, sizeof(T));  // cudaMemcpy takes it for device memory from now on
     *pointer = (void*)&symbol;
     return cudaSuccess;
 }
@@ -207,59 +150,31 @@ cudaError_t cudaGetSymbolSize(size_t* size, const T&) {
     *size = sizeof(T);
     return cudaSuccess;
 }
-
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-    return cudaStreamCreate(stream);
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost)
+        return emu_fail(cudaErrorInvalidMemcpyDirection);
+    void* first;
+    cudaGetSymbolAddress(&first, symbol);
+    return cudaMemcpy(static_cast<char*>(first) + offset, from, bytes, kind);
 }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
-    return cudaStreamCreate(stream);
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    if (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice)
+        return emu_fail(cudaErrorInvalidMemcpyDirection);
+    void* first;
+    cudaGetSymbolAddress(&first, symbol);
+    return cudaMemcpy(to, static_cast<const char*>(first) + offset, bytes, kind);
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
-inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-    return cudaEventCreate(event);
+template <class T>
+cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t = nullptr) {
+    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
-
-inline cudaError_t cudaRuntimeGetVersion(int* version) {
-    *version = CUDART_VERSION;
-    return cudaSuccess;
-}
-inline cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
-inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
-inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
-
-template <class F>
-cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
-    return cudaSuccess;
-}
-// The limit is kept for the whole program, not for each kernel.
-template <class F>
-cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attribute, int value) {
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) return emu_max_dynamic_shared(value);
-    return cudaSuccess;
-}
-template <class F>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int threads, size_t) {
-    *blocks = threads > 0 && threads <= 1024 ? 2048 / ((threads + 31) / 32 * 32) : 0;
-    return cudaSuccess;
-}
-template <class F>
-cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F, size_t = 0, int = 0) {
-    cudaDeviceProp properties;
-    cudaGetDeviceProperties(&properties, 0);
-    *block = 1024;
-    *grid = 2 * properties.multiProcessorCount;
-    return cudaSuccess;
-}
-template <class... P>
-cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
-                             size_t shared = 0, cudaStream_t stream = nullptr) {
-    emu::launch_addresses(emu::Config(grid, block, shared, stream), kernel, arguments,
-                          std::index_sequence_for<P...>());
-    return cudaPeekAtLastError();
+template <class T>
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t = nullptr) {
+    return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
