@@ -171,7 +171,9 @@ def test_a_program_that_does_not_compile(source, said, write, capfd):
 def test_a_file_that_is_not_there(tmp_path, capfd):
     assert emulate(tmp_path / "absent.cu") == 2
     assert emulate(tmp_path) == 2
-    assert capfd.readouterr().err.count("cannot build") == 2
+    absent, folder = capfd.readouterr().err.splitlines()
+    assert absent == f"cannot read {tmp_path}/absent.cu: No such file or directory"
+    assert folder == f"cannot read {tmp_path}: Is a directory"
 
 
 def test_without_a_compiler_it_says_what_to_install(write, monkeypatch, capfd):

@@ -43,7 +43,7 @@ __global__ void add_reversed(int* x) {
 }
 
 class Adder {
-  public:
+   public:
     Adder(int* x, int blocks) : x_(x), blocks_(blocks) {}
     void operator()() const { kernel_<<<blocks_, 32>>>(x_, nullptr); }
     template <class Step>
@@ -51,7 +51,7 @@ class Adder {
         add_reversed<Step><<<this->blocks_, dim3(64 >> 1)>>>(this->x_);
     }
 
-  private:
+   private:
     int *x_, blocks_;
     void (*kernel_)(int*, const int*) = add_2;
 };
@@ -66,20 +66,20 @@ int main() {
     CHECK(cudaMalloc(&x, 32 * sizeof(int)));
     CHECK(cudaMemset(x, 0, 32 * sizeof(int)));
 
-    LAUNCH(add_1, 1, x, nullptr);         // 1
-    LAUNCH_ADD(2, (x, nullptr));          // 3
-    LAUNCH(touch, 3);                     // three blocks, no argument
+    LAUNCH(add_1, 1, x, nullptr);  // 1
+    LAUNCH_ADD(2, (x, nullptr));   // 3
+    LAUNCH(touch, 3);              // three blocks, no argument
     const auto add = [&] { add_1<<<1, 32>>>(x, NULL); };
-    add();                                // 4
+    add();  // 4
     void (*table[])(int*, const int*) = {add_1, add_2};
     int next = 0;
-    table[next++]<<<1, 32>>>(x, nullptr); // 5
-    table[next++]<<<1, 32>>>(x, nullptr); // 7
+    table[next++]<<<1, 32>>>(x, nullptr);  // 5
+    table[next++]<<<1, 32>>>(x, nullptr);  // 7
     Adder adder(x, 1);
-    adder();                              // 9
-    adder.reversed<Both<Constant<4>, Constant<7>>>();  // 20
+    adder();                                                // 9
+    adder.reversed<Both<Constant<4>, Constant<7>>>();       // 20
     add_reversed<Constant<(7 >> 1)>, false><<<1, 32>>>(x);  // 23
-    forward(add_2, x, (const int*)x);     // 123: `unused` is not null here
+    forward(add_2, x, (const int*)x);                       // 123: `unused` is not null here
     CHECK(cudaDeviceSynchronize());
 
     std::vector<int> result(32);
@@ -88,7 +88,8 @@ int main() {
     CHECK(cudaMemcpyFromSymbol(&touches, touched, sizeof(int)));
     CHECK(cudaGetSymbolAddress((void**)&y, touched));
     for (int value : result) wrong += value != 123;
-    std::printf("unusual_launches: x = %d, touched %d times, %d wrong\n", result[0], touches, wrong);
+    std::printf("unusual_launches: x = %d, touched %d times, %d wrong\n", result[0], touches,
+                wrong);
     CHECK(cudaFree(x));
     return wrong || touches != 3 || !y;
 }

@@ -39,8 +39,11 @@ def emulate(
     except CompileError as error:
         print(f"{error}\n{path} does not compile", file=sys.stderr)
         return 1
-    except (OSError, ToolError) as error:
-        print(f"cannot build {path}: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"cannot read {error.filename or path}: {error.strerror}", file=sys.stderr)
+        return 2
+    except ToolError as error:
+        print(error, file=sys.stderr)
         return 2
     return run_program(program, args, timeout)
 

@@ -24,8 +24,7 @@ void launch_scale(T* x, T factor, Shape shape, cudaStream_t stream = 0) {
     scale<T, threads>
         <<<(shape.count() + threads - 1) / threads,  // one thread for each element
            threads, threads * sizeof(T), stream>>>   // and room for each in shared memory
-        (x, factor,
-         shape);
+        (x, factor, shape);
     CHECK(cudaGetLastError());
 }
 
