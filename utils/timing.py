@@ -1,7 +1,7 @@
 """`bench(kernel)`: measured beside PyTorch on a GPU; where there is none, stored figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from utils import checking, exercises, measuring, plots, results, roofline, tables
@@ -63,8 +63,8 @@ def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
-    """The fields of a line in WORKBOOK_LOG; its rows are as in a results file."""
-    rows = results.plain(entry)["rows"] if entry else []
+    """The fields of a line in WORKBOOK_LOG; its rows are results.Row, field by field."""
+    rows = [asdict(row) for row in entry.rows] if entry else []
     return {"rows": rows, "measured": measured, "gpu": gpu, "date": entry.date if entry else ""}
 
 
