@@ -89,7 +89,17 @@ def compile_cuda(
         if isinstance(error, DeclarationError) or _ENTRY in str(error):
             _build(unit(entry=""), name)
         raise
-    return Kernel(name, exercise, source, backend, library, parameters, built.digest)
+    return Kernel(
+        name,
+        exercise,
+        source,
+        backend,
+        library,
+        parameters,
+        built.digest,
+        first_line=first_line,
+        filename=built.filename,
+    )
 
 
 def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit:

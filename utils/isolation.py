@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,22 @@ class IsolatedRun:
     strays: list[Stray]  # what it wrote outside of them
     stdout: str  # what it printed
     seconds: float  # of the launcher, including the wait for the device
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What a diagnosing run saw. The binary records are read by `tracing.py`."""
+
+    after: dict[str, Tensor]  # every tensor argument's contents, on the CPU
+    events: str  # the runtime's JSON lines: hazards, and each launch's counters
+    error: LaunchError | None  # what ended the launch early
+    stdout: str
+    addresses: dict[str, int]  # of each tensor argument in the worker
+    module_base: int  # where the kernel's library was loaded
+    accesses: bytes
+    launches: bytes
+    shared: list[dict]  # the block's shared arrays: name, offset, bytes, element
+    truncated: bool  # more accesses were made than were asked for
 
 
 class _Ended(Exception):
@@ -180,12 +196,25 @@ class Call:
 
     def run(self) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout."""
+        return self._safely(self._run)
+
+    def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
+        """Run a library of the instrumented build, diagnosing it.
+
+        `unwritten` names the tensors whose contents nobody may read before writing them; `most`
+        accesses are recorded; `order` other than 0 permutes the threads. Raises KernelCrash and
+        KernelTimeout; a launch that CUDA would refuse or abandon is told in `error`.
+        """
+        return self._safely(lambda worker: self._watch(worker, unwritten, most, order))
+
+    def _safely(self, action):
+        """`action(worker)`, with a fresh worker for the next one where this one cannot be trusted."""
         with _lock:
             while True:
                 worker = self._worker()
                 suspect = bool(worker.libraries - {str(self.library)})
                 try:
-                    return self._run(worker)
+                    return action(worker)
                 except _Ended as end:
                     self._restart()
                     if suspect and end.status not in (None, TIMED_OUT):
@@ -206,23 +235,26 @@ class Call:
         _discard(self.backend)
         prestart(self.backend)
 
-    def _run(self, worker: _Worker) -> IsolatedRun:
+    def _load(self, worker: _Worker) -> tuple[Layout, dict]:
+        """The layout of the arguments, and what a command says of the library, which is loaded."""
         layout = Layout({p.name: self.arguments[p.name] for p in self.parameters if p.is_tensor})
         place = {"library": str(self.library), "device": self._device(layout)}
         if place["library"] not in worker.libraries:
             worker.libraries.add(place["library"])
             self._raise_error(worker, worker.ask(LOAD_LIMIT, do="load", **place))
+        command = {
+            **place,
+            "slots": self._slots(layout).hex(),
+            "pointers": [i for i, p in enumerate(self.parameters) if p.is_tensor],
+            "limit": self.timeout,
+        }
+        return layout, command
+
+    def _run(self, worker: _Worker) -> IsolatedRun:
+        layout, command = self._load(worker)
         arena = worker.memory(layout.size)
         layout.fill(arena)
-        reply = worker.ask(
-            self.timeout + GRACE,
-            do="run",
-            **place,
-            slots=self._slots(layout).hex(),
-            pointers=[i for i, p in enumerate(self.parameters) if p.is_tensor],
-            size=layout.size,
-            limit=self.timeout,
-        )
+        reply = worker.ask(self.timeout + GRACE, do="run", size=layout.size, **command)
         self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(after, layout.strays(arena), worker.said()[0], reply["seconds"])
@@ -230,6 +262,55 @@ class Call:
         if layout.size > KEEP:
             os.ftruncate(worker.arena, 0)
         return run
+
+    def _watch(self, worker: _Worker, unwritten: Collection[str], most: int, order: int) -> Watched:
+        layout, command = self._load(worker)
+        record = 32  # bytes of an access
+        arena = worker.memory(layout.size + most * record)
+        layout.fill(arena)
+        regions = [
+            {
+                "name": "/".join(region.names),
+                "start": region.start,
+                "stop": region.stop,
+                "element": layout.tensors[region.names[0]].element_size(),
+                "written": not set(region.names) <= set(unwritten),
+            }
+            for region in layout.regions
+        ]
+        reply = worker.ask(
+            self.timeout + GRACE,
+            do="watch",
+            size=layout.size + most * record,
+            regions=regions,
+            tail=layout.size,
+            most=most,
+            order=order,
+            **command,
+        )
+        printed, events = worker.said()
+        error = None
+        if reply["error"]:
+            self._restart()
+            error = LaunchError(reply["name"], f"{self.name}: {reply['text']}")
+        addresses = {
+            name: base + layout.offsets[name] - region.start
+            for region, base in zip(layout.regions, reply["bases"], strict=True)
+            for name in region.names
+        }
+        count = reply["accesses"] * record
+        return Watched(
+            after={name: layout.read(arena, name) for name in layout.tensors},
+            events=events,
+            error=error,
+            stdout=printed,
+            addresses=addresses,
+            module_base=reply["module_base"],
+            accesses=bytes(arena[layout.size : layout.size + count].numpy()),
+            launches=bytes.fromhex(reply["launches"]),
+            shared=reply["shared"],
+            truncated=reply["truncated"],
+        )
 
     def _device(self, layout: Layout) -> int | None:
         if self.backend != "cuda":

@@ -4,7 +4,7 @@ import ctypes
 import functools
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from utils.declarations import Parameter
 from utils.entry import slot_format
 from utils.errors import LaunchError
 from utils.exercises import Exercise
-from utils.isolation import IsolatedRun
+from utils.isolation import IsolatedRun, Watched
 
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
 
@@ -38,6 +38,8 @@ class Kernel:
     digest: str
     trusted: bool = False  # has passed `check`
     untouched: bool = False  # still is the starter
+    first_line: int = 1  # what messages call the first line of `source`,
+    filename: str = ""  # and where they say that it is
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.ctype} {p.name}" for p in self.parameters)
@@ -84,11 +86,27 @@ class Kernel:
         given = check_arguments(self.name, self.parameters, given, self.exercise, device=None)
         return self._run(given, timeout)
 
+    def watched(
+        self,
+        args: Mapping[str, Tensor | int | float],
+        *,
+        unwritten: Collection[str] = (),
+        most: int = 0,
+        order: int = 0,
+        timeout: float = 10.0,
+    ) -> Watched:
+        """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
+        given = match(self.name, self.parameters, (), args)
+        given = check_arguments(self.name, self.parameters, given, self.exercise, device=None)
+        return self._call(given, timeout).watch(unwritten=unwritten, most=most, order=order)
+
     def _run(self, given: dict, timeout: float) -> IsolatedRun:
-        call = isolation.Call(
+        return self._call(given, timeout).run()
+
+    def _call(self, given: dict, timeout: float) -> isolation.Call:
+        return isolation.Call(
             self.name, self.library, self.backend, self.parameters, given, timeout
         )
-        return call.run()
 
     # --- in this process, on the GPU
 

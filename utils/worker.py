@@ -7,6 +7,7 @@ JSON lines:
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
      "limit": seconds, "device": index or null}      -> {"error": code, "name", "text", "seconds"}
+    {"do": "watch", ..., "regions": [...], "tail": offset, "most": n, "order": n} -> {..., "bases"}
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
 copied to it, and back after the launch; without one the launcher works on the arena itself.
@@ -80,6 +81,81 @@ class Worker:
                 ctypes.c_void_p(here), self.device.pointer, ctypes.c_ulong(size)
             )
         return {**self._outcome(library, error), "seconds": seconds}
+
+    def watch(self, command: dict) -> dict:
+        """Diagnose a launch of an instrumented library on the emulator.
+
+        Each region of the arena is copied to memory of its own, far from the others, where a stray
+        access is seen. Records of accesses go to the arena's tail.
+        """
+        library, size = self._library(command), command["size"]
+        self.arena = mmap.mmap(self.arena_fd, size)
+        here = ctypes.addressof(ctypes.c_char.from_buffer(self.arena))
+        slots = bytearray.fromhex(command["slots"])
+        array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
+        library.emu_set_order(command["order"])
+        library.emu_watch_begin()
+        bases = [self._lend(library, here, region) for region in command["regions"]]
+        for index in command["pointers"]:
+            offset = array[index]
+            for region, base in zip(command["regions"], bases):
+                if region["start"] <= offset <= region["stop"]:
+                    array[index] = base + offset - region["start"] if base else 0
+        if command["most"]:
+            library.emu_trace_begin(ctypes.c_size_t(command["most"]))
+        self._limit(library, command["limit"])
+        error = library.workbook_run(array) or library.workbook_sync()
+        self._limit(library, 0.0)
+        seen = self._records(library, here + command["tail"]) if command["most"] else {}
+        for region, base in zip(command["regions"], bases):
+            ctypes.memmove(here + region["start"], base, region["stop"] - region["start"])
+            library.workbook_free(ctypes.c_void_p(base))
+        library.emu_watch_end()
+        nothing = {"accesses": 0, "launches": "", "shared": [], "truncated": False}
+        library.emu_module_base.restype = ctypes.c_uint64
+        base = library.emu_module_base(library.workbook_run)
+        return {
+            **self._outcome(library, error),
+            "bases": [base or 0 for base in bases],
+            "module_base": base,
+            **nothing,
+            **seen,
+        }
+
+    @staticmethod
+    def _lend(library, here: int, region: dict) -> int | None:
+        """The address of a copy of a region of the arena."""
+        pointer, length = ctypes.c_void_p(), region["stop"] - region["start"]
+        library.emu_malloc(
+            ctypes.byref(pointer),
+            ctypes.c_size_t(length),
+            region["name"].encode(),
+            ctypes.c_size_t(region["element"]),
+        )
+        ctypes.memmove(pointer, here + region["start"], length)
+        if region["written"]:
+            library.emu_mark_written(pointer, ctypes.c_size_t(length))
+        return pointer.value
+
+    @staticmethod
+    def _records(library, tail: int) -> dict:
+        """Copy the recorded accesses to the arena's tail; say the rest."""
+        first, truncated, shared = ctypes.c_void_p(), ctypes.c_int(), []
+        library.emu_trace_end.restype = library.emu_trace_launches.restype = ctypes.c_size_t
+        count = library.emu_trace_end(ctypes.byref(first), ctypes.byref(truncated))
+        ctypes.memmove(tail, first, 32 * count)
+        launches = library.emu_trace_launches(ctypes.byref(first))
+        visit = ctypes.CFUNCTYPE(None, ctypes.c_char_p, *[ctypes.c_size_t] * 3)
+        keys = ("offset", "bytes", "element")
+        library.emu_shared_arrays(
+            visit(lambda name, *n: shared.append({"name": name.decode(), **dict(zip(keys, n))}))
+        )
+        return {
+            "accesses": count,
+            "launches": ctypes.string_at(first, 104 * launches).hex() if launches else "",
+            "shared": shared,
+            "truncated": bool(truncated),
+        }
 
     def _library(self, command: dict):
         path = command["library"]

@@ -1,0 +1,180 @@
+"""Every load and store of a kernel, from an instrumented run on the emulator.
+
+`trace(kernel, arguments)` builds the kernel's own text once more, instrumented, runs it at a small
+size and returns what each thread touched. The pictures of `diagrams.py` are drawn from that.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from utils.compiling import compile_cuda
+from utils.emulator.reports import resolve_lines
+from utils.errors import WorkbookError
+from utils.kernel import Kernel
+
+MOST = 1 << 20  # accesses that are recorded
+LOAD, STORE, ATOMIC = 0, 1, 2
+GLOBAL, SHARED = 0, 1
+_DYNAMIC = 2 << 20  # where the runtime's offsets of dynamic shared memory begin
+
+# The runtime's records (utils/emulator/runtime/trace.h).
+ACCESS = np.dtype(
+    [
+        ("address", "u8"),
+        ("pc", "u8"),
+        ("block", "u4"),
+        ("thread", "u4"),
+        ("phase", "u4"),
+        ("size", "u2"),
+        ("kind", "u1"),
+        ("space", "u1"),
+    ]
+)
+LAUNCH = np.dtype(
+    [("kernel", "S64"), ("grid", "u4", 3), ("block", "u4", 3), ("first", "u8"), ("shared", "u8")]
+)
+
+
+@dataclass(frozen=True)
+class Array:
+    """A tensor argument, or an array in shared memory."""
+
+    name: str
+    space: int  # GLOBAL or SHARED
+    shape: tuple[int, ...]  # one dimension for shared arrays: the runtime knows no more
+    element: int  # bytes
+    offset: int  # bytes: from the start of the block's shared memory; 0 for a tensor
+
+
+@dataclass(frozen=True)
+class Launch:
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    accesses: np.ndarray  # records with the fields of ACCESSES, in the order in which they ran
+
+    @property
+    def threads(self) -> int:
+        """Threads in a block."""
+        return math.prod(self.block)
+
+
+# What a reader of a trace sees of an access. `array` is an index into Trace.arrays, or -1 for an
+# address in no array; `index` counts elements; `nth` is how often the thread has run this
+# instruction before; lanes of a warp with equal `pc` and `nth` make one request.
+ACCESSES = np.dtype(
+    [
+        ("array", "i2"),
+        ("index", "i8"),
+        ("byte", "i8"),  # offset in bytes: in the array if global, in shared memory if shared
+        ("size", "u2"),
+        ("kind", "u1"),
+        ("space", "u1"),
+        ("block", "u4"),
+        ("thread", "u4"),
+        ("phase", "u4"),
+        ("line", "i4"),
+        ("pc", "u8"),
+        ("nth", "u4"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Trace:
+    arrays: tuple[Array, ...]
+    launches: tuple[Launch, ...]
+    truncated: bool  # more accesses were made than are recorded
+
+    def array(self, name: str) -> int:
+        """Index of an array by name. Raises WorkbookError naming what there is."""
+        for i, array in enumerate(self.arrays):
+            if array.name == name:
+                return i
+        names = ", ".join(array.name for array in self.arrays)
+        raise WorkbookError(f"the kernel has no array '{name}'; it has {names}")
+
+
+def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+    """Run the kernel's text instrumented, on copies of `arguments` (by parameter name).
+
+    Raises what a plain run raises: LaunchError, KernelCrash, KernelTimeout.
+    """
+    watched = compile_cuda(
+        kernel.source,
+        kernel.name,
+        exercise=kernel.exercise,
+        backend="emulator",
+        first_line=kernel.first_line,
+        filename=kernel.filename,
+        trace=True,
+    )
+    cpu = {k: v.cpu() if isinstance(v, Tensor) else v for k, v in arguments.items()}
+    raw = watched.watched(cpu, most=MOST)
+    if raw.error:
+        raise raw.error
+    tensors = {name: v for name, v in cpu.items() if isinstance(v, Tensor)}
+    arrays = [Array(n, GLOBAL, tuple(t.shape), t.element_size(), 0) for n, t in tensors.items()]
+    arrays += [
+        Array(s["name"], SHARED, (s["bytes"] // s["element"],), s["element"], s["offset"])
+        for s in raw.shared
+    ]
+    launches = np.frombuffer(raw.launches, LAUNCH)
+    if dynamic := max((int(x["shared"]) for x in launches), default=0):
+        arrays.append(Array("dynamic", SHARED, (dynamic // 4,), 4, _DYNAMIC))
+    accesses = _readable(np.frombuffer(raw.accesses, ACCESS), arrays, raw.addresses)
+    accesses["line"] = _lines(watched, accesses["pc"], raw.module_base)
+    ends = [*(int(x["first"]) for x in launches[1:]), len(accesses)]
+    return Trace(
+        tuple(arrays),
+        tuple(
+            Launch(
+                x["kernel"].decode(),
+                tuple(map(int, x["grid"])),
+                tuple(map(int, x["block"])),
+                _counted(accesses[int(x["first"]) : end]),
+            )
+            for x, end in zip(launches, ends, strict=True)
+        ),
+        raw.truncated,
+    )
+
+
+def _readable(raw: np.ndarray, arrays: list[Array], addresses: Mapping[str, int]) -> np.ndarray:
+    """Addresses as array, element and byte."""
+    out = np.zeros(len(raw), ACCESSES)
+    for field in ("size", "kind", "space", "block", "thread", "phase", "pc"):
+        out[field] = raw[field]
+    out["array"] = -1
+    for i, array in enumerate(arrays):
+        start = addresses[array.name] if array.space == GLOBAL else array.offset
+        inside = raw["address"].astype("i8") - start
+        mine = (raw["space"] == array.space) & (inside >= 0)
+        mine &= inside < math.prod(array.shape) * array.element
+        out["array"][mine] = i
+        out["index"][mine] = inside[mine] // array.element
+        out["byte"][mine] = inside[mine] + (array.offset if array.space == SHARED else 0)
+    return out
+
+
+def _counted(accesses: np.ndarray) -> np.ndarray:
+    """The accesses of one launch with `nth` filled in."""
+    accesses = accesses.copy()
+    order = np.lexsort((np.arange(len(accesses)), accesses["pc"], accesses["thread"], accesses["block"]))
+    keys = accesses[order][["block", "thread", "pc"]]
+    if len(keys):
+        fresh = np.r_[True, keys[1:] != keys[:-1]]
+        starts = np.maximum.accumulate(np.where(fresh, np.arange(len(keys)), 0))
+        accesses["nth"][order] = np.arange(len(keys)) - starts
+    return accesses
+
+
+def _lines(kernel: Kernel, pcs: np.ndarray, module_base: int) -> np.ndarray:
+    """The line of each pc in the cell or file; 0 where it is not known."""
+    unique, inverse = np.unique(pcs, return_inverse=True)
+    lines = resolve_lines(kernel.library, [int(pc) - module_base for pc in unique], kernel.filename)
+    return np.array(lines, "i4")[inverse] if len(unique) else np.zeros(0, "i4")
