@@ -4,6 +4,7 @@ A kernel is a generator function of a `Thread`. It calls `t.load` and `t.store` 
 stands for, and yields where a barrier would be.
 """
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -86,6 +87,7 @@ def _continues(thread: Thread, run) -> bool:
 # --- kernels of the first notebooks, with the lines of their sources
 
 
+@functools.cache
 def axpy(n, threads=256):
     def kernel(t):
         i = t.block[0] * threads + t.thread[0]
@@ -97,6 +99,7 @@ def axpy(n, threads=256):
     return simulate(kernel, (-(-n // threads),), (threads,), {"x": (n,), "y": (n,), "out": (n,)})
 
 
+@functools.cache
 def grid_stride(n, blocks, threads=256):
     def kernel(t):
         for i in range(t.block[0] * threads + t.thread[0], n, blocks * threads):
@@ -106,6 +109,7 @@ def grid_stride(n, blocks, threads=256):
     return simulate(kernel, (blocks,), (threads,), {"x": (n,), "out": (n,)})
 
 
+@functools.cache
 def gemm(M, N, K, x_is="col", tile=32):
     """One thread for each element; x counts columns (coalesced) or rows."""
     first_line = 11 if x_is == "col" else 9
@@ -124,6 +128,7 @@ def gemm(M, N, K, x_is="col", tile=32):
     return simulate(kernel, grid, (tile, tile), {"A": (M, K), "B": (K, N), "C": (M, N)})
 
 
+@functools.cache
 def linear_tiled(M, N, K, pad=0, T=32):
     """Tiles of x and W in shared memory; the tile of W is read by columns."""
 
@@ -151,6 +156,7 @@ def linear_tiled(M, N, K, pad=0, T=32):
     return simulate(kernel, (-(-N // T), -(-M // T)), (T, T), tensors, shared)
 
 
+@functools.cache
 def gemm_tiled(M, N, K, T=32):
     def kernel(t):
         (tx, ty, _), (bx, by, _) = t.thread, t.block
@@ -175,6 +181,7 @@ def gemm_tiled(M, N, K, T=32):
     return simulate(kernel, (-(-N // T), -(-M // T)), (T, T), tensors, shared)
 
 
+@functools.cache
 def tree(n, threads=128):
     """A sum by halves in shared memory, one partial sum for each block, added up atomically."""
 

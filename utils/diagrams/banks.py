@@ -45,7 +45,7 @@ def _caption(rows: list["_Row"]) -> str:
     if worst.degree == 1:
         return "No request here has a bank conflict."
     return (
-        f"Line {worst.one.line}, {worst.what}: a {worst.degree}-way conflict. One request of "
+        f"Line {worst.one.line}, {worst.what}: {worst.verdict}. One request of "
         f"{worst.warp} wants {worst.degree} different words of bank {worst.bank} and takes "
         f"{worst.turns} turns; {worst.ideal} would do if they lay in different banks."
     )
@@ -94,18 +94,16 @@ class _Row:
         return "; ".join(notes)
 
     def draw(self, page: Canvas) -> None:
-        left, top, good = cv.MARGIN, page.y, self.degree == 1
-        number = f"line {self.one.line}"
-        page.text(left, top, number, size=cv.SMALL, color=cv.GREY)
-        indent = left + cv.text_width(number, cv.SMALL) + 0.1
-        room = cv.INNER - 0.8 - (INSET[0] if self._spans_rows() else 0)
-        page.text(indent, top, cv.fit(self.source, room, 8.5, cv.MONO), size=8.5, mono=True)
-        page.y += 0.21
+        top = page.y
         turns = f"{self.turns} turn" + "s" * (self.turns > 1)
-        verdict = f"{self.what}: {self.verdict}, {turns} per request, ideal {self.ideal}"
-        page.text(left, page.y, verdict, bold=True, color=cv.GREEN if good else cv.RED)
-        x = left + cv.text_width(verdict, bold=True) + 0.15
-        page.text(x, page.y, self.note, size=cv.SMALL, color=cv.GREY)
+        page.heading(
+            self.one.line,
+            self.source,
+            f"{self.what}: {self.verdict}, {turns} per request, ideal {self.ideal}",
+            self.note,
+            good=self.degree == 1,
+            room=INSET[0] if self._spans_rows() else 0,
+        )
         start = page.y + 0.16
         tall = max(0.055, 0.2 if self.turns <= 4 else 1.7 / self.turns)
         bottom = start + max(tall * self.turns, 0.2)
@@ -163,15 +161,18 @@ class _Row:
             )
 
     def _explain(self, page: Canvas, bottom: float, tall: float) -> None:
-        """Words beside the tallest column, on the side with more room."""
-        y = bottom - self.turns * tall + 0.12
-        right = self.bank < BANKS / 2
-        x = cv.MARGIN + (self.bank + (1.5 if right else -0.5)) * COLUMN
-        text = f"{self.degree} different words, all in bank {self.bank}"
+        """Words beside the tallest columns, on the side with more room, if there is any."""
         busy = {bank for _, bank in self.words}
-        if len(busy) > 8:  # nowhere is empty
-            return
-        page.text(x, y, text, color=cv.RED, ha="left" if right else "right")
+        crowded = {bank for (_, bank), words in self.words.items() if len(words) == self.degree}
+        text = f"{self.degree} different words in bank {self.bank}"
+        if len(crowded) > 1:
+            text = f"{self.degree} different words in each of {len(crowded)} banks"
+        right = BANKS - 1 - max(busy) >= min(busy)
+        x = max(busy) + 1.5 if right else min(busy) - 0.5
+        room = (BANKS - x if right else x) * COLUMN
+        if cv.text_width(text) < room:
+            y, ha = bottom - self.turns * tall + 0.12, "left" if right else "right"
+            page.text(cv.MARGIN + x * COLUMN, y, text, color=cv.RED, ha=ha)
 
     def _spans_rows(self) -> bool:
         shape = self.array.shape

@@ -106,6 +106,18 @@ class Canvas:
         self.text(x, self.y, line, color=color, size=size)
         self.y += 0.18
 
+    def heading(self, line, source, verdict, note="", *, good: bool, room=0.0) -> None:
+        """A line of the kernel, and below it what it costs; moves y on. `room` stays free."""
+        number = f"line {line}"
+        self.text(MARGIN, self.y, number, size=SMALL, color=GREY)
+        indent = MARGIN + text_width(number, SMALL) + 0.12
+        source = fit(source, WIDTH - MARGIN - indent - room, 8.5, MONO)
+        self.text(indent, self.y, source, size=8.5, mono=True)
+        self.y += 0.21
+        self.text(MARGIN, self.y, verdict, bold=True, color=GREEN if good else RED)
+        after = MARGIN + text_width(verdict, bold=True) + 0.15
+        self.text(after, self.y, note, size=SMALL, color=GREY)
+
     def box(self, x, y, w, h, *, fill=None, edge=None, width=1.0, **more) -> None:
         more.setdefault("joinstyle", "miter")
         face = "none" if fill is None else tuple(rgb(fill))

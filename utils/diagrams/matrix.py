@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from utils.access_patterns import reads_per_element, touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text
+from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text, times
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL, LOAD, Array
 
@@ -34,7 +34,10 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
     for i in numbers:
         if max(scene.arrays[i].shape) > LARGEST:
             raise scene.too_large(f"{scene.arrays[i].name} is {shape_text(scene.arrays[i])}")
-    places = _layout(scene.arrays, numbers, out)
+    places = [
+        _Place(i, scene.arrays[i], reads_per_element(accesses, i, scene.arrays[i])) for i in numbers
+    ]
+    places = _layout(places, next(p for p in places if p.number == out))
     thread, name = _thread(scene, launch, out)
     who = accesses["block"].astype("i8") * launch.threads + accesses["thread"]
     title = f"{scene.name}: who reads what"
@@ -46,10 +49,10 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
     for place in places:
         _own(page, place, one[one["array"] == place.number])
     end = max(p.y + p.rows for p in places) * places[0].cell
-    counts = {p.number: reads_per_element(accesses, p.number, p.array) for p in places}
+    counts = {p.number: p.counts for p in places}
     most = max([1, *(int(c.max()) for c in counts.values())])
     for place in places:
-        _heat(page, place, counts[place.number], most)
+        _heat(page, place, most)
     page.y += end + 0.3
     _key(page, most)
     caption = _caption(scene, one, out, name, counts)
@@ -99,70 +102,88 @@ class _Place:
 
     number: int
     array: Array
-    x: float
-    y: float
+    counts: np.ndarray  # how often the grid reads each element
+    upright: bool = False  # a vector drawn as a column
+    x: float = 0
+    y: float = 0
     cell: float = 0.0  # inches
 
     @property
     def rows(self) -> int:
-        return self.array.shape[-2] if len(self.array.shape) > 1 else 1
+        shape = self.array.shape
+        return shape[0] if self.upright else math.prod(shape[:-1])
 
     @property
     def columns(self) -> int:
-        return self.array.shape[-1]
+        return 1 if self.upright else self.array.shape[-1]
+
+    @property
+    def detail(self) -> str:
+        """What stands beside its name: shape and reads."""
+        low, high = int(self.counts.min()), int(self.counts.max())
+        reads = "" if high == 0 else f": {high}×" if low == high else f": {low} to {high}×"
+        return shape_text(self.array) + reads
+
+    @property
+    def label_width(self) -> float:
+        name = cv.text_width(self.array.name, bold=True)
+        return name + 0.08 + cv.text_width(self.detail, cv.SMALL)
 
 
-def _layout(arrays, numbers: list[int], out: int) -> list[_Place]:
+def _layout(places: list[_Place], result: _Place) -> list[_Place]:
     """The output at the lower right; what shares its rows to the left, its columns above it."""
-    result = _Place(out, arrays[out], 0, 0)
+    shapes = [p.array.shape for p in places if len(p.array.shape) > 1]
+    n = result.array.shape[0]
+    if len(result.array.shape) == 1 and any(shape[-2] == n for shape in shapes):
+        result.upright = True  # one value for each row of an input
     left, above, corner = [], [], []
-    for i in numbers:
-        place = _Place(i, arrays[i], 0, 0)
-        if i == out:
+    for place in places:
+        vector = len(place.array.shape) == 1
+        if place is result:
             continue
-        if place.rows == result.rows and len(place.array.shape) > 1:
+        if vector and place.columns == result.rows > 1 and place.columns != result.columns:
+            place.upright = True
+        if place.rows == result.rows and (place.upright or not vector):
             left.append(place)
         elif place.columns == result.columns:
             above.append(place)
         else:
             corner.append(place)  # such as W of x · Wᵀ, whose rows are as long as those of x
     wide = max([0, *(p.columns for p in left + corner)])
-    tall = max([0, *(p.rows for p in above + corner)])
-    groups = bool(wide) + 1, bool(tall) + 1
-    room = PANEL - 0.15 - GAP * (groups[0] - 1), TALLEST - GAP * (groups[1] - 1)
-    stacked = sum(p.rows for p in left[1:]) + sum(p.rows for p in above[1:])
-    cell = min(room[0] / (wide + result.columns), room[1] / (tall + result.rows + stacked), 0.3)
-    cell = cv.snap(cell)
-    gap = round(GAP / cell)
-    result.x, result.y = (wide + gap if wide else 0), (tall + gap if tall else 0)
+    tall = sum(p.rows for p in above), sum(p.rows for p in corner)
+    low = max(result.rows, sum(p.rows for p in left))
+    lines = max(len(above), len(corner)) + max(1, len(left)) - 1
+    room, gap, beyond = TALLEST - GAP * lines, GAP if wide else 0.0, 0.0
+    for _ in range(4):  # the room that labels need depends on the cells, and they on it
+        across = (PANEL - 0.15 - gap - beyond) / (wide + result.columns)
+        cell = cv.snap(min(across, room / (max(tall) + low), 0.3))
+        labels = [p.label_width - p.columns * cell + 0.15 for p in left + corner]
+        gap = max([gap, *labels])
+        beyond = max(beyond, result.label_width - result.columns * cell)
+    side = max(len(above), len(corner))
+    result.x, result.y = (wide + gap / cell if wide else 0), max(tall) + side * GAP / cell
     y = result.y
     for place in left:
         place.x, place.y = wide - place.columns, y
-        y += place.rows + gap
-    y = result.y - gap
-    for place in above:
-        place.x, place.y = result.x, y - place.rows
-        y -= place.rows + gap
-    y = result.y - gap
-    for place in corner:
-        place.x, place.y = wide - place.columns, y - place.rows
-        y -= place.rows + gap
-    lowest = min(p.y for p in (result, *left, *above, *corner))
-    places = [*left, *above, *corner, result]
+        y += place.rows + GAP / cell
+    for group in (above, corner):
+        y = result.y - GAP / cell
+        for place in group:
+            place.x = result.x if group is above else wide - place.columns
+            place.y = y - place.rows
+            y -= place.rows + GAP / cell
     for place in places:
-        place.y, place.cell = place.y - lowest, cell
-    return places
+        place.cell = cell
+    return [*left, *above, *corner, result]
 
 
-def _grid(page: Canvas, place: _Place, left: float, colors: np.ndarray, note: str = "") -> None:
+def _grid(page: Canvas, place: _Place, left: float, colors: np.ndarray, detail: str) -> None:
     x, y, cell = left + place.x * place.cell, page.y + place.y * place.cell, place.cell
     wide, tall = place.columns * cell, place.rows * cell
     page.cells(x, y, colors.reshape(place.rows, place.columns, 3), cell)
     page.box(x, y, wide, tall, edge=cv.GREY, width=0.7, zorder=3)
-    name = place.array.name
-    page.text(x, y - 0.11, name, bold=True)
-    detail = f"{shape_text(place.array)}{note}"
-    after = cv.text_width(name, bold=True) + 0.08
+    page.text(x, y - 0.11, place.array.name, bold=True)
+    after = cv.text_width(place.array.name, bold=True) + 0.08
     page.text(x + after, y - 0.11, detail, size=cv.SMALL, color=cv.GREY)
 
 
@@ -176,7 +197,7 @@ def _own(page: Canvas, place: _Place, accesses: np.ndarray) -> None:
         colors[first : first + count] = cv.tint(READ, 0.45 + 0.55 * order / max(1, len(reads) - 1))
     writes = touches(accesses[accesses["kind"] != LOAD], place.array).reshape(-1)
     colors[writes > 0] = cv.rgb(WRITE)
-    _grid(page, place, cv.MARGIN, colors)
+    _grid(page, place, cv.MARGIN, colors, shape_text(place.array))
     touched = np.flatnonzero(np.any(colors != cv.rgb(cv.PALE), axis=1))
     mark = 0.05  # inches, where an element is too small to be seen
     for i in touched if place.cell < mark and len(touched) <= 2 * LARGEST else ():
@@ -186,13 +207,11 @@ def _own(page: Canvas, place: _Place, accesses: np.ndarray) -> None:
         page.box(x, y, mark, mark, fill=colors[i], zorder=4)
 
 
-def _heat(page: Canvas, place: _Place, counts: np.ndarray, most: int) -> None:
-    left = cv.WIDTH / 2 + 0.15
-    shade = colormaps["viridis"](np.sqrt(counts.reshape(-1) / most))[:, :3]
-    colors = np.where(counts.reshape(-1, 1) > 0, shade, cv.rgb(cv.PALE))
-    low, high = int(counts.min()), int(counts.max())
-    note = "" if high == 0 else f": {high}×" if low == high else f": {low} to {high}×"
-    _grid(page, place, left, colors, note)
+def _heat(page: Canvas, place: _Place, most: int) -> None:
+    left, counts = cv.WIDTH / 2 + 0.15, place.counts.reshape(-1)
+    shade = colormaps["viridis"](np.sqrt(counts / most))[:, :3]
+    colors = np.where(counts[:, None] > 0, shade, cv.rgb(cv.PALE))
+    _grid(page, place, left, colors, place.detail)
 
 
 def _key(page: Canvas, most: int) -> None:
@@ -205,7 +224,7 @@ def _key(page: Canvas, most: int) -> None:
     page.text(left, y, "1 read", size=cv.SMALL)
     start = left + cv.text_width("1 read", cv.SMALL) + 0.06
     page.cells(start, y - 0.06, bar, wide / 64, 0.12)
-    page.text(start + wide + 0.06, y, f"{most} reads", size=cv.SMALL)
+    page.text(start + wide + 0.06, y, f"{most} read{'s' * (most > 1)}", size=cv.SMALL)
     page.box(start + wide + 0.85, y - 0.065, 0.13, 0.13, fill=cv.PALE, edge=cv.LINE, width=0.6)
     page.text(start + wide + 1.04, y, "never", size=cv.SMALL)
 
@@ -214,7 +233,7 @@ def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -
     arrays = scene.arrays
     loads = one[one["kind"] == LOAD]
     own = [
-        f"{int((loads['array'] == i).sum())} times from {arrays[i].name}"
+        f"{times(int((loads['array'] == i).sum()))} from {arrays[i].name}"
         for i in counts
         if np.any(loads["array"] == i)
     ]
@@ -225,7 +244,7 @@ def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -
         if not count.any():
             continue
         total, size, same = int(count.sum()), count.size, count.min() == count.max()
-        each = f"{count.max()} each" if same else f"{total / size:.1f} each on average"
+        each = f"{times(int(count.max()))} each" if same else f"{total / size:.1f} each on average"
         text += (
             f" The grid reads the {size:,} elements of {arrays[i].name} {total:,} times, {each}."
         )

@@ -82,6 +82,10 @@ def element(array: Array, index: int) -> str:
     return array.name + "".join(f"[{i}]" for i in place)
 
 
+def times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
 def shape_text(array: Array) -> str:
     return " × ".join(map(str, array.shape)) or "one value"
 
@@ -150,7 +154,7 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
                 seen.add(key)
                 found.append(one)
     if not found and scene.line is not None:
-        raise WorkbookError(f"line {scene.line} runs no access to {SPACES[space]} memory")
+        raise WorkbookError(f"line {scene.line} makes no access to {SPACES[space]} memory")
     return found
 
 

@@ -113,20 +113,9 @@ class _Row:
         return f"{len(self.lanes)} lanes are active" if len(self.lanes) < WARP else ""
 
     def draw(self, page: Canvas, slot: float) -> None:
-        left, top = cv.MARGIN, page.y
         good = self.sectors <= self.ideal
-        number = f"line {self.one.line}"
-        page.text(left, top, number, size=cv.SMALL, color=cv.GREY)
-        indent = left + cv.text_width(number, cv.SMALL) + 0.12
-        page.text(
-            indent, top, cv.fit(self.source, cv.INNER - 0.8, 8.5, cv.MONO), size=8.5, mono=True
-        )
-        page.y = top + 0.21
         verdict = f"{self.what}: {self.cost}"
-        page.text(left, page.y, verdict, bold=True, color=cv.GREEN if good else cv.RED)
-        if self.apart:
-            x = left + cv.text_width(verdict, bold=True) + 0.15
-            page.text(x, page.y, self.apart, size=cv.SMALL, color=cv.GREY)
+        page.heading(self.one.line, self.source, verdict, self.apart, good=good)
         lane_y, strip_y = page.y + 0.15, page.y + 0.87
         self._lanes(page, lane_y)
         self._strip(page, lane_y + 0.2, strip_y, slot)
@@ -181,7 +170,9 @@ class _Row:
         small = {"size": cv.SMALL, "color": cv.GREY}
         gaps = touched[-1] - touched[0] + 1 - len(touched)
         skipped = f"  ({gaps} sectors between them are left out)" if gaps else ""
-        if end - cv.MARGIN < 3 or first == final:
+        if first == final:
+            page.text(cv.MARGIN, y, first, **small)
+        elif end - cv.MARGIN < 3:
             page.text(cv.MARGIN, y, f"{first} … {final}{skipped}", **small)
         else:
             page.text(cv.MARGIN, y, first, **small)

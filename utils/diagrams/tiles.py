@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text
+from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text, times
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL, LOAD, SHARED, Array, Launch
 
@@ -109,7 +109,8 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) ->
     page.y = top + 0.33
     for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
         mine = accesses[accesses["array"] == number]
-        high = max(rows * cell, 0.12)
+        high = max(rows * cell, 0.06)
+        tall = high / rows
         page.text(cv.MARGIN, page.y + 0.07, array.name, bold=True)
         if high > 0.25:
             page.text(cv.MARGIN, page.y + 0.23, shape_text(array), **small)
@@ -118,23 +119,24 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) ->
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             colors = np.tile(cv.rgb("white"), (rows * columns, 1))
             colors[: math.prod(array.shape)] = _colors(array, now, before)
-            page.cells(x, page.y, colors.reshape(rows, columns, 3), cell)
+            page.cells(x, page.y, colors.reshape(rows, columns, 3), cell, tall)
             edge, width = (cv.INK, 1.0) if len(now) else (cv.LINE, 0.6)
-            page.box(x, page.y, columns * cell, rows * cell, edge=edge, width=width, zorder=3)
-        page.y += max(high, 0.34 if high > 0.25 else 0) + 0.16
+            page.box(x, page.y, columns * cell, high, edge=edge, width=width, zorder=3)
+        page.y += max(high, 0.34 if high > 0.25 else 0.12) + 0.16
     page.y += 0.06
 
 
 def _doing(accesses: np.ndarray) -> str:
     """A phase in a word or two."""
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
+    stores = np.any(~loads & ~shared)
     fills = np.any(loads & ~shared) and np.any(~loads & shared)
     words = {
         "global → shared": fills,
-        "reads global": np.any(loads & ~shared) and not fills,
+        "reads global": np.any(loads & ~shared) and not fills and not stores,
         "writes shared": np.any(~loads & shared) and not fills,
         "reads shared": np.any(loads & shared),
-        "writes global": np.any(~loads & ~shared),
+        "writes global": stores,
     }
     return ", ".join(word for word, does in words.items() if does)
 
@@ -227,7 +229,7 @@ def _caption(scene: Scene, numbers, accesses, phases: list[int], name: str) -> s
 def _reads(array: Array, loads: np.ndarray) -> str:
     count = touches(loads, array)
     count = count[count > 0]
-    often = {1: "once", 2: "twice"}.get(int(count.max()), f"{count.max()} times")
+    often = times(int(count.max()))
     if count.min() < count.max():
         often = f"{count.min()} to {count.max()} times"
     elements = f"{len(count):,} element{'s' * (len(count) > 1)}"

@@ -1,0 +1,174 @@
+"""The elements of an array, coloured by the thread that owns each: a strip, or a matrix."""
+
+import numpy as np
+
+from utils.access_patterns import WARP, Owners
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import coordinate_text, element
+from utils.tracing import Launch
+
+FEW = 640  # elements of a strip that are so few that each carries a number
+STRIP = 7.68  # inches
+
+
+def strip(page: Canvas, array, owned: Owners, launch: Launch) -> None:
+    """A row of elements, broken into lines."""
+    n = len(owned.thread)
+    columns = WARP if n <= FEW else 2 * WARP
+    rows = -(-n // columns)
+    cell, left, top = STRIP / columns, cv.MARGIN + 0.75, page.y
+    tall = cell if n <= FEW else 0.16
+    colors = np.ones((rows * columns, 3))
+    colors[:n] = _colors(owned, launch)
+    page.cells(left, top, colors.reshape(rows, columns, 3), cell, tall)
+    labels = {}
+    for row in range(rows):
+        y = top + (row + 0.5) * tall
+        small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
+        if n <= FEW or row % 2 == 0:
+            page.text(left - 0.08, y, element(array, row * columns), **small)
+    for i in range(n):
+        x, y = left + i % columns * cell, top + i // columns * tall
+        if owned.threads[i] != 1:
+            _mark(page, x, y, cell, tall, owned.threads[i] > 1)
+        elif n <= FEW:
+            labels[i] = str(owned.thread[i] % launch.threads)
+            page.text(
+                x + cell / 2,
+                y + tall / 2,
+                labels[i],
+                size=cv.SMALL,
+                ha="center",
+                color=cv.ink_on(colors[i]),
+            )
+    _outlines(page, owned, launch, left, top, cell, tall, columns, named=n > FEW)
+    page.y = top + rows * tall + 0.05
+
+
+def _outlines(page, owned, launch, left, top, cell, tall, columns, named) -> None:
+    """A line around each run of elements of one block and pass; their names where there is room."""
+    n = len(owned.thread)
+    block = np.where(owned.thread < 0, -1, owned.thread // launch.threads)
+    passes = np.where(owned.thread < 0, 0, owned.turn)
+    keys = block if n <= FEW and passes.max() == 0 else block * (passes.max() + 1) + passes
+    starts = np.r_[0, np.flatnonzero(np.diff(keys)) + 1, n]
+    if len(starts) > 65:  # scattered: outlines would be all there is to see
+        return
+    for first, end in zip(starts[:-1], starts[1:], strict=True):
+        if block[first] < 0:
+            continue
+        color = cv.BLOCKS[block[first] % len(cv.BLOCKS)]
+        page.lines(
+            [
+                ((left + x0 * cell, top + y0 * tall), (left + x1 * cell, top + y1 * tall))
+                for x0, y0, x1, y1 in _border(first, end, columns)
+            ],
+            color,
+            2.2,
+            zorder=4,
+            capstyle="projecting",
+        )
+        if not named or end - first < 12:
+            continue
+        text = f"block {coordinate_text(int(block[first]), launch.grid)}"
+        if passes.max() > 0:
+            text += f", pass {passes[first] + 1}"
+        row, last = -(-first // columns), end // columns - 1  # whole lines of cells
+        x0, x1 = 0, columns
+        if last < row:
+            row = last = first // columns
+            x0, x1 = first % columns, min(columns, first % columns + end - first)
+        x, y = left + (x0 + x1) / 2 * cell, top + (row + last + 1) / 2 * tall
+        wide = cv.text_width(text, cv.SMALL)
+        if wide < (x1 - x0) * cell:
+            page.box(x - wide / 2 - 0.05, y - 0.08, wide + 0.1, 0.16, fill="white", zorder=6)
+            page.text(x, y, text, size=cv.SMALL, ha="center", zorder=7)
+
+
+def _border(first: int, end: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """The outline of cells first..end-1 of a strip in lines, in cells."""
+    edges = []
+    for row in range(first // columns, (end - 1) // columns + 1):
+        a, b = max(first - row * columns, 0), min(end - row * columns, columns)
+        edges += [(a, row, a, row + 1), (b, row, b, row + 1)]
+        above = max(first - (row - 1) * columns, 0) if row > first // columns else columns
+        below = min(end - (row + 1) * columns, columns) if end > (row + 1) * columns else 0
+        if a < above:
+            edges.append((a, row, min(b, above), row))
+        if below < b:
+            edges.append((max(a, below), row + 1, b, row + 1))
+    return edges
+
+
+def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
+    """Rows and columns as they are; the lanes of the first warp carry their numbers."""
+    rows, columns = array.shape
+    cell = cv.snap(min(0.2, 7.5 / columns, 6.2 / rows))
+    left, top = cv.MARGIN + 0.5, page.y + 0.1
+    colors = _colors(owned, launch)
+    first = (owned.thread >= 0) & (owned.thread < WARP) & (launch.threads > WARP)
+    colors[first] = cv.lane_color(owned.thread[first])
+    page.cells(left, top, colors.reshape(rows, columns, 3), cell)
+    page.box(left, top, columns * cell, rows * cell, edge=cv.GREY, width=0.7, zorder=3)
+    block = np.where(owned.thread < 0, -1, owned.thread // launch.threads).reshape(rows, columns)
+    _walls(page, block, left, top, cell)
+    for i in np.flatnonzero(owned.threads != 1):
+        x, y = left + i % columns * cell, top + i // columns * cell
+        _mark(page, x, y, cell, cell, owned.threads[i] > 1)
+    for i, run in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
+        if run * cell >= 0.15 and cell >= 0.1:
+            x, y = left + (i % columns + run / 2) * cell, top + (i // columns + 0.5) * cell
+            ink = cv.ink_on(colors[i])
+            page.text(x, y, str(owned.thread[i]), size=cv.SMALL, color=ink, ha="center")
+    small = {"size": cv.SMALL, "color": cv.GREY}
+    for row in range(0, rows, 8):
+        page.text(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right", **small)
+    for column in range(0, columns, 8):
+        page.text(left + (column + 0.5) * cell, top - 0.09, str(column), ha="center", **small)
+    page.y = top + rows * cell + 0.05
+
+
+def _first_runs(lane: np.ndarray) -> list[tuple[int, int]]:
+    """The first elements of each lane that are neighbours in a row: (index, how many)."""
+    flat, columns = lane.reshape(-1), lane.shape[1]
+    runs = []
+    for one in np.unique(flat[flat >= 0]):
+        first = int(np.argmax(flat == one))
+        rest = flat[first : first - first % columns + columns] != one
+        runs.append((first, int(np.argmax(rest)) if rest.any() else len(rest)))
+    return runs
+
+
+def _walls(page: Canvas, block: np.ndarray, left: float, top: float, cell: float) -> None:
+    """Thick lines wherever two neighbours belong to different blocks."""
+    rows, columns = block.shape
+    walls = [
+        ((left + c * cell, top + r * cell), (left + c * cell, top + (r + 1) * cell))
+        for r, c in np.argwhere(block[:, 1:] != block[:, :-1]) + (0, 1)
+    ]
+    walls += [
+        ((left + c * cell, top + r * cell), (left + (c + 1) * cell, top + r * cell))
+        for r, c in np.argwhere(block[1:] != block[:-1]) + (1, 0)
+    ]
+    if len(walls) < rows * columns / 2:
+        page.lines(walls, cv.INK, 2.0, zorder=4, capstyle="projecting")
+
+
+def _colors(owned: Owners, launch: Launch) -> np.ndarray:
+    """A colour for each block, from light for its first thread to dark for its last."""
+    return np.array([_shade(t, launch) for t in owned.thread.tolist()])
+
+
+def _shade(thread: int, launch: Launch) -> np.ndarray:
+    if thread < 0:
+        return np.ones(3)
+    block, inside = divmod(thread, launch.threads)
+    return cv.tint(cv.BLOCKS[block % len(cv.BLOCKS)], 0.25 + 0.6 * inside / launch.threads)
+
+
+def _mark(page: Canvas, x: float, y: float, wide: float, tall: float, twice: bool) -> None:
+    """A red cross in an element that nobody touches, a filled corner where several threads do."""
+    page.box(x, y, wide, tall, edge=cv.RED, width=1.2, zorder=5)
+    a, b, c, d = (x, y), (x + wide, y + tall), (x + wide, y), (x, y + tall)
+    page.lines([(a, b)] if twice else [(a, b), (c, d)], cv.RED, 1.2, zorder=5)
