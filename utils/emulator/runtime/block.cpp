@@ -439,7 +439,7 @@ void* Core::shared(EmuSharedKey* key) {
                      "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc would "
                      "not compile this: ask for dynamic shared memory",
                      key->name, static_used_, kStaticShared);
-            report("shared-memory", Where{launch->kernel, block, current->index, {nullptr, 0}, nullptr}, text);
+            report("shared-memory", Where{launch->kernel, block, current->index, key->site, nullptr}, text);
             abandon(cudaErrorInvalidValue);
         }
         if (static_used_ > launch->static_shared) launch->static_shared = static_used_;

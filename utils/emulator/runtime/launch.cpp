@@ -252,11 +252,11 @@ Core* core() { return this_core; }
 }  // namespace emu
 
 extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t,
-                           const char* kernel, void (*body)(void*), void* argument) {
+                           const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
     using namespace emu;
     if (this_core && this_core->current) {
         report("not-supported",
-               Where{this_core->launch->kernel, this_core->block, this_core->current->index, {nullptr, 0}, nullptr},
+               Where{this_core->launch->kernel, this_core->block, this_core->current->index, site, nullptr},
                "a kernel launched from a kernel; the emulator has no dynamic parallelism");
         this_core->abandon(cudaErrorNotSupported);
     }

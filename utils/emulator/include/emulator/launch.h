@@ -16,7 +16,7 @@ void launch(Config config, const char* kernel, Call call, Arguments&&... argumen
     auto thread = [&] { std::apply(call, copies); };
     emu_launch(
         &config.grid, &config.block, config.shared, config.stream, kernel,
-        [](void* body) { (*static_cast<decltype(thread)*>(body))(); }, &thread);
+        [](void* body) { (*static_cast<decltype(thread)*>(body))(); }, &thread, config.site);
 }
 
 // CUDA's own function for the same; the argument list is an array of addresses.
@@ -31,7 +31,7 @@ void launch_addresses(Config config, void (*kernel)(P...), void** addresses, std
 // function, so each template instance has its own.
 #define EMU_KEY(name)                                                                          \
     static EmuSharedKey emu_k_##name = {#name, sizeof(emu_t_##name), alignof(emu_t_##name),    \
-                                        sizeof(std::remove_all_extents_t<emu_t_##name>), 0};
+                                        sizeof(std::remove_all_extents_t<emu_t_##name>), 0, {__FILE__, __LINE__}};
 #define EMU_SHARED(name) \
     EMU_KEY(name)        \
     emu_t_##name& name = *static_cast<emu_t_##name*>(emu_shared(&emu_k_##name));

@@ -26,7 +26,7 @@ struct EmuSite {  // where in the source a thread asked for something
 
 // Runs `body(argument)` once for every thread of the grid.
 void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
-                const char* kernel, void (*body)(void*), void* argument);
+                const char* kernel, void (*body)(void*), void* argument, EmuSite site);
 
 // A block barrier. Returns the number of threads whose predicate was not 0.
 enum { EMU_BARRIER_PLAIN, EMU_BARRIER_COUNT };
@@ -56,6 +56,7 @@ struct EmuSharedKey {
     const char* name;
     size_t size, alignment, element;
     int slot;  // 0: not seen yet
+    EmuSite site;
 };
 void* emu_shared(EmuSharedKey* key);
 void* emu_dynamic_shared(const char* name, size_t element);
@@ -74,8 +75,9 @@ struct Config {  // what stands between <<< and >>>
     dim3 grid, block;
     size_t shared;
     cudaStream_t stream;
-    Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr)
-        : grid(grid), block(block), shared(shared), stream(stream) {}
+    EmuSite site;
+    Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr, Here here = Here())
+        : grid(grid), block(block), shared(shared), stream(stream), site(here) {}
 };
 
 }  // namespace emu
