@@ -224,3 +224,16 @@ def test_the_doctor_names_the_backend_and_what_is_missing(monkeypatch):
     monkeypatch.setenv("WORKBOOK_BACKEND", "none")
     code, output = workbook("doctor")
     assert code == 1 and "Missing: backend" in output
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "utils.toolchain")
+    monkeypatch.delattr("utils.toolchain")
+    code, output = workbook("doctor")
+    assert code == 1 and "Missing: torch" in output
+
+
+def test_a_missing_package_is_2_and_named():
+    code = "import sys; sys.modules['torch'] = None; from utils.cli import main; main()"
+    command = [sys.executable, "-c", code, "check", "00"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("torch is not installed") and "Traceback" not in done.stderr

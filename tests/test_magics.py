@@ -70,19 +70,19 @@ def test_a_cell_that_fails_leaves_no_kernel_from_before(shell):
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"),
+    ("line", "kind", "message"),
     [
-        ("", WorkbookError),
-        ("01_pairs/none", WorkbookError),
-        ("99_none/none", WorkbookError),
-        ("two words", WorkbookError),
-        ("../x", WorkbookError),
-        ("another", DeclarationError),
+        ("", WorkbookError, "the first line of a CUDA cell is"),
+        ("two words", WorkbookError, "the first line of a CUDA cell is"),
+        ("../x", WorkbookError, "the first line of a CUDA cell is"),
+        ("01_pairs/none", WorkbookError, "has no exercise 'none'"),
+        ("99_none/none", WorkbookError, "there is no topic '99_none'"),
+        ("another", DeclarationError, "another"),
     ],
 )
-def test_a_line_that_names_nothing_is_an_error(shell, line, kind):
+def test_a_line_that_names_nothing_is_an_error(shell, line, kind, message):
     error = cell(shell, line, SCRATCH)[1]
-    assert isinstance(error, kind) and str(error)
+    assert isinstance(error, kind) and message in str(error)
 
 
 def test_an_empty_cell_is_an_error_too(shell):

@@ -229,6 +229,10 @@ def main() -> None:
         app()
     except WorkbookError as error:
         fail(error)
+    except ModuleNotFoundError as error:
+        if (error.name or "utils").split(".")[0] == "utils":
+            raise
+        fail(WorkbookError(f"{error.name} is not installed; run `pip install -e .` in {ROOT}"))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from utils import toolchain
 from utils.errors import WorkbookError
 
 
@@ -33,10 +33,6 @@ def _output(*command: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _first_line(*command: str) -> str:
-    return _output(*command).partition("\n")[0]
-
-
 def _package(name: str) -> str:
     try:
         return importlib.metadata.version(name)
@@ -46,7 +42,7 @@ def _package(name: str) -> str:
 
 def _gpu() -> Finding:
     query = "--query-gpu=name,driver_version,compute_cap"
-    found = _first_line("nvidia-smi", query, "--format=csv,noheader")
+    found = _output("nvidia-smi", query, "--format=csv,noheader").partition("\n")[0]
     if not found:
         return Finding("GPU", "", advice="none: kernels run on the CPU, timings are stored ones")
     name, driver, capability = (part.strip() for part in found.split(","))
@@ -70,36 +66,36 @@ def _tool(what: str, path: Callable[[], str]) -> Finding:
         return Finding(what, "", True, str(error))
 
 
-def _cxx() -> str:
-    path = toolchain.cxx()
-    return f"{_first_line(path, '--version')}, {path}"
+def _build_tools(gpu: bool) -> list[Finding]:
+    """What builds would use, as the toolchain finds it."""
+    from utils import toolchain  # imports torch, which may be what is missing
 
+    def cxx() -> str:
+        path = toolchain.cxx()
+        return f"{_output(path, '--version').partition(chr(10))[0]}, {path}"
 
-def _nvcc(gpu: bool) -> Finding:
-    """The nvcc that builds would use."""
-    advice = "pip install -e .[cuda]" if gpu else "not needed without a GPU"
-    try:
+    def nvcc() -> str:
         path = toolchain.cuda_home() / "bin" / "nvcc"
-    except WorkbookError:
-        return Finding("nvcc", "", gpu, advice)
-    release = re.search(r"release ([\d.]+)", _output(str(path), "--version"))
-    return Finding("nvcc", f"{release[1]}, {path}" if release else "", gpu, advice)
+        release = re.search(r"release ([\d.]+)", _output(str(path), "--version"))
+        return f"{release[1]}, {path}" if release else ""
+
+    found = [_tool("C++ compiler", cxx), _tool("ninja", toolchain.ninja)]
+    if gpu:
+        found.append(_tool("nvcc", nvcc))
+    return [*found, _tool("backend", toolchain.backend)]
 
 
 def examine() -> list[Finding]:
     """Look at everything that the workbook uses."""
     python = ".".join(map(str, sys.version_info[:3]))
-    gpu = _gpu()
+    torch, gpu = _torch(), _gpu()
     return [
         Finding("Python", python if sys.version_info >= (3, 11) else "", True, "3.11 or newer"),
-        _torch(),
-        _tool("C++ compiler", _cxx),
-        _tool("ninja", toolchain.ninja),
+        torch,
         Finding("JupyterLab", _package("jupyterlab"), advice="pip install jupyterlab"),
         Finding("nbconvert", _package("nbconvert"), advice="pip install nbconvert, for HTML pages"),
         gpu,
-        _nvcc(bool(gpu.found)),
-        _tool("backend", toolchain.backend),
+        *(_build_tools(bool(gpu.found)) if torch.found else ()),
     ]
 
 
@@ -109,10 +105,10 @@ def report(console: Console) -> bool:
     table = Table("", "", "", box=None, show_header=False, pad_edge=False)
     for finding in findings:
         mark = "[green]✓[/]" if finding.found else "[red]✗[/]" if finding.needed else "[dim]–[/]"
-        detail = finding.found or f"[dim]{finding.advice}[/]"
+        detail = escape(finding.found) or f"[dim]{escape(finding.advice)}[/]"
         table.add_row(mark, finding.what, detail)
     console.print(table)
     missing = [finding for finding in findings if finding.needed and not finding.found]
     for finding in missing:
-        console.print(f"\nMissing: {finding.what}. {finding.advice}", highlight=False)
+        console.print(f"\nMissing: {finding.what}. {escape(finding.advice)}", highlight=False)
     return not missing
