@@ -87,20 +87,21 @@ def small(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """One short binary fraction: its sums are exact in any order. Variance is zero."""
-    quarters = torch.randint(1, 9, (), generator=generator) * (0.5 - _coin(generator))
-    return torch.full(shape, float(quarters) / 2)
+    quarters = _whole(1, 9, generator) * (0.5 - _whole(0, 2, generator))
+    return torch.full(shape, quarters / 2, device=generator.device)
 
 
 def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Normal, with one infinity."""
     x = normal(shape, generator)
-    where = int(torch.randint(x.numel(), (), generator=generator))
-    x.view(-1)[where] = float("inf") * (0.5 - _coin(generator))
+    where = _whole(0, x.numel(), generator)
+    x.view(-1)[where] = float("inf") * (0.5 - _whole(0, 2, generator))
     return x
 
 
-def _coin(generator: Generator) -> int:
-    return int(torch.randint(2, (), generator=generator))
+def _whole(low: int, high: int, generator: Generator) -> int:
+    """An integer from `low` to `high - 1`."""
+    return int(torch.randint(low, high, (), generator=generator, device=generator.device))
 
 
 # Kinds that every tensor takes, and kinds of the first tensor alone, beside normal ones.
@@ -141,10 +142,10 @@ def draw(
 
 def _scalar(low: float, high: float, generator: Generator) -> float:
     """A float32 value from the range; evenly over the magnitudes of a wide one, such as eps."""
-    share = torch.rand((), generator=generator, dtype=torch.float64)
+    share = uniform((), generator).item()
     wide = low > 0 and high / low >= 100
     value = low * (high / low) ** share if wide else low + (high - low) * share
-    return float(value.float())
+    return torch.tensor(value, dtype=torch.float32).item()
 
 
 def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:

@@ -1,8 +1,10 @@
 """Time kernels on the GPU: a flushed L2, several input sets, every timed output verified."""
 
 import functools
+import os
 import statistics
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -20,6 +22,8 @@ from utils.results import Entry, Row
 
 BUDGET = 0.6  # seconds of GPU time for each row
 CALLS = 5, 200  # at least and at most
+LATE = 0.2  # ms; an idle device answers much sooner
+FLUSHES = 4  # writes of the buffer: about 0.5 ms
 SETS = 3  # input sets in rotation, where memory allows
 
 
@@ -71,14 +75,18 @@ def measure(kernel, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
 
 
 def provenance() -> dict[str, str]:
-    """With what, when and at which commit something is measured; empty where it is not known."""
+    """With what, when and at which commit something is measured; empty where it is not known.
+
+    A copy without .git is told its commit by WORKBOOK_COMMIT.
+    """
     driver = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return {
         "driver": driver.partition("\n")[0],
         "cuda": torch.version.cuda or "",
         "torch": torch.__version__,
         "date": date.today().isoformat(),
-        "commit": _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
+        "commit": os.environ.get("WORKBOOK_COMMIT")
+        or _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
     }
 
 
@@ -120,11 +128,16 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
 
 
 def _flusher() -> Callable[[], None]:
-    """A function that drives everything out of the L2 cache, and keeps the GPU busy meanwhile, so
-    that the call behind it is queued before its turn comes."""
+    """A function that drives everything out of the L2 cache, and keeps the GPU busy for so long
+    that the call behind it is queued before its turn comes, Python's overhead and all."""
     cache = torch.cuda.get_device_properties().L2_cache_size
     buffer = torch.empty(max(256 << 20, 8 * cache), dtype=torch.uint8, device="cuda")
-    return lambda: (buffer.zero_(), None)[1]
+
+    def flush() -> None:
+        for value in range(FLUSHES):
+            buffer.fill_(value)
+
+    return flush
 
 
 def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
@@ -179,16 +192,21 @@ def _times(
 
 
 def _timed(call: Callable[[], object], flush: Callable[[], None]) -> float:
-    """Milliseconds of one call. The whole device is waited for on both sides, so that nothing can
-    run before the first event or after the last."""
+    """Milliseconds of one call, between two events on PyTorch's stream.
+
+    Work that a call hides on another stream goes on after the second event; it is counted too.
+    """
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     flush()
     start.record()
     call()
     stop.record()
+    stop.synchronize()
+    seen = time.perf_counter()
     torch.cuda.synchronize()
-    return start.elapsed_time(stop)
+    late = 1e3 * (time.perf_counter() - seen)
+    return start.elapsed_time(stop) + (late if late > LATE else 0.0)
 
 
 def _row(label: str, kind: str, times: list[float]) -> Row:
@@ -200,7 +218,7 @@ def _row(label: str, kind: str, times: list[float]) -> Row:
 def copy_bandwidth() -> float:
     """Bytes per second of a large copy on this GPU, read plus written."""
     free, _ = torch.cuda.mem_get_info()
-    source = torch.empty(min(1 << 30, free // 8), dtype=torch.uint8, device="cuda")
+    source = torch.empty(min(4 << 30, free // 8), dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     times = [_timed(lambda: target.copy_(source), lambda: None) for _ in range(12)]
     return 2e3 * source.numel() / statistics.median(times[2:])

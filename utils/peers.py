@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -45,6 +46,12 @@ def _compiled(function: Callable) -> Callable:
     return call
 
 
-def quiet() -> contextlib.AbstractContextManager:
-    """Without the tables that PyTorch prints while it compiles."""
-    return contextlib.redirect_stderr(io.StringIO())
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the tables and complaints that PyTorch prints while it tries kernels."""
+    logging.disable(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)

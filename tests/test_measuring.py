@@ -1,0 +1,111 @@
+"""Times on a GPU: of right results only, and of the whole work. Needs a GPU."""
+
+import pytest
+import torch
+import toys
+from fakes import FakeKernel
+
+from utils import measuring
+from utils.errors import CheckFailed, WorkbookError
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+
+SIZES = {"M": 512, "N": 256, "K": 1024}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(measuring, "BUDGET", 0.02)
+    monkeypatch.setattr(measuring.peers, "of", lambda exercise: iter(PEERS))
+
+
+PEERS = [measuring.Peer("library", "library", lambda A, B: A @ B)]
+
+
+def gemm(A, B, C, M, N, K):
+    torch.mm(A, B, out=C)
+
+
+def measure(function, exercise=toys.GEMM, sizes=SIZES):
+    return measuring.measure(FakeKernel(function, exercise, backend="cuda"), sizes)
+
+
+def test_a_right_kernel_is_timed_beside_the_library():
+    entry, notes = measure(gemm)
+    ours, library = entry.rows
+    assert not notes and entry.sizes == SIZES and entry.flops == 2 * 512 * 256 * 1024
+    assert ours.p20_ms <= ours.median_ms <= ours.p80_ms
+    assert 0.3 < ours.median_ms / library.median_ms < 3  # it is the same function
+    assert entry.torch == torch.__version__ and entry.date
+
+
+def test_tf32_in_the_notebook_does_not_reach_the_peers():
+    torch.set_float32_matmul_precision("high")
+    try:
+        measure(gemm)  # would be off by more than its bound
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("right_calls", [3, 12])
+def test_a_kernel_that_stops_working_while_it_is_timed_is_refused(right_calls):
+    calls = []
+
+    def kernel(A, B, C, M, N, K):
+        calls.append(1)
+        if len(calls) <= right_calls:
+            gemm(A, B, C, M, N, K)
+
+    with pytest.raises(CheckFailed, match="a timed call gave a wrong result"):
+        measure(kernel)
+
+
+def test_a_kernel_that_repeats_an_old_result_is_refused():
+    kept = []
+
+    def kernel(A, B, C, M, N, K):
+        kept.append(A @ B) if not kept else None
+        C.copy_(kept[0])
+
+    with pytest.raises(CheckFailed, match="wrong"):
+        measure(kernel)
+
+
+def test_work_on_another_stream_is_timed_too():
+    side = torch.cuda.Stream()
+
+    def kernel(A, B, C, M, N, K):
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(50):
+                gemm(A, B, C, M, N, K)
+
+    hidden, _ = measure(kernel)
+    honest, _ = measure(gemm)
+    assert hidden.rows[0].median_ms > 10 * honest.rows[0].median_ms
+
+
+def test_a_peer_that_fails_is_named(monkeypatch):
+    def broken(A, B):
+        raise RuntimeError("no compiler\nlong trace")
+
+    failing = [measuring.Peer("torch.compile", "compile", broken), *PEERS]
+    monkeypatch.setattr(measuring.peers, "of", lambda exercise: iter(failing))
+    entry, notes = measure(gemm)
+    assert notes == ["torch.compile failed here: RuntimeError: no compiler"]
+    assert [row.kind for row in entry.rows] == ["ours", "library"]
+
+
+def test_too_little_memory_is_said():
+    with pytest.raises(WorkbookError, match="too little memory"):
+        measure(gemm, sizes={"M": 1 << 21, "N": 1 << 21, "K": 4})
+
+
+def test_an_output_that_is_read_too_starts_from_its_own_values():
+    entry, _ = measure(lambda a, x, y, n: y.add_(a * x), toys.AXPY, {"n": 100_000})
+    assert entry.ours().median_ms > 0
+
+
+def test_a_copy_is_as_fast_as_memory():
+    assert 1e11 < measuring.copy_bandwidth() < 2e13
