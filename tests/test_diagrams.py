@@ -1,6 +1,7 @@
-"""Pictures of kernels written in Python, whose traffic is known; what real ones add is at the end."""
+"""Pictures of kernels written in Python, whose traffic is known, and of the workbook's own."""
 
 import base64
+import functools
 import io
 import itertools
 import re
@@ -19,6 +20,7 @@ from PIL import Image
 from traces import simulate
 
 from utils import diagrams, exercises
+from utils.compiling import compile_cuda
 from utils.diagrams import draw, render
 from utils.diagrams.canvas import SMALL, fit, text_width
 from utils.diagrams.scene import Scene, coordinate_text, element, instructions
@@ -407,9 +409,7 @@ def test_too_large():
 
     for shape, view in {(9000,): "threads", (300, 2): "threads", (600, 2): "matrix"}.items():
         trace = simulate(kernel, (1,), (1,), {"out": shape})
-        with pytest.raises(
-            WorkbookError, match="too much for a picture; draw it at a smaller size"
-        ):
+        with pytest.raises(WorkbookError, match="too much for a picture; draw it at a small"):
             render(scene(trace), view)
     trace = simulate(kernel, (1,), (1,), {"out": (600, 2)})
     with pytest.raises(WorkbookError, match="out is 600 × 2, too much for a picture"):
@@ -493,7 +493,8 @@ def test_an_untouched_starter_is_not_run(traced, capsys):
         (Stub(), {"m": 3}, "has no size 'm'; its sizes are n"),
         (Stub(), {"n": 0}, "n is 0, but a size is a whole number from 1"),
         (Stub(), {"n": 1.5}, "n is 1.5, but"),
-        (Stub(), {"n": 9000}, "too much for a picture"),
+        (Stub(), {"n": 9000}, "too much for a picture.*at a smaller size, such as n=4500"),
+        (Stub(replace(toys.MISH, draw={"n": 300})), {"n": 9000}, "smaller size, such as n=300"),
     ],
 )
 def test_draw_says_what_is_wrong(traced, kernel, options, message):
@@ -528,3 +529,50 @@ def test_several_launches():
     assert "32 of 32 threads write out" in caption("threads", trace)
     words = texts(render(scene(trace), "sectors"))
     assert {"line 1", "line 2", "line 5", "line 6"} <= set(words)
+
+
+# --- kernels of the workbook, as the emulator runs them
+
+
+@pytest.mark.parametrize(
+    "id, view, said",
+    [
+        ("00_start_here/axpy", None, "300 of 512 threads write out; 212 are idle"),
+        ("00_start_here/swish_grid_stride", "threads", "A thread writes up to 3 elements"),
+        ("01_naive_gemm/gemm_naive", "sectors", "Line 9, load of A: one request of warp 0"),
+        ("01_naive_gemm/gemm_naive", "sectors", "touches 32 sectors; 4 would do"),
+        ("01_naive_gemm/gemm_coalesced", "sectors", "No request here touches more sectors"),
+        ("01_naive_gemm/gemm_coalesced", None, "320 elements of A 11,520 times, 36 times each"),
+        ("01_naive_gemm/linear", "sectors", "load of W: one request of warp 0"),
+        ("02_shared_memory_tiling/gemm_tiled", None, "1,024 elements of Bs 32 times each"),
+        ("02_shared_memory_tiling/linear_tiled", "banks", "No request here has a bank conflict"),
+    ],
+)
+def test_the_workbook_s_own_kernels(id, view, said):
+    assert said in draw(compiled(id), view).caption
+
+
+def test_a_tile_without_padding():
+    text = source_of("02_shared_memory_tiling/linear_tiled").replace("[BK + 1]", "[BK]")
+    picture = draw(compiled("02_shared_memory_tiling/linear_tiled", text), "banks", line=20)
+    assert "Line 20, load of Ws: 32-way conflict" in picture.caption
+    assert "Ws, 32 × 32" in texts(picture)
+
+
+def test_a_simulated_kernel_is_traced_like_the_real_one():
+    """What the tests above rest on."""
+    real = draw(compiled("01_naive_gemm/gemm_naive"), "sectors").caption
+    assert real == caption("sectors", traces.gemm(40, 36, 8, "row"), ("C",), NAIVE)
+
+
+def test_a_launch_that_is_refused():
+    text = source_of("00_start_here/axpy").replace("threads = 256", "threads = 2048")
+    with pytest.raises(LaunchError, match="cudaErrorInvalidConfiguration"):
+        draw(compiled("00_start_here/axpy", text))
+
+
+@functools.cache
+def compiled(id, text=None):
+    exercise = exercises.load(id)
+    text = text or exercises.solution_text(exercise)
+    return compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")

@@ -67,7 +67,7 @@ def draw(
         kernel.first_line,
         exercise.outputs,
         sizes,
-        cases.size_text(exercise.draw).replace(" ", ", "),
+        _smaller(exercise, sizes),
         thread,
         block,
         array,
@@ -86,6 +86,14 @@ def _sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise WorkbookError(f"{name} is {value!r}, but a size is a whole number from 1")
     return {**usual, **given}
+
+
+def _smaller(exercise: Exercise, sizes: Sizes) -> str:
+    """Sizes to suggest where these are too large: the usual ones, or half of these."""
+    usual = exercise.draw
+    if not usual or all(value <= usual[name] for name, value in sizes.items()):
+        usual = {name: max(1, value // 2) for name, value in sizes.items()}
+    return cases.size_text(usual).replace(" ", ", ")
 
 
 def render(scene: Scene, view: str | None = None) -> Picture:
