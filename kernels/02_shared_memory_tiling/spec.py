@@ -28,7 +28,7 @@ EXERCISES = (
         points=15,
         effort="about 7 lines",
         hints=(
-            "Four steps make a phase: bring one element of each tile, wait, add up BK products "
+            "Four steps make a round: bring one element of each tile, wait, add up BK products "
             "from shared memory, wait again.",
             "This thread brings `As[ty][tx]`, which is A at (row, k0 + tx), and `Bs[ty][tx]`, "
             "which is B at (k0 + ty, col). Outside the matrix put `0.0f`: a product with 0 adds "
@@ -49,8 +49,8 @@ EXERCISES = (
         hints=(
             "Look for two threads that touch the same element of `As` with nothing in between that "
             "makes one of them wait, where at least one of the two writes.",
-            "There are two such pairs: the write of this phase and the reads of this phase; the "
-            "reads of this phase and the write of the next.",
+            "There are two such pairs: the write of this round and the reads of this round; the "
+            "reads of this round and the write of the next.",
             "One `__syncthreads();` after the tiles are written, one after the loop over `k`. Both "
             "stand in the loop over `k0`, and outside any `if`: every thread must reach them.",
         ),

@@ -4,7 +4,7 @@ constexpr int BM = 32, BN = 32, BK = 32;  // all equal: a thread brings one elem
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns one element of C. One block owns a BM x BN tile of C. It walks along K in
-// phases: each phase brings a BM x BK tile of A and a BK x BN tile of B, then uses both.
+// rounds: each round brings a BM x BK tile of A and a BK x BN tile of B, then uses both.
 __global__ void gemm_tiled_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];
@@ -19,7 +19,7 @@ __global__ void gemm_tiled_kernel(const float* A, const float* B, float* C, int 
         for (int k = 0; k < BK; k++) {
             sum += As[ty][k] * Bs[k][tx];
         }
-        __syncthreads();  // everyone has read both tiles before the next phase overwrites them
+        __syncthreads();  // everyone has read both tiles before the next round overwrites them
     }
     if (row < M && col < N) {
         C[row * N + col] = sum;

@@ -1,5 +1,5 @@
 // reject: wrong values
-// Fault: the walk along K stops after one phase
+// Fault: the walk along K stops after one round
 constexpr int BM = 32, BN = 32, BK = 32;
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
@@ -19,7 +19,7 @@ __global__ void gemm_tiled_race_kernel(const float* A, const float* B, float* C,
         for (int k = 0; k < BK; k++) {
             sum += As[ty][k] * Bs[k][tx];
         }
-        __syncthreads();  // everyone has read both tiles before the next phase overwrites them
+        __syncthreads();  // everyone has read both tiles before the next round overwrites them
     }
     if (row < M && col < N) {
         C[row * N + col] = sum;

@@ -19,7 +19,7 @@ __global__ void gemm_tiled_race_kernel(const float* A, const float* B, float* C,
         for (int k = 0; k < BK; k++) {
             sum += As[ty][k] * Bs[ty][tx];
         }
-        __syncthreads();  // everyone has read both tiles before the next phase overwrites them
+        __syncthreads();  // everyone has read both tiles before the next round overwrites them
     }
     if (row < M && col < N) {
         C[row * N + col] = sum;
