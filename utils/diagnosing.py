@@ -1,0 +1,164 @@
+"""Watch a kernel on the emulator: what goes wrong, and what each line costs.
+
+The kernel's own text is built once more, instrumented. `diagnose_call` runs that build on given
+arguments and returns hazards and counters; `check` and `diagnose` are made of it.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from utils.compiling import compile_cuda
+from utils.emulator import reports
+from utils.emulator.reports import Position, Report
+from utils.errors import LaunchError
+from utils.kernel import Kernel
+
+SECTOR = 32  # bytes
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one instruction of a launch cost. Names as in Nsight Compute, where it has them."""
+
+    line: int  # 0 where it is not known
+    space: str  # "global" or "shared"
+    access: str  # "load", "store" or "atomic"
+    size: int  # bytes of one thread's access
+    requests: int  # executions by a warp
+    lanes: int  # executions by a thread
+    bytes: int  # that the threads asked for
+    moved: int  # global: 32-byte sectors; shared: wavefronts, one more for each bank conflict
+    ideal: int  # sectors that the distinct bytes would fill; wavefronts without conflicts
+    contended: int = 0  # atomics that had to wait for another lane of the warp
+
+    @property
+    def per_request(self) -> float:
+        """Sectors, or wavefronts, of one request of a warp."""
+        return self.moved / self.requests
+
+    @property
+    def ideal_per_request(self) -> float:
+        return self.ideal / self.requests
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The counters of one launch."""
+
+    kernel: str
+    grid: Position
+    block: Position
+    static_shared: int  # bytes in a block
+    dynamic_shared: int
+    barriers: int  # passed by a block, summed over the blocks
+    shuffles: int  # by a warp; votes and reductions too
+    syncwarps: int
+    distinct_read: int  # bytes of global memory, each counted once
+    distinct_written: int
+    traffic: tuple[Traffic, ...]  # by line
+
+    def total(self, what: str, space: str, *accesses: str) -> int:
+        """The sum of a field of `traffic` over a space and kinds of access."""
+        return sum(
+            getattr(t, what)
+            for t in self.traffic
+            if t.space == space and (not accesses or t.access in accesses)
+        )
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    hazards: tuple[Report, ...]
+    launches: tuple[Launch, ...]
+    error: LaunchError | None  # what ended the run early
+    after: Mapping[str, Tensor]
+
+    def total(self, what: str, space: str, *accesses: str) -> int:
+        return sum(launch.total(what, space, *accesses) for launch in self.launches)
+
+
+_builder = ThreadPoolExecutor(1, thread_name_prefix="instrumented-build")
+_builds: dict[str, Future] = {}  # by the digest of the plain kernel
+
+
+def prepare(kernel: Kernel) -> None:
+    """Begin the instrumented build of a kernel's text in the background."""
+    if kernel.digest not in _builds:
+        _builds[kernel.digest] = _builder.submit(_build, kernel)
+
+
+def instrumented(kernel: Kernel) -> Kernel:
+    """The instrumented build of a kernel's text. Raises what `compile_cuda` raises."""
+    prepare(kernel)
+    return _builds[kernel.digest].result()
+
+
+def _build(kernel: Kernel) -> Kernel:
+    return compile_cuda(
+        kernel.source,
+        kernel.name,
+        exercise=kernel.exercise,
+        first_line=kernel.first_line,
+        filename=kernel.filename,
+        trace=True,
+    )
+
+
+def diagnose_call(
+    kernel: Kernel,
+    arguments: Mapping[str, Tensor | int | float],
+    *,
+    unwritten: Collection[str] = (),
+    order: int = 0,
+    timeout: float = 10.0,
+) -> Diagnosis:
+    """Diagnose one call of a kernel on copies of `arguments` (by parameter name).
+
+    `unwritten` names tensors that hold nothing yet: to read them before writing is a hazard.
+    `order` other than 0 runs the threads in another order. Raises KernelCrash and KernelTimeout.
+    """
+    watched = instrumented(kernel)
+    seen = watched.watched(arguments, unwritten=unwritten, order=order, timeout=timeout)
+    launches = _launches(seen.events, watched)
+    return Diagnosis(tuple(reports.read(seen.events)), launches, seen.error, seen.after)
+
+
+def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:
+    """The launches that the runtime told of, with the lines of their instructions."""
+    told = [e for e in map(json.loads, events.splitlines()) if e.get("event") == "launch"]
+    offsets = sorted({i["offset"] for e in told for i in e["instructions"] if "offset" in i})
+    lines = reports.resolve_lines(kernel.library, [int(o, 16) for o in offsets], kernel.filename)
+    line_of = dict(zip(offsets, lines, strict=True))
+    return tuple(
+        Launch(
+            kernel=e["kernel"],
+            grid=tuple(e["grid"]),
+            block=tuple(e["block"]),
+            static_shared=e["static_shared"],
+            dynamic_shared=e["dynamic_shared"],
+            barriers=e["barriers"],
+            shuffles=e["shuffles"],
+            syncwarps=e["syncwarps"],
+            distinct_read=e["distinct_bytes_read"],
+            distinct_written=e["distinct_bytes_written"],
+            traffic=tuple(
+                sorted(
+                    (_traffic(i, line_of.get(i.get("offset"), 0)) for i in e["instructions"]),
+                    key=lambda t: (t.line, t.space, t.access),
+                )
+            ),
+        )
+        for e in told
+    )
+
+
+def _traffic(told: dict, line: int) -> Traffic:
+    moved = told["sectors"] if told["space"] == "global" else told["wavefronts"]
+    same = {
+        n: told[n] for n in ("space", "access", "size", "requests", "lanes", "bytes", "ideal")
+    }
+    return Traffic(line=line, moved=moved, contended=told.get("contended", 0), **same)
