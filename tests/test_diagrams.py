@@ -3,7 +3,6 @@
 import base64
 import functools
 import io
-import itertools
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -127,11 +126,9 @@ def test_which_thread_is_followed():
 
 def test_owners():
     text = caption("threads", traces.axpy(300))
-    assert "300 of 512 threads write out; 212 are idle" in text
+    assert "300 of 512 threads write out; 212 write no element" in text
     assert "Each of the 300 elements is written by exactly one thread" in text
-    assert "Idle threads: 212 that write nothing" in texts(
-        render(scene(traces.axpy(300)), "threads")
-    )
+    assert "212 threads write no element" in texts(render(scene(traces.axpy(300)), "threads"))
 
 
 def test_owners_in_a_grid_stride_loop():
@@ -163,7 +160,7 @@ def test_sums_kept_in_global_memory_are_noticed():
 
 
 def test_a_reduction_shows_who_reads():
-    assert "500 of 512 threads read x; 12 are idle" in caption("threads", traces.tree(500))
+    assert "500 of 512 threads read x; 12 read no element" in caption("threads", traces.tree(500))
 
 
 def test_tiles_walk_along_k():
@@ -260,11 +257,12 @@ def test_every_word_can_be_read(name):
         assert word.get_fontsize() >= SMALL, word.get_text()
         inside = 0 <= box.x0 and box.x1 <= width and 0 <= box.y0 and box.y1 <= height
         assert inside, f"'{word.get_text()}' reaches out of the page"
-    for (a, one), (b, two) in itertools.combinations(zip(words, boxes, strict=True), 2):
-        across = min(one.x1, two.x1) - max(one.x0, two.x0)
-        down = min(one.y1, two.y1) - max(one.y0, two.y0)
-        overlap = across > 1 and down > 4  # boxes have some air above and below the letters
-        assert not overlap, f"'{a.get_text()}' lies on '{b.get_text()}'"
+    x0, y0, x1, y1 = np.array([box.extents for box in boxes]).T[:, :, None]
+    across = np.minimum(x1, x1.T) - np.maximum(x0, x0.T)
+    down = np.minimum(y1, y1.T) - np.maximum(y0, y0.T)
+    # Boxes have some air above and below the letters.
+    for i, k in np.argwhere(np.triu((across > 1) & (down > 4), 1)):
+        pytest.fail(f"'{words[i].get_text()}' lies on '{words[k].get_text()}'")
 
 
 @pytest.mark.parametrize("name", ["axpy threads", "naive", "matrix", "tree", "padded"])
@@ -332,6 +330,16 @@ def test_shared_arrays_have_the_dimensions_of_the_source():
         assert {a.name: a.shape for a in scene(trace, source=text).arrays}["Ws"] == shape
 
 
+def test_dynamic_shared_memory_has_the_name_that_the_source_gives_it():
+    trace = replace(traces.tree(500), arrays=(*traces.tree(500).arrays[:2], DYNAMIC))
+    source = "extern __shared__ float part[];"
+    assert "128 elements of part once" in caption("tiles", trace, source=source)
+    assert "128 elements of dynamic once" in caption("tiles", trace)
+
+
+DYNAMIC = Array("dynamic", SHARED, (128,), 4, 0)
+
+
 def test_an_instruction_that_was_compiled_twice_is_shown_once():
     def kernel(t):
         t.load(1, "out", t.thread[0])
@@ -387,7 +395,8 @@ def test_accesses_outside_of_every_array_are_left_out():
     accesses["array"][:10] = -1
     trace = replace(trace, launches=(replace(trace.launches[0], accesses=accesses),))
     for view in ("threads", "sectors", "tiles", "matrix"):
-        render(scene(trace), view)
+        assert "10 accesses are in none of the arrays" in render(scene(trace), view).caption
+    assert "none of the arrays" not in caption("threads", traces.axpy(64))
 
 
 def test_a_truncated_trace():
@@ -399,8 +408,9 @@ def test_a_truncated_trace():
     assert "what block (0, 1)" in render(scene(cut, ("C",)), "tiles").title
     with pytest.raises(WorkbookError, match=r"block \(1, 1\) of kernel was not recorded"):
         render(scene(cut, ("C",), block=(1, 1)), "tiles")
-    render(scene(cut, ("C",)), "sectors")
-    render(scene(cut, ("C",)), "banks")
+    for view in ("sectors", "banks", "tiles"):
+        text = render(scene(cut, ("C",)), view).caption
+        assert "Recorded are the first 1,048,576 accesses only, up to those of block (1, 1)" in text
 
 
 def test_too_large():
@@ -537,7 +547,7 @@ def test_several_launches():
 @pytest.mark.parametrize(
     "id, view, said",
     [
-        ("00_start_here/axpy", None, "300 of 512 threads write out; 212 are idle"),
+        ("00_start_here/axpy", None, "300 of 512 threads write out; 212 write no element"),
         ("00_start_here/swish_grid_stride", "threads", "A thread writes up to 3 elements"),
         ("01_naive_gemm/gemm_naive", "sectors", "Line 9, load of A: one request of warp 0"),
         ("01_naive_gemm/gemm_naive", "sectors", "touches 32 sectors; 4 would do"),

@@ -106,7 +106,9 @@ def render(scene: Scene, view: str | None = None) -> Picture:
         )
     module = importlib.import_module(f"utils.diagrams.{view or _suitable(scene)}")
     with own_style():
-        return Picture(*module.draw(scene))
+        page, title, caption, alt = module.draw(scene)
+        caption = " ".join([caption, *scene.notes])
+        return Picture(page.finish(caption), title, caption, alt)
 
 
 def _suitable(scene: Scene) -> str:

@@ -1,7 +1,6 @@
 """The view "banks": how one warp's requests spread over the 32 banks of shared memory."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from utils.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
 from utils.diagrams import canvas as cv
@@ -16,8 +15,8 @@ INSET = (1.5, 1.5)  # inches for the shared array beside it
 PARTS = {1: "", 2: "half", 4: "quarter"}
 
 
-def draw(scene: Scene) -> tuple[Figure, str, str, str]:
-    """(figure, title, caption, description)"""
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
     found = instructions(scene, SHARED)
     if not found:
         raise WorkbookError(f"{scene.name} uses no shared memory at {scene.size_text}")
@@ -37,7 +36,7 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
         caption += f" {left_out} more instructions are not shown; draw one with line=..."
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
-    return page.finish(caption), title, caption, alt
+    return page, title, caption, alt
 
 
 def _caption(rows: list["_Row"]) -> str:

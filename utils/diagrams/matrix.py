@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.figure import Figure
 
 from utils.access_patterns import reads_per_element, touches
 from utils.diagrams import canvas as cv
@@ -20,8 +19,8 @@ TALLEST = 4.6  # inches
 READ, WRITE = cv.BLUE, cv.RED
 
 
-def draw(scene: Scene) -> tuple[Figure, str, str, str]:
-    """(figure, title, caption, description)"""
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
     scene.require_all()
     out = scene.number(scene.array or _output(scene))
     launch = scene.launch_that(out)
@@ -60,7 +59,7 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
         "Left, the matrices with the elements that one thread reads in blue and writes in red. "
         "Right, the same matrices coloured by how often the whole grid reads each element."
     )
-    return page.finish(caption), title, caption, alt
+    return page, title, caption, alt
 
 
 def _output(scene: Scene) -> str:

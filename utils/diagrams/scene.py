@@ -46,6 +46,9 @@ class Scene:
         return tuple(a if a.space == GLOBAL else self._declared(a) for a in self.trace.arrays)
 
     def _declared(self, array: Array) -> Array:
+        if array.name == "dynamic":  # the runtime's name for all of it
+            found = re.search(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", self.source)
+            return replace(array, name=found[1]) if found else array
         found = re.search(rf"\b{re.escape(array.name)}\s*((?:\[[^\]]+\]\s*)+)", self.source)
         dimensions = re.findall(r"\[([^\]]+)\]", found[1]) if found else []
         shape = tuple(_constant(text, self.source) for text in dimensions)
@@ -55,6 +58,25 @@ class Scene:
 
     def number(self, name: str) -> int:
         return self.trace.array(name)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be said beside any picture of this trace."""
+        notes = []
+        if self.trace.truncated:
+            block = int(self.trace.launches[-1].accesses["block"].max(initial=0))
+            notes.append(
+                f"Recorded are the first {MOST:,} accesses only, up to those of block "
+                f"{coordinate_text(block, self.trace.launches[-1].grid)}."
+            )
+        strays = sum(
+            int(((x.accesses["array"] < 0) & (x.accesses["space"] == GLOBAL)).sum())
+            for x in self.trace.launches
+        )
+        if strays:
+            are = "access is" if strays == 1 else "accesses are"
+            notes.append(f"{strays:,} {are} in none of the arrays: check() says whether it may be.")
+        return notes
 
     def launch_that(self, touches: int | None = None) -> Launch:
         """The launch that writes the array of that number, or else the busiest one."""

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from utils.access_patterns import CELL, SECTOR, WARP, ideal_sectors, lanes, sectors_per_request
 from utils.diagrams import canvas as cv
@@ -27,8 +26,8 @@ EMPTY, SEVERAL = cv.rgb("#DADEE1"), cv.rgb(cv.INK)  # cells wanted by no lane, b
 INSET = (1.3, 1.15)  # inches for the matrix beside it
 
 
-def draw(scene: Scene) -> tuple[Figure, str, str, str]:
-    """(figure, title, caption, description)"""
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
     found = instructions(scene, GLOBAL)
     if not found:
         raise WorkbookError(f"{scene.name} made no access to its arrays at {scene.size_text}")
@@ -47,7 +46,7 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
     caption = _caption(rows, len(found) - len(rows))
     described = "; ".join(f"{row.what}: {row.cost}" for row in rows)
     alt = f"For each access, 32 lanes joined by lines to the memory cells they touch. {described}."
-    return page.finish(caption), title, caption, alt
+    return page, title, caption, alt
 
 
 def _caption(rows: list["_Row"], left_out: int) -> str:
@@ -62,7 +61,7 @@ def _caption(rows: list["_Row"], left_out: int) -> str:
         text = "No request here touches more sectors than it must."
     means = [row.mean for row in rows if row.varies]
     if means:
-        text += " Sectors per request over the whole grid, ragged warps included: "
+        text += " Sectors per request on average, ragged warps included: "
         text += ", ".join(means) + "."
     if left_out:
         text += f" {left_out} more instructions are not shown; draw one with line=..."

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from utils.access_patterns import WARP, Owners, owners
 from utils.diagrams import canvas as cv
@@ -18,8 +17,8 @@ LARGEST = 256  # rows or columns of a matrix
 NAMED = 7  # blocks that get a line of their own in the legend
 
 
-def draw(scene: Scene) -> tuple[Figure, str, str, str]:
-    """(figure, title, caption, description)"""
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
     scene.require_all()
     number, verb = _subject(scene)
     array = scene.arrays[number]
@@ -39,7 +38,7 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
     _legend(page, owned, launch, verb)
     caption = _caption(array, owned, launch, verb)
     alt = f"{array.name}, {shape_text(array)}, one cell for each element, coloured by block."
-    return page.finish(caption), title, caption, alt
+    return page, title, caption, alt
 
 
 def _subject(scene: Scene) -> tuple[int, str]:
@@ -72,13 +71,14 @@ def _subtitle(scene: Scene, launch: Launch, flat: bool, size: int) -> str:
 
 
 def _idle(page: Canvas, owned: Owners, launch: Launch, verb: str, numbered: bool) -> None:
-    """Threads that own nothing, as hollow cells with their numbers."""
+    """Threads that own nothing, as grey cells with their numbers."""
     threads = math.prod(launch.grid) * launch.threads
     idle = np.setdiff1d(np.arange(threads), owned.thread)
     if not numbered or not 0 < len(idle) <= 512:
         return
     cell, left = STRIP / WARP, cv.MARGIN + 0.75
-    shown = f"Idle threads: {len(idle)} that {verb[:-1]} nothing"
+    does = verb if len(idle) == 1 else verb[:-1]
+    shown = f"{len(idle)} thread{'s' * (len(idle) > 1)} {does} no element"
     page.text(cv.MARGIN, page.y, shown, size=cv.BODY, bold=True)
     page.y += 0.17
     block, y = -1, page.y - cell
@@ -135,8 +135,9 @@ def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
     busy = len(np.unique(owned.thread[owned.thread >= 0]))
     done = "written" if verb == "writes" else "read"
     does = verb if busy == 1 else verb[:-1]
-    text = f"{busy:,} of {threads:,} threads {does} {array.name}"
-    text += f"; {threads - busy:,} are idle." if busy < threads else "; none is idle."
+    text = f"{busy:,} of {threads:,} threads {does} {array.name}; "
+    rest = threads - busy
+    text += f"{rest:,} {verb if rest == 1 else verb[:-1]} no element." if rest else "none is idle."
     missed, shared = int((owned.threads == 0).sum()), int((owned.threads > 1).sum())
     if not missed and not shared:
         what = f"Each of the {n:,} elements" if n > 1 else "The one element"

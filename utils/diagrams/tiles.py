@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
@@ -20,8 +19,8 @@ GLOBAL_READ, SHARED_READ, WRITE, BOTH = cv.BLUE, cv.GREEN, cv.ORANGE, cv.PURPLE
 BEFORE = cv.tint(cv.BLUE, 0.22)  # read from global memory in an earlier phase
 
 
-def draw(scene: Scene) -> tuple[Figure, str, str, str]:
-    """(figure, title, caption, description)"""
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
     launch = _launch(scene)
     block = _block(scene, launch)
     accesses = launch.accesses[launch.accesses["block"] == block]
@@ -46,7 +45,7 @@ def draw(scene: Scene) -> tuple[Figure, str, str, str]:
         f"A panel for each phase and array; {len(shown)} phases of "
         f"{', '.join(scene.arrays[i].name for i in numbers)}, with the elements touched in colour."
     )
-    return page.finish(caption), title, caption, alt
+    return page, title, caption, alt
 
 
 def _launch(scene: Scene) -> Launch:
