@@ -11,4 +11,3 @@
 #include "emulator/integers.h"
 #include "emulator/math.h"
 #include "emulator/rounding.h"
-

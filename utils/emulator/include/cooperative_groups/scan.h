@@ -6,7 +6,8 @@ namespace cooperative_groups {
 
 // Over the members up to the caller, itself included.
 template <class Group, class T, class Operation = plus<T>>
-T inclusive_scan(const Group& group, T value, Operation operation = {}, emu::Here here = emu::Here()) {
+T inclusive_scan(const Group& group, T value, Operation operation = {},
+                 emu::Here here = emu::Here()) {
     for (unsigned delta = 1; delta < group.size(); delta *= 2) {
         T other = group.shfl_up(value, delta, here);
         if (group.thread_rank() >= delta) value = operation(other, value);
@@ -15,7 +16,8 @@ T inclusive_scan(const Group& group, T value, Operation operation = {}, emu::Her
 }
 // Over the members before the caller; the first gets T().
 template <class Group, class T, class Operation = plus<T>>
-T exclusive_scan(const Group& group, T value, Operation operation = {}, emu::Here here = emu::Here()) {
+T exclusive_scan(const Group& group, T value, Operation operation = {},
+                 emu::Here here = emu::Here()) {
     T before = group.shfl_up(inclusive_scan(group, value, operation, here), 1, here);
     return group.thread_rank() == 0 ? T() : before;
 }

@@ -7,9 +7,11 @@
 #include "emulator/runtime.h"
 
 // Loads and stores with a cache hint.
-#define EMU_LOAD(name) \
-    template <class T> \
-    EMU_INLINE T name(const T* address) { return *address; }
+#define EMU_LOAD(name)                    \
+    template <class T>                    \
+    EMU_INLINE T name(const T* address) { \
+        return *address;                  \
+    }
 EMU_LOAD(__ldg)
 EMU_LOAD(__ldcg)
 EMU_LOAD(__ldca)
@@ -17,9 +19,11 @@ EMU_LOAD(__ldcs)
 EMU_LOAD(__ldlu)
 EMU_LOAD(__ldcv)
 #undef EMU_LOAD
-#define EMU_STORE(name) \
-    template <class T>  \
-    EMU_INLINE void name(T* address, std::common_type_t<T> value) { *address = value; }
+#define EMU_STORE(name)                                             \
+    template <class T>                                              \
+    EMU_INLINE void name(T* address, std::common_type_t<T> value) { \
+        *address = value;                                           \
+    }
 EMU_STORE(__stwb)
 EMU_STORE(__stcg)
 EMU_STORE(__stcs)

@@ -21,11 +21,7 @@ enum cudaFuncCache {
     cudaFuncCachePreferL1,
     cudaFuncCachePreferEqual
 };
-enum cudaLimit {
-    cudaLimitStackSize,
-    cudaLimitPrintfFifoSize,
-    cudaLimitMallocHeapSize
-};
+enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1,
     cudaDevAttrMaxBlockDimX = 2,
@@ -61,7 +57,8 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
     size_t totalConstMem;
-    int regsPerBlock, regsPerMultiprocessor, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+    int regsPerBlock, regsPerMultiprocessor, warpSize, maxThreadsPerBlock, maxThreadsDim[3],
+        maxGridSize[3];
     int major, minor, multiProcessorCount, l2CacheSize, maxThreadsPerMultiProcessor;
     int maxBlocksPerMultiProcessor, memoryBusWidth, concurrentKernels, managedMemory;
     int unifiedAddressing, integrated, canMapHostMemory, ECCEnabled, asyncEngineCount;
@@ -125,7 +122,8 @@ cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) {
 // The limit is kept for the whole program, not for each kernel.
 template <class F>
 cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attribute, int value) {
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) return emu_max_dynamic_shared(value);
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize)
+        return emu_max_dynamic_shared(value);
     return cudaSuccess;
 }
 template <class F>

@@ -21,7 +21,8 @@ void launch(Config config, const char* kernel, Call call, Arguments&&... argumen
 
 // CUDA's own function for the same; the argument list is an array of addresses.
 template <class... P, size_t... I>
-void launch_addresses(Config config, void (*kernel)(P...), void** addresses, std::index_sequence<I...>) {
+void launch_addresses(Config config, void (*kernel)(P...), void** addresses,
+                      std::index_sequence<I...>) {
     launch(config, "kernel", kernel, *static_cast<std::decay_t<P>*>(addresses[I])...);
 }
 
@@ -29,15 +30,19 @@ void launch_addresses(Config config, void (*kernel)(P...), void** addresses, std
 
 // `emu_t_x` is the declared type, written by the rewriter. The key is a static of the surrounding
 // function, so each template instance has its own.
-#define EMU_KEY(name)                                                                          \
-    static EmuSharedKey emu_k_##name = {#name, sizeof(emu_t_##name), alignof(emu_t_##name),    \
-                                        sizeof(std::remove_all_extents_t<emu_t_##name>), 0, {__FILE__, __LINE__}};
+#define EMU_KEY(name)                                                                    \
+    static EmuSharedKey emu_k_##name = {#name,                                           \
+                                        sizeof(emu_t_##name),                            \
+                                        alignof(emu_t_##name),                           \
+                                        sizeof(std::remove_all_extents_t<emu_t_##name>), \
+                                        0,                                               \
+                                        {__FILE__, __LINE__}};
 #define EMU_SHARED(name) \
     EMU_KEY(name)        \
     emu_t_##name& name = *static_cast<emu_t_##name*>(emu_shared(&emu_k_##name));
-#define EMU_DYNAMIC_SHARED(name)                                                                    \
-    using emu_e_##name = std::remove_extent_t<emu_t_##name>;                                        \
-    emu_e_##name* const name =                                                                      \
+#define EMU_DYNAMIC_SHARED(name)                             \
+    using emu_e_##name = std::remove_extent_t<emu_t_##name>; \
+    emu_e_##name* const name =                               \
         static_cast<emu_e_##name*>(emu_dynamic_shared(#name, sizeof(emu_e_##name)));
 
 namespace emu {
@@ -57,13 +62,15 @@ struct SharedObject {  // __shared__ T name
         return static_cast<T&>(*this) = std::forward<V>(value);
     }
     template <class U = T>
-    auto& operator[](size_t i) const { return static_cast<U&>(*this)[i]; }
+    auto& operator[](size_t i) const {
+        return static_cast<U&>(*this)[i];
+    }
     T* operator&() const { return &static_cast<T&>(*this); }
 };
 }  // namespace emu
 #define EMU_DYNAMIC_SHARED_GLOBAL(name) \
     static const emu::SharedArray<std::remove_extent_t<emu_t_##name>> name{#name};
-#define EMU_SHARED_GLOBAL(name)                                                            \
-    static const emu::SharedObject<emu_t_##name> name{                                     \
-        {#name, sizeof(emu_t_##name), alignof(emu_t_##name),                               \
+#define EMU_SHARED_GLOBAL(name)                              \
+    static const emu::SharedObject<emu_t_##name> name{       \
+        {#name, sizeof(emu_t_##name), alignof(emu_t_##name), \
          sizeof(std::remove_all_extents_t<emu_t_##name>), 0}};

@@ -7,8 +7,8 @@
 
 #include <math.h>  // isnan and friends, abs: also without std::
 
-#define EMU_MINMAX(R, A, B)                                            \
-    constexpr R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; }    \
+#define EMU_MINMAX(R, A, B)                                         \
+    constexpr R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; } \
     constexpr R max(A a, B b) { return (R)a > (R)b ? (R)a : (R)b; }
 #define EMU_MINMAX_SIGNED(S, U) \
     EMU_MINMAX(S, S, S) EMU_MINMAX(U, U, U) EMU_MINMAX(U, S, U) EMU_MINMAX(U, U, S)
@@ -29,8 +29,12 @@ constexpr unsigned umin(unsigned a, unsigned b) { return min(a, b); }
 constexpr unsigned umax(unsigned a, unsigned b) { return max(a, b); }
 constexpr long long llmin(long long a, long long b) { return min(a, b); }
 constexpr long long llmax(long long a, long long b) { return max(a, b); }
-constexpr unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
-constexpr unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+constexpr unsigned long long ullmin(unsigned long long a, unsigned long long b) {
+    return min(a, b);
+}
+constexpr unsigned long long ullmax(unsigned long long a, unsigned long long b) {
+    return max(a, b);
+}
 // As on the GPU, a NaN loses against a number.
 inline float min(float a, float b) { return fminf(a, b); }
 inline float max(float a, float b) { return fmaxf(a, b); }
@@ -54,8 +58,12 @@ inline double norm3d(double a, double b, double c) noexcept { return hypot(hypot
 inline float norm3df(float a, float b, float c) noexcept { return hypotf(hypotf(a, b), c); }
 inline double rnorm3d(double a, double b, double c) noexcept { return 1.0 / norm3d(a, b, c); }
 inline float rnorm3df(float a, float b, float c) noexcept { return 1.0f / norm3df(a, b, c); }
-inline double norm4d(double a, double b, double c, double d) noexcept { return hypot(norm3d(a, b, c), d); }
-inline float norm4df(float a, float b, float c, float d) noexcept { return hypotf(norm3df(a, b, c), d); }
+inline double norm4d(double a, double b, double c, double d) noexcept {
+    return hypot(norm3d(a, b, c), d);
+}
+inline float norm4df(float a, float b, float c, float d) noexcept {
+    return hypotf(norm3df(a, b, c), d);
+}
 
 // sin(pi x) and cos(pi x), exact where the answer is 0, 1 or -1.
 inline double sinpi(double x) noexcept {

@@ -1,5 +1,5 @@
-// Arithmetic and conversions with a rounding of their own: _rn to nearest, _rz towards zero, _ru up,
-// _rd down. Never contracted.
+// Arithmetic and conversions with a rounding of their own: _rn to nearest, _rz towards zero, _ru
+// up, _rd down. Never contracted.
 #pragma once
 
 #include <cfenv>
@@ -41,22 +41,22 @@ I to_integer(F x) {
 
 }  // namespace emu
 
-#define EMU_ROUNDED(T, name, mode, parameters, expression, ...)               \
-    inline T name parameters {                                                \
+#define EMU_ROUNDED(T, name, mode, parameters, expression, ...)                          \
+    inline T name parameters {                                                           \
         return emu::rounded<T>(mode, [] parameters { return expression; }, __VA_ARGS__); \
     }
-#define EMU_FOUR(T, name, parameters, expression, ...)                             \
-    inline T name##_rn parameters { return expression; }                           \
-    EMU_ROUNDED(T, name##_rz, FE_TOWARDZERO, parameters, expression, __VA_ARGS__)  \
-    EMU_ROUNDED(T, name##_ru, FE_UPWARD, parameters, expression, __VA_ARGS__)      \
+#define EMU_FOUR(T, name, parameters, expression, ...)                            \
+    inline T name##_rn parameters { return expression; }                          \
+    EMU_ROUNDED(T, name##_rz, FE_TOWARDZERO, parameters, expression, __VA_ARGS__) \
+    EMU_ROUNDED(T, name##_ru, FE_UPWARD, parameters, expression, __VA_ARGS__)     \
     EMU_ROUNDED(T, name##_rd, FE_DOWNWARD, parameters, expression, __VA_ARGS__)
-#define EMU_ARITHMETIC(T, prefix, fma)                              \
-    EMU_FOUR(T, __##prefix##add, (T a, T b), T(a + b), a, b)        \
-    EMU_FOUR(T, __##prefix##sub, (T a, T b), T(a - b), a, b)        \
-    EMU_FOUR(T, __##prefix##mul, (T a, T b), T(a * b), a, b)        \
-    EMU_FOUR(T, __##prefix##div, (T a, T b), T(a / b), a, b)        \
-    EMU_FOUR(T, __##prefix##rcp, (T a), T(T(1) / a), a)             \
-    EMU_FOUR(T, __##prefix##sqrt, (T a), T(std::sqrt(a)), a)        \
+#define EMU_ARITHMETIC(T, prefix, fma)                       \
+    EMU_FOUR(T, __##prefix##add, (T a, T b), T(a + b), a, b) \
+    EMU_FOUR(T, __##prefix##sub, (T a, T b), T(a - b), a, b) \
+    EMU_FOUR(T, __##prefix##mul, (T a, T b), T(a* b), a, b)  \
+    EMU_FOUR(T, __##prefix##div, (T a, T b), T(a / b), a, b) \
+    EMU_FOUR(T, __##prefix##rcp, (T a), T(T(1) / a), a)      \
+    EMU_FOUR(T, __##prefix##sqrt, (T a), T(std::sqrt(a)), a) \
     EMU_FOUR(T, __##fma, (T a, T b, T c), T(std::fma(a, b, c)), a, b, c)
 EMU_ARITHMETIC(float, f, fmaf)
 EMU_ARITHMETIC(double, d, fma)
@@ -75,14 +75,15 @@ EMU_FOUR(float, __double2float, (double x), float(x), x)
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 
-#define EMU_TO_INTEGER(from, F, to, I)                                                     \
-    inline I __##from##2##to##_rn(F x) { return emu::to_integer<I>(std::nearbyint(x)); }   \
-    inline I __##from##2##to##_rz(F x) { return emu::to_integer<I>(std::trunc(x)); }       \
-    inline I __##from##2##to##_ru(F x) { return emu::to_integer<I>(std::ceil(x)); }        \
+#define EMU_TO_INTEGER(from, F, to, I)                                                   \
+    inline I __##from##2##to##_rn(F x) { return emu::to_integer<I>(std::nearbyint(x)); } \
+    inline I __##from##2##to##_rz(F x) { return emu::to_integer<I>(std::trunc(x)); }     \
+    inline I __##from##2##to##_ru(F x) { return emu::to_integer<I>(std::ceil(x)); }      \
     inline I __##from##2##to##_rd(F x) { return emu::to_integer<I>(std::floor(x)); }
-#define EMU_FROM(from, F)                                                       \
-    EMU_TO_INTEGER(from, F, int, int) EMU_TO_INTEGER(from, F, uint, unsigned)   \
-    EMU_TO_INTEGER(from, F, ll, long long) EMU_TO_INTEGER(from, F, ull, unsigned long long)
+#define EMU_FROM(from, F)                                                          \
+    EMU_TO_INTEGER(from, F, int, int)                                              \
+    EMU_TO_INTEGER(from, F, uint, unsigned) EMU_TO_INTEGER(from, F, ll, long long) \
+        EMU_TO_INTEGER(from, F, ull, unsigned long long)
 EMU_FROM(float, float)
 EMU_FROM(double, double)
 #undef EMU_FROM

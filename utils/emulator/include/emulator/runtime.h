@@ -76,7 +76,8 @@ struct Config {  // what stands between <<< and >>>
     size_t shared;
     cudaStream_t stream;
     EmuSite site;
-    Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr, Here here = Here())
+    Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr,
+           Here here = Here())
         : grid(grid), block(block), shared(shared), stream(stream), site(here) {}
 };
 

@@ -25,7 +25,9 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, 
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
+    return cudaSuccess;
+}
 inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags = cudaEventDefault) {
     return cudaEventCreateWithFlags(event, flags);
 }
@@ -45,8 +47,8 @@ inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void*
     function(data);
     return cudaSuccess;
 }
-inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
-                                         unsigned) {
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                         void* data, unsigned) {
     callback(stream, cudaPeekAtLastError(), data);
     return cudaSuccess;
 }

@@ -29,50 +29,44 @@
 // struct into its members, so there it goes through one machine vector. A plain build keeps the
 // types plain aggregates.
 #ifdef EMU_INSTRUMENTED
-#define EMU_WHOLE_COPY(T, N)                                                      \
-    typedef unsigned char EmuWhole __attribute__((vector_size(N), may_alias));    \
-    T() = default;                                                                \
-    __attribute__((always_inline)) T(const T& other) { *(EmuWhole*)this = *(const EmuWhole*)&other; }            \
-    __attribute__((always_inline)) T& operator=(const T& other) {                                              \
-        *(EmuWhole*)this = *(const EmuWhole*)&other;                              \
-        return *this;                                                             \
-    }
-#define EMU_VECTOR2(T, V, A)                                      \
-    struct __attribute__((aligned(A))) V##2 {                     \
-        T x, y;                                                   \
-        EMU_WHOLE_COPY(V##2, sizeof(T) * 2)                       \
-        constexpr V##2(T x, T y) : x(x), y(y) {}                  \
-    };                                                            \
-    inline V##2 make_##V##2(T x, T y) { return V##2(x, y); }
-#define EMU_VECTOR4(T, V, A)                                                    \
-    struct __attribute__((aligned(A))) V##4 {                                   \
-        T x, y, z, w;                                                           \
-        EMU_WHOLE_COPY(V##4, sizeof(T) * 4)                                     \
-        constexpr V##4(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}          \
-    };                                                                          \
-    inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4(x, y, z, w); }
+#    define EMU_WHOLE_COPY(T, N)                                                   \
+        typedef unsigned char EmuWhole __attribute__((vector_size(N), may_alias)); \
+        T() = default;                                                             \
+        __attribute__((always_inline)) T(const T& other) {                         \
+            *(EmuWhole*)this = *(const EmuWhole*)&other;                           \
+        }                                                                          \
+        __attribute__((always_inline)) T& operator=(const T& other) {              \
+            *(EmuWhole*)this = *(const EmuWhole*)&other;                           \
+            return *this;                                                          \
+        }
+#    define EMU_VECTOR2(T, V, A)                     \
+        struct __attribute__((aligned(A))) V##2 {    \
+            T x, y;                                  \
+            EMU_WHOLE_COPY(V##2, sizeof(T) * 2)      \
+            constexpr V##2(T x, T y) : x(x), y(y) {} \
+        };                                           \
+        inline V##2 make_##V##2(T x, T y) { return V##2(x, y); }
+#    define EMU_VECTOR4(T, V, A)                                           \
+        struct __attribute__((aligned(A))) V##4 {                          \
+            T x, y, z, w;                                                  \
+            EMU_WHOLE_COPY(V##4, sizeof(T) * 4)                            \
+            constexpr V##4(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {} \
+        };                                                                 \
+        inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4(x, y, z, w); }
 #else
-#define EMU_VECTOR2(T, V, A)                  \
-    struct __attribute__((aligned(A))) V##2 { \
-        T x, y;                               \
-    };                                        \
-    inline V##2 make_##V##2(T x, T y) { return V##2{x, y}; }
-#define EMU_VECTOR4(T, V, A)                  \
-    struct __attribute__((aligned(A))) V##4 { \
-        T x, y, z, w;                         \
-    };                                        \
-    inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4{x, y, z, w}; }
+#    define EMU_VECTOR2(T, V, A)                             \
+        struct __attribute__((aligned(A))) V##2 { T x, y; }; \
+        inline V##2 make_##V##2(T x, T y) { return V##2 {x, y}; }
+#    define EMU_VECTOR4(T, V, A)                                   \
+        struct __attribute__((aligned(A))) V##4 { T x, y, z, w; }; \
+        inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4 {x, y, z, w}; }
 #endif
 // One and three elements are never one wide access.
-#define EMU_VECTOR13(T, V)                              \
-    struct V##1 {                                       \
-        T x;                                            \
-    };                                                  \
-    struct V##3 {                                       \
-        T x, y, z;                                      \
-    };                                                  \
-    inline V##1 make_##V##1(T x) { return V##1{x}; }    \
-    inline V##3 make_##V##3(T x, T y, T z) { return V##3{x, y, z}; }
+#define EMU_VECTOR13(T, V)                            \
+    struct V##1 { T x; };                             \
+    struct V##3 { T x, y, z; };                       \
+    inline V##1 make_##V##1(T x) { return V##1 {x}; } \
+    inline V##3 make_##V##3(T x, T y, T z) { return V##3 {x, y, z}; }
 
 #define EMU_VECTORS(T, V, A2, A4) EMU_VECTOR13(T, V) EMU_VECTOR2(T, V, A2) EMU_VECTOR4(T, V, A4)
 EMU_VECTORS(signed char, char, 2, 4)
@@ -84,11 +78,9 @@ EMU_VECTORS(unsigned int, uint, 8, 16)
 EMU_VECTORS(float, float, 8, 16)
 // 32-byte vectors are two 16-byte accesses on a GPU; a plain struct copy is as good here.
 #undef EMU_VECTOR4
-#define EMU_VECTOR4(T, V, A)                  \
-    struct __attribute__((aligned(A))) V##4 { \
-        T x, y, z, w;                         \
-    };                                        \
-    inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4{x, y, z, w}; }
+#define EMU_VECTOR4(T, V, A)                                   \
+    struct __attribute__((aligned(A))) V##4 { T x, y, z, w; }; \
+    inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4 {x, y, z, w}; }
 EMU_VECTORS(long, long, 16, 16)
 EMU_VECTORS(unsigned long, ulong, 16, 16)
 EMU_VECTORS(long long, longlong, 16, 16)

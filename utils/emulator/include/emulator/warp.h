@@ -98,9 +98,9 @@ unsigned __match_all_sync(unsigned mask, T v, int* predicate, EMU_HERE) {
     return lanes;
 }
 
-#define EMU_REDUCE(name, type, kind)                                                     \
-    inline type name(unsigned mask, type v, EMU_HERE) {                                  \
-        return type(emu_collective(kind, mask, uint64_t(int64_t(v)), 0, here));          \
+#define EMU_REDUCE(name, type, kind)                                            \
+    inline type name(unsigned mask, type v, EMU_HERE) {                         \
+        return type(emu_collective(kind, mask, uint64_t(int64_t(v)), 0, here)); \
     }
 EMU_REDUCE(__reduce_add_sync, int, EMU_REDUCE_ADD)
 EMU_REDUCE(__reduce_add_sync, unsigned, EMU_REDUCE_ADD)
@@ -126,7 +126,8 @@ __attribute__((no_sanitize_thread)) T atomic_update_unseen(T* address, Update up
     for (;;) {
         T before = value<T>(seen);
         Word after = Word(bits(T(update(before))));
-        if (__atomic_compare_exchange_n(word, &seen, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(word, &seen, after, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
             return before;
     }
 }
@@ -140,15 +141,15 @@ EMU_INLINE T atomic_update(T* address, Update update) {
 
 }  // namespace emu
 
-#define EMU_ATOMIC(name, T, expression)                                      \
+#define EMU_ATOMIC(name, T, expression)                                        \
     EMU_INLINE T name(T* address, T v) {                                       \
         return emu::atomic_update(address, [=](T old) { return expression; }); \
-    }                                                                        \
-    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }      \
+    }                                                                          \
+    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }    \
     EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
-#define EMU_ATOMIC_INTEGERS(name, expression)     \
-    EMU_ATOMIC(name, int, expression)             \
-    EMU_ATOMIC(name, unsigned, expression)        \
+#define EMU_ATOMIC_INTEGERS(name, expression)        \
+    EMU_ATOMIC(name, int, expression)                \
+    EMU_ATOMIC(name, unsigned, expression)           \
     EMU_ATOMIC(name, unsigned long long, expression) \
     EMU_ATOMIC(name, unsigned long, expression)
 EMU_ATOMIC_INTEGERS(atomicAdd, old + v)
@@ -169,9 +170,10 @@ EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
-#define EMU_CAS(T)                                                                                \
-    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                                       \
-        return emu::atomic_update(address, [=](T old) { return old == expected ? desired : old; }); \
+#define EMU_CAS(T)                                                                         \
+    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
+        return emu::atomic_update(address,                                                 \
+                                  [=](T old) { return old == expected ? desired : old; }); \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)
