@@ -12,7 +12,8 @@ from torch import Tensor
 
 ALIGNMENT = 256  # bytes, as cudaMalloc gives
 RED_ZONE = 4096  # bytes on either side of a region, a multiple of ALIGNMENT
-RED = 0xFF  # in every byte: NaN in any floating-point type
+RED = 0xFF  # in every second byte: NaN in any floating-point type
+MARKS = range(0xC1, 0xFF)  # in the others, by region: a NaN read in one zone shows in another
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,11 @@ class Layout:
 
     def fill(self, arena: Tensor) -> None:
         """Copy the tensors into `arena` (bytes) and paint the red zones."""
-        for region, (before, after) in zip(self.regions, self._zones(arena), strict=True):
-            before.fill_(RED)
-            after.fill_(RED)
+        for number, (region, zones) in enumerate(
+            zip(self.regions, self._zones(arena), strict=True)
+        ):
+            for zone in zones:
+                zone.copy_(_red(zone, number))
             for name in region.names:
                 if self.tensors[name].numel():
                     self._bytes(arena, name).copy_(_flat(self.tensors[name]))
@@ -91,14 +94,17 @@ class Layout:
     def strays(self, arena: Tensor) -> list[Stray]:
         """Every element of the red zones that was written to, nearest first on each side."""
         found = []
-        for region, (before, after) in zip(self.regions, self._zones(arena), strict=True):
+        for number, (region, zones) in enumerate(
+            zip(self.regions, self._zones(arena), strict=True)
+        ):
+            before, after = (zone != _red(zone, number) for zone in zones)
             first = region.names[0]
             last = max(region.names, key=lambda n: self.offsets[n] + self.tensors[n].nbytes)
             size = self.tensors[first].element_size()
-            places = {int(i - len(before)) // size for i in (before != RED).nonzero().flatten()}
+            places = {int(i - len(before)) // size for i in before.nonzero().flatten()}
             found += [Stray(first, "before", place) for place in sorted(places, reverse=True)]
             size = self.tensors[last].element_size()
-            places = {int(i) // size for i in (after != RED).nonzero().flatten()}
+            places = {int(i) // size for i in after.nonzero().flatten()}
             found += [Stray(last, "after", place) for place in sorted(places)]
         return found
 
@@ -112,6 +118,14 @@ class Layout:
             (arena[starts[i] : region.start], arena[region.stop : starts[i + 1]])
             for i, region in enumerate(self.regions)
         ]
+
+
+def _red(zone: Tensor, number: int) -> Tensor:
+    """What a red zone of the region of that number holds while nobody has written to it."""
+    pair = [MARKS[number % len(MARKS)], RED]
+    if zone.storage_offset() % 2:
+        pair.reverse()
+    return torch.tensor(pair, dtype=torch.uint8).repeat(len(zone) // 2 + 1)[: len(zone)]
 
 
 def _flat(tensor: Tensor) -> Tensor:
