@@ -18,7 +18,6 @@ step() {
 }
 step doctor "$python" -m utils.cli doctor
 step features tests/features/run_on_gpu.sh
-step bench "$python" -m utils.cli bench --save results/"$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1 | tr ' ' _)".json
 step run "$python" -m utils.cli run --solutions --save
 step edit_to_verdict "$python" benchmarks/edit_to_verdict.py --json "$out/edit_to_verdict.json"
 tar czf "$out/stored.tgz" results solutions/*.ipynb build/*.html build/plots 2>/dev/null

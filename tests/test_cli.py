@@ -45,8 +45,8 @@ def checked(verdict: str) -> str:
 
 def benched(**fields) -> str:
     rows = [
-        {"name": "PyTorch", "kind": "eager", "median": 1e-5},
-        {"name": "twice", "kind": "ours", "median": 3.4e-5},
+        {"label": "PyTorch", "kind": "eager", "median_ms": 0.01},
+        {"label": "twice", "kind": "ours", "median_ms": 0.034},
     ]
     event = {"event": "bench", "id": ID, "rows": rows, "gpu": "A GPU", "date": "2026-01-02"}
     return REPORT.format(event={**event, **fields})

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from utils import errors
 from utils.errors import WorkbookError
-from utils.paths import BUILD, ROOT
+from utils.paths import BUILD, RESULTS, ROOT
 
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
@@ -49,19 +49,23 @@ def _fail(message: object, code: int) -> None:
 def run(
     numbers: Notebooks = None,
     solutions: Solutions = False,
-    save: Annotated[bool, typer.Option("--save", help="copy what was run to solutions/")] = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="copy what was run to solutions/, times to results/")
+    ] = False,
     backend: Annotated[str | None, typer.Option(help="cuda or emulator")] = None,
 ) -> None:
     """Execute notebooks and print the table of results."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from utils import exporting, notebooks, running, selection, summary
+    from utils import exporting, measuring, notebooks, running, selection, summary
 
     if save and not solutions:
         _fail("--save writes to solutions/, so it goes with --solutions", 2)
     if backend not in (None, "cuda", "emulator"):
         _fail(f"--backend is cuda or emulator, not '{backend}'", 2)
     paths = selection.notebooks(numbers or ())
+    gpu = measuring.gpu() if save and backend != "emulator" else None
+    results = RESULTS / f"{gpu.replace(' ', '_')}.json" if gpu else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     runs = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -69,7 +73,9 @@ def run(
             cells = [c for c in notebooks.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
             advance = lambda task=task: progress.advance(task)  # noqa: E731
-            run = running.execute(path, solutions=solutions, backend=backend, advance=advance)
+            run = running.execute(
+                path, solutions=solutions, backend=backend, results=results, advance=advance
+            )
             runs.append(run)
     summary.print_runs(runs, console)
     for run in runs:

@@ -89,11 +89,13 @@ def execute(
     *,
     solutions: bool = False,
     backend: str | None = None,
+    results: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run every cell of a notebook in a process of its own, past those that fail.
 
-    `advance` is called after each code cell. Raises WorkbookError if the notebook is unreadable.
+    `results` is a file that `bench` adds what it measures to; `advance` is called after each code
+    cell. Raises WorkbookError if the notebook is unreadable.
     """
     notebook = notebooks.read(path)
     if solutions:
@@ -103,6 +105,8 @@ def execute(
         extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
+        if results:
+            extra["WORKBOOK_RESULTS"] = str(results)
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,

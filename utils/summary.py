@@ -18,8 +18,8 @@ def coloured(verdict: str) -> str:
 def timing(event: dict) -> str:
     """The learner's own row of a bench event: measured here, or stored with GPU and date."""
     for row in event.get("rows", ()):
-        if row["kind"] == "ours":
-            figure = f"{1e3 * row['median']:.3g} ms"
+        if row["label"] == event["id"].rpartition("/")[2]:
+            figure = f"{row['median_ms']:.3g} ms"
             measured = event["measured"]
             return figure if measured else f"{figure} (stored: {event['gpu']}, {event['date']})"
     return "–"
