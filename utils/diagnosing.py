@@ -158,7 +158,5 @@ def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:
 
 def _traffic(told: dict, line: int) -> Traffic:
     moved = told["sectors"] if told["space"] == "global" else told["wavefronts"]
-    same = {
-        n: told[n] for n in ("space", "access", "size", "requests", "lanes", "bytes", "ideal")
-    }
+    same = {n: told[n] for n in ("space", "access", "size", "requests", "lanes", "bytes", "ideal")}
     return Traffic(line=line, moved=moved, contended=told.get("contended", 0), **same)

@@ -164,7 +164,8 @@ def _readable(raw: np.ndarray, arrays: list[Array], addresses: Mapping[str, int]
 def _counted(accesses: np.ndarray) -> np.ndarray:
     """The accesses of one launch with `nth` filled in."""
     accesses = accesses.copy()
-    order = np.lexsort((np.arange(len(accesses)), accesses["pc"], accesses["thread"], accesses["block"]))
+    by = ("pc", "thread", "block")  # the last one first
+    order = np.lexsort((np.arange(len(accesses)), *(accesses[name] for name in by)))
     keys = accesses[order][["block", "thread", "pc"]]
     if len(keys):
         fresh = np.r_[True, keys[1:] != keys[:-1]]

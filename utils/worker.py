@@ -98,7 +98,7 @@ class Worker:
         bases = [self._lend(library, here, region) for region in command["regions"]]
         for index in command["pointers"]:
             offset = array[index]
-            for region, base in zip(command["regions"], bases):
+            for region, base in zip(command["regions"], bases, strict=True):
                 if region["start"] <= offset <= region["stop"]:
                     array[index] = base + offset - region["start"] if base else 0
         if command["most"]:
@@ -107,7 +107,7 @@ class Worker:
         error = library.workbook_run(array) or library.workbook_sync()
         self._limit(library, 0.0)
         seen = self._records(library, here + command["tail"]) if command["most"] else {}
-        for region, base in zip(command["regions"], bases):
+        for region, base in zip(command["regions"], bases, strict=True):
             ctypes.memmove(here + region["start"], base, region["stop"] - region["start"])
             library.workbook_free(ctypes.c_void_p(base))
         library.emu_watch_end()
@@ -148,7 +148,11 @@ class Worker:
         visit = ctypes.CFUNCTYPE(None, ctypes.c_char_p, *[ctypes.c_size_t] * 3)
         keys = ("offset", "bytes", "element")
         library.emu_shared_arrays(
-            visit(lambda name, *n: shared.append({"name": name.decode(), **dict(zip(keys, n))}))
+            visit(
+                lambda name, *n: shared.append(
+                    {"name": name.decode(), **dict(zip(keys, n, strict=True))}
+                )
+            )
         )
         return {
             "accesses": count,
