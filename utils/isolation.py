@@ -1,6 +1,5 @@
 """Run a compiled launcher in the worker process: the parent's side of `worker.py`."""
 
-import atexit
 import fcntl
 import json
 import mmap
@@ -174,13 +173,14 @@ def _discard(backend: str) -> None:
             worker.stop()
 
 
-@atexit.register
-def _discard_all() -> None:
-    for backend in list(_workers):
-        _discard(backend)
+def _forget() -> None:
+    """In a forked process: the workers are the parent's, and the lock may be held there."""
+    global _lock
+    _lock = threading.RLock()
+    _workers.clear()
 
 
-os.register_at_fork(after_in_child=_workers.clear)  # they belong to the parent
+os.register_at_fork(after_in_child=_forget)
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Call:
         return self._safely(lambda worker: self._watch(worker, unwritten, most, order))
 
     def _safely(self, action):
-        """`action(worker)`, with a fresh worker for the next one where this one cannot be trusted."""
+        """`action(worker)`; a worker that cannot be trusted after it is replaced."""
         with _lock:
             while True:
                 worker = self._worker()
