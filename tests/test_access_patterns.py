@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import traces
+from hypothesis import given
+from hypothesis import strategies as st
 from traces import simulate
 
 from utils import access_patterns as ap
+from utils.tracing import ACCESSES
 
 
 def of(trace, name=None, line=None):
@@ -176,3 +179,46 @@ def test_nothing_costs_nothing():
     array = traces.axpy(4, 4).arrays[0]
     assert ap.touches(nothing, array).tolist() == [0] * 4
     assert ap.owners(nothing, array, 4).thread.tolist() == [-1] * 4
+
+
+@st.composite
+def any_requests(draw):
+    """Accesses of up to three warps that run an instruction twice, lanes missing here and there."""
+    size = draw(st.sampled_from([1, 2, 4, 8, 16]))
+    lane = st.tuples(st.integers(0, 95), st.integers(0, 1))
+    ran = draw(st.lists(lane, unique=True, max_size=60))
+    accesses = np.zeros(len(ran), ACCESSES)
+    for one, (thread, nth) in zip(accesses, ran, strict=True):
+        one["thread"], one["nth"], one["size"] = thread, nth, size
+        one["byte"] = size * draw(st.integers(0, 300))
+    return accesses
+
+
+def by_request(accesses):
+    """The requests one by one, in order of appearance."""
+    found = {}
+    for one in accesses:
+        found.setdefault((int(one["thread"]) // 32, int(one["nth"])), []).append(one)
+    return list(found.values())
+
+
+@given(any_requests())
+def test_sectors_are_the_distinct_ones(accesses):
+    want = [len({int(one["byte"]) // 32 for one in request}) for request in by_request(accesses)]
+    assert ap.sectors_per_request(accesses).tolist() == want
+    assert np.all(ap.ideal_sectors(accesses) <= ap.sectors_per_request(accesses))
+
+
+@given(any_requests())
+def test_turns_are_those_of_the_fullest_bank_in_each_phase(accesses):
+    turns = []
+    for request in by_request(accesses):
+        phases = {}
+        for one in request:
+            group = int(one["thread"]) % 32 // {8: 16, 16: 8}.get(int(one["size"]), 32)
+            first = int(one["byte"]) // 4
+            words = range(first, first + max(1, int(one["size"]) // 4))
+            phases.setdefault(group, set()).update(words)
+        fullest = [max(np.bincount([w % 32 for w in words])) for words in phases.values()]
+        turns.append(sum(fullest))
+    assert ap.bank_conflicts(accesses).turns.tolist() == turns

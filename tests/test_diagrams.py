@@ -22,7 +22,7 @@ from utils import diagrams, exercises
 from utils.compiling import compile_cuda
 from utils.diagrams import draw, render
 from utils.diagrams.canvas import SMALL, fit, text_width
-from utils.diagrams.scene import Scene, coordinate_text, element, instructions
+from utils.diagrams.scene import Scene, coordinate_text, element, instructions, listing
 from utils.errors import LaunchError, WorkbookError
 from utils.tracing import GLOBAL, SHARED, Array, Launch, Trace
 
@@ -198,6 +198,7 @@ PICTURES = {
     "matrix of a flat product": lambda: (scene(traces.gemm(3, 150, 40), ("C",)), "matrix"),
     "matrix of a tall product": lambda: (scene(traces.gemm(150, 3, 40), ("C",)), "matrix"),
     "rows": lambda: (scene(rows()), "matrix"),
+    "two outputs": lambda: (scene(two_outputs(), ("low", "where")), "matrix"),
     "volume": lambda: (scene(volume()), "threads"),
     "volume's matrix": lambda: (scene(volume()), "matrix"),
     "tiles": lambda: (scene(traces.gemm_tiled(40, 70, 80), ("C",), TILED), "tiles"),
@@ -219,6 +220,16 @@ def rows():
             t.store(6, "out", t.block[0])
 
     return simulate(kernel, (7,), (32,), {"x": (7, 100), "out": (7,)})
+
+
+def two_outputs():
+    def kernel(t):
+        t.load(1, "x", t.block[0] * 32 + t.thread[0])
+        if t.thread[0] == 0:
+            t.store(2, "low", t.block[0])
+            t.store(3, "where", t.block[0])
+
+    return simulate(kernel, (6,), (32,), {"x": (6, 32), "low": (6,), "where": (6,)})
 
 
 def volume():
@@ -351,7 +362,29 @@ def test_an_instruction_that_was_compiled_twice_is_shown_once():
     assert instructions(scene(trace), SHARED) == []
 
 
+def test_what_is_too_much_for_one_picture_is_left_out():
+    def kernel(t):
+        for line in range(1, 11):
+            t.load(line, "out", t.thread[0] * line)
+            t.load(line, "s", t.thread[0] * line)
+            yield
+
+    trace = simulate(kernel, (1,), (4,), {"out": (40,)}, [("s", 40)])
+    for view in ("sectors", "banks"):
+        picture = render(scene(trace), view)
+        assert "2 more instructions are not shown; draw one with line=..." in picture.caption
+        assert "line 8" in texts(picture) and "line 9" not in texts(picture)
+    many = traces.gemm_tiled(5, 7, 60, T=4)  # 15 phases that load, 15 that use, one that stores
+    assert "23 of the phases are left out" in caption("tiles", many, ("C",))
+
+
 def test_names():
+    assert [listing(list(items)) for items in ("", "a", "ab", "abc")] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
     assert element(Array("A", GLOBAL, (3, 4), 4, 0), 7) == "A[1][3]"
     assert element(Array("out", GLOBAL, (), 4, 0), 0) == "out"
     assert coordinate_text(5, (8, 1, 1)) == "5"

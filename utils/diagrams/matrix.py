@@ -1,7 +1,6 @@
 """The view "matrix": who reads what of the matrices, one thread and the whole grid."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
@@ -9,13 +8,12 @@ from matplotlib import colormaps
 from utils.access_patterns import reads_per_element, touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text, times
+from utils.diagrams.places import Place, lay_out
+from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
-from utils.tracing import GLOBAL, LOAD, Array
+from utils.tracing import GLOBAL, LOAD
 
 LARGEST = 512  # rows or columns that can be drawn
-PANEL, GAP = 4.1, 0.34  # inches
-TALLEST = 4.6  # inches
 READ, WRITE = cv.BLUE, cv.RED
 
 
@@ -34,9 +32,9 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
         if max(scene.arrays[i].shape) > LARGEST:
             raise scene.too_large(f"{scene.arrays[i].name} is {shape_text(scene.arrays[i])}")
     places = [
-        _Place(i, scene.arrays[i], reads_per_element(accesses, i, scene.arrays[i])) for i in numbers
+        Place(i, scene.arrays[i], reads_per_element(accesses, i, scene.arrays[i])) for i in numbers
     ]
-    places = _layout(places, next(p for p in places if p.number == out))
+    places = lay_out(places, next(p for p in places if p.number == out))
     thread, name = _thread(scene, launch, out)
     who = accesses["block"].astype("i8") * launch.threads + accesses["thread"]
     title = f"{scene.name}: who reads what"
@@ -95,88 +93,7 @@ def _thread(scene: Scene, launch, out: int) -> tuple[int, str]:
     )
 
 
-@dataclass
-class _Place:
-    """Where an array lies, in elements from the panel's corner, gaps included."""
-
-    number: int
-    array: Array
-    counts: np.ndarray  # how often the grid reads each element
-    upright: bool = False  # a vector drawn as a column
-    x: float = 0
-    y: float = 0
-    cell: float = 0.0  # inches
-
-    @property
-    def rows(self) -> int:
-        shape = self.array.shape
-        return shape[0] if self.upright else math.prod(shape[:-1])
-
-    @property
-    def columns(self) -> int:
-        return 1 if self.upright else self.array.shape[-1]
-
-    @property
-    def detail(self) -> str:
-        """What stands beside its name: shape and reads."""
-        low, high = int(self.counts.min()), int(self.counts.max())
-        reads = "" if high == 0 else f": {high}×" if low == high else f": {low} to {high}×"
-        return shape_text(self.array) + reads
-
-    @property
-    def label_width(self) -> float:
-        name = cv.text_width(self.array.name, bold=True)
-        return name + 0.08 + cv.text_width(self.detail, cv.SMALL)
-
-
-def _layout(places: list[_Place], result: _Place) -> list[_Place]:
-    """The output at the lower right; what shares its rows to the left, its columns above it."""
-    shapes = [p.array.shape for p in places if len(p.array.shape) > 1]
-    n = result.array.shape[0]
-    if len(result.array.shape) == 1 and any(shape[-2] == n for shape in shapes):
-        result.upright = True  # one value for each row of an input
-    left, above, corner = [], [], []
-    for place in places:
-        vector = len(place.array.shape) == 1
-        if place is result:
-            continue
-        if vector and place.columns == result.rows > 1 and place.columns != result.columns:
-            place.upright = True
-        if place.rows == result.rows and (place.upright or not vector):
-            left.append(place)
-        elif place.columns == result.columns:
-            above.append(place)
-        else:
-            corner.append(place)  # such as W of x · Wᵀ, whose rows are as long as those of x
-    wide = max([0, *(p.columns for p in left + corner)])
-    tall = sum(p.rows for p in above), sum(p.rows for p in corner)
-    low = max(result.rows, sum(p.rows for p in left))
-    lines = max(len(above), len(corner)) + max(1, len(left)) - 1
-    room, gap, beyond = TALLEST - GAP * lines, GAP if wide else 0.0, 0.0
-    for _ in range(4):  # the room that labels need depends on the cells, and they on it
-        across = (PANEL - 0.15 - gap - beyond) / (wide + result.columns)
-        cell = cv.snap(min(across, room / (max(tall) + low), 0.3))
-        labels = [p.label_width - p.columns * cell + 0.15 for p in left + corner]
-        gap = max([gap, *labels])
-        beyond = max(beyond, result.label_width - result.columns * cell)
-    side = max(len(above), len(corner))
-    result.x, result.y = (wide + gap / cell if wide else 0), max(tall) + side * GAP / cell
-    y = result.y
-    for place in left:
-        place.x, place.y = wide - place.columns, y
-        y += place.rows + GAP / cell
-    for group in (above, corner):
-        y = result.y - GAP / cell
-        for place in group:
-            place.x = result.x if group is above else wide - place.columns
-            place.y = y - place.rows
-            y -= place.rows + GAP / cell
-    for place in places:
-        place.cell = cell
-    return [*left, *above, *corner, result]
-
-
-def _grid(page: Canvas, place: _Place, left: float, colors: np.ndarray, detail: str) -> None:
+def _grid(page: Canvas, place: Place, left: float, colors: np.ndarray, detail: str) -> None:
     x, y, cell = left + place.x * place.cell, page.y + place.y * place.cell, place.cell
     wide, tall = place.columns * cell, place.rows * cell
     page.cells(x, y, colors.reshape(place.rows, place.columns, 3), cell)
@@ -186,7 +103,7 @@ def _grid(page: Canvas, place: _Place, left: float, colors: np.ndarray, detail: 
     page.text(x + after, y - 0.11, detail, size=cv.SMALL, color=cv.GREY)
 
 
-def _own(page: Canvas, place: _Place, accesses: np.ndarray) -> None:
+def _own(page: Canvas, place: Place, accesses: np.ndarray) -> None:
     """What one thread reads, from light to dark in the order in which it does, and writes."""
     n = math.prod(place.array.shape)
     colors = np.tile(cv.rgb(cv.PALE), (n, 1))
@@ -206,7 +123,7 @@ def _own(page: Canvas, place: _Place, accesses: np.ndarray) -> None:
         page.box(x, y, mark, mark, fill=colors[i], zorder=4)
 
 
-def _heat(page: Canvas, place: _Place, most: int) -> None:
+def _heat(page: Canvas, place: Place, most: int) -> None:
     left, counts = cv.WIDTH / 2 + 0.15, place.counts.reshape(-1)
     shade = colormaps["viridis"](np.sqrt(counts / most))[:, :3]
     colors = np.where(counts[:, None] > 0, shade, cv.rgb(cv.PALE))
@@ -237,7 +154,7 @@ def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -
         if np.any(loads["array"] == i)
     ]
     stores = int(((one["array"] == out) & (one["kind"] != LOAD)).sum())
-    text = f"This thread reads {' and '.join(own) or 'nothing'}; it writes {stores} "
+    text = f"This thread reads {listing(own) or 'nothing'}; it writes {stores} "
     text += f"element{'s' * (stores != 1)} of {arrays[out].name}."
     for i, count in counts.items():
         if not count.any():

@@ -149,8 +149,8 @@ class _Row:
             for lane, b, n in zip(self.lanes, byte, size, strict=True):
                 first, last = b // CELL - sector * 8, (b + n - 1) // CELL - sector * 8
                 here = slice(max(first, 0), max(last + 1, 0))
-                taken = np.any(colors[0, here] != EMPTY)
-                colors[0, here] = SEVERAL if taken else cv.lane_color(lane)
+                alone = np.count_nonzero(byte == b) == 1
+                colors[0, here] = cv.lane_color(lane) if alone else SEVERAL
             page.box(x, y, 8 * cell, TALL, edge=cv.INK, width=1.6, zorder=0.5)
             page.cells(x, y, colors, cell, TALL)
             end = x + 8 * cell

@@ -8,7 +8,7 @@ import numpy as np
 from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear, shape_text, times
+from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL, LOAD, SHARED, Array, Launch
 
@@ -214,7 +214,7 @@ def _caption(scene: Scene, numbers, accesses, phases: list[int], name: str) -> s
         ]
         where = "global" if space == GLOBAL else "shared"
         parts.append(
-            f"In phase {phase} block {name} {verb}, from {where} memory, {' and '.join(counts)}."
+            f"In phase {phase} block {name} {verb}, from {where} memory, {listing(counts)}."
         )
     barriers = phases[-1]
     parts.append(
