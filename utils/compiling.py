@@ -142,9 +142,11 @@ def _link_flags(flags: Iterable[str]) -> list[str]:
     their names stand in the linker's way. What is linked is loaded where there is no PyTorch.
     """
     folder = cache() / "no-torch"
-    folder.mkdir(exist_ok=True)
-    for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
-        (folder / f"lib{name}.a").write_bytes(b"!<arch>\n")
+    if not folder.exists():
+        work = Path(tempfile.mkdtemp(prefix="no-torch-", suffix=_UNFINISHED, dir=cache()))
+        for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
+            (work / f"lib{name}.a").write_bytes(b"!<arch>\n")
+        _publish(work, folder)
     return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{folder}", *flags]
 
 
@@ -164,7 +166,9 @@ def _build(unit: _Unit, name: str) -> Path:
             (work / file).parent.mkdir(exist_ok=True)
             (work / file).write_text(text, errors="surrogateescape")
         os.replace(_load_inline(unit, name, work), work / library.name)
-        _publish(work, folder, library)
+        if not _publish(work, folder) and not library.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # somebody has emptied it
+            _publish(work, folder)
     except RuntimeError as error:  # ninja's output, after torch's own words
         folders = [work, emulator.include_dir()]
         raise CompileError(complaint(str(error), unit.filename, folders)) from None
@@ -178,17 +182,17 @@ def _load_inline(unit: _Unit, name: str, work: Path) -> str:
     """Path of the library that torch built in `work`. Raises RuntimeError with ninja's output."""
     from torch.utils import cpp_extension  # imports setuptools; only a real build needs it
 
+    flags = [quote(flag) for flag in unit.cflags]
     if unit.backend == "cuda":
         cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
-    texts = {"cuda": ([], [unit.text]), "emulator": ([unit.text], [])}
-    cpp_sources, cuda_sources = texts[unit.backend]
+        sources = {"cpp_sources": "", "cuda_sources": unit.text, "extra_cuda_cflags": flags}
+    else:
+        flags.append(quote(f"-fdebug-prefix-map={work}=."))  # `work` is about to be renamed
+        sources = {"cpp_sources": unit.text, "extra_cflags": flags}
     return cpp_extension.load_inline(
         name,
-        cpp_sources,
-        cuda_sources,
+        **sources,
         functions=None,
-        extra_cflags=[quote(flag) for flag in unit.cflags] + [f"-fdebug-prefix-map={work}=."],
-        extra_cuda_cflags=unit.cflags,
         extra_ldflags=[quote(flag) for flag in unit.ldflags],
         extra_include_paths=[str(work)],
         build_directory=str(work),
@@ -197,13 +201,13 @@ def _load_inline(unit: _Unit, name: str, work: Path) -> str:
     )
 
 
-def _publish(work: Path, folder: Path, library: Path) -> None:
+def _publish(work: Path, folder: Path) -> bool:
+    """Whether `work` could be renamed; False where the folder is there, of a faster process."""
     try:
         work.rename(folder)
-    except OSError:  # it is there: another process was faster, or somebody emptied it
-        if not library.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            work.rename(folder)
+    except OSError:
+        return False
+    return True
 
 
 _UNFINISHED = ".building"
