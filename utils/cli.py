@@ -168,11 +168,23 @@ def emulate(
     opt: Annotated[str, typer.Option("-O", help="optimisation level")] = "2",
     std: Annotated[str, typer.Option(help="C++ standard")] = "c++17",
     timeout: Annotated[float | None, typer.Option(help="stop it after so many seconds")] = None,
+    diagnose: Annotated[
+        bool, typer.Option("--diagnose", help="look for hazards, count the traffic; 1 if any")
+    ] = False,
+    json: Annotated[Path | None, typer.Option(help="write hazards and counters here")] = None,
+    order: Annotated[int, typer.Option(help="1, 2, …: run the threads in another order")] = 0,
+    volatile_atomic: Annotated[
+        bool, typer.Option("--volatile-atomic", help="volatile accesses do not race")
+    ] = False,
 ) -> None:
     """Run a CUDA program on the CPU. The exit code is the program's own."""
     from utils.emulator import programs
 
+    if not diagnose and (json or order or volatile_atomic):
+        _fail("--json, --order and --volatile-atomic go with --diagnose", 2)
     options = {"include": include or (), "define": define or (), "opt": opt, "std": std}
+    if diagnose:
+        options["watch"] = programs.Watch(json, order, volatile_atomic)
     raise typer.Exit(programs.emulate(program, timeout=timeout, args=args or (), **options))
 
 

@@ -6,17 +6,29 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+
 from utils import paths
-from utils.emulator import compile_flags, compiler, digest, link_flags
+from utils.emulator import compile_flags, compiler, diagnosis, digest, link_flags
 from utils.emulator.messages import FLAGS, readable
 from utils.emulator.reports import read
 from utils.emulator.rewriter import Unit, rewrite
 from utils.errors import CompileError, ToolError
 
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How a program is diagnosed."""
+
+    json: Path | None = None  # where to write the outcome
+    order: int = 0  # of the threads: 0 ascending, any other number another one
+    volatile_atomic: bool = False  # volatile accesses count as relaxed atomic ones
 
 
 def emulate(
@@ -28,14 +40,16 @@ def emulate(
     std: str = "c++17",
     timeout: float | None = None,
     args: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> int:
     """Build and run a CUDA program; returns its exit status, and says on stderr what went wrong.
 
     128 + the signal's number for a crash, 124 at the time limit (seconds), 1 where the program
-    does not compile, 2 where there is no such file or no compiler.
+    does not compile, 2 where there is no such file or no compiler. With `watch` it is diagnosed,
+    and the status is 1 where there are hazards.
     """
     try:
-        program = build_program(path, include, define, opt, std)
+        program = build_program(path, include, define, opt, std, watch=watch)
     except CompileError as error:
         print(f"{error}\n{path} does not compile", file=sys.stderr)
         return 1
@@ -45,6 +59,8 @@ def emulate(
     except ToolError as error:
         print(error, file=sys.stderr)
         return 2
+    if watch:
+        return diagnose_program(program, watch, args, timeout)
     return run_program(program, args, timeout)
 
 
@@ -55,6 +71,7 @@ def build_program(
     opt: str = "2",
     std: str = "c++17",
     cache: Path | None = None,
+    watch: Watch | None = None,
 ) -> Path:
     """The executable of a CUDA source file, built unless the same was built before.
 
@@ -66,7 +83,11 @@ def build_program(
     unit = rewrite(
         source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
     )
-    flags = [*compile_flags(), *FLAGS, "-pthread", f"-O{opt}", f"-std={std}"]
+    flags = [*compile_flags(trace=watch is not None), *FLAGS, "-pthread", f"-std={std}"]
+    if watch is None:
+        flags.append(f"-O{opt}")
+    elif watch.volatile_atomic:
+        flags += ["--param", "tsan-distinguish-volatile=1"]
     flags += [f"-iquote{path.parent}", *(f"-D{name}" for name in defines if _early(name))]
     flags += [f"-I{folder}" for folder in includes]
     text = _define(unit.text, [name for name in defines if not _early(name)])
@@ -95,23 +116,56 @@ def run_program(program: Path, args: Sequence[str] = (), timeout: float | None =
     Returns its exit status, 128 + the signal for a crash, 124 after `timeout` seconds. Afterwards
     whatever the emulator has to report, on kernels and on host code, goes to stderr.
     """
+    status, events = _run(program, args, timeout, {})
+    reports = read(events)
+    for report in reports:
+        print(report, file=sys.stderr)
+    return _ended(status, timeout, bool(reports))
+
+
+def diagnose_program(
+    program: Path, watch: Watch, args: Sequence[str] = (), timeout: float | None = None
+) -> int:
+    """Run an instrumented program; hazards and traffic go to stderr, and to `watch.json`.
+
+    Returns 1 where there are hazards, else the program's own status.
+    """
+    variables = {"EMU_DIAGNOSE": "1", "EMU_ORDER": str(watch.order)}
+    if watch.volatile_atomic:
+        variables["EMU_VOLATILE_ATOMIC"] = "1"
+    status, events = _run(program, args, timeout, variables)
+    found = diagnosis.diagnose(status if status >= 0 else 128 - status, events)
+    diagnosis.show(found, Console(stderr=True, highlight=False))
+    status = _ended(status, timeout, bool(found.hazards))
+    if watch.json:
+        diagnosis.write_json(found, watch.json)
+    return 1 if found.hazards else status
+
+
+def _run(
+    program: Path, args: Sequence[str], timeout: float | None, variables: Mapping[str, str]
+) -> tuple[int, str]:
+    """The status of a program, negative for a signal, and what the runtime wrote."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as log:
         environment = os.environ | {
             "EMU_REPORT_FD": str(log.fileno()),
             "EMU_PROGRAM": str(timeout or 0),
+            **variables,
         }
         command = [str(program.resolve()), *args]
         process = subprocess.Popen(command, env=environment, pass_fds=(log.fileno(),))
         status = _wait(process, timeout)
         log.seek(0)
-        reports = read(log.read().decode(errors="replace"))
-    for report in reports:
-        print(report, file=sys.stderr)
+        return status, log.read().decode(errors="replace")
+
+
+def _ended(status: int, timeout: float | None, explained: bool) -> int:
+    """The exit status, after saying what ended the program where nothing has said so yet."""
     if status < 0:
         print(f"the program was ended by {signal.Signals(-status).name}", file=sys.stderr)
         return 128 - status
-    if status == TIMED_OUT and timeout and not reports:
+    if status == TIMED_OUT and timeout and not explained:
         print(f"the program was stopped after {timeout:g} s", file=sys.stderr)
     return status
 
@@ -147,11 +201,14 @@ def _compile(unit: Unit, flags: list[str], program: Path) -> None:
         for key, text in {"main.cpp": unit.text, **unit.headers}.items():
             (folder / key).parent.mkdir(exist_ok=True)
             (folder / key).write_text(text, encoding="utf-8", errors="surrogateescape")
-        made = folder / "program"
-        command = [compiler(), f"-I{folder}", *flags, str(folder / "main.cpp"), "-o", str(made)]
+        made, thing = folder / "program", folder / "main.o"
+        compile = [compiler(), f"-I{folder}", *flags, "-c", str(folder / "main.cpp")]
         # A program that calls nothing of CUDA needs the runtime all the same: it reports crashes.
-        command += [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise CompileError(readable(done.stderr))
+        needed = [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
+        # Linked apart: g++ would add its own library to what -fsanitize instrumented.
+        link = [compiler(), "-pthread", str(thing), *needed]
+        for command, output in ((compile, thing), (link, made)):
+            done = subprocess.run([*command, "-o", output], capture_output=True, text=True)
+            if done.returncode:
+                raise CompileError(readable(done.stderr))
         os.replace(made, program)

@@ -1,18 +1,19 @@
 """What the emulator's runtime reports, in words that a beginner can act on."""
 
-import functools
 import json
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from utils.emulator import include_dir
 from utils.emulator.advice import WORDS
 
 Position = tuple[int, int, int]
+Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,21 @@ class Report:
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
-        title, advice = WORDS.get(self.kind, (self.kind.replace("-", " "), ""))
+        title, advice = WORDS.get(self._word, (self.kind.replace("-", " "), ""))
         head = f"{self.place}: {title}" if self.file else title
         head += f" in kernel '{self.kernel}'" if self.kernel else ""
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
         return "\n  ".join(filter(None, (head, who + (self.message or self._story()), advice)))
+
+    @property
+    def _word(self) -> str:
+        """The kind, or a special case of it that has advice of its own."""
+        apart = self.other_block is not None and self.other_block != self.block
+        if self.kind == "race" and apart and self.access == self.other_access == "store":
+            return "race of owners"
+        return "race of blocks" if self.kind == "race" and apart else self.kind
 
     def _story(self) -> str:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
@@ -75,18 +84,28 @@ _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 def read(text: str) -> list[Report]:
     """The reports in what the runtime wrote; a line that broke off is passed over."""
-    reports = []
+    events: list[dict] = []
+    numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
     for line in text.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(event, dict) and "kind" in event:
-            reports.append(_report(event))
-    return reports
+        if not isinstance(event, dict):
+            continue
+        if "kind" in event:
+            events.append(event)
+            if event.get("event") == "hazard":
+                numbered[event.get("number")] = event
+        elif event.get("event") == "hazard-count":
+            numbered[event["number"]]["count"] = event["count"]
+    events = [event for event in events if event.get("count") != 0]  # withdrawn
+    names = [(f"{side}module", f"{side}offset") for side in ("", "other_")]
+    known = places([(e[m], e[o]) for e in events for m, o in names if m in e])
+    return [_report(event, known) for event in events]
 
 
-def _report(event: dict) -> Report:
+def _report(event: dict, known: Mapping[Code, tuple[str, int] | None]) -> Report:
     parts = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
     for name in ("block", "thread", "other_block", "other_thread"):
@@ -96,20 +115,32 @@ def _report(event: dict) -> Report:
         module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
         if f"{prefix}file" in parts or module is None:
             continue
-        if place := locate(module, offset):
-            parts[f"{prefix}file"], parts[f"{prefix}line"] = place
+        if place := known[module, offset]:
+            parts[f"{prefix}file"], parts[f"{prefix}line"] = place[0].removeprefix("./"), place[1]
         elif not prefix:
             parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
     return Report(**parts)
 
 
-@functools.lru_cache(maxsize=1024)
 def locate(module: str, offset: str) -> tuple[str, int] | None:
     """The source line of an offset such as "0x1f30" in a library or program with debug info.
 
     Where it was inlined, the line of the caller's own source. None without binutils' addr2line.
     """
-    frames = _frames(module, [int(offset, 16)])[0]
+    return places([(module, offset)])[module, offset]
+
+
+def places(codes: Iterable[Code]) -> dict[Code, tuple[str, int] | None]:
+    """The source line of each of many offsets; see `locate`."""
+    known: dict[Code, tuple[str, int] | None] = {}
+    for module, group in groupby(sorted(set(codes)), key=lambda code: code[0]):
+        offsets = [offset for _, offset in group]
+        frames = _frames(module, [int(offset, 16) for offset in offsets])
+        known |= {(module, o): _own_place(f) for o, f in zip(offsets, frames, strict=True)}
+    return known
+
+
+def _own_place(frames: list[tuple[str, int]]) -> tuple[str, int] | None:
     own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
     return (own or frames or [None])[0]
 

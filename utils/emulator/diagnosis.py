@@ -1,0 +1,131 @@
+"""The outcome of a diagnosing run of a whole program: for a person, and as JSON."""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from utils.emulator.reports import Report, places, read
+from utils.emulator.traffic import Launch, Traffic, read_launches
+
+SHOWN = 3  # hazards of a kind that are told in full
+TABLES = 12  # launches that get a table
+
+# What the runtime calls faults are hazards like the others.
+KINDS = {"illegal-address": "out-of-bounds"}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    exit: int  # the program's own status
+    hazards: tuple[Report, ...]  # each once, with the number of times
+    launches: tuple[Launch, ...]
+
+
+def diagnose(status: int, events: str) -> Diagnosis:
+    """Read what the runtime wrote during a run that ended with `status`."""
+    return Diagnosis(status, _merged(read(events)), tuple(read_launches(events, places)))
+
+
+def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
+    """Many launches tell of the same hazard: the first of them, with the sum of the counts."""
+    merged: dict[tuple, Report] = {}
+    for report in reports:
+        r = replace(report, kind=KINDS.get(report.kind, report.kind))
+        sides = sorted([(r.file or "", r.line or 0), (r.other_file or "", r.other_line or 0)])
+        key = (r.kind, r.kernel, r.address, r.array, *sides)
+        first = merged.get(key)
+        merged[key] = replace(first, count=first.count + r.count) if first else r
+    return tuple(merged.values())
+
+
+def write_json(diagnosis: Diagnosis, path: Path) -> None:
+    told = {
+        "exit": diagnosis.exit,
+        "hazards": [_told(hazard) for hazard in diagnosis.hazards],
+        "launches": [launch.told() for launch in diagnosis.launches],
+    }
+    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def _told(hazard: Report) -> dict:
+    always = ("kind", "space", "kernel", "file", "line", "other_line", "block", "thread")
+    always += ("other_thread", "count")
+    told = {name: getattr(hazard, name) for name in always}
+    more = {name: value for name, value in vars(hazard).items() if name not in told and value}
+    return told | more
+
+
+def show(diagnosis: Diagnosis, console: Console) -> None:
+    """Tell the first few hazards of each kind, and what each line of each kernel cost."""
+    by_kind: dict[str, list[Report]] = defaultdict(list)
+    for hazard in diagnosis.hazards:
+        by_kind[hazard.kind].append(hazard)
+    for hazards in by_kind.values():
+        for hazard in hazards[:SHOWN]:
+            console.out(str(hazard), highlight=False)
+        if rest := hazards[SHOWN:]:
+            lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
+            console.out(f"… and {len(rest)} more of this kind, at lines {lines}", highlight=False)
+    runs = _runs(diagnosis.launches)
+    for launch in runs[:TABLES]:
+        console.print(_table(launch))
+    if len(runs) > TABLES:
+        console.out(f"… and {sum(r.times for r in runs[TABLES:])} more launches", highlight=False)
+    console.out(_verdict(diagnosis), highlight=False)
+
+
+def _verdict(diagnosis: Diagnosis) -> str:
+    if not diagnosis.hazards:
+        return f"no hazards in {_plural(len(diagnosis.launches), 'launch', 'launches')}"
+    kinds: dict[str, int] = defaultdict(int)
+    for hazard in diagnosis.hazards:
+        kinds[hazard.kind] += 1
+    found = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    return f"{_plural(len(diagnosis.hazards), 'hazard', 'hazards')}: {found}"
+
+
+def _plural(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+def _runs(launches: Iterable[Launch]) -> list[Launch]:
+    """Launches of one kernel with one configuration in a row, added up."""
+    runs = []
+    for _, group in groupby(launches, key=lambda one: (one.kernel, one.grid, one.block)):
+        total, *rest = group
+        for launch in rest:
+            total += launch
+        runs.append(total)
+    return runs
+
+
+def _table(launch: Launch) -> Table:
+    times = f", {launch.times} launches" if launch.times > 1 else ""
+    title = f"{launch.kernel}: {_shape(launch.grid)} blocks of {_shape(launch.block)}{times}"
+    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
+    for name in ("line", "access", "requests", "bytes", "per request", "ideal"):
+        table.add_column(name, justify="left" if name == "access" else "right", no_wrap=True)
+    several = len({t.file for t in launch.traffic}) > 1
+    for t in launch.traffic:
+        table.add_row(*_cells(t, several))
+    return table
+
+
+def _cells(t: Traffic, with_file: bool) -> tuple[str, ...]:
+    place = f"{os.path.basename(t.file)}:{t.line}" if with_file else str(t.line or "?")
+    access = f"{t.space} {t.access}, {t.size} B"
+    moved, ideal = t.moved / t.requests, t.ideal / t.requests
+    counts = f"{t.requests:,}", f"{t.bytes:,}"
+    return place, access, *counts, f"{moved:.3g} {t.unit}", f"{ideal:.3g}"
+
+
+def _shape(sizes: tuple[int, int, int]) -> str:
+    sizes = sizes[: max((i + 1 for i, n in enumerate(sizes) if n > 1), default=1)]
+    return "×".join(map(str, sizes))

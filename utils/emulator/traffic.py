@@ -1,0 +1,119 @@
+"""What the launches of a diagnosing run cost: requests, sectors, wavefronts, line by line."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+
+Position = tuple[int, int, int]
+Place = tuple[str, int]  # file and line
+Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
+
+SPACES = {"global": "sectors", "shared": "wavefronts"}
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one kind of access on one line cost in a launch."""
+
+    file: str
+    line: int  # 0 where it is not known
+    space: str  # "global" or "shared"
+    access: str  # "load", "store" or "atomic"
+    size: int  # bytes of one thread's access
+    requests: int  # executions by a warp
+    lanes: int  # executions by a thread
+    bytes: int  # that the threads asked for
+    moved: int  # global: 32-byte sectors; shared: wavefronts, one more for each bank conflict
+    ideal: int  # sectors that the distinct bytes would fill; wavefronts without conflicts
+    contended: int = 0  # atomics that had to wait for another lane of the warp
+
+    def __add__(self, other: "Traffic") -> "Traffic":
+        sums = ("requests", "lanes", "bytes", "moved", "ideal", "contended")
+        return replace(self, **{n: getattr(self, n) + getattr(other, n) for n in sums})
+
+    @property
+    def key(self) -> tuple:
+        return (self.file, self.line, self.space, self.access, self.size)
+
+    @property
+    def unit(self) -> str:
+        return SPACES[self.space]
+
+    def told(self) -> dict:
+        """For the JSON of a run: sectors or wavefronts by their name."""
+        told = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved, ideal = told.pop("moved"), told.pop("ideal")
+        return told | {self.unit: moved, f"ideal_{self.unit}": ideal}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The counters of one launch, or of several of one kernel with one configuration."""
+
+    kernel: str
+    grid: Position
+    block: Position
+    counters: Mapping[str, int]
+    traffic: tuple[Traffic, ...]  # by line
+    times: int = 1
+
+    def __add__(self, other: "Launch") -> "Launch":
+        same = ("static_shared", "dynamic_shared")
+        counters = {
+            name: value if name in same else value + other.counters[name]
+            for name, value in self.counters.items()
+        }
+        traffic = _merged((*self.traffic, *other.traffic))
+        return replace(self, counters=counters, traffic=traffic, times=self.times + other.times)
+
+    def told(self) -> dict:
+        """For the JSON of a run; the names of counters follow Nsight Compute's."""
+        told = {"kernel": self.kernel, "grid": self.grid, "block": self.block, **self.counters}
+        for space, unit in SPACES.items():
+            for access in ("load", "store", "atomic"):
+                some = [t for t in self.traffic if (t.space, t.access) == (space, access)]
+                name, moved = f"{space}_{access}", sum(t.moved for t in some)
+                ideal = sum(t.ideal for t in some)
+                told[f"{name}_requests"] = sum(t.requests for t in some)
+                told[f"{name}_bytes"] = sum(t.bytes for t in some)
+                told[f"{name}_{unit}"] = moved
+                told[f"{name}_{unit}_ideal"] = ideal
+                if space == "shared":
+                    told[f"{name}_bank_conflicts"] = moved - ideal
+        told["contended_atomics"] = sum(t.contended for t in self.traffic)
+        return told | {"lines": [t.told() for t in self.traffic]}
+
+
+def _merged(traffic: tuple[Traffic, ...]) -> tuple[Traffic, ...]:
+    by_key: dict[tuple, Traffic] = {}
+    for t in traffic:
+        by_key[t.key] = by_key[t.key] + t if t.key in by_key else t
+    return tuple(by_key[key] for key in sorted(by_key))
+
+
+def read_launches(
+    text: str, places: Callable[[list[Code]], Mapping[Code, Place | None]]
+) -> list[Launch]:
+    """The launches in what the runtime wrote. `places` gives the source lines of addresses."""
+    events = []
+    for line in text.splitlines():
+        if line.startswith('{"event":"launch"') and line.endswith("}"):
+            events.append(json.loads(line))
+    instructions = [i for event in events for i in event["instructions"] if "module" in i]
+    known = places([(i["module"], i["offset"]) for i in instructions])
+    return [_launch(event, known) for event in events]
+
+
+def _launch(event: dict, places: Mapping[Code, Place | None]) -> Launch:
+    parts = {name: event.pop(name) for name in ("kernel", "grid", "block")}
+    traffic = tuple(_traffic(told, places) for told in event.pop("instructions"))
+    event.pop("event")
+    for name in ("grid", "block"):
+        parts[name] = tuple(parts[name])
+    return Launch(**parts, counters=event, traffic=_merged(traffic))
+
+
+def _traffic(told: dict, places: Mapping[Code, Place | None]) -> Traffic:
+    file, line = places.get((told.pop("module", ""), told.pop("offset", ""))) or ("", 0)
+    moved = told.pop(SPACES[told["space"]])
+    return Traffic(file=file, line=line, moved=moved, **told)
