@@ -13,7 +13,7 @@ import time
 
 from torch import Generator, Tensor
 
-from utils import cases, declarations, exercises, oracle, verdicts
+from utils import cases, declarations, diagnosing, exercises, gates, oracle, verdicts
 from utils.cases import Case
 from utils.errors import (
     CheckFailed,
@@ -21,6 +21,7 @@ from utils.errors import (
     KernelCrash,
     KernelTimeout,
     LaunchError,
+    ToolError,
     WorkbookError,
 )
 from utils.oracle import Expected
@@ -28,6 +29,19 @@ from utils.verdicts import bits
 
 TIMEOUT = 10.0  # seconds for one call
 _FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
+SHOWN = 3  # hazards whose story is told; the rest are counted
+# A hazard's kind -> the reason of the verdict; any other kind is a launch error.
+_HAZARDS = {
+    "race": "race",
+    "out-of-bounds": "out of bounds",
+    "illegal-address": "out of bounds",
+    "use-after-free": "out of bounds",
+    "misaligned": "misaligned",
+    "uninitialized": "uninitialized",
+    "divergent-barrier": "divergent barrier",
+    "deadlock": "timeout",
+    "invalid-mask": "invalid mask",
+}
 
 
 def check(kernel, *, seed: int | None = None) -> None:
@@ -132,6 +146,7 @@ class _Check:
                 "cell, then check again",
             )
         self._same_types()
+        watched = self._diagnose()
         sizes = self.exercise.sizes
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.card_sizes)
@@ -141,8 +156,43 @@ class _Check:
             count += self._size(size, families)
         return (
             f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}; "
-            f"{', '.join(kinds)} values; nothing written out of bounds, inputs intact"
+            f"{', '.join(kinds)} values; inputs intact; {watched}"
         )
+
+    def _diagnose(self) -> str:
+        """Watch the kernel on the emulator before anything else: one that races, strays or hangs
+        never reaches a card. Then its gates. Returns what the summary says of that.
+        """
+        try:
+            for sizes in self.exercise.sizes:
+                self._watch(sizes)
+            if self.exercise.gates:
+                seen, case = self._watch(self.exercise.gate_sizes)
+                for gate in self.exercise.gates:
+                    if message := gates.failing(gate, seen, self.exercise.gate_sizes):
+                        self._fail("gate", case, message)
+        except ToolError as error:
+            return f"not diagnosed: {error}"
+        return "no hazards" + (", gates passed" if self.exercise.gates else "")
+
+    def _watch(self, sizes) -> tuple[diagnosing.Diagnosis, Case]:
+        """Diagnose one call of these sizes."""
+        case = cases.draw(self.exercise, sizes, "standard normal", self.generator, self.dtypes)
+        fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
+        try:
+            seen = diagnosing.diagnose_call(
+                self.kernel, arguments(self.kernel, case), unwritten=fresh, timeout=TIMEOUT
+            )
+        except tuple(_FAULTS) as error:
+            raise CheckFailed(_FAULTS[type(error)], str(error)) from error
+        if seen.hazards:
+            told = "\n".join(map(str, seen.hazards[:SHOWN]))
+            more = len(seen.hazards) - SHOWN
+            told += f"\nand {more} more" if more > 0 else ""
+            self._fail(_HAZARDS.get(seen.hazards[0].kind, "launch error"), case, told)
+        if seen.error:
+            raise CheckFailed("launch error", str(seen.error)) from seen.error
+        return seen, case
 
     def _same_types(self) -> None:
         """A kernel that was declared on floats must stay on floats, to be compared with them."""

@@ -52,6 +52,12 @@ class CheckFailed(WorkbookError):
         "launch error",
         "crashed",
         "timeout",
+        "race",
+        "uninitialized",
+        "misaligned",
+        "divergent barrier",
+        "invalid mask",
+        "gate",
     )
 
     def __init__(self, reason: str, message: str):

@@ -18,6 +18,16 @@ Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True)
+class Gate:
+    """A bound on a counter of the diagnosing run, that a kernel without the technique misses."""
+
+    metric: str  # a key of gates.METRICS
+    times: float  # how often its ideal it may be
+    advice: str  # one sentence, for a kernel that misses it
+    ideal: Callable[..., float] | None = None  # from the sizes; None: as counted
+
+
+@dataclass(frozen=True)
 class Exercise:
     """One kernel of the workbook: a worked one (`number` is None) or an exercise.
 
@@ -41,6 +51,8 @@ class Exercise:
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # what bench runs beside it
     library: str = ""  # which of the peers is "the library" (100 %)
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
+    gates: tuple[Gate, ...] = ()
+    gate_sizes: Sizes = field(default_factory=dict)  # where they are read: whole tiles
     points: int = 0
     effort: str = ""  # "about 4 lines"
     hints: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 
-from utils import exercises, isolation
+from utils import diagnosing, exercises, isolation
 from utils.compiling import compile_cuda
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
@@ -21,6 +21,7 @@ def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
     `place` is compile_cuda's first_line and filename. Raises WorkbookError.
     """
     kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
+    diagnosing.prepare(kernel)
     kernel.untouched = exercise.number is not None and exercises.is_untouched(
         text, exercises.starter_text(exercise)
     )

@@ -31,6 +31,16 @@ WORDS = {
         "Put a __syncthreads() between the two lines, for shared memory, or use an atomic "
         "operation where many threads add to one place.",
     ),
+    "race of owners": (
+        "two blocks write the same element",
+        "Each element should belong to one thread: does the index use blockIdx, and does every "
+        "block stop at its own last element?",
+    ),
+    "race of blocks": (
+        "race between two blocks",
+        "Blocks run in any order, and no barrier joins them: use an atomic operation, or a second "
+        "launch for what needs the first one's results.",
+    ),
     "deadlock": (
         "the threads wait for each other for ever",
         "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "
