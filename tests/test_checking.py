@@ -106,9 +106,13 @@ def test_a_long_dot_product_passes_in_any_order_and_tf32_does_not(function):
     rejected(lambda A, B, C, M, N, K: function(tf32(A), tf32(B), C, M, N, K), long, seeds=range(2))
 
 
+def in_order(x):
+    """The sum over the last dimension, one term after the other; torch would add in double."""
+    return torch.from_numpy(x.numpy().cumsum(-1, dtype="float32"))[..., -1]
+
+
 def sum_serial(x, out, n):
-    total = x.cumsum(0)  # one term after the other, in float
-    out.copy_(total[-1])
+    out.copy_(in_order(x))
 
 
 def sum_shuffled(x, out, n):
@@ -124,11 +128,15 @@ def test_every_order_of_a_single_sum_passes(function):
     accepted(function, toys.SUM, seeds=range(15))
 
 
+def test_a_million_terms_pass_one_after_the_other():
+    accepted(sum_serial, replace(toys.SUM, sizes=({"n": 1_000_000},)), seeds=[0])
+
+
 def groupnorm(x, weight, bias, out, rows, channels, groups, eps):
     grouped = x.view(rows, groups, -1)
     width = channels // groups
-    mean = grouped.cumsum(2)[..., -1:] / width
-    var = ((grouped - mean) ** 2).cumsum(2)[..., -1:] / width
+    mean = in_order(grouped)[..., None] / width
+    var = in_order((grouped - mean) ** 2)[..., None] / width
     out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
 
 
