@@ -125,18 +125,14 @@ def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):
     inner = next(o for o in offsets if (locate(module, o) or ("",))[0].endswith("inner.h"))
     header, _ = locate(module, inner)
     monkeypatch.setattr(reports, "include_dir", lambda: header)
-    locate.cache_clear()
     file, line = locate(module, inner)
     assert (file.rpartition("/")[2], line) == ("outer.cu", 21)
     monkeypatch.undo()
-    locate.cache_clear()
 
 
 def test_without_addr2line_the_address_remains(library, monkeypatch):
     module, offsets = library
-    locate.cache_clear()
     monkeypatch.setattr(shutil, "which", lambda name: None)
     event = EVENT | {"module": module, "offset": offsets[0]}
     del event["file"], event["line"]
     assert f"at address {offsets[0]} in libouter.so" in str(read(json.dumps(event))[0])
-    locate.cache_clear()
