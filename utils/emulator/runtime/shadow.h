@@ -19,7 +19,12 @@
 
 namespace emu {
 
-enum Kind : uint8_t { kLoad, kStore, kAtomic };
+// kAtomic reads and writes; a volatile access, where these count as atomic, does one of the two.
+enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore };
+inline bool reads(Kind kind) { return kind != kStore && kind != kAtomicStore; }
+inline bool writes(Kind kind) { return kind != kLoad && kind != kAtomicLoad; }
+inline Kind plain(Kind kind) { return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind; }
+inline bool is_atomic(Kind kind) { return kind >= kAtomic; }
 enum Space : uint8_t { kGlobal, kShared, kOther };
 
 // The accessing thread. `clock[l]` is the last moment of lane l that this thread has synchronised
@@ -45,7 +50,9 @@ struct Several {
     uint16_t first, first_instruction;
     uint16_t other, other_instruction;  // a thread of another warp than `first`
     uint32_t lanes;                     // of first's warp
-    uint32_t moments;  // where in the pool 32 moments are, one a lane; 0: all happened at moment 1
+    // Where in the pool 32 moments and then 32 instructions are, one a lane; 0: nowhere, all
+    // happened at moment 1 by the first instruction.
+    uint32_t moments;
 
     void add(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!first) {
@@ -56,7 +63,7 @@ struct Several {
             return;
         }
         lanes |= 1u << lane_of(me.id);
-        if (__builtin_expect(me.now > 1 || moments, 0)) note_moment(me, pool);
+        if (__builtin_expect(me.now > 1 || me.instruction != first_instruction || moments, 0)) note_moment(me, pool);
     }
 
     // A thread that is not ordered before `me`, or 0.
@@ -68,7 +75,9 @@ struct Several {
         for (uint32_t rest = lanes & ~(1u << lane_of(me.id)); rest; rest &= rest - 1) {
             unsigned lane = unsigned(__builtin_ctz(rest));
             uint16_t moment = moments ? pool[moments + lane] : 1;
-            if (!me.clock || me.clock[lane] < moment) return uint16_t(warp_of(me.id) * 32 + lane + 1);
+            if (me.clock && me.clock[lane] >= moment) continue;
+            if (moments) *instruction = pool[moments + 32 + lane];
+            return uint16_t(warp_of(me.id) * 32 + lane + 1);
         }
         return 0;
     }
@@ -76,11 +85,13 @@ struct Several {
    private:
     void note_moment(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!moments) {
-            if (pool.empty()) pool.resize(32);  // index 0 means none
+            if (pool.empty()) pool.resize(64);  // index 0 means none
             moments = uint32_t(pool.size());
             pool.resize(pool.size() + 32, 1);
+            pool.resize(pool.size() + 32, first_instruction);
         }
         pool[moments + lane_of(me.id)] = me.now;
+        pool[moments + 32 + lane_of(me.id)] = me.instruction;
     }
 };
 
@@ -89,6 +100,7 @@ struct Cell {
     uint32_t written;  // the block that last wrote it, for reads of what nobody wrote
     uint32_t split;    // where its bytes have cells of their own; 0: nowhere
     uint16_t writer, writer_instruction, writer_moment;
+    bool updated;  // whether among the atomics is more than loads
     Several readers, atomics;
 
     // Notes the access; true where it races, with the other side in *conflict.
@@ -97,6 +109,7 @@ struct Cell {
             phase = me.phase;
             writer = readers.first = readers.other = atomics.first = atomics.other = 0;
             readers.lanes = readers.moments = atomics.lanes = atomics.moments = 0;
+            updated = false;
         }
         bool race = false;
         uint16_t instruction = 0;
@@ -105,18 +118,19 @@ struct Cell {
             *conflict = Conflict{writer, writer_instruction, 0, kStore};
             race = true;
         }
-        if (atomics.first && !race && kind != kAtomic)
+        if (atomics.first && !race && (kind == kStore || (kind == kLoad && updated)))
             if (uint16_t id = atomics.unordered(me, pool, &instruction))
                 *conflict = Conflict{id, instruction, 0, kAtomic}, race = true;
         if (kind == kLoad) {
             readers.add(me, pool);
             return race;
         }
-        if (!race)
+        if (!race && writes(kind))
             if (uint16_t id = readers.unordered(me, pool, &instruction))
                 *conflict = Conflict{id, instruction, 0, kLoad}, race = true;
-        written = me.block;
-        if (kind == kAtomic) atomics.add(me, pool);
+        if (writes(kind)) written = me.block;
+        updated |= is_atomic(kind) && writes(kind);
+        if (is_atomic(kind)) atomics.add(me, pool);
         else writer = me.id, writer_instruction = me.instruction, writer_moment = me.now;
         return race;
     }
@@ -130,19 +144,23 @@ struct Across {
         uint16_t id, instruction;
     };
     uint32_t launch;
+    bool updated;  // whether among the atomics is more than loads
     Party writer, reader, reader_other, atomic, atomic_other;
 
     bool touch(uint32_t this_launch, const Accessor& me, Kind kind, Conflict* conflict) {
         if (launch != this_launch) {
             launch = this_launch;
             writer = reader = reader_other = atomic = atomic_other = Party{};
+            updated = false;
         }
         bool race = against(writer, kStore, me, conflict);
-        if (kind != kAtomic) race = race || against(atomic, kAtomic, me, conflict) || against(atomic_other, kAtomic, me, conflict);
-        if (kind != kLoad) race = race || against(reader, kLoad, me, conflict) || against(reader_other, kLoad, me, conflict);
+        if (kind == kStore || (kind == kLoad && updated))
+            race = race || against(atomic, kAtomic, me, conflict) || against(atomic_other, kAtomic, me, conflict);
+        if (writes(kind)) race = race || against(reader, kLoad, me, conflict) || against(reader_other, kLoad, me, conflict);
         if (kind == kStore) writer = Party{me.block, me.id, me.instruction};
         else if (kind == kLoad) note(reader, reader_other, me);
         else note(atomic, atomic_other, me);
+        updated |= is_atomic(kind) && writes(kind);
         return race;
     }
 

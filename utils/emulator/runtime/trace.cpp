@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -12,6 +13,9 @@
 namespace emu {
 namespace {
 
+// Whether a volatile access counts as a relaxed atomic one. (A build for that tells them apart.)
+const bool volatile_atomic = getenv("EMU_VOLATILE_ATOMIC") != nullptr;
+
 bool on = false;
 size_t limit = 0;
 bool truncated = false;
@@ -19,8 +23,8 @@ std::vector<Access> accesses;
 std::vector<TracedLaunch> launches;
 
 // Notes one access of the running thread, for whoever is interested.
-__attribute__((noinline)) void record(const void* address, size_t size, uint8_t write, const void* return_address) {
-    if (running.core) watch_access(address, size, Kind(write), (const char*)return_address - 1);
+__attribute__((noinline)) void record(const void* address, size_t size, Kind kind, const void* return_address) {
+    if (running.core) watch_access(address, size, kind, (const char*)return_address - 1);
     Core* c = core();
     if (!on || !c || !c->current) return;
     if (accesses.size() >= limit) {
@@ -43,7 +47,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, uint8_t 
     a.thread = uint32_t(c->current_index());
     a.phase = c->current->phase;
     a.size = uint16_t(size);
-    a.write = write;
+    a.write = plain(kind);
     accesses.push_back(a);
 }
 
@@ -104,30 +108,33 @@ void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
 }
 
 #define CALLED_FROM __builtin_return_address(0)
-#define EMU_WATCH(N)                                                                   \
-    void __tsan_read##N(void* p) { record(p, N, 0, CALLED_FROM); }                     \
-    void __tsan_write##N(void* p) { record(p, N, 1, CALLED_FROM); }                    \
-    void __tsan_volatile_read##N(void* p) { record(p, N, 0, CALLED_FROM); }            \
-    void __tsan_volatile_write##N(void* p) { record(p, N, 1, CALLED_FROM); }           \
-    void __tsan_unaligned_read##N(void* p) { record(p, N, 0, CALLED_FROM); }           \
-    void __tsan_unaligned_write##N(void* p) { record(p, N, 1, CALLED_FROM); }
+#define VOLATILE(plain, atomic) (volatile_atomic ? atomic : plain)
+#define EMU_WATCH_RARE(N)                                                                                \
+    void __tsan_volatile_read##N(void* p) { record(p, N, VOLATILE(kLoad, kAtomicLoad), CALLED_FROM); }   \
+    void __tsan_volatile_write##N(void* p) { record(p, N, VOLATILE(kStore, kAtomicStore), CALLED_FROM); }\
+    void __tsan_unaligned_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); }                         \
+    void __tsan_unaligned_write##N(void* p) { record(p, N, kStore, CALLED_FROM); }
+#define EMU_WATCH(N)                                                   \
+    void __tsan_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); } \
+    void __tsan_write##N(void* p) { record(p, N, kStore, CALLED_FROM); }
 EMU_WATCH(1)
 EMU_WATCH(2)
 EMU_WATCH(8)
+EMU_WATCH(16)
+EMU_WATCH_RARE(1)
+EMU_WATCH_RARE(2)
+EMU_WATCH_RARE(4)
+EMU_WATCH_RARE(8)
+EMU_WATCH_RARE(16)
 void __tsan_read4(void* p) {
     const char* pc = (const char*)CALLED_FROM - 1;
-    if (on || !watch_read_shared_word(p, pc)) record(p, 4, 0, pc + 1);
+    if (on || !watch_read_shared_word(p, pc)) record(p, 4, kLoad, pc + 1);
 }
-void __tsan_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
-void __tsan_volatile_read4(void* p) { record(p, 4, 0, CALLED_FROM); }
-void __tsan_volatile_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
-void __tsan_unaligned_read4(void* p) { record(p, 4, 0, CALLED_FROM); }
-void __tsan_unaligned_write4(void* p) { record(p, 4, 1, CALLED_FROM); }
-EMU_WATCH(16)
-void __tsan_read_range(void* p, size_t n) { record(p, n, 0, CALLED_FROM); }
-void __tsan_write_range(void* p, size_t n) { record(p, n, 1, CALLED_FROM); }
+void __tsan_write4(void* p) { record(p, 4, kStore, CALLED_FROM); }
+void __tsan_read_range(void* p, size_t n) { record(p, n, kLoad, CALLED_FROM); }
+void __tsan_write_range(void* p, size_t n) { record(p, n, kStore, CALLED_FROM); }
 // An atomic operation of the headers, which do it out of the compiler's sight.
-void emu_note_atomic(const void* p, size_t n) { record(p, n, 2, CALLED_FROM); }
+void emu_note_atomic(const void* p, size_t n) { record(p, n, kAtomic, CALLED_FROM); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
@@ -137,44 +144,44 @@ void __tsan_vptr_read(void**) {}
 // The compiler replaces an atomic operation by a call, and the callee performs it.
 #define EMU_ATOMICS(BITS, T)                                                                         \
     T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
-        record((const void*)p, sizeof(T), 0, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);                                 \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                 \
     }                                                                                                \
     void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM);                                      \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                    \
     }                                                                                                \
     T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                          \
     }                                                                                                \
     T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                           \
     }                                                                                                \
     T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                           \
     }                                                                                                \
     T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                           \
     }                                                                                                \
     T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                            \
     }                                                                                                \
     T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                           \
     }                                                                                                \
     bool __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired, int, int) { \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }                                                                                                \
     bool __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired, int a, int b) { \
         (void)a, (void)b;                                                                            \
-        record((const void*)p, sizeof(T), 2, CALLED_FROM);                                           \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
         return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     }
 EMU_ATOMICS(8, uint8_t)

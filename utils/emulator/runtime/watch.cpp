@@ -24,18 +24,20 @@ Running running;
 
 namespace {
 
-constexpr size_t kMostHazards = 100;    // different ones; each is counted
+constexpr size_t kMostHazards = 30;  // different ones of a kind in a launch; each is counted
+
+// Told when it is first met, in full: the run may end any time. How often, when the launch ends.
 struct Hazard {
-    const char* kind;
-    Space space;
-    uint16_t instruction, other_instruction;
-    bool has_other;
-    uint3 block, thread, other_block, other_thread;
-    Kind access, other_access;
-    std::string array;
-    long index;
+    size_t number;
     uint64_t count;
-    EmuSite site, other_site;  // instead of instructions, for barriers
+};
+struct HazardKey {
+    std::string kind;
+    uint32_t side, other_side;  // instructions, or lines of barriers; the smaller one first
+    std::string array;
+    bool operator<(const HazardKey& o) const {
+        return std::tie(kind, side, other_side, array) < std::tie(o.kind, o.side, o.other_side, o.array);
+    }
 };
 
 bool on = false;
@@ -54,8 +56,9 @@ bool any_synced = false;
 
 std::vector<Instruction*> touched;  // by the running warp since its requests were last counted
 uint64_t barriers, shuffles, syncwarps, distinct_read, distinct_written;
-std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, Hazard> hazards;
-uint64_t dropped_hazards;
+std::map<HazardKey, Hazard> hazards;
+std::map<std::string, size_t> hazards_of_kind;
+size_t told = 0;  // hazards, in the whole run
 
 Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size) {
     Instruction*& known = instruction_by_pc[{uint64_t(pc), space}];
@@ -102,44 +105,66 @@ std::string locate(const Core& core, Space space, const void* address, long* ind
     return a->name.empty() ? "device memory" : a->name;
 }
 
-void hazard(const Core& core, const char* kind, const Instruction& in, Kind access, const void* address,
-            const Conflict* other) {
-    long index;
-    std::string array = locate(core, in.space, address, &index);
+// Counts a hazard; true where it is a new one that is to be told.
+bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array, size_t* number) {
     // One race has two sides; whichever came second, it is the same one.
-    uint32_t a = in.id, b = other ? other->instruction : in.id;
-    auto key = std::make_tuple(std::string(kind), std::min(a, b), std::max(a, b), array);
+    HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
     auto found = hazards.find(key);
+    if (found == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
+        key = HazardKey{kind, ~0u, ~0u, ""};  // all that are too many
+        found = hazards.find(key);
+        if (found == hazards.end()) hazards[key] = Hazard{0, 1};
+        else ++found->second.count;
+        return false;
+    }
     if (found != hazards.end()) {
         ++found->second.count;
-        return;
+        return false;
     }
-    if (hazards.size() >= kMostHazards) {
-        ++dropped_hazards;
-        return;
-    }
-    Hazard h{};
-    h.kind = kind;
-    h.space = in.space;
-    h.instruction = in.id;
-    h.block = core.block;
-    h.thread = core.current->index;
-    h.access = access;
-    h.array = array;
-    h.index = index;
-    h.count = 1;
+    ++hazards_of_kind[kind];
+    hazards[key] = Hazard{*number = ++told, 1};
+    return true;
+}
+
+const char* space_name(Space space) { return space == kShared ? "shared" : "global"; }
+const char* kind_name(Kind kind) {
+    kind = plain(kind);
+    return kind == kLoad ? "load" : kind == kStore ? "store" : "atomic";
+}
+
+void begin_hazard(Json& json, const Core& core, const char* kind, size_t number, uint3 thread) {
+    json.text("event", "hazard");
+    json.number("number", number);
+    json.text("kind", kind);
+    json.text("kernel", core.launch->kernel);
+    json.position("block", core.block);
+    json.position("thread", thread);
+}
+
+void hazard(const Core& core, const char* kind, const Instruction& in, Kind access, const void* address,
+            const Conflict* other, const char* message = nullptr) {
+    long index;
+    std::string array = locate(core, in.space, address, &index);
+    size_t number;
+    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, array, &number)) return;
+    Json json;
+    begin_hazard(json, core, kind, number, core.current->index);
+    json.text("space", space_name(in.space));
+    json.code("", (const void*)in.pc);
+    json.text("access", kind_name(access));
+    json.text("array", array.c_str());
+    json.integer("index", index);
+    if (message) json.text("message", message);
     if (other) {
-        h.has_other = true;
-        h.other_instruction = other->instruction;
-        h.other_access = other->kind;
-        h.other_thread = position(other->id - 1u, core.launch->block);
-        h.other_block = core.block;
-        if (other->block) {
-            uint64_t number = other->block - (block_serial - core.block_number());
-            h.other_block = position(unsigned(number), core.launch->grid);
-        }
+        uint3 block = core.block;
+        if (other->block)
+            block = position(unsigned(other->block - (block_serial - core.block_number())), core.launch->grid);
+        json.position("other_block", block);
+        json.position("other_thread", position(other->id - 1u, core.launch->block));
+        json.code("other_", (const void*)instructions[other->instruction].pc);
+        json.text("other_access", kind_name(other->kind));
     }
-    hazards.emplace(key, h);
+    json.end();
 }
 
 // Whether a request's addresses are another's, all moved by one distance.
@@ -273,7 +298,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     Conflict conflict;
     bool race = false, unwritten = false;
     shared_shadow->each(size_t(offset), size, [&](Cell& cell, unsigned) {
-        unwritten |= kind != kStore && cell.written != block_serial;
+        unwritten |= reads(kind) && cell.written != block_serial;
         Conflict c;
         if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) race = true, conflict = c;
     });
@@ -295,16 +320,16 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     const size_t inside = size_t(static_cast<const char*>(address) - a.first);
     bool race = false, unwritten = false;
     if (!a.all_written) {
-        unwritten = kind != kStore && !was_written(a, inside, size);
-        if (kind != kLoad)
+        unwritten = reads(kind) && !was_written(a, inside, size);
+        if (writes(kind))
             for (size_t i = inside; i < inside + size; ++i) a.written[i / 64] |= uint64_t(1) << i % 64;
     }
     const Accessor me = accessor(in);
     Conflict conflict;
     in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
         bool fresh = cell.across.launch != launch_serial;
-        if (!a.lent && kind != kStore && (fresh || !cell.across.reader.block)) distinct_read += bytes;
-        if (!a.lent && kind != kLoad && (fresh || !cell.across.writer.block)) distinct_written += bytes;
+        if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block)) distinct_read += bytes;
+        if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block)) distinct_written += bytes;
         Conflict c;
         if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
         if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
@@ -359,8 +384,8 @@ void watch_phase() {
         memset(synced, 0, sizeof synced);
         memset(clocks, 0, sizeof clocks);
         any_synced = false;
-        moments.clear();
     }
+    moments.clear();
     std::fill_n(now, kMaxThreads, uint16_t(1));
 }
 
@@ -400,29 +425,18 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
 
 void watch_site(const Core& core, const char* kind, int thread, int other) {
     const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
-    auto key = std::make_tuple(std::string(kind), uint32_t(mine.site.line), uint32_t(theirs.site.line), std::string());
-    auto found = hazards.find(key);
-    if (found != hazards.end()) {
-        ++found->second.count;
-        return;
-    }
-    Hazard h{};
-    h.kind = kind;
-    h.space = kOther;
-    h.has_other = true;
-    h.block = h.other_block = core.block;
-    h.thread = mine.index;
-    h.other_thread = theirs.index;
-    h.site = mine.site;
-    h.other_site = theirs.site;
-    h.count = 1;
-    hazards.emplace(key, h);
+    size_t number;
+    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number)) return;
+    Json json;
+    begin_hazard(json, core, kind, number, mine.index);
+    json.site("", mine.site);
+    json.position("other_block", core.block);
+    json.position("other_thread", theirs.index);
+    if (theirs.site.file) json.site("other_", theirs.site);
+    json.end();
 }
 
 namespace {
-
-const char* space_name(Space space) { return space == kShared ? "shared" : "global"; }
-const char* kind_name(Kind kind) { return kind == kLoad ? "load" : kind == kStore ? "store" : "atomic"; }
 
 void write_totals(Json& json, const Totals& t, Space space) {
     json.number("requests", t.requests);
@@ -438,55 +452,34 @@ void write_totals(Json& json, const Totals& t, Space space) {
 
 // A load that races with the store it should have waited for also came before it here: that it
 // read what nobody had written yet is the same fault.
-static void drop_consequences() {
-    for (auto it = hazards.begin(); it != hazards.end();) {
-        bool consequence = false;
-        if (!strcmp(it->second.kind, "uninitialized"))
-            for (auto& [key, h] : hazards)
-                consequence |= !strcmp(h.kind, "race") && h.array == it->second.array &&
-                               (h.instruction == it->second.instruction ||
-                                h.other_instruction == it->second.instruction);
-        it = consequence ? hazards.erase(it) : std::next(it);
+static bool is_consequence(const HazardKey& hazard) {
+    if (hazard.kind != "uninitialized") return false;
+    for (auto& [key, h] : hazards)
+        if (key.kind == "race" && key.array == hazard.array &&
+            (key.side == hazard.side || key.other_side == hazard.side))
+            return true;
+    return false;
+}
+
+static void end_hazards() {
+    for (auto& [key, h] : hazards) {
+        const uint64_t count = is_consequence(key) ? 0 : h.count;
+        if (count == 1 && h.number) continue;
+        Json json;
+        json.text("event", h.number ? "hazard-count" : "more-hazards");
+        if (h.number) json.number("number", h.number);
+        else json.text("of", key.kind.c_str());
+        json.number("count", count);
+        json.end();
     }
+    hazards.clear();
+    hazards_of_kind.clear();
 }
 
 void watch_launch_end(const Launch& launch) {
     if (!on) return;
     settle_requests();
-    drop_consequences();
-    for (auto& [key, h] : hazards) {
-        Json json;
-        json.text("event", "hazard");
-        json.text("kind", h.kind);
-        if (h.space != kOther) json.text("space", space_name(h.space));
-        json.text("kernel", launch.kernel);
-        json.position("block", h.block);
-        json.position("thread", h.thread);
-        if (h.site.file) json.site("", h.site);
-        else json.code("", (const void*)instructions[h.instruction].pc);
-        if (h.space != kOther) {
-            json.text("access", kind_name(h.access));
-            json.text("array", h.array.c_str());
-            json.integer("index", h.index);
-        }
-        if (h.has_other) {
-            json.position("other_block", h.other_block);
-            json.position("other_thread", h.other_thread);
-            if (h.other_site.file) json.site("other_", h.other_site);
-            else json.code("other_", (const void*)instructions[h.other_instruction].pc);
-            if (h.space != kOther) json.text("other_access", kind_name(h.other_access));
-        }
-        json.number("count", h.count);
-        json.end();
-    }
-    if (dropped_hazards) {
-        Json json;
-        json.text("event", "more-hazards");
-        json.number("count", dropped_hazards);
-        json.end();
-    }
-    hazards.clear();
-    dropped_hazards = 0;
+    end_hazards();
 
     Json json;
     json.text("event", "launch");
@@ -535,6 +528,7 @@ void emu_watch_end() {
     heap().forget();
     global_shadows.clear();
     for (Instruction& in : instructions) in.allocation = nullptr;
+    told = 0;
 }
 
 }  // extern "C"

@@ -87,10 +87,14 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
         cell.phase = running.me.phase;
         cell.writer = cell.atomics.first = cell.atomics.other = 0;
         cell.atomics.lanes = cell.atomics.moments = 0;
+        cell.updated = false;
         cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0};
     } else {
         if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments) return false;
-        if (warp_of(cell.readers.first) == warp_of(running.me.id)) cell.readers.lanes |= running.bit;
+        if (warp_of(cell.readers.first) == warp_of(running.me.id)) {
+            if (cell.readers.first_instruction != in.id) return false;
+            cell.readers.lanes |= running.bit;
+        }
         else if (!cell.readers.other)
             cell.readers.other = running.me.id, cell.readers.other_instruction = in.id;
     }
