@@ -22,6 +22,7 @@ from utils import diagrams, exercises
 from utils.compiling import compile_cuda
 from utils.diagrams import draw, render
 from utils.diagrams.canvas import SMALL, fit, text_width
+from utils.diagrams.places import Place, lay_out
 from utils.diagrams.scene import Scene, coordinate_text, element, instructions, listing
 from utils.errors import LaunchError, WorkbookError
 from utils.tracing import GLOBAL, SHARED, Array, Launch, Trace
@@ -62,6 +63,15 @@ def test_sectors_of_a_coalesced_product():
     # Of 40 rows of 36 columns, the warps of the second block are 4 lanes wide: one sector of B.
     text = caption("sectors", traces.gemm(40, 36, 8, "col"), ("C",), COALESCED)
     assert "2.8 for the store of C (80 requests)" in text
+
+
+def test_the_caption_is_about_the_most_wasteful_request():
+    def kernel(t):
+        t.load(1, "x", 4 * t.thread[0], 4)  # 16 sectors, all of them wanted
+        t.load(2, "x", 2 * t.thread[0])  # 8 sectors, half of each wanted
+
+    text = caption("sectors", simulate(kernel, (1,), (32,), {"x": (128,)}))
+    assert "Line 2, load of x: one request of warp 0 of block 0 touches 8 sectors" in text
 
 
 def test_sectors_say_which_line_they_are_of():
@@ -279,7 +289,8 @@ def test_every_word_can_be_read(name):
 @pytest.mark.parametrize("name", ["axpy threads", "naive", "matrix", "tree", "padded"])
 def test_the_same_trace_gives_the_same_bytes(name):
     one = render(*PICTURES[name]())
-    with matplotlib.rc_context({"font.size": 20, "svg.fonttype": "none", "axes.facecolor": "red"}):
+    own = {"svg.fonttype": "none", "path.sketch": (1, 100, 2), "patch.antialiased": False}
+    with matplotlib.rc_context(own):
         two = render(*PICTURES[name]())
         assert (one.svg(), one.png()) == (two.svg(), two.png())
     assert one.svg() == one.svg()
@@ -315,6 +326,28 @@ def test_pictures_are_saved(tmp_path):
     assert (tmp_path / "a.png").read_bytes() == picture.png()
     with pytest.raises(ValueError, match=r"'a\.jpg' must end in \.svg or \.png"):
         picture.save(tmp_path / "a.jpg")
+
+
+def test_where_matrices_go():
+    """A to the left of C and B above it; W of x · Wᵀ above x; a bias above; outputs in a column."""
+
+    def places(result, /, **shapes):
+        all = [
+            Place(i, Array(name, GLOBAL, shape, 4, 0), np.zeros(shape, int))
+            for i, (name, shape) in enumerate(shapes.items())
+        ]
+        lay_out(all, next(p for p in all if p.array.name == result))
+        return {p.array.name: p for p in all}
+
+    p = places("C", A=(40, 8), B=(8, 36), C=(40, 36))
+    assert p["A"].y == p["C"].y and p["A"].x < p["C"].x
+    assert p["B"].x == p["C"].x and p["B"].y < p["C"].y
+    p = places("out", x=(40, 8), W=(36, 8), b=(36,), out=(40, 36))
+    assert p["W"].x == p["x"].x and p["W"].y < p["x"].y
+    assert p["b"].x == p["out"].x and p["b"].y < p["out"].y
+    p = places("low", x=(6, 70), low=(6,), where=(6,))
+    assert p["low"].upright and p["low"].x == p["where"].x and p["low"].y < p["where"].y
+    assert p["x"].y == p["low"].y and p["x"].x < p["low"].x
 
 
 # --- choices
