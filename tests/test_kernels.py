@@ -19,16 +19,14 @@ from utils.exercises import BEGIN, END, Exercise
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"
-DIAGNOSED = TESTS / "mutants_diagnose"  # wrong only to a build that watches every access
-REASONS = {MUTANTS: CheckFailed.REASONS[1:], DIAGNOSED: ("race",)}
 ARCHITECTURES = ("75", "80", "86", "90a")
 
 ALL = [exercise for topic in exercises.topics() for exercise in exercises.topic(topic).values()]
 NUMBERED = [exercise for exercise in ALL if exercise.number]
 
 
-def mutants(folder: Path, exercise: Exercise) -> list[Path]:
-    return sorted((folder / exercise.topic).glob(f"{exercise.name}__*.cu"))
+def mutants(exercise: Exercise) -> list[Path]:
+    return sorted((MUTANTS / exercise.topic).glob(f"{exercise.name}__*.cu"))
 
 
 def each(exercises_: list[Exercise]):
@@ -73,16 +71,15 @@ def test_a_kernel_is_short_and_says_what_it_owns(exercise):
 
 @each(NUMBERED)
 def test_an_exercise_has_at_least_eight_mutants(exercise):
-    assert len(mutants(MUTANTS, exercise)) >= 8
+    assert len(mutants(exercise)) >= 8
 
 
-@pytest.mark.parametrize("folder", [MUTANTS, DIAGNOSED], ids=lambda folder: folder.name)
-def test_a_mutant_names_an_exercise_and_a_reason(folder):
+def test_a_mutant_names_an_exercise_and_a_reason():
     known = {exercise.id for exercise in ALL}
-    for path in folder.glob("*/*.cu"):
+    for path in MUTANTS.glob("*/*.cu"):
         name = path.stem.partition("__")[0]
         assert f"{path.parent.name}/{name}" in known, f"{path} belongs to no exercise"
-        assert reason(path) in REASONS[folder], f"{path}: '{reason(path)}' is no reason"
+        assert reason(path) in CheckFailed.REASONS[1:], f"{path}: '{reason(path)}' is no reason"
 
 
 def reason(mutant: Path) -> str:
@@ -109,7 +106,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
     [
         pytest.param(exercise, path, id=f"{exercise.topic[:2]}-{path.stem}")
         for exercise in NUMBERED
-        for path in mutants(MUTANTS, exercise)
+        for path in mutants(exercise)
     ],
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
@@ -136,7 +133,7 @@ def test_nvcc_compiles_every_text(tmp_path):
     texts = {exercises.kernel_path(exercise): exercises.starter_text(exercise) for exercise in ALL}
     for exercise in NUMBERED:
         texts[exercises.solution_path(exercise)] = exercises.solution_text(exercise)
-        for path in (*mutants(MUTANTS, exercise), *mutants(DIAGNOSED, exercise)):
+        for path in mutants(exercise):
             texts[path] = path.read_text()
     headers, spaces = {}, []
     for number, (path, text) in enumerate(texts.items()):

@@ -38,6 +38,13 @@ def _loaded(diagnosis: Diagnosis) -> Reading:
     return Reading(moved, sum(launch.distinct_read for launch in diagnosis.launches))
 
 
+def _shared_work(diagnosis: Diagnosis) -> Reading:
+    """1 where every warp's store is by all of its lanes; 32 where one thread does all."""
+    requests = diagnosis.total("requests", "global", "store")
+    lanes = diagnosis.total("lanes", "global", "store")
+    return Reading(32 * requests / lanes if lanes else 0.0, 1.0)
+
+
 def _barriers(diagnosis: Diagnosis) -> Reading:
     blocks = sum(a * b * c for a, b, c in (launch.grid for launch in diagnosis.launches))
     return Reading(sum(launch.barriers for launch in diagnosis.launches) / blocks, 0)
@@ -48,6 +55,7 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per store request": lambda d: _worst(d, "global", "store"),
     "wavefronts per shared request": lambda d: _worst(d, "shared", "load", "store"),
     "bytes loaded from global memory": _loaded,
+    "store requests for 32 elements": _shared_work,
     "barriers a block": _barriers,
 }
 

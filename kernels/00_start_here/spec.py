@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 from utils.exercises import Exercise
 
 
@@ -33,6 +34,8 @@ EXERCISES = (
     Exercise(
         number="00.1",
         name="swish",
+        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gate_sizes={"n": 1024},
         title="swish, x * sigmoid(x), one thread for each element",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
@@ -59,6 +62,8 @@ EXERCISES = (
     Exercise(
         number="00.2",
         name="swish_grid_stride",
+        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gate_sizes={"n": 4096, "blocks": 4},
         title="swish with a fixed number of blocks: the grid-stride loop",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),

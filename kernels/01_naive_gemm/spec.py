@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 from utils.exercises import Exercise
 
 
@@ -36,6 +37,8 @@ SIZES = (
     {"M": 150, "N": 3, "K": 40},
 )
 
+WHOLE = {"M": 64, "N": 64, "K": 64}  # whole tiles
+
 EXERCISES = (
     Exercise(
         name="gemm_serial",
@@ -47,6 +50,8 @@ EXERCISES = (
     Exercise(
         number="01.1",
         name="gemm_naive",
+        gates=(ALL_LANES,),
+        gate_sizes=WHOLE,
         title="C = A * B, one thread for each element; neighbours walk down a column",
         sizes=SIZES,
         card_sizes=({"M": 1000, "N": 1025, "K": 777},),
@@ -66,6 +71,8 @@ EXERCISES = (
     Exercise(
         number="01.2",
         name="gemm_coalesced",
+        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gate_sizes=WHOLE,
         title="C = A * B, one thread for each element; neighbours walk along a row",
         sizes=SIZES,
         card_sizes=({"M": 1000, "N": 1025, "K": 777},),
@@ -86,6 +93,8 @@ EXERCISES = (
     Exercise(
         number="01.3",
         name="linear",
+        gates=(ALL_LANES, COALESCED_STORES),
+        gate_sizes=WHOLE,
         title="out = x * W^T + b, the layer nn.Linear",
         shapes={"x": "M K", "W": "N K", "b": "N", "out": "M N"},
         outputs=("out",),

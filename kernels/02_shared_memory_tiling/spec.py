@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from utils.exercises import topic
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.exercises import Gate, topic
 
 FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, bytes and peers stay
 
@@ -19,11 +20,23 @@ CHAPTER = dict(
     draw={"M": 40, "N": 70, "K": 80},
 )
 
+# With 32 x 32 tiles every element of A and B is loaded once for 32 rows or columns of C. The gate
+# lets 16 x 16 tiles through, and no kernel without tiles, which loads 20 times as much.
+TILED = Gate(
+    "bytes loaded from global memory",
+    2.25,
+    "bring each element of a tile once, and let the whole block read it from shared memory",
+    ideal=lambda M, N, K: 2 * 4 * M * N * K / 32,
+)
+TILED_LINEAR = replace(TILED, ideal=lambda M, N, K: 2 * 4 * M * N * K / 32 + 4 * M * N)  # + b
+MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS)
+
 EXERCISES = (
     replace(
         FIRST["gemm_coalesced"],
         number="02.1",
         name="gemm_tiled",
+        gates=(TILED, *MEMORY),
         title="C = A * B, tiles of A and B shared by the block",
         points=15,
         effort="about 7 lines",
@@ -43,6 +56,7 @@ EXERCISES = (
         FIRST["gemm_coalesced"],
         number="02.2",
         name="gemm_tiled_race",
+        gates=(TILED, *MEMORY),
         title="Mend it: the barriers of a tiled product are missing",
         points=10,
         effort="2 lines",
@@ -60,6 +74,7 @@ EXERCISES = (
         FIRST["linear"],
         number="02.3",
         name="linear_tiled",
+        gates=(TILED_LINEAR, *MEMORY),
         title="out = x * W^T + b in tiles, without bank conflicts",
         points=15,
         effort="about 8 lines",

@@ -1,0 +1,24 @@
+"""Gates that many exercises share."""
+
+from utils.exercises import Gate
+
+ALL_LANES = Gate(
+    "store requests for 32 elements",
+    1.125,
+    "one thread does the work of many: give each thread an element of its own",
+)
+COALESCED_LOADS = Gate(
+    "sectors per load request",
+    1.125,
+    "let threads that differ by one in threadIdx.x read neighbours in memory",
+)
+COALESCED_STORES = Gate(
+    "sectors per store request",
+    1.125,
+    "let threads that differ by one in threadIdx.x write neighbours in memory",
+)
+NO_CONFLICTS = Gate(
+    "wavefronts per shared request",
+    1.125,
+    "several lanes want different words of one bank: make the rows of the tile one element longer",
+)
