@@ -29,7 +29,6 @@ from utils.verdicts import bits
 
 TIMEOUT = 10.0  # seconds for one call
 _FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
-SHOWN = 3  # hazards whose story is told; the rest are counted
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
     "race": "race",
@@ -160,8 +159,9 @@ class _Check:
         )
 
     def _diagnose(self) -> str:
-        """Watch the kernel on the emulator before anything else: one that races, strays or hangs
-        never reaches a card. Then its gates. Returns what the summary says of that.
+        """Watch the kernel on the emulator before anything else: one that races, strays or hangs,
+        or computes something else, never reaches a card. Then its gates. Returns what the summary
+        says of that.
         """
         try:
             for sizes in self.exercise.sizes:
@@ -176,22 +176,23 @@ class _Check:
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
     def _watch(self, sizes) -> tuple[diagnosing.Diagnosis, Case]:
-        """Diagnose one call of these sizes."""
+        """Diagnose one call of these sizes, and judge what it computed."""
         case = cases.draw(self.exercise, sizes, "standard normal", self.generator, self.dtypes)
         fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
+        given = arguments(self.kernel, case)
         try:
-            seen = diagnosing.diagnose_call(
-                self.kernel, arguments(self.kernel, case), unwritten=fresh, timeout=TIMEOUT
-            )
+            seen = diagnosing.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.hazards:
-            told = "\n".join(map(str, seen.hazards[:SHOWN]))
-            more = len(seen.hazards) - SHOWN
-            told += f"\nand {more} more" if more > 0 else ""
-            self._fail(_HAZARDS.get(seen.hazards[0].kind, "launch error"), case, told)
+            reason = _HAZARDS.get(seen.hazards[0].kind, "launch error")
+            self._fail(reason, case, diagnosing.tell(seen.hazards))
         if seen.error:
             raise CheckFailed("launch error", str(seen.error)) from seen.error
+        expected = oracle.expect(self.exercise, case, self.dtypes, "cpu")
+        for name in self.exercise.outputs:
+            same = bits(seen.after[name]) == bits(given[name])
+            self._judge(case, name, seen.after[name], expected[name], same, None, False)
         return seen, case
 
     def _same_types(self) -> None:

@@ -5,7 +5,7 @@ arguments and returns hazards and counters; `check` and `diagnose` are made of i
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -79,6 +79,17 @@ class Diagnosis:
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         return sum(launch.total(what, space, *accesses) for launch in self.launches)
+
+
+SHOWN = 3  # hazards whose story is told; the rest are counted
+
+
+def tell(hazards: Sequence[Report]) -> str:
+    """The first few hazards in words, and how many more there are."""
+    told = [str(hazard) for hazard in hazards[:SHOWN]]
+    if len(hazards) > SHOWN:
+        told.append(f"and {len(hazards) - SHOWN} more places like these")
+    return "\n".join(told)
 
 
 _builder = ThreadPoolExecutor(1, thread_name_prefix="instrumented-build")

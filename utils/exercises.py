@@ -53,6 +53,7 @@ class Exercise:
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
     gates: tuple[Gate, ...] = ()
     gate_sizes: Sizes = field(default_factory=dict)  # where they are read: whole tiles
+    faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
     points: int = 0
     effort: str = ""  # "about 4 lines"
     hints: tuple[str, ...] = ()

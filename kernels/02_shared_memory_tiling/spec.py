@@ -56,6 +56,7 @@ EXERCISES = (
         FIRST["gemm_coalesced"],
         number="02.2",
         name="gemm_tiled_race",
+        faulty=True,
         gates=(TILED, *MEMORY),
         title="Mend it: the barriers of a tiled product are missing",
         points=10,
