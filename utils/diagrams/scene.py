@@ -63,12 +63,6 @@ class Scene:
     def notes(self) -> list[str]:
         """What has to be said beside any picture of this trace."""
         notes = []
-        if self.trace.truncated:
-            block = int(self.trace.launches[-1].accesses["block"].max(initial=0))
-            notes.append(
-                f"Recorded are the first {MOST:,} accesses only, up to those of block "
-                f"{coordinate_text(block, self.trace.launches[-1].grid)}."
-            )
         strays = sum(
             int(((x.accesses["array"] < 0) & (x.accesses["space"] == GLOBAL)).sum())
             for x in self.trace.launches

@@ -43,13 +43,13 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     )
     for row in rows:
         row.draw(page, STRIP / slots)
-    caption = _caption(rows, len(found) - len(rows))
+    caption = _caption(rows, len(found) - len(rows), averages=not scene.trace.truncated)
     described = "; ".join(f"{row.what}: {row.cost}" for row in rows)
     alt = f"For each access, 32 lanes joined by lines to the memory cells they touch. {described}."
     return page, title, caption, alt
 
 
-def _caption(rows: list["_Row"], left_out: int) -> str:
+def _caption(rows: list["_Row"], left_out: int, averages: bool) -> str:
     worst = max(rows, key=lambda row: row.sectors - row.ideal)
     if worst.sectors > worst.ideal:
         text = (
@@ -59,7 +59,7 @@ def _caption(rows: list["_Row"], left_out: int) -> str:
         )
     else:
         text = "No request here touches more sectors than it must."
-    means = [row.mean for row in rows if row.varies]
+    means = [row.mean for row in rows if row.varies and averages]
     if means:
         text += " Sectors per request on average, ragged warps included: "
         text += ", ".join(means) + "."

@@ -96,6 +96,7 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) ->
     names = 0.15 + max(cv.text_width(a.name, bold=True) for a in arrays)
     names = max(names, 0.15 + max(cv.text_width(shape_text(a), cv.SMALL) for a in arrays))
     column = (cv.INNER - names) / max(len(shown), 3)
+    room = (cv.INNER - names) / len(shown) - 0.05
     wide, tall = max(columns for _, columns in shapes), sum(rows for rows, _ in shapes)
     cell = cv.snap(min((column - 0.14) / wide, 5.5 / tall, 0.12))
     top, small = page.y, {"size": cv.SMALL, "color": cv.GREY}
@@ -103,7 +104,7 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) ->
         x = cv.MARGIN + names + order * column
         skipped = order and phase > shown[order - 1] + 1
         page.text(x, top, f"{'… ' if skipped else ''}phase {phase}", bold=True, size=cv.SMALL)
-        doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), column - 0.05, cv.SMALL)
+        doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), room, cv.SMALL)
         page.text(x, top + 0.16, doing, **small)
     page.y = top + 0.33
     for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
