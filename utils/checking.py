@@ -189,10 +189,11 @@ class _Check:
             self._fail(reason, case, diagnosing.tell(seen.hazards))
         if seen.error:
             raise CheckFailed("launch error", str(seen.error)) from seen.error
+        self._judge_inputs(case, seen.after)
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu")
         for name in self.exercise.outputs:
             same = bits(seen.after[name]) == bits(given[name])
-            self._judge(case, name, seen.after[name], expected[name], same, None, False)
+            self._judge(case, name, seen.after[name], expected[name], same, None)
         return seen, case
 
     def _same_types(self) -> None:
@@ -222,20 +223,22 @@ class _Check:
         given = arguments(self.kernel, case)
         run = self._isolated(given)
         self._judge_strays(case, run.strays)
-        for name in (
-            name for name in cases.inputs(self.exercise) if name not in self.exercise.outputs
-        ):
-            changed = (bits(run.after[name]) != bits(case.tensors[name])).reshape(-1).nonzero()
-            if len(changed):
-                place = verdicts.index(name, int(changed[0]), given[name].shape)
-                message = f"{name} is an input, but the kernel wrote to it, first to {place}"
-                self._fail("input modified", case, message)
+        self._judge_inputs(case, run.after)
         got = {name: run.after[name].to(self.device) for name in self.exercise.outputs}
         expected = oracle.expect(self.exercise, case, self.dtypes, self.device)
         for name in self.exercise.outputs:
             same = bits(run.after[name]) == bits(given[name])
             self._judge(case, name, got[name], expected[name], same, before.get(name), again)
         return got
+
+    def _judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
+        for name in set(cases.inputs(self.exercise)) - set(self.exercise.outputs):
+            before = case.tensors[name]
+            changed = (bits(after[name]) != bits(before)).reshape(-1).nonzero()
+            if len(changed):
+                place = verdicts.index(name, int(changed[0]), before.shape)
+                message = f"{name} is an input, but the kernel wrote to it, first to {place}"
+                self._fail("input modified", case, message)
 
     def _isolated(self, given: dict):
         try:
@@ -268,16 +271,20 @@ class _Check:
         expected: Expected,
         same: Tensor,
         before: Tensor | None,
-        again: bool,
+        again: bool | None = None,
     ) -> None:
-        """Judge one output. `same`: where it still holds the bits that it held before the call."""
+        """Judge one output. `same`: where it still holds the bits that it held before the call.
+
+        `again`: whether this is a second call with the same values; None in a diagnosing run, where
+        a kernel that adds to what it finds has been told of a read before a write.
+        """
         bad = verdicts.wrong(got, expected)
         if not bad.any():
             return
         message = verdicts.explain(name, got, expected, bad)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
-            if self._adds(case, name, unwritten):
+            if again is not None and self._adds(case, name, unwritten):
                 advice = (
                     f"the kernel adds to what {name} held before; set it to its first value first"
                 )
