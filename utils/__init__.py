@@ -5,7 +5,12 @@ The names are looked up on first use, so that importing this package costs nothi
 
 import importlib
 
-_HOMES = {"check": "utils.checking", "bench": "utils.timing", "draw": "utils.diagrams"}
+_HOMES = {
+    "check": "utils.checking",
+    "bench": "utils.timing",
+    "draw": "utils.diagrams",
+    "diagnose": "utils.explaining",
+}
 __all__ = list(_HOMES)
 
 

@@ -37,6 +37,22 @@ def size_text(sizes: Sizes) -> str:
     return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
+def toy_sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
+    """The sizes that an exercise is drawn at, with those `given` in their place.
+
+    Raises WorkbookError for a size that it does not have, or that is no whole number from 1.
+    """
+    usual = exercise.draw or exercise.sizes[-1]
+    for name, value in given.items():
+        if name not in usual:
+            raise WorkbookError(
+                f"{exercise.name} has no size '{name}'; its sizes are {', '.join(usual)}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise WorkbookError(f"{name} is {value!r}, but a size is a whole number from 1")
+    return {**usual, **given}
+
+
 def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:
     """A shape such as "M K" or "rows 4" in numbers; "" is a single value, of shape ()."""
     try:

@@ -1,0 +1,77 @@
+"""`diagnose(kernel)`: what a kernel does wrong, and what each of its lines costs."""
+
+from IPython.display import display
+from torch import Generator
+
+from utils import cases, checking, diagnosing
+from utils.diagnosing import Diagnosis, Traffic
+from utils.errors import WorkbookError
+from utils.tables import Table
+
+
+def diagnose(kernel, *, order: int = 0, **sizes: int) -> None:
+    """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
+
+    `sizes` replace those that the exercise is drawn at; `order` other than 0 lets the threads run
+    in another order. Raises WorkbookError for a kernel without an exercise or a size it lacks, and
+    KernelCrash or KernelTimeout where the run does not come to its end.
+    """
+    exercise = kernel.exercise
+    if exercise is None:
+        raise WorkbookError(
+            f"'{kernel.name}' belongs to no exercise, so its inputs are not known; begin its cell "
+            "with '%%cuda NN_topic/name'"
+        )
+    if checking.untouched(kernel) and not exercise.faulty:
+        print(f"{kernel.name}: not attempted yet, nothing to diagnose")
+        return
+    sizes = cases.toy_sizes(exercise, sizes)
+    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+    case = cases.draw(exercise, sizes, "standard normal", Generator().manual_seed(0), dtypes)
+    fresh = set(exercise.outputs) - set(cases.inputs(exercise))
+    arguments = checking.arguments(kernel, case)
+    seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, order=order)
+    print(_findings(kernel, seen, cases.size_text(sizes)))
+    if any(launch.traffic for launch in seen.launches):
+        display(traffic_table(kernel, seen, cases.size_text(sizes)))
+
+
+def _findings(kernel, seen: Diagnosis, sizes: str) -> str:
+    if seen.hazards:
+        return f"{kernel.name} with {sizes}\n{diagnosing.tell(seen.hazards)}"
+    if seen.error:
+        return f"{kernel.name} with {sizes}\n{seen.error}"
+    threads = sum(
+        a * b * c * x * y * z
+        for (a, b, c), (x, y, z) in ((launch.grid, launch.block) for launch in seen.launches)
+    )
+    return f"{kernel.name} with {sizes}: no hazards among {threads:,} threads"
+
+
+def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:
+    """What each line costs: requests of warps, and sectors or wavefronts for each of them."""
+    source = kernel.source.splitlines()
+    rows = []
+    for launch in seen.launches:
+        for traffic in launch.traffic:
+            place = traffic.line - kernel.first_line
+            text = source[place].strip() if 0 <= place < len(source) else ""
+            rows.append(_row(traffic, text))
+    return Table(
+        caption=f"{kernel.name}, {sizes}: what each line asks of memory",
+        head=["line", "source", "access", "requests", "each costs", "ideal"],
+        rows=rows,
+        notes=["A request is one access by a warp: 32 threads at once."],
+    )
+
+
+def _row(traffic: Traffic, text: str) -> list[str]:
+    unit = "sectors" if traffic.space == "global" else "wavefronts"
+    return [
+        str(traffic.line or "?"),
+        text if len(text) <= 60 else text[:57] + "...",
+        f"{traffic.space} {traffic.access}",
+        f"{traffic.requests:,}",
+        f"{traffic.per_request:.3g} {unit}",
+        f"{traffic.ideal_per_request:.3g}",
+    ]
