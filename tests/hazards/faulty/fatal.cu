@@ -1,0 +1,71 @@
+// Faults that end the launch.
+#include <cassert>
+
+#include "../case.cuh"
+
+__global__ void null_pointer(int* p) {
+    p[threadIdx.x] = 1;  // HAZARD out-of-bounds
+}
+CASE(null_pointer, 1, 32, nullptr)
+
+__global__ void wild_pointer(long long* p) {
+    long long* q = reinterpret_cast<long long*>(0x5a5a5a5a5a5a5a58);
+    p[threadIdx.x] = q[threadIdx.x];  // HAZARD out-of-bounds
+}
+CASE(wild_pointer, 1, 32, zeros<long long>(32))
+
+__global__ void very_far(int* p) {
+    p[1ll << 44] = 1;  // HAZARD out-of-bounds
+}
+CASE(very_far, 1, 1, zeros<int>(32))
+
+__global__ void race_before_wild(int* p, int* wild) {
+    p[0] = threadIdx.x;                  // HAZARD race
+    if (threadIdx.x == 31) wild[5] = 1;  // HAZARD out-of-bounds
+}
+CASE(race_before_wild, 1, 32, zeros<int>(1), nullptr)
+
+__global__ void endless(int* p) {
+    int x = 1;
+    while (x) x = p[threadIdx.x] + 1;  // HAZARD timeout
+    p[threadIdx.x] = x;
+}
+CASE(endless, 1, 32, zeros<int>(32))
+
+__global__ void race_before_endless(volatile int* p) {
+    p[0] = threadIdx.x;  // HAZARD race
+    if (threadIdx.x == 31)
+        while (true) p[1];  // HAZARD timeout
+}
+CASE(race_before_endless, 1, 32, zeros<int>(2))
+
+__device__ int descend(int n, int* out) {
+    volatile int room[64]; 
+    room[n % 64] = n;        // HAZARD stack-overflow
+    int below = descend(n + 1, out);
+    return below + room[(n + below) % 64];
+}
+__global__ void too_deep(int* out) { out[0] = descend(out[1], out); }
+CASE(too_deep, 1, 1, zeros<int>(2))
+
+__global__ void asserts(int* p) {
+    assert(p[threadIdx.x] == 1);  // HAZARD assert
+}
+CASE(asserts, 1, 32, zeros<int>(32))
+
+__global__ void traps(int* p) {
+    if (p[threadIdx.x] == 0) __trap();  // HAZARD trap
+}
+CASE(traps, 1, 32, zeros<int>(32))
+
+__global__ void divides_by_zero(int* p) {
+    p[threadIdx.x] = 7 / p[threadIdx.x];  // HAZARD crash
+}
+CASE(divides_by_zero, 1, 32, zeros<int>(32))
+
+__global__ void too_much_shared(float* p) {
+    __shared__ float s[13 * 1024];  // HAZARD shared-memory
+    s[threadIdx.x] = 1;
+    p[threadIdx.x] = s[threadIdx.x];
+}
+CASE(too_much_shared, 1, 32, zeros<float>(32))

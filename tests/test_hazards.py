@@ -1,0 +1,127 @@
+"""Every kernel of tests/hazards/faulty is caught, with kind and lines; none of clean is."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from utils.emulator import programs
+from utils.emulator.programs import Watch
+from utils.paths import ROOT
+
+FOLDER = ROOT / "tests/hazards"
+
+
+@dataclass(frozen=True)
+class Case:
+    file: Path
+    name: str
+    marks: tuple[tuple[int, str], ...]  # lines, with a hazard's kind, "WITH" or "NEAR"
+
+    def __str__(self) -> str:
+        return f"{self.file.stem}/{self.name}"
+
+    @property
+    def kinds(self) -> set[str]:
+        return {mark for _, mark in self.marks if mark.islower()}
+
+    @property
+    def lines(self) -> set[int]:
+        """Where hazards are; each is marked at its line, and its other side, if any, WITH."""
+        return {line for line, mark in self.marks}
+
+
+def cases(folder: str) -> list[Case]:
+    """The cases of the files in a folder. Marks belong to the CASE that comes next."""
+    found = []
+    for file in sorted((FOLDER / folder).glob("*.cu")):
+        marks: list[tuple[int, str]] = []
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if match := re.search(r"// (?:HAZARD ([a-z-]+)|(WITH))$", line):
+                marks.append((number, match[1] or match[2]))
+            if match := re.match(r"CASE\w*\((\w+)", line):
+                found.append(Case(file, match[1], tuple(marks)))
+                marks = []
+    return found
+
+
+FAULTY, CLEAN = cases("faulty"), cases("clean")
+
+
+def watch(file: Path, **options) -> Watch:
+    return Watch(volatile_atomic="--volatile-atomic" in file.read_text(), **options)
+
+
+@cache
+def program(file: Path) -> Path:
+    return programs.build_program(file, watch=watch(file))
+
+
+@pytest.fixture
+def diagnose(tmp_path):
+    """Runs a case; returns its exit status and the JSON."""
+
+    def diagnose(case: Case, order: int = 0, timeout: float = 30) -> tuple[int, dict]:
+        path = tmp_path / "run.json"
+        watched = watch(case.file, json=path, order=order)
+        status = programs.diagnose_program(program(case.file), watched, [case.name], timeout)
+        return status, json.loads(path.read_text())
+
+    return diagnose
+
+
+def verdict(run: dict) -> tuple[set[str], set[int]]:
+    """Kinds, and the lines of both sides: which thread comes second depends on their order."""
+    sides = ((h["line"], h["other_line"]) for h in run["hazards"])
+    return {h["kind"] for h in run["hazards"]}, {n for side in sides for n in side if n}
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=str)
+def test_a_fault_is_found_with_its_kind_and_lines(case, diagnose, capfd):
+    status, run = diagnose(case, timeout=1 if "timeout" in case.kinds else 30)
+    assert verdict(run) == (case.kinds, case.lines)
+    assert status == 1
+    hazard = run["hazards"][0]
+    assert hazard["file"] == str(case.file) and hazard["count"] >= 1
+    assert f"{case.file}:{hazard['line']}: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("case", CLEAN, ids=str)
+def test_there_is_no_false_alarm(case, diagnose, capfd):
+    status, run = diagnose(case)
+    assert run["hazards"] == []
+    assert status == run["exit"] == 0
+    assert "no hazards" in capfd.readouterr().err
+    assert run["launches"]
+
+
+# Lines whose hazard another order of the threads leaves out or words differently: see the files.
+ORDERED = {"fatal"}
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("case", [c for c in FAULTY if c.file.stem not in ORDERED], ids=str)
+def test_the_verdict_does_not_depend_on_the_order_of_threads(case, order, diagnose):
+    assert verdict(diagnose(case, order)[1]) == (case.kinds, case.lines)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("case", CLEAN, ids=str)
+def test_no_order_of_threads_raises_a_false_alarm(case, order, diagnose):
+    status, run = diagnose(case, order)
+    assert (status, run["hazards"]) == (0, [])
+
+
+def test_a_run_says_the_same_every_time(diagnose):
+    for case in (FAULTY[0], CLEAN[0]):
+        assert diagnose(case) == diagnose(case)
+        assert diagnose(case, order=5) == diagnose(case, order=5)
+
+
+def test_the_suite_is_large_enough():
+    assert len(FAULTY) >= 60 and len(CLEAN) >= 60
+    assert len({str(case) for case in FAULTY + CLEAN}) == len(FAULTY + CLEAN)
+    assert all(case.kinds for case in FAULTY) and not any(case.marks for case in CLEAN)
