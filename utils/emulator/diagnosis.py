@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -26,11 +27,18 @@ class Diagnosis:
     exit: int  # the program's own status
     hazards: tuple[Report, ...]  # each once, with the number of times
     launches: tuple[Launch, ...]
+    untold: Mapping[str, int]  # by kind: how often it was met beyond what `hazards` tells of
 
 
 def diagnose(status: int, events: str) -> Diagnosis:
     """Read what the runtime wrote during a run that ended with `status`."""
-    return Diagnosis(status, _merged(read(events)), tuple(read_launches(events, places)))
+    untold: Counter[str] = Counter()
+    for line in events.splitlines():
+        if line.startswith('{"event":"more-hazards"') and line.endswith("}"):
+            more = json.loads(line)
+            untold[more["of"]] += more["count"]
+    launches = tuple(read_launches(events, places))
+    return Diagnosis(status, _merged(read(events)), launches, untold)
 
 
 def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
@@ -49,6 +57,7 @@ def write_json(diagnosis: Diagnosis, path: Path) -> None:
     told = {
         "exit": diagnosis.exit,
         "hazards": [_told(hazard) for hazard in diagnosis.hazards],
+        "untold": diagnosis.untold,
         "launches": [launch.told() for launch in diagnosis.launches],
     }
     path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
@@ -64,21 +73,23 @@ def _told(hazard: Report) -> dict:
 
 def show(diagnosis: Diagnosis, console: Console) -> None:
     """Tell the first few hazards of each kind, and what each line of each kernel cost."""
+    out = partial(console.out)
     by_kind: dict[str, list[Report]] = defaultdict(list)
     for hazard in diagnosis.hazards:
         by_kind[hazard.kind].append(hazard)
-    for hazards in by_kind.values():
+    for kind, hazards in by_kind.items():
         for hazard in hazards[:SHOWN]:
-            console.out(str(hazard), highlight=False)
+            out(str(hazard))
         if rest := hazards[SHOWN:]:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
-            console.out(f"… and {len(rest)} more of this kind, at lines {lines}", highlight=False)
+            many = "many" if kind in diagnosis.untold else str(len(rest))
+            out(f"… and {many} more of this kind, such as at line {lines}")
     runs = _runs(diagnosis.launches)
     for launch in runs[:TABLES]:
         console.print(_table(launch))
     if len(runs) > TABLES:
-        console.out(f"… and {sum(r.times for r in runs[TABLES:])} more launches", highlight=False)
-    console.out(_verdict(diagnosis), highlight=False)
+        out(f"… and {sum(r.times for r in runs[TABLES:])} more launches")
+    out(_verdict(diagnosis))
 
 
 def _verdict(diagnosis: Diagnosis) -> str:

@@ -7,8 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <set>
+#include <string>
 
 #include "block.h"
 #include "heap.h"
@@ -20,7 +21,9 @@ cudaError_t last_error = cudaSuccess;
 bool lost = false;
 size_t max_dynamic = kStaticShared;
 std::mutex pinned_mutex;
-std::set<void*> pinned;
+std::map<const char*, size_t> pinned;  // host memory that kernels may use, and its bytes
+
+std::string next_name;  // of the pointer that memory is allocated for
 
 cudaError_t result(cudaError_t error) {
     if (lost) return last_error;
@@ -45,6 +48,13 @@ void set_error(cudaError_t error) {
 bool device_lost() { return lost; }
 size_t dynamic_shared_limit() { return max_dynamic; }
 bool is_global(const void* address) { return heap().room(address) > 0; }
+bool is_pinned(const void* address) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    auto after = pinned.upper_bound(static_cast<const char*>(address));
+    if (after == pinned.begin()) return false;
+    auto& [first, bytes] = *std::prev(after);
+    return static_cast<const char*>(address) < first + bytes;
+}
 
 }  // namespace emu
 
@@ -85,12 +95,20 @@ cudaError_t cudaGetLastError() {
 }
 cudaError_t cudaPeekAtLastError() { return last_error; }
 
+// "(void**)&d_out, n * 4": d_out. None where the first argument is not that simple.
+void emu_name_next(const char* arguments) {
+    std::string first(arguments, strcspn(arguments, ","));
+    size_t at = first.rfind('&');
+    next_name = at == std::string::npos ? "" : first.substr(first.find_first_not_of(' ', at + 1));
+    if (next_name.find_first_of("()<{ ") != std::string::npos) next_name.clear();
+}
 cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element) {
     if (!pointer) return result(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0 || lost) return result(cudaSuccess);
     if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
-    Allocation* a = heap().allocate(bytes, name, element);
+    Allocation* a = heap().allocate(bytes, name ? name : next_name.c_str(), element);
+    next_name.clear();
     if (!a) return result(cudaErrorMemoryAllocation);
     *pointer = a->first;
     return result(cudaSuccess);
@@ -103,20 +121,27 @@ void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes
 void emu_take_back_memory(const void* first) { heap().take_back(first); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
-    std::lock_guard<std::mutex> lock(pinned_mutex);
-    if (*pointer) pinned.insert(*pointer);
+    if (*pointer) emu_pin(*pointer, bytes);
     return result(*pointer || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
 }
-cudaError_t cudaFreeHost(void* pointer) {
+cudaError_t emu_pin(void* pointer, size_t bytes) {
     std::lock_guard<std::mutex> lock(pinned_mutex);
-    if (pointer && !pinned.erase(pointer)) return result(cudaErrorInvalidValue);
+    pinned[static_cast<const char*>(pointer)] = bytes;
+    return result(cudaSuccess);
+}
+cudaError_t emu_unpin(void* pointer) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    return result(pinned.erase(static_cast<const char*>(pointer)) ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+    if (pointer && emu_unpin(pointer) != cudaSuccess) return result(cudaErrorInvalidValue);
     free(pointer);
     return result(cudaSuccess);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
     void* p = const_cast<void*>(pointer);
     if (heap().room(p)) *attributes = {cudaMemoryTypeDevice, 0, p, nullptr};
-    else *attributes = {pinned.count(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
+    else *attributes = {is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
     return result(cudaSuccess);
 }
 cudaError_t emu_fail(cudaError_t error) { return result(error); }

@@ -1,6 +1,7 @@
 #include "watch.h"
 
 #include <link.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "block.h"
+#include "device.h"
 #include "heap.h"
 #include "report.h"
 #include "requests.h"
@@ -80,6 +82,38 @@ uint3 position(unsigned thread, const dim3& block) {
     return uint3{thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
 }
 
+// The host's memory that the running launch was given pointers to, which a GPU cannot reach.
+std::vector<const char*> host_pointers;
+const char *arguments_first = nullptr, *arguments_end = nullptr;
+
+const char* stack_end() {  // of the host's stack
+    static const char* end = [] {
+        pthread_attr_t attributes;
+        void* first = nullptr;
+        size_t bytes = 0;
+        if (!pthread_getattr_np(pthread_self(), &attributes)) {
+            pthread_attr_getstack(&attributes, &first, &bytes);
+            pthread_attr_destroy(&attributes);
+        }
+        return static_cast<const char*>(first) + bytes;
+    }();
+    return end;
+}
+// For an address that is neither device memory nor shared.
+bool in_host_memory(const Core& core, const void* address) {
+    const char* p = static_cast<const char*>(address);
+    constexpr ptrdiff_t kNear = 64 * 1024;  // thread-local variables of ours; the stack from here on
+    if (core.stacks.holds(p) || (p >= arguments_first && p < arguments_end) || is_pinned(p)) return false;
+    if (std::abs(p - reinterpret_cast<const char*>(&threadIdx)) < 4096) return false;
+    const char *stack = static_cast<const char*>(core.launch->argument), *end = stack_end();
+    const bool on_stack = p >= stack - kNear && p < end;
+    for (const char* given : host_pointers) {
+        const bool given_stack = given >= stack - kNear && given < end;
+        if (on_stack ? given_stack && p >= given && p < given + kNear : !given_stack) return true;
+    }
+    return false;
+}
+
 // Which array an address is in, and which element of it.
 std::string locate(const Core& core, Space space, const void* address, long* index) {
     *index = -1;
@@ -99,7 +133,7 @@ std::string locate(const Core& core, Space space, const void* address, long* ind
         return best->key->name;
     }
     Allocation* a = heap().nearest(address);
-    if (!a) return "";
+    if (!a || (!heap().in_range(address) && !a->lent)) return "host memory";
     *index = long(static_cast<const char*>(address) - a->first) / long(a->element);
     if (static_cast<const char*>(address) < a->first) *index = -long((a->first - static_cast<const char*>(address) + long(a->element) - 1) / long(a->element));
     return a->name.empty() ? "device memory" : a->name;
@@ -342,8 +376,13 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     const ptrdiff_t offset = core.shared_offset(address);
     const bool shared = offset != Core::kNotShared;
-    // What is left is the thread's own: its variables, the launch's arguments.
-    if (!shared && !heap().in_range(address) && !in_module(address)) return;
+    if (!shared && !heap().in_range(address) && !in_module(address)) {
+        // What is left is mostly the thread's own: its variables, the launch's arguments.
+        if (!host_pointers.empty() && in_host_memory(core, address))
+            hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address, nullptr,
+                   "follows a pointer to host memory, where a GPU cannot go");
+        return;
+    }
     running.misaligned = size <= 16 && ((uintptr_t)address & (size - 1));
     if (running.misaligned)
         hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address, nullptr);
@@ -519,6 +558,20 @@ void emu_watch_begin() {
     if (on) return;
     on = true;
     heap().watched = true;
+}
+// The launch that follows: its arguments' copies, and those of them that are pointers.
+void emu_note_arguments(const void* copies, size_t bytes) {
+    host_pointers.clear();
+    arguments_first = static_cast<const char*>(copies);
+    arguments_end = arguments_first + bytes;
+}
+void emu_note_pointer(const void* pointer, size_t element) {
+    if (!on || !pointer) return;
+    if (Allocation* a = heap().find(pointer)) {
+        if (a->element == 1) a->element = element;
+    } else if (!heap().in_range(pointer) && !is_pinned(pointer) && !in_module(pointer)) {
+        host_pointers.push_back(static_cast<const char*>(pointer));
+    }
 }
 // Says that memory holds values that count as written.
 void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emulator/device_api.h"
+#include "emulator/launch.h"
 #include "emulator/stream_api.h"
 
 enum cudaMemcpyKind {
@@ -59,19 +60,13 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
 cudaError_t emu_malloc_host(void** pointer, size_t bytes);
 cudaError_t cudaFreeHost(void* pointer);
+cudaError_t emu_pin(void* pointer, size_t bytes);
+cudaError_t emu_unpin(void* pointer);
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
 cudaError_t emu_fail(cudaError_t error);  // as the call's result, and the last error
 void emu_lend_memory(const void* first, size_t bytes);
 }
-
-namespace emu {
-template <class T>
-constexpr size_t element() {  // bytes; 1 for void
-    if constexpr (std::is_void_v<T>) return 1;
-    else return sizeof(T);
-}
-}  // namespace emu
 
 template <class T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes, const char* name = nullptr) {
@@ -106,8 +101,10 @@ cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
     *device = static_cast<T*>(host);
     return cudaSuccess;
 }
-inline cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
-inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+inline cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+    return emu_pin(pointer, bytes);
+}
+inline cudaError_t cudaHostUnregister(void* pointer) { return emu_unpin(pointer); }
 inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t = nullptr) {
@@ -178,3 +175,25 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, s
                                       cudaMemcpyKind kind, cudaStream_t = nullptr) {
     return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
+
+// A diagnosis speaks of d_out[3] where the memory was allocated by cudaMalloc(&d_out, bytes).
+#ifdef EMU_INSTRUMENTED
+namespace emu {
+struct Named {
+    explicit Named(const char* arguments) { emu_name_next(arguments); }
+};
+}  // namespace emu
+#    define EMU_NAMED(function)                           \
+        template <class... Arguments>                     \
+        cudaError_t function(emu::Named, Arguments... a) { \
+            return function(a...);                        \
+        }
+EMU_NAMED(cudaMalloc)
+EMU_NAMED(cudaMallocManaged)
+EMU_NAMED(cudaMallocAsync)
+EMU_NAMED(cudaMallocPitch)
+#    define cudaMalloc(...) cudaMalloc(emu::Named(#__VA_ARGS__), __VA_ARGS__)
+#    define cudaMallocManaged(...) cudaMallocManaged(emu::Named(#__VA_ARGS__), __VA_ARGS__)
+#    define cudaMallocAsync(...) cudaMallocAsync(emu::Named(#__VA_ARGS__), __VA_ARGS__)
+#    define cudaMallocPitch(...) cudaMallocPitch(emu::Named(#__VA_ARGS__), __VA_ARGS__)
+#endif

@@ -9,10 +9,25 @@
 
 namespace emu {
 
+template <class T>
+constexpr size_t element() {  // bytes; 1 for void
+    if constexpr (std::is_void_v<T> || std::is_function_v<T>) return 1;
+    else return sizeof(T);
+}
+template <class T>
+void note_argument(const T& value) {
+    if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>)
+        emu_note_pointer((const void*)value, element<std::remove_pointer_t<T>>());
+}
+
 // Arguments are evaluated once and copied, as a launch does; every thread gets its own copies.
 template <class Call, class... Arguments>
 void launch(Config config, const char* kernel, Call call, Arguments&&... arguments) {
     std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
+#ifdef EMU_INSTRUMENTED
+    emu_note_arguments(&copies, sizeof copies);
+    std::apply([](const auto&... values) { (note_argument(values), ...); }, copies);
+#endif
     auto thread = [&] { std::apply(call, copies); };
     emu_launch(
         &config.grid, &config.block, config.shared, config.stream, kernel,

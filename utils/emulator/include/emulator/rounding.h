@@ -26,14 +26,14 @@ R rounded(int mode, F f, A... arguments) {
     return result;
 }
 
-// A whole number as an integer: out of range saturates, as on the GPU. NaN gives 0 from float to 32
-// bits, and the top bit alone from double or to 64 bits.
+// A whole number as an integer: out of range saturates, as on the GPU. NaN gives the top bit alone
+// from double or to 64 bits, else 0.
 template <class I, class F>
 I to_integer(F x) {
     constexpr bool wide = sizeof(I) == 8, sign = std::is_signed_v<I>;
     constexpr I top = I(1ull << (8 * sizeof(I) - 1));
     if (x != x) return wide || sizeof(F) == 8 ? top : I(0);
-    const double limit = wide ? (sign ? 0x1p63 : 0x1p64) : (sign ? 0x1p31 : 0x1p32);
+    constexpr double limit = (sign ? 1.0 : 2.0) * double(1ull << (8 * sizeof(I) - 1));
     if (double(x) >= limit) return I(sign ? top - 1 : ~I(0));
     if (double(x) <= (sign ? -limit : 0.0)) return sign ? top : I(0);
     return I(x);
@@ -80,10 +80,10 @@ inline double __uint2double_rn(unsigned x) { return x; }
     inline I __##from##2##to##_rz(F x) { return emu::to_integer<I>(std::trunc(x)); }     \
     inline I __##from##2##to##_ru(F x) { return emu::to_integer<I>(std::ceil(x)); }      \
     inline I __##from##2##to##_rd(F x) { return emu::to_integer<I>(std::floor(x)); }
-#define EMU_FROM(from, F)                                                          \
-    EMU_TO_INTEGER(from, F, int, int)                                              \
-    EMU_TO_INTEGER(from, F, uint, unsigned) EMU_TO_INTEGER(from, F, ll, long long) \
-        EMU_TO_INTEGER(from, F, ull, unsigned long long)
+#define EMU_FROM(from, F)                   \
+    EMU_TO_INTEGER(from, F, int, int)       \
+    EMU_TO_INTEGER(from, F, uint, unsigned) \
+    EMU_TO_INTEGER(from, F, ll, long long) EMU_TO_INTEGER(from, F, ull, unsigned long long)
 EMU_FROM(float, float)
 EMU_FROM(double, double)
 #undef EMU_FROM
