@@ -8,7 +8,7 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import checking
+from utils import cases, checking, diagnosing
 from utils.checking import check
 from utils.errors import (
     CheckFailed,
@@ -18,6 +18,22 @@ from utils.errors import (
     LaunchError,
     WorkbookError,
 )
+
+
+@pytest.fixture(autouse=True)
+def undiagnosed(monkeypatch):
+    """Fakes have no CUDA text to watch: their diagnosis comes out clean, their results right."""
+
+    def diagnose_call(kernel, arguments, **options):
+        reference, outputs = kernel.exercise.reference, kernel.exercise.outputs
+        result = reference(**cases.reads(reference, arguments))
+        right = dict(
+            zip(outputs, (result,) if isinstance(result, torch.Tensor) else result, strict=True)
+        )
+        after = {name: value.to(arguments[name].dtype) for name, value in right.items()}
+        return diagnosing.Diagnosis((), (), None, {**arguments, **after})
+
+    monkeypatch.setattr(diagnosing, "diagnose_call", diagnose_call)
 
 
 def rejected(function, exercise=toys.GEMM, reason="wrong values", seeds=range(3), **fields) -> str:
@@ -302,6 +318,16 @@ def test_a_wrong_or_missing_eps_is_refused():
         with pytest.raises(CheckFailed) as caught:
             check(FakeKernel(kernel, toys.GROUPNORM))
         assert caught.value.reason in ("wrong values", "nan")
+
+
+def test_an_eps_that_shows_in_small_values_alone_is_refused():
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        groupnorm(x, weight, bias, out, rows, channels, groups, 0.9 * eps)
+
+    exercise = replace(
+        toys.GROUPNORM, sizes=toys.GROUPNORM.sizes[-1:], scalars={"eps": (1e-5, 1e-5)}
+    )
+    assert "small values" in rejected(kernel, exercise)
 
 
 def test_eps_outside_of_the_root_is_refused():

@@ -19,7 +19,8 @@ A product in TF32 is off by about 2**-12 * scale: beyond the bound for every K u
 """
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -99,6 +100,22 @@ def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
     return outputs
 
 
+def _one_thread(function: Callable) -> Callable:
+    """Small tensors gain nothing from threads, and on a busy machine wait long for each other."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch.set_num_threads(threads)
+
+    return call
+
+
+@_one_thread
 def expect(
     exercise: Exercise,
     case: Case,

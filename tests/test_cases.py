@@ -1,0 +1,74 @@
+"""Cases: every kind of value reaches the kernel, fresh from a seed, in the types it takes."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import toys
+
+from utils import cases
+from utils.errors import WorkbookError
+
+SIZES = {"M": 40, "N": 30, "K": 50}
+
+
+def draw(family: str, seed: int = 0, exercise=toys.GEMM, sizes=SIZES, **kwargs):
+    return cases.draw(exercise, sizes, family, torch.Generator().manual_seed(seed), **kwargs)
+
+
+def test_a_seed_gives_the_same_values_and_another_one_others():
+    first, again, other = draw("uniform"), draw("uniform"), draw("uniform", seed=1)
+    assert torch.equal(first.tensors["A"], again.tensors["A"])
+    assert not torch.equal(first.tensors["A"], other.tensors["A"])
+
+
+@pytest.mark.parametrize("family", sorted(cases.FIRST_ONLY))
+def test_the_odd_kinds_are_of_the_first_tensor_alone(family):
+    tensors = draw(family).tensors
+    assert abs(float(tensors["B"].std()) - 1) < 0.1 and abs(float(tensors["B"].mean())) < 0.1
+
+
+def test_each_kind_is_what_it_is_called():
+    first = {family: draw(family).tensors["A"] for family in cases.FAMILIES}
+    assert first["shifted"].mean() > 900 and 0.9 < first["shifted"].std() < 1.1
+    assert 0 < first["small"].var() < 1e-5  # GroupNorm's usual eps
+    assert (first["constant"] == first["constant"][0, 0]).all() and first["constant"][0, 0] != 0
+    assert int(first["infinite"].isinf().sum()) == 1
+    assert first["heavy-tailed"].abs().max() > 10 > 5 > first["standard normal"].abs().max()
+    assert 0 <= first["uniform"].min() and first["uniform"].max() < 1
+
+
+def test_every_size_meets_two_kinds_and_the_largest_meet_all():
+    plan = list(cases.plan(toys.GEMM, toys.GEMM.sizes))
+    assert [size for size, _ in plan] == list(toys.GEMM.sizes)
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 7, 7]
+    assert all(kinds[0] == "standard normal" for _, kinds in plan)
+
+
+def test_what_the_exercise_draws_itself_is_taken_as_it_is():
+    ones = lambda sizes, generator: {"A": torch.ones(sizes["M"], sizes["K"])}  # noqa: E731
+    exercise = replace(toys.GEMM, inputs=ones)
+    tensors = draw("uniform", exercise=exercise).tensors
+    assert (tensors["A"] == 1).all() and 0 <= tensors["B"].min()
+    whole = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
+    assert {kind for _, kinds in cases.plan(whole, whole.sizes) for kind in kinds} == {cases.OWN}
+
+
+def test_the_reference_sees_the_values_that_the_kernel_sees():
+    tensors = draw("standard normal", dtypes={"A": torch.float16}).tensors
+    assert tensors["A"].dtype == torch.float16 and tensors["B"].dtype == torch.float32
+
+
+def test_scalars_are_floats_from_their_range_over_all_its_magnitudes():
+    sizes = toys.GROUPNORM.sizes[0]
+    drawn = [draw("uniform", i, toys.GROUPNORM, sizes).scalars["eps"] for i in range(50)]
+    assert all(1e-6 <= eps * 1.001 and eps <= 1.001e-3 for eps in drawn)
+    assert min(drawn) < 1e-5 and max(drawn) > 1e-4
+    assert all(torch.tensor(eps).item() == eps for eps in drawn)  # float32 holds it
+
+
+def test_a_shape_may_hold_numbers_and_be_empty():
+    assert cases.dimensions("M 4", {"M": 3}) == (3, 4)
+    assert cases.dimensions("", {}) == ()
+    with pytest.raises(WorkbookError, match="'M P' needs a size that is not given: 'P'"):
+        cases.dimensions("M P", {"M": 3})
