@@ -232,7 +232,7 @@ class _Check:
         return got
 
     def _judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
-        for name in set(cases.inputs(self.exercise)) - set(self.exercise.outputs):
+        for name in sorted(set(cases.inputs(self.exercise)) - set(self.exercise.outputs)):
             before = case.tensors[name]
             changed = (bits(after[name]) != bits(before)).reshape(-1).nonzero()
             if len(changed):
