@@ -1,0 +1,196 @@
+"""The emulator beside NVIDIA's own tools: the programs of tests/calibration, run under diagnosis,
+against what Nsight Compute and compute-sanitizer said about them on a card.
+
+`benchmarks/calibrate.py` measured the figures in results/calibration. Where the two differ, and
+should, DIFFERENCES says how and why; a difference that is not there fails, and so does one that
+is there no longer.
+"""
+
+import json
+
+import pytest
+
+from utils.emulator.programs import Watch, build_program, diagnose_program
+from utils.paths import RESULTS, ROOT
+
+STORED = json.loads((RESULTS / "calibration/NVIDIA_H200.json").read_text())
+COUNTERS = [
+    *("global_load_requests", "global_load_sectors", "global_store_requests"),
+    *("global_store_sectors", "global_atomic_requests", "global_atomic_sectors"),
+    *("shared_load_requests", "shared_load_wavefronts", "shared_load_bank_conflicts"),
+    *("shared_store_requests", "shared_store_wavefronts", "shared_store_bank_conflicts"),
+    *("shared_atomic_requests", "shared_atomic_wavefronts", "shared_atomic_bank_conflicts"),
+]
+
+WIDE = "a wide load whose lanes, in pairs, want the same address (or have left) is served to twice \
+as many lanes at a time; the emulator always serves 8 bytes to half a warp, 16 to a quarter"
+VECTOR = (
+    "nvcc unrolls the loop and reads four neighbours of a row of the tile with one 16-byte load"
+)
+MODULE = "variables of the module are not counted: most are __constant__, which has its own cache"
+UNROLLED = (
+    "nvcc unrolls the loop; lanes with different trip counts meet in other copies of its body"
+)
+REPLAYED = "lanes that update the same word go one after the other, and each turn counts its \
+sectors; the emulator counts them once, and calls the others contended"
+
+# (kernel, counter): (Nsight Compute's, the emulator's, why)
+DIFFERENCES = {
+    ("device_array", "global_load_requests"): (32, 0, MODULE),
+    ("device_array", "global_load_sectors"): (128, 0, MODULE),
+    ("float2_broadcast", "shared_load_wavefronts"): (4, 8, WIDE),
+    ("float2_pairs", "shared_load_wavefronts"): (4, 8, WIDE),
+    ("float2_pairs_stride_16", "shared_load_bank_conflicts"): (60, 56, WIDE),
+    ("float2_alternating", "shared_load_wavefronts"): (4, 8, WIDE),
+    ("float2_quads", "shared_load_wavefronts"): (4, 8, WIDE),
+    ("float2_even_lanes", "shared_load_bank_conflicts"): (4, 0, WIDE),
+    ("float4_broadcast", "shared_load_wavefronts"): (8, 16, WIDE),
+    ("float4_pairs", "shared_load_wavefronts"): (8, 16, WIDE),
+    ("float4_quads", "shared_load_wavefronts"): (8, 16, WIDE),
+    ("float4_octets", "shared_load_wavefronts"): (8, 16, WIDE),
+    ("float4_alternating", "shared_load_wavefronts"): (8, 16, WIDE),
+    ("float4_even_lanes", "shared_load_bank_conflicts"): (8, 0, WIDE),
+    ("float4_every_fourth_lane", "shared_load_bank_conflicts"): (8, 0, WIDE),
+    ("add_float_to_one", "global_atomic_sectors"): (256, 8, REPLAYED),
+    ("histogram_global", "global_atomic_sectors"): (48, 16, REPLAYED),
+    ("trip_counts_by_lane", "global_load_sectors"): (704, 608, UNROLLED),
+    ("loop_from_own_start", "global_load_requests"): (280, 256, UNROLLED),
+    ("loop_from_own_start", "global_load_sectors"): (576, 640, UNROLLED),
+}
+for _kernel, _counter, *_figures, _why in (
+    ("compacted", "global_load_requests", 8, 16, "nvcc keeps the value across the vote"),
+    ("compacted", "global_load_sectors", 32, 64, "nvcc keeps the value across the vote"),
+    ("tree_interleaved_dense", "shared_load_requests", 42, 50, "step 1 is one 8-byte load"),
+    ("tree_interleaved_dense", "shared_load_wavefronts", 174, 190, "step 1 is one 8-byte load"),
+    ("tree_interleaved_dense", "shared_load_bank_conflicts", 124, 140, "step 1 is one 8-byte load"),
+    ("scan_hillis_steele", "shared_load_requests", 129, 134, "nvcc shares s[now][t] of both sides"),
+    ("scan_hillis_steele", "shared_load_wavefronts", 129, 134, "nvcc shares it"),
+    ("vector_times_matrix", "shared_load_requests", 6, 24, VECTOR),
+    ("vector_times_matrix", "shared_load_wavefronts", 12, 24, VECTOR),
+    ("gemm_tiled_kernel", "shared_load_requests", 10240, 16384, VECTOR),
+    ("gemm_tiled_kernel", "shared_load_wavefronts", 12288, 16384, VECTOR),
+    ("linear_tiled_kernel", "shared_load_requests", 10240, 16384, VECTOR),
+    ("linear_tiled_kernel", "shared_load_wavefronts", 12288, 16384, VECTOR),
+):
+    DIFFERENCES[_kernel, _counter] = (*_figures, _why)
+
+# What compute-sanitizer says, in the emulator's words.
+KINDS = {
+    "out of bounds": {"out-of-bounds", "use-after-free"},
+    "misaligned": {"misaligned"},
+    "Uninitialized": {"uninitialized"},
+    "Divergent thread(s)": {"divergent-barrier"},
+    "Invalid arguments": {"invalid-mask"},
+}
+# Its findings that the emulator does not share.
+NOT_SHARED = {
+    "barrier_in_half_a_warp": "the other half leaves the kernel, and a barrier waits for nobody "
+    "who has left: not good style, but it does what it says"
+}
+
+
+@pytest.fixture(scope="module")
+def diagnosed(tmp_path_factory):
+    """Runs a program with its arguments under diagnosis; the outcome as JSON has it."""
+    folder = tmp_path_factory.mktemp("calibration")
+    outcomes = {}
+
+    def run(command: str) -> dict:
+        if command not in outcomes:
+            name, *arguments = command.split()
+            program = build_program(ROOT / f"tests/calibration/{name}.cu", watch=Watch())
+            path = folder / f"{'_'.join(command.split())}.json"
+            diagnose_program(program, Watch(json=path), arguments, timeout=30)
+            outcomes[command] = json.loads(path.read_text())
+        return outcomes[command]
+
+    return run
+
+
+def counted(launch: dict) -> dict[str, int]:
+    return {counter: launch[counter] for counter in COUNTERS}
+
+
+def stored(counters: dict) -> dict[str, int]:
+    """Those of Nsight Compute; atomics without a result, which it counts apart, with the others."""
+    both = dict(counters)
+    for what in ("requests", "sectors"):
+        both[f"global_atomic_{what}"] += counters[f"global_reduction_{what}"]
+    return {counter: both[counter] for counter in COUNTERS}
+
+
+@pytest.mark.parametrize("program", STORED["kernels"])
+def test_counters_are_nsight_computes(program, diagnosed):
+    ours = {la["kernel"].rpartition("::")[2]: la for la in diagnosed(program)["launches"]}
+    kernels = STORED["kernels"][program]
+    assert ours.keys() == kernels.keys()
+    found, expected = {}, {}
+    for kernel in kernels:
+        theirs, mine = stored(kernels[kernel]), counted(ours[kernel])
+        for counter in COUNTERS:
+            if theirs[counter] != mine[counter]:
+                found[kernel, counter] = theirs[counter], mine[counter]
+            if known := DIFFERENCES.get((kernel, counter)):
+                expected[kernel, counter] = known[:2]
+    assert found == expected
+
+
+def test_the_set_is_large_and_nearly_all_of_it_agrees():
+    kernels = [kernel for program in STORED["kernels"].values() for kernel in program]
+    assert len(kernels) == len(set(kernels)) > 150
+    assert {kernel for kernel, _ in DIFFERENCES} <= set(kernels)
+    assert len(DIFFERENCES) < 0.02 * len(kernels) * len(COUNTERS)
+
+
+@pytest.mark.parametrize("program", STORED["findings"]["racecheck"])
+def test_every_race_that_racecheck_reports_is_reported(program, diagnosed):
+    ours = {
+        (hazard["kernel"], *sorted((hazard["line"], hazard["other_line"])))
+        for hazard in diagnosed(program)["hazards"]
+        if hazard["kind"] == "race" and hazard["space"] == "shared"
+    }
+    theirs = {
+        (race["kernel"], *sorted((race["line"], race["other_line"])))
+        for race in STORED["findings"]["racecheck"][program]
+    }
+    assert theirs <= ours
+    assert not any(kernel.startswith("fine_") for kernel, *_ in ours)
+
+
+def test_races_that_racecheck_passes_over_are_told_of_too(diagnosed):
+    ours = {h["kernel"] for h in diagnosed("races")["hazards"] if h["kind"] == "race"}
+    theirs = {race["kernel"] for race in STORED["findings"]["racecheck"]["races"]}
+    more = {"all_write_one", "zero_beside_atomic", "read_beside_atomic", "same_value_by_all"}
+    assert ours - theirs == more
+
+
+@pytest.mark.parametrize(
+    ("tool", "command"),
+    [
+        (tool, command)
+        for tool in ("memcheck", "initcheck", "synccheck")
+        for command, findings in STORED["findings"][tool].items()
+        if findings
+    ],
+)
+def test_what_the_sanitizer_finds_is_found_on_the_same_line(tool, command, diagnosed):
+    ours = [(h["kind"], h["kernel"], h["line"]) for h in diagnosed(command)["hazards"]]
+    for finding in STORED["findings"][tool][command]:
+        if finding["kernel"] in NOT_SHARED:
+            assert ours == []
+            continue
+        (kinds,) = (ours_ for words, ours_ in KINDS.items() if words in finding["kind"])
+        assert any((kind, finding["kernel"], finding["line"]) in ours for kind in kinds), ours
+
+
+CLEAN = {
+    command
+    for tool in ("memcheck", "initcheck", "synccheck")
+    for command in STORED["findings"][tool]
+    if "fine_" in command or "own_write" in command or " " not in command
+}
+
+
+@pytest.mark.parametrize("command", sorted(CLEAN))
+def test_what_is_fine_is_passed(command, diagnosed):
+    assert diagnosed(command)["hazards"] == []
