@@ -23,7 +23,7 @@ import typer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import exercises, toolchain
 from utils.checking import check
-from utils.compiling import compile_cuda
+from utils.magics import compile_answer
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"
 PLAIN_CUDA = """
@@ -44,7 +44,7 @@ def edit(exercise: exercises.Exercise, number: int) -> tuple[float, float]:
     """Seconds to compile an edited text, and to check it."""
     text = f"{exercises.solution_text(exercise)}\nconstexpr long edit = {number};\n"
     start = time.perf_counter()
-    kernel = compile_cuda(text, exercise.name, exercise=exercise)
+    kernel = compile_answer(exercise, text)  # what a %%cuda cell does
     compiled = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         check(kernel)

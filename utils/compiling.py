@@ -190,7 +190,7 @@ def _load_inline(unit: _Unit, name: str, work: Path) -> str:
         flags.append(quote(f"-fdebug-prefix-map={work}=."))  # `work` is about to be renamed
         sources = {"cpp_sources": unit.text, "extra_cflags": flags}
     return cpp_extension.load_inline(
-        name,
+        f"{name}_{unit.digest}",  # torch counts versions by name; two may be built at once
         **sources,
         functions=None,
         extra_ldflags=[quote(flag) for flag in unit.ldflags],

@@ -15,6 +15,7 @@ from utils.compiling import compile_cuda
 from utils.emulator import reports
 from utils.emulator.reports import Position, Report
 from utils.errors import LaunchError
+from utils.exercises import Exercise
 from utils.kernel import Kernel
 
 SECTOR = 32  # bytes
@@ -93,30 +94,26 @@ def tell(hazards: Sequence[Report]) -> str:
 
 
 _builder = ThreadPoolExecutor(1, thread_name_prefix="instrumented-build")
-_builds: dict[str, Future] = {}  # by the digest of the plain kernel
+_builds: dict[tuple, Future] = {}  # by everything that a build depends on
 
 
-def prepare(kernel: Kernel) -> None:
-    """Begin the instrumented build of a kernel's text in the background."""
-    if kernel.digest not in _builds:
-        _builds[kernel.digest] = _builder.submit(_build, kernel)
+def prepare(source: str, name: str, exercise: Exercise | None, **place) -> Future:
+    """Begin the instrumented build of a text in the background; `place` is as for compile_cuda.
+
+    So it is ready, or nearly, when the plain build beside it is.
+    """
+    key = (source, name, *sorted(place.items()))
+    if key not in _builds:
+        _builds[key] = _builder.submit(
+            compile_cuda, source, name, exercise=exercise, trace=True, **place
+        )
+    return _builds[key]
 
 
 def instrumented(kernel: Kernel) -> Kernel:
     """The instrumented build of a kernel's text. Raises what `compile_cuda` raises."""
-    prepare(kernel)
-    return _builds[kernel.digest].result()
-
-
-def _build(kernel: Kernel) -> Kernel:
-    return compile_cuda(
-        kernel.source,
-        kernel.name,
-        exercise=kernel.exercise,
-        first_line=kernel.first_line,
-        filename=kernel.filename,
-        trace=True,
-    )
+    place = {"first_line": kernel.first_line, "filename": kernel.filename}
+    return prepare(kernel.source, kernel.name, kernel.exercise, **place).result()
 
 
 def diagnose_call(

@@ -20,8 +20,9 @@ def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
 
     `place` is compile_cuda's first_line and filename. Raises WorkbookError.
     """
+    place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
+    diagnosing.prepare(text, exercise.name, exercise, **place)  # beside the plain build
     kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
-    diagnosing.prepare(kernel)
     kernel.untouched = exercise.number is not None and exercises.is_untouched(
         text, exercises.starter_text(exercise)
     )
