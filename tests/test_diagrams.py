@@ -582,10 +582,10 @@ def test_draw_says_what_is_wrong(traced, kernel, options, message):
 
 def test_a_run_that_fails_fails_as_itself(monkeypatch):
     def trace(kernel, arguments):
-        raise LaunchError("cudaErrorInvalidConfiguration", "mish: no such grid")
+        raise LaunchError("cudaErrorInvalidValue", "mish: no such grid")
 
     monkeypatch.setattr(diagrams, "trace", trace)
-    with pytest.raises(LaunchError, match="cudaErrorInvalidConfiguration: mish: no such grid"):
+    with pytest.raises(LaunchError, match="cudaErrorInvalidValue: mish: no such grid"):
         draw(Stub())
 
 
@@ -645,7 +645,7 @@ def test_a_simulated_kernel_is_traced_like_the_real_one():
 
 def test_a_launch_that_is_refused():
     text = source_of("00_start_here/axpy").replace("threads = 256", "threads = 2048")
-    with pytest.raises(LaunchError, match="cudaErrorInvalidConfiguration"):
+    with pytest.raises(LaunchError, match="cudaErrorInvalidValue"):
         draw(compiled("00_start_here/axpy", text))
 
 

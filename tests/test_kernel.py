@@ -68,7 +68,7 @@ def test_bad_arguments_never_reach_the_kernel(axpy, args, error, message):
 def test_zero_elements_are_an_empty_grid_with_cudas_own_name(axpy):
     with pytest.raises(LaunchError) as error:
         axpy(torch.ones(0), torch.ones(0), 1, 0, False)
-    assert error.value.name == "cudaErrorInvalidConfiguration"
+    assert error.value.name == "cudaErrorInvalidValue"
 
 
 def test_a_write_outside_is_an_error_and_nothing_is_copied_back():
@@ -160,7 +160,7 @@ def test_a_trusted_launch_that_cuda_refuses_is_an_error(on_gpu):
     empty = torch.ones(0, device="cuda")
     with pytest.raises(LaunchError) as error:
         on_gpu(empty, empty, 1.0, 0, False)
-    assert error.value.name == "cudaErrorInvalidConfiguration"
+    assert error.value.name == "cudaErrorInvalidValue"
     y = torch.zeros(3, device="cuda")
     on_gpu(torch.ones(3, device="cuda"), y, 1.0, 3, False)
     assert y.tolist() == [1, 1, 1]

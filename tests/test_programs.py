@@ -32,7 +32,7 @@ def write(tmp_path):
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_the_examples_verify_themselves(path, capfd):
     expected = {
-        "launch_error": (3, "cudaErrorInvalidConfiguration: invalid configuration argument\n"),
+        "launch_error": (3, "cudaErrorInvalidValue: invalid argument\n"),
         "grid_reduction": (0, "n = 300001, sum 2399993, expected 2399993\n"),
         "runtime_features": (0, "block 0 of 8: y[0] = 2.25\nruntime_features: 0 wrong\n"),
         "unusual_launches": (0, "x = 123, touched 3 times, 0 wrong\n"),

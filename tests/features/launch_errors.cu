@@ -1,4 +1,5 @@
-// Launches that CUDA refuses: which error, and that it goes away once read.
+// Launches that CUDA refuses: which error, and that it goes away once read. The name is CUDA 13's;
+// older releases say cudaErrorInvalidConfiguration for blocks and grids.
 #include "expect.cuh"
 
 __global__ void count(int* n) { atomicAdd(n, 1); }
@@ -30,14 +31,14 @@ int launched(dim3 grid, dim3 block) {
 int main() {
     OK(cudaMalloc(&counter, sizeof(int)));
     OK(cudaMemset(counter, 0, sizeof(int)));
-    refused(1, 0, 0, cudaErrorInvalidConfiguration);
-    refused(0, 32, 0, cudaErrorInvalidConfiguration);
-    refused(1, 1025, 0, cudaErrorInvalidConfiguration);
-    refused(1, dim3(33, 32), 0, cudaErrorInvalidConfiguration);
-    refused(1, dim3(1, 1, 65), 0, cudaErrorInvalidConfiguration);
-    refused(dim3(1, 65536), 1, 0, cudaErrorInvalidConfiguration);
-    refused(dim3(1, 1, 65536), 1, 0, cudaErrorInvalidConfiguration);
-    refused(dim3(2147483648u), 1, 0, cudaErrorInvalidConfiguration);
+    refused(1, 0, 0, cudaErrorInvalidValue);
+    refused(0, 32, 0, cudaErrorInvalidValue);
+    refused(1, 1025, 0, cudaErrorInvalidValue);
+    refused(1, dim3(33, 32), 0, cudaErrorInvalidValue);
+    refused(1, dim3(1, 1, 65), 0, cudaErrorInvalidValue);
+    refused(dim3(1, 65536), 1, 0, cudaErrorInvalidValue);
+    refused(dim3(1, 1, 65536), 1, 0, cudaErrorInvalidValue);
+    refused(dim3(2147483648u), 1, 0, cudaErrorInvalidValue);
     refused(1, 32, 49153, cudaErrorInvalidValue);
     refused(1, 32, 1 << 20, cudaErrorInvalidValue);
     int n = -1;
@@ -47,11 +48,11 @@ int main() {
     // A call between may succeed and leaves the error where it is.
     count<<<1, 2000>>>(counter);
     OK(cudaMemset(counter, 0, sizeof(int)));
-    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidConfiguration);
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidValue);
     void* arguments[] = {&counter};
     EXPECT_ERROR(cudaLaunchKernel(count, dim3(1), dim3(4096), arguments, 0, 0),
-                 cudaErrorInvalidConfiguration);
-    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidConfiguration);
+                 cudaErrorInvalidValue);
+    EXPECT_ERROR(cudaGetLastError(), cudaErrorInvalidValue);
 
     // The largest of each kind runs.
     EXPECT(launched(1, 1024), 1024);

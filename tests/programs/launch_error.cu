@@ -15,5 +15,5 @@ int main() {
     cudaMemcpy(&value, out, sizeof(int), cudaMemcpyDeviceToHost);
     std::printf("out = %d, and now: %s\n", value, cudaGetErrorString(cudaGetLastError()));
     cudaFree(out);
-    return error == cudaErrorInvalidConfiguration && value == 0 ? 3 : 1;
+    return error == cudaErrorInvalidValue && value == 0 ? 3 : 1;
 }

@@ -263,9 +263,11 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (device_lost()) return;  // after a fault nothing runs any more, as on a GPU
     const uint64_t threads = uint64_t(block->x) * block->y * block->z;
     const uint64_t blocks = uint64_t(grid->x) * grid->y * grid->z;
+    // CUDA 13 calls all of these an invalid value (seen with 13.0 on an H200); before, the ones about
+    // threads and blocks were cudaErrorInvalidConfiguration.
     if (threads == 0 || threads > kMaxThreads || block->x > 1024 || block->y > 1024 || block->z > 64 ||
         blocks == 0 || grid->x > 0x7fffffffu || grid->y > 65535 || grid->z > 65535)
-        return set_error(cudaErrorInvalidConfiguration);
+        return set_error(cudaErrorInvalidValue);
     if (shared > dynamic_shared_limit()) return set_error(cudaErrorInvalidValue);
 
     install_handlers();
