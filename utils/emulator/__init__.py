@@ -21,6 +21,8 @@ LIBRARY = "workbook_emulator"
 # __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
 _COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
 _COMMON += ["-D__assert_fail=__emu_assert_fail"]
+# A large local array must not step over the guard page into another thread's stack.
+_COMMON += ["-fstack-clash-protection"]
 # -gdwarf-4: addr2line of binutils 2.40 names the wrong file for #line in DWARF 5.
 _COMMON += ["-gdwarf-4"]
 PLAIN = ["-O2", "-g1"]

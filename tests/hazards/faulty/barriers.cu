@@ -80,8 +80,8 @@ __global__ void group_barrier_in_a_branch(int* out) {
 CASE(group_barrier_in_a_branch, 1, 64, zeros<int>(64))
 
 __global__ void barrier_against_warp_sync(int* out) {
-    if (threadIdx.x < 16) __syncthreads();
-    else __syncwarp();  // HAZARD deadlock
+    if (threadIdx.x < 16) __syncthreads();  // WITH
+    else __syncwarp();                      // HAZARD deadlock
     out[threadIdx.x] = 1;
 }
 CASE(barrier_against_warp_sync, 1, 32, zeros<int>(32))
@@ -89,7 +89,7 @@ CASE(barrier_against_warp_sync, 1, 32, zeros<int>(32))
 __global__ void shuffle_in_a_branch(int* out) {
     int v = threadIdx.x;
     if (threadIdx.x < 16) v += __shfl_down_sync(0xffffffff, v, 8);  // HAZARD deadlock
-    __syncthreads();
+    __syncthreads();  // WITH
     out[threadIdx.x] = v;
 }
 CASE(shuffle_in_a_branch, 1, 32, zeros<int>(32))
@@ -97,7 +97,7 @@ CASE(shuffle_in_a_branch, 1, 32, zeros<int>(32))
 __global__ void vote_in_a_branch(int* out) {
     int any = 0;
     if (threadIdx.x != 5) any = __any_sync(0xffffffff, out[threadIdx.x]);  // HAZARD deadlock
-    __syncthreads();
+    __syncthreads();  // WITH
     out[threadIdx.x] = any;
 }
 CASE(vote_in_a_branch, 1, 32, zeros<int>(32))

@@ -110,19 +110,6 @@ __global__ void in_a_function(const float* in, float* out) {
 }
 CASE(in_a_function, 1, 32, zeros<float>(40), zeros<float>(32))
 
-__device__ int table[16];
-__device__ int behind_table[64];
-__global__ void device_variable(int* out) {
-    out[threadIdx.x] = table[threadIdx.x];  // HAZARD out-of-bounds
-}
-CASE(device_variable, 1, 32, zeros<int>(32))
-
-__constant__ float weights[8];
-__global__ void constant_variable(float* out) {
-    out[threadIdx.x] = weights[threadIdx.x];  // HAZARD out-of-bounds
-}
-CASE(constant_variable, 1, 16, zeros<float>(16))
-
 __global__ void host_vector(const int* in, int* out) {
     out[threadIdx.x] = in[threadIdx.x];  // HAZARD out-of-bounds
 }

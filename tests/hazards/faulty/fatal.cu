@@ -39,13 +39,12 @@ __global__ void race_before_endless(volatile int* p) {
 }
 CASE(race_before_endless, 1, 32, zeros<int>(2))
 
-__device__ int descend(int n, int* out) {
-    volatile int room[64]; 
-    room[n % 64] = n;        // HAZARD stack-overflow
-    int below = descend(n + 1, out);
-    return below + room[(n + below) % 64];
+__device__ int descend(int n) {  // HAZARD stack-overflow
+    volatile int room[8192];
+    room[n] = n;
+    return room[n] + descend(room[n] + 1) + room[0];
 }
-__global__ void too_deep(int* out) { out[0] = descend(out[1], out); }
+__global__ void too_deep(int* out) { out[0] = descend(out[1]); }
 CASE(too_deep, 1, 1, zeros<int>(2))
 
 __global__ void asserts(int* p) {

@@ -405,7 +405,13 @@ void Core::lost() {
             else disagree = true, say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
         }
     }
-    report(disagree ? "invalid-mask" : "deadlock", Where{launch->kernel, block, shown->index, shown->site, nullptr}, text);
+    Where where{launch->kernel, block, shown->index, shown->site, nullptr};
+    if (count > 1) {
+        const Fibre* other = shown == groups[0].first ? groups[1].first : groups[0].first;
+        where.other_site = other->site;
+        where.other_thread = other->index;
+    }
+    report(disagree ? "invalid-mask" : "deadlock", where, text);
     abandon(cudaErrorLaunchFailure);
 }
 

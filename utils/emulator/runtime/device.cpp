@@ -113,6 +113,11 @@ cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t el
     *pointer = a->first;
     return result(cudaSuccess);
 }
+cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, size_t element) {
+    cudaError_t error = emu_malloc(pointer, bytes, name, element);
+    if (Allocation* a = heap().find(*pointer)) a->managed = a->all_written = true;
+    return error;
+}
 cudaError_t cudaFree(void* pointer) {
     return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }

@@ -73,10 +73,14 @@ bool Heap::free(void* first) {
     return true;
 }
 
-void Heap::lend(const void* first, size_t bytes) {
+void Heap::lend(const void* first, size_t bytes, const char* name) {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
     Allocation& a = allocations_[static_cast<const char*>(first)];
+    const bool known = a.lent && a.bytes == bytes;
+    if (*name) a.name = name;
+    if (known) return;
     a = Allocation{};
+    a.name = name;
     a.first = static_cast<char*>(const_cast<void*>(first));
     a.bytes = bytes;
     a.lent = a.all_written = true;

@@ -18,6 +18,7 @@ struct Allocation {
     size_t element = 1;  // bytes; 1: not known
     bool freed = false;
     bool lent = false;  // the caller's memory
+    bool managed = false;  // the host's too: nobody knows what it has written
     bool all_written = false;  // nothing in it can be uninitialised
     std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
     size_t shadow = 0;  // where its cells begin in the shadow memory
@@ -31,7 +32,8 @@ class Heap {
    public:
     Allocation* allocate(size_t bytes, const char* name, size_t element);
     bool free(void* first);
-    void lend(const void* first, size_t bytes);  // memory of the caller's, known as device memory
+    // Memory of the caller's, known as device memory from now on.
+    void lend(const void* first, size_t bytes, const char* name = "");
     void take_back(const void* first);
 
     // The live allocation that holds the address; null where there is none.

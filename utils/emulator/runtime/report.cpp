@@ -69,6 +69,12 @@ void report(const char* kind, const Where& where, const char* message) {
             line.quoted(where.site.file);
             line.add(",\"line\":%d", where.site.line);
         }
+        if (where.other_site.file) {
+            line.add(",\"other_file\":");
+            line.quoted(where.other_site.file);
+            line.add(",\"other_line\":%d,\"other_thread\":[%u,%u,%u]", where.other_site.line,
+                     where.other_thread.x, where.other_thread.y, where.other_thread.z);
+        }
         if (known) {
             line.add(",\"module\":");
             line.quoted(info.dli_fname);

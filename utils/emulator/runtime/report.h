@@ -12,6 +12,8 @@ struct Where {  // unknown parts stay empty
     uint3 block{}, thread{};
     EmuSite site{nullptr, 0};
     const void* pc = nullptr;
+    EmuSite other_site{nullptr, 0};  // where another thread waits
+    uint3 other_thread{};
 };
 
 // Safe to call from a signal handler. `kind` is a word such as "deadlock".

@@ -8,6 +8,7 @@
 
 #include "block.h"
 #include "device.h"
+#include "heap.h"
 #include "watch.h"
 
 namespace emu {
@@ -25,6 +26,7 @@ std::vector<TracedLaunch> launches;
 // Notes one access of the running thread, for whoever is interested.
 __attribute__((noinline)) void record(const void* address, size_t size, Kind kind, const void* return_address) {
     if (running.core) watch_access(address, size, kind, (const char*)return_address - 1);
+    else if (watching() && heap().in_range(address)) watch_host_access(address, (const char*)return_address - 1);
     Core* c = core();
     if (!on || !c || !c->current) return;
     if (accesses.size() >= limit) {

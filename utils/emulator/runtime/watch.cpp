@@ -10,8 +10,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "block.h"
@@ -19,6 +21,7 @@
 #include "heap.h"
 #include "report.h"
 #include "requests.h"
+#include "symbols.h"
 
 namespace emu {
 
@@ -115,7 +118,7 @@ bool in_host_memory(const Core& core, const void* address) {
 }
 
 // Which array an address is in, and which element of it.
-std::string locate(const Core& core, Space space, const void* address, long* index) {
+std::string locate(const Core& core, Space space, const void* address, size_t size, long* index) {
     *index = -1;
     if (space == kShared) {
         ptrdiff_t offset = core.shared_offset(address);
@@ -134,8 +137,9 @@ std::string locate(const Core& core, Space space, const void* address, long* ind
     }
     Allocation* a = heap().nearest(address);
     if (!a || (!heap().in_range(address) && !a->lent)) return "host memory";
-    *index = long(static_cast<const char*>(address) - a->first) / long(a->element);
-    if (static_cast<const char*>(address) < a->first) *index = -long((a->first - static_cast<const char*>(address) + long(a->element) - 1) / long(a->element));
+    const long element = long(a->element == 1 ? size : a->element);
+    const long offset = long(static_cast<const char*>(address) - a->first);
+    *index = offset >= 0 ? offset / element : -((element - 1 - offset) / element);
     return a->name.empty() ? "device memory" : a->name;
 }
 
@@ -178,7 +182,7 @@ void begin_hazard(Json& json, const Core& core, const char* kind, size_t number,
 void hazard(const Core& core, const char* kind, const Instruction& in, Kind access, const void* address,
             const Conflict* other, const char* message = nullptr) {
     long index;
-    std::string array = locate(core, in.space, address, &index);
+    std::string array = locate(core, in.space, address, in.size, &index);
     size_t number;
     if (!new_hazard(kind, in.id, other ? other->instruction : in.id, array, &number)) return;
     Json json;
@@ -287,7 +291,7 @@ bool was_written(const Allocation& a, size_t offset, size_t size) {
 // A kernel's own static variables (__device__, __constant__) are device memory too.
 int lend_module(dl_phdr_info* info, size_t, void* address) {
     uintptr_t p = (uintptr_t)address;
-    bool mine = false;
+    bool mine = false, fresh = false;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& h = info->dlpi_phdr[i];
         mine |= h.p_type == PT_LOAD && p >= info->dlpi_addr + h.p_vaddr && p < info->dlpi_addr + h.p_vaddr + h.p_memsz;
@@ -296,11 +300,18 @@ int lend_module(dl_phdr_info* info, size_t, void* address) {
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& h = info->dlpi_phdr[i];
         if (h.p_type != PT_LOAD || !(h.p_flags & PF_W)) continue;
-        const void* first = (const void*)(info->dlpi_addr + h.p_vaddr);
+        const char* first = (const char*)(info->dlpi_addr + h.p_vaddr);
         if (in_module(first)) continue;
-        heap().lend(first, h.p_memsz);
-        modules.push_back({static_cast<const char*>(first), static_cast<const char*>(first) + h.p_memsz});
+        modules.push_back({first, first + h.p_memsz});
+        fresh = true;
     }
+    if (!fresh) return 1;
+    const bool program = !info->dlpi_name || !*info->dlpi_name;
+    const auto symbols = variables(program ? "/proc/self/exe" : info->dlpi_name, info->dlpi_addr);
+    for (const Symbol& s : symbols)
+        if (in_module(s.first)) heap().lend(s.first, s.bytes, s.name.c_str());
+    if (symbols.empty())
+        for (const Range& r : modules) heap().lend(r.first, size_t(r.end - r.first));
     return 1;
 }
 
@@ -311,6 +322,11 @@ bool watching() { return on; }
 static void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
     if (!in.pending.used) touched.push_back(&in);
     if (in.pending.add(lane, address) >= kQuantum) core.pause();
+}
+
+static bool behind(const Allocation& a, const void* address) {
+    ptrdiff_t distance = static_cast<const char*>(address) - (a.first + a.bytes);
+    return distance >= 0 && distance < 4096;
 }
 
 static Accessor accessor(const Instruction& in) {
@@ -348,6 +364,8 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
+        // What a module holds beside its variables is the compiler's, unless it is right behind one.
+        if (!heap().in_range(address) && !(near && behind(*near, address))) return;
         return hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address, nullptr);
     }
     Allocation& a = *in.allocation;
@@ -388,6 +406,21 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
         hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address, nullptr);
     if (shared) access_shared(core, address, size, offset, kind, pc);
     else access_global(core, address, size, kind, pc);
+}
+
+void watch_host_access(const void* address, const void* pc) {
+    static std::set<const void*> known;
+    Allocation* a = heap().nearest(address);
+    if (!a || a->managed || !known.insert(pc).second) return;
+    Json json;
+    json.text("event", "hazard");
+    json.number("number", ++told);
+    json.text("kind", "out-of-bounds");
+    json.text("space", "global");
+    json.code("", pc);
+    json.text("array", a->name.c_str());
+    json.text("message", "host code follows a pointer to device memory; cudaMemcpy brings the values");
+    json.end();
 }
 
 void watch_thread(Core* core, int thread) {
@@ -463,6 +496,9 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
 }
 
 void watch_site(const Core& core, const char* kind, int thread, int other) {
+    // Threads that have met at different barriers stay one apart: said once for a block.
+    static uint32_t diverged = 0;
+    if (!strcmp(kind, "divergent-barrier") && std::exchange(diverged, block_serial) == block_serial) return;
     const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
     size_t number;
     if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number)) return;

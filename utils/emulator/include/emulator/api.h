@@ -52,6 +52,7 @@ enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 
 extern "C" {
 cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element);
+cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, size_t element);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* to, int value, size_t bytes);
@@ -75,8 +76,7 @@ cudaError_t cudaMalloc(T** pointer, size_t bytes, const char* name = nullptr) {
 template <class T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal,
                               const char* name = nullptr) {
-    if (bytes == 0) return emu_fail(cudaErrorInvalidValue);
-    return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
+    return emu_malloc_managed(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t, const char* name = nullptr) {
