@@ -1,4 +1,4 @@
-// reject: not written
+// reject: race
 // Fault: the index leaves out the block
 // x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i])), which is x * sigmoid(x)
 // One thread owns one element. One block owns 256 neighbouring elements.

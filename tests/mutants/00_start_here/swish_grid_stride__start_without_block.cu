@@ -1,4 +1,4 @@
-// reject: not written
+// reject: race
 // Fault: all blocks walk over the same elements
 // x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i]))
 // One thread owns elements i, i + stride, i + 2 * stride, ... where stride is the number of threads

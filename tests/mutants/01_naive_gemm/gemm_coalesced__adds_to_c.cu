@@ -1,4 +1,4 @@
-// reject: nan
+// reject: uninitialized
 // Fault: adds to what C held before
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns one element of C. One block owns a patch of 32 x 32 elements of C.

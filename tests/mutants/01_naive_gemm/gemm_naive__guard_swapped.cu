@@ -1,4 +1,4 @@
-// reject: not written
+// reject: out of bounds
 // Fault: rows are compared with N and columns with M
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns one element of C. One block owns a patch of 32 x 32 elements of C.

@@ -1,4 +1,4 @@
-// reject: nan
+// reject: uninitialized
 // Fault: adds to what out held before
 // x: (M, K), W: (N, K), b: (N), out: (M, N), all row-major. out = x * W^T + b
 // One thread owns one element of out. One block owns a patch of 32 x 32 elements of out.

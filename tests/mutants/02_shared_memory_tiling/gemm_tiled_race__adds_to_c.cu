@@ -1,4 +1,4 @@
-// reject: nan
+// reject: uninitialized
 // Fault: adds to what C held before
 constexpr int BM = 32, BN = 32, BK = 32;
 

@@ -1,4 +1,4 @@
-// reject: nan
+// reject: uninitialized
 // Fault: threads outside of out leave, and their part of the tiles stays empty
 constexpr int BM = 32, BN = 32, BK = 32;
 

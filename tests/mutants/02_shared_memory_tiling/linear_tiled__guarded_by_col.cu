@@ -1,4 +1,4 @@
-// reject: wrong values
+// reject: out of bounds
 // Fault: the tile of W is guarded by the column of out
 constexpr int BM = 32, BN = 32, BK = 32;
 

@@ -1,4 +1,4 @@
-// reject: nan
+// reject: uninitialized
 // Fault: past the end of K both tiles keep what was there before
 constexpr int BM = 32, BN = 32, BK = 32;
 
