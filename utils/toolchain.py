@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from utils import emulator
 from utils.errors import ToolError
 from utils.paths import cache
 
@@ -24,17 +25,8 @@ def backend() -> str:
 
 
 def cxx() -> str:
-    """Path of the C++ compiler: `CXX` where it is set, else g++, c++ or clang++.
-
-    Raises ToolError saying what to install.
-    """
-    for name in (os.environ.get("CXX"), "g++", "c++", "clang++"):
-        if name and (path := shutil.which(name)):
-            return path
-    raise ToolError(
-        "no C++ compiler was found. Install one: `sudo apt install g++`, or "
-        "`conda install -c conda-forge cxx-compiler` and activate the environment again"
-    )
+    """Path of the C++ compiler, as the emulator finds it. Raises ToolError."""
+    return emulator.compiler()
 
 
 def ninja() -> str:

@@ -38,15 +38,19 @@ def include_dir() -> Path:
 
 
 def compiler() -> str:
-    """The C++ compiler: `CXX` or g++. Raises ToolError saying what to install."""
-    name = os.environ.get("CXX") or "g++"
-    path = shutil.which(name)
-    if path is None:
-        raise ToolError(
-            f"there is no C++ compiler '{name}' on this machine. Install one: "
-            "`sudo apt install g++` (Debian, Ubuntu), `conda install cxx-compiler` (conda)."
-        )
-    return path
+    """Path of the C++ compiler: the one that `CXX` names; else g++, c++ or clang++.
+
+    Raises ToolError saying what to install.
+    """
+    named = os.environ.get("CXX")
+    for name in [named] if named else ("g++", "c++", "clang++"):
+        if path := shutil.which(name):
+            return path
+    raise ToolError(
+        (f"there is no '{named}', which CXX names. " if named else "no C++ compiler was found. ")
+        + "Install one: `sudo apt install g++`, or `conda install -c conda-forge cxx-compiler` "
+        "and activate the environment again"
+    )
 
 
 def compile_flags(trace: bool = False) -> list[str]:
@@ -80,7 +84,17 @@ def runtime_library() -> Path:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
         sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
-        command = [compiler(), "-std=c++17", "-O2", "-g1", "-fno-semantic-interposition", "-fPIC", "-shared", "-pthread", "-w"]
+        command = [
+            compiler(),
+            "-std=c++17",
+            "-O2",
+            "-g1",
+            "-fno-semantic-interposition",
+            "-fPIC",
+            "-shared",
+            "-pthread",
+            "-w",
+        ]
         command += [f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
