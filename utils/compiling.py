@@ -21,7 +21,7 @@ import torch
 from utils import emulator, toolchain
 from utils.complaints import complaint
 from utils.declarations import parse_launcher
-from utils.emulator import rewriter
+from utils.emulator import precompiled, rewriter
 from utils.entry import entry_text
 from utils.errors import CompileError, DeclarationError
 from utils.exercises import Exercise
@@ -55,6 +55,13 @@ class _Unit:
         if self.backend == "cuda":
             parts += [str(toolchain.cuda_home()), os.environ["TORCH_CUDA_ARCH_LIST"]]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    @property
+    def parsed_headers(self) -> list[str]:
+        """Folders that may hold a header parsed before; what is built is the same without."""
+        if self.backend == "cuda":
+            return []
+        return [str(precompiled.folder(trace=set(emulator.INSTRUMENTED) <= set(self.cflags)))]
 
 
 def compile_cuda(
@@ -194,7 +201,7 @@ def _load_inline(unit: _Unit, name: str, work: Path) -> str:
         **sources,
         functions=None,
         extra_ldflags=[quote(flag) for flag in unit.ldflags],
-        extra_include_paths=[str(work)],
+        extra_include_paths=[*unit.parsed_headers, str(work)],
         build_directory=str(work),
         no_implicit_headers=True,
         is_python_module=False,
