@@ -11,7 +11,7 @@ import time
 import pytest
 import torch
 
-from utils import isolation, worker
+from utils import isolation, worker, workers
 from utils.compiling import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
@@ -70,7 +70,7 @@ def works(kernel):
 
 
 def pid(backend="emulator"):
-    return isolation._workers[backend].process.pid
+    return workers._workers[backend].process.pid
 
 
 def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
@@ -109,7 +109,7 @@ def test_what_does_not_end_is_stopped_and_the_next_call_works(kernel, fault, mes
     start = time.monotonic()
     with pytest.raises(KernelTimeout, match=f"(?s){message}"):
         call(kernel, fault, 1, timeout=0.5)
-    assert time.monotonic() - start < 0.5 + isolation.GRACE + 5
+    assert time.monotonic() - start < 0.5 + workers.GRACE + 5
     assert works(kernel)
 
 
@@ -191,7 +191,7 @@ def test_one_worker_serves_many_calls(kernel):
 def test_a_worker_that_died_between_calls_is_replaced(kernel):
     assert works(kernel)
     os.kill(pid(), signal.SIGKILL)
-    isolation._workers["emulator"].process.wait()
+    workers._workers["emulator"].process.wait()
     assert works(kernel)
 
 
@@ -227,7 +227,7 @@ void closes(float* out) {
 def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):
     assert works(kernel)
     first = pid()
-    monkeypatch.setattr(isolation, "MAX_LIBRARIES", 1)
+    monkeypatch.setattr(workers, "MAX_LIBRARIES", 1)
     assert works(kernel) and pid() != first
 
 
@@ -251,8 +251,8 @@ def test_calls_from_several_threads_take_turns(kernel):
 
 
 def test_prestart_starts_the_worker_that_the_first_call_uses(kernel):
-    isolation._discard("emulator")
-    isolation.prestart("emulator")
+    workers.discard("emulator")
+    workers.prestart("emulator")
     first = pid()
     assert works(kernel) and pid() == first
 
@@ -270,7 +270,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
     held = threading.Event()
 
     def hold():
-        with isolation._lock:
+        with workers._lock:
             held.set()
             time.sleep(0.5)
 
@@ -289,7 +289,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
 def test_the_worker_ends_with_its_parent_even_when_it_is_busy(kernel, busy, end):
     program = f"""
 import os, sys, threading, time
-from utils import isolation
+from utils import workers
 from utils.compiling import compile_cuda
 from tests.test_isolation import FAULTS, call
 kernel = compile_cuda(FAULTS, "run", backend="emulator")
@@ -297,7 +297,7 @@ call(kernel)
 if {busy}:
     threading.Thread(target=call, args=(kernel, 3, 1, 100, 100.0), daemon=True).start()
     time.sleep(0.5)
-print(isolation._workers["emulator"].process.pid, flush=True)
+print(workers._workers["emulator"].process.pid, flush=True)
 {end}
 """
     command = [sys.executable, "-c", program]

@@ -2,7 +2,7 @@
 
 import re
 
-from utils import diagnosing, exercises, isolation
+from utils import diagnosing, exercises, workers
 from utils.compiling import compile_cuda
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
@@ -40,7 +40,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
         return compile_cuda(cell, line, first_line=2)
     exercise = exercises.load(line)
     if use_solutions() and exercise.number is not None:
-        return compile_answer(exercise, exercises.solution_text(exercise))
+        return compile_answer(exercise, exercises.solution_text(exercise), first_line=2)
     return compile_answer(exercise, cell, first_line=2)
 
 
@@ -56,4 +56,4 @@ def load(ipython) -> None:
         print(f"{name}: compiled")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
-    isolation.prestart()
+    workers.prestart()
