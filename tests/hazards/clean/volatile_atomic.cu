@@ -41,3 +41,17 @@ __global__ void volatile_and_plain_readers(volatile int* flags, int* out) {
     out[threadIdx.x] = flags[0] + const_cast<int*>(flags)[0];
 }
 CASE(volatile_and_plain_readers, 1, 32, zeros<int>(1), zeros<int>(32))
+
+__global__ void flag_between_blocks(volatile int* ready, int* data, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *data = 42;
+        __threadfence();
+        *ready = 1;
+    } else {
+        while (*ready == 0) {}
+        __threadfence();
+        out[blockIdx.x] = *data;
+    }
+}
+CASE(flag_between_blocks, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))

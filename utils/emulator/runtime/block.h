@@ -70,6 +70,7 @@ class Core {
     [[noreturn]] void abandon(int error);  // ends the launch from the running fibre
     [[noreturn]] void finish();            // ends the running fibre
 
+    int live() const { return live_; }  // threads that have not left the kernel
     int current_index() const { return index(current); }
     uint32_t block_number() const { return block_number_; }
     // Offset in the block's shared memory, negative in the gap before it; or kNotShared.

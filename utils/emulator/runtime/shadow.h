@@ -39,6 +39,8 @@ struct Accessor {
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }
 
+uint16_t fences_of(uint16_t id);  // that the thread has passed in this block
+
 struct Conflict {  // the other side of a race
     uint16_t id, instruction;
     uint32_t block;  // serial; 0: the accessor's own
@@ -141,7 +143,8 @@ struct Cell {
 struct Across {
     struct Party {
         uint32_t block;  // serial; 0: nobody
-        uint16_t id, instruction;
+        uint32_t phase;
+        uint16_t id, instruction, fences;  // fences: that the thread had passed
     };
     uint32_t launch;
     bool updated;  // whether among the atomics is more than loads
@@ -157,7 +160,7 @@ struct Across {
         if (kind == kStore || (kind == kLoad && updated))
             race = race || against(atomic, kAtomic, me, conflict) || against(atomic_other, kAtomic, me, conflict);
         if (writes(kind)) race = race || against(reader, kLoad, me, conflict) || against(reader_other, kLoad, me, conflict);
-        if (kind == kStore) writer = Party{me.block, me.id, me.instruction};
+        if (kind == kStore) writer = party_of(me);
         else if (kind == kLoad) note(reader, reader_other, me);
         else note(atomic, atomic_other, me);
         updated |= is_atomic(kind) && writes(kind);
@@ -165,14 +168,18 @@ struct Across {
     }
 
    private:
+    static Party party_of(const Accessor& me) {
+        return Party{me.block, me.phase, me.id, me.instruction, fences_of(me.id)};
+    }
+    static bool ordered_across(const Party& party, const Accessor& me);  // by fences, see fences.h
     static bool against(const Party& party, Kind kind, const Accessor& me, Conflict* conflict) {
-        if (!party.block || party.block == me.block) return false;
+        if (!party.block || party.block == me.block || ordered_across(party, me)) return false;
         *conflict = Conflict{party.id, party.instruction, party.block, kind};
         return true;
     }
     static void note(Party& first, Party& other, const Accessor& me) {
-        if (!first.block) first = Party{me.block, me.id, me.instruction};
-        else if (first.block != me.block) other = Party{me.block, me.id, me.instruction};
+        if (!first.block) first = party_of(me);
+        else if (first.block != me.block) other = party_of(me);
     }
 };
 

@@ -190,7 +190,10 @@ EMU_ATOMICS(8, uint8_t)
 EMU_ATOMICS(16, uint16_t)
 EMU_ATOMICS(32, uint32_t)
 EMU_ATOMICS(64, uint64_t)
-void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __tsan_atomic_thread_fence(int) {
+    watch_fence();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 void __tsan_atomic_signal_fence(int) {}
 
 }  // extern "C"

@@ -18,6 +18,7 @@
 
 #include "block.h"
 #include "device.h"
+#include "fences.h"
 #include "heap.h"
 #include "report.h"
 #include "requests.h"
@@ -386,8 +387,13 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
         if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
         if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
     });
+    if (is_atomic(kind)) fence_atomic(address, me, kind);
     if (race) hazard(core, "race", in, kind, address, &conflict);
     else if (unwritten) hazard(core, "uninitialized", in, kind, address, nullptr);
+}
+
+void watch_fence() {
+    if (running.core) fence(running.me, running.core->live());
 }
 
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
@@ -435,6 +441,7 @@ void watch_thread(Core* core, int thread) {
 void watch_launch(const Launch& launch) {
     if (!on) return;
     ++launch_serial;
+    fences_launch();
     for (Instruction& in : instructions) in.totals = Totals{};
     barriers = shuffles = syncwarps = distinct_read = distinct_written = 0;
     if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(kSharedSpan);
@@ -444,6 +451,7 @@ void watch_launch(const Launch& launch) {
 void watch_block() {
     if (!on) return;
     ++block_serial;
+    fences_block();
     watch_phase();
     if (barriers) --barriers;  // the beginning of a block is none
 }

@@ -28,6 +28,7 @@ void watch_site(const Core& core, const char* kind, int thread, int other);
 
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
+void watch_fence();  // of the device: __threadfence()
 void watch_host_access(const void* address, const void* pc);  // to device memory, while no kernel runs
 
 // --- the way of almost every access: a whole word of a shared array, nothing remarkable -----------

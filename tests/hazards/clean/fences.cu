@@ -1,0 +1,62 @@
+// Order between blocks: write, fence, atomic; then, in another block, atomic, read.
+#include "../case.cuh"
+
+__global__ void last_block_adds(float* partial, unsigned* done, float* out) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        __threadfence();
+        last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last) atomicAdd(out, partial[threadIdx.x]);
+}
+CASE(last_block_adds, 32, 32, fresh<float>(32), zeros<unsigned>(1), zeros<float>(1))
+
+__global__ void all_write_one_counts(float* partial, unsigned* done, float* out) {
+    __shared__ bool last;
+    partial[blockIdx.x * 32 + threadIdx.x] = 1;
+    __syncthreads();  // then one thread's fence is for all
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(done, 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last)
+        for (unsigned b = 0; b < gridDim.x; ++b) out[threadIdx.x] += partial[b * 32 + threadIdx.x];
+}
+CASE(all_write_one_counts, 5, 32, fresh<float>(160), zeros<unsigned>(1), zeros<float>(32))
+
+__global__ void all_fence_one_counts(float* partial, unsigned* done, float* out) {
+    __shared__ bool last;
+    partial[blockIdx.x * 64 + threadIdx.x] = 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last)
+        for (unsigned b = 0; b < gridDim.x; ++b) out[threadIdx.x] += partial[b * 64 + threadIdx.x];
+}
+CASE(all_fence_one_counts, 5, 64, fresh<float>(320), zeros<unsigned>(1), zeros<float>(64))
+
+__global__ void lock_of_blocks(int* lock, int* balance) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {}
+        __threadfence();
+        *balance += 2;
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+CASE(lock_of_blocks, 9, 32, zeros<int>(1), zeros<int>(1))
+
+__global__ void tiles_in_turn(int* turn, float* c) {  // split along K: block after block adds
+    if (threadIdx.x == 0)
+        while (atomicAdd(turn, 0) != int(blockIdx.x)) {}
+    __syncthreads();
+    c[threadIdx.x] += 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicExch(turn, blockIdx.x + 1);
+}
+CASE(tiles_in_turn, 4, 64, zeros<int>(1), zeros<float>(64))

@@ -1,0 +1,88 @@
+#include "fences.h"
+
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "block.h"
+
+namespace emu {
+namespace {
+
+struct Release {  // what a thread's atomic makes known of its block
+    uint32_t block;
+    uint16_t id, fences;   // the thread, and its fences before
+    uint32_t fence_phase;  // of its last fence: what others did in earlier phases is known
+    uint32_t all_phase;    // the last phase, now over, in which all threads fenced; 0: none
+};
+struct Word {
+    uint32_t count = 0;  // of releases so far
+    std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Release>>> of_block;  // and their numbers
+};
+struct Acquired {  // by the running block
+    const Word* word;
+    uint32_t count;  // releases that had happened
+    uint16_t id;
+    uint32_t phase;
+};
+
+std::unordered_map<const void*, Word> words;
+std::vector<Acquired> acquired;
+uint16_t fences[kMaxThreads];
+uint32_t fence_phase[kMaxThreads];
+uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // phases with a fence by all threads
+int counted = 0;
+bool any = false;  // fence in this block
+
+}  // namespace
+
+void fences_launch() { words.clear(); }
+
+void fences_block() {
+    acquired.clear();
+    counted_phase = full_phase = full_before = 0;
+    if (any) memset(fences, 0, sizeof fences), any = false;
+}
+
+void fence(const Accessor& me, int threads) {
+    if (me.phase != counted_phase) counted_phase = me.phase, counted = 0;
+    if (!fences[me.id - 1] || fence_phase[me.id - 1] != me.phase) ++counted;
+    if (counted == threads) {
+        if (full_phase != me.phase) full_before = full_phase;
+        full_phase = me.phase;
+    }
+    any = true;
+    ++fences[me.id - 1];
+    fence_phase[me.id - 1] = me.phase;
+}
+
+uint16_t fences_of(uint16_t id) { return fences[id - 1]; }
+
+void fence_atomic(const void* address, const Accessor& me, Kind kind) {
+    if (!any && words.empty()) return;
+    Word& word = words[address];
+    if (reads(kind) && word.count) {
+        for (Acquired& a : acquired)
+            if (a.word == &word && a.id == me.id) a.word = nullptr;  // replaced by the later one
+        acquired.push_back(Acquired{&word, word.count, me.id, me.phase});
+    }
+    const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
+    if (!writes(kind) || !(fences[me.id - 1] || all)) return;
+    const uint32_t own = fences[me.id - 1] ? fence_phase[me.id - 1] : 0;
+    word.of_block[me.block].push_back({word.count++, Release{me.block, me.id, fences[me.id - 1], own, all}});
+}
+
+bool Across::ordered_across(const Party& party, const Accessor& me) {
+    for (const Acquired& a : acquired) {
+        if (!a.word || !(a.id == me.id || a.phase < me.phase)) continue;
+        auto found = a.word->of_block.find(party.block);
+        if (found == a.word->of_block.end()) continue;
+        for (auto& [number, r] : found->second)
+            if (number < a.count && ((party.id == r.id && party.fences < r.fences) || party.phase < r.fence_phase ||
+                                     (r.all_phase && party.phase <= r.all_phase)))
+                return true;
+    }
+    return false;
+}
+
+}  // namespace emu
