@@ -84,3 +84,11 @@ def test_ninja_is_found_beside_python_and_put_on_the_path(tmp_path, monkeypatch)
     monkeypatch.setenv("CXX", "")  # so that what prepare sets is taken back after the test
     toolchain.prepare("emulator")
     assert toolchain.shutil.which("ninja") == str(ninja)
+
+
+@pytest.mark.parametrize(("backend", "device"), [("emulator", "cpu"), ("cuda", "cuda")])
+def test_tensors_live_where_the_backend_wants_them(monkeypatch, backend, device):
+    monkeypatch.setenv("WORKBOOK_BACKEND", backend)
+    import utils
+
+    assert utils.device == device

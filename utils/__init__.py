@@ -1,5 +1,7 @@
 """The workbook's Python. In a notebook: `%load_ext utils`, then `from utils import check, bench`.
 
+`device`, "cuda" or "cpu", is where the tensors that kernels get must be.
+
 The names are looked up on first use, so that importing this package costs nothing.
 """
 
@@ -11,17 +13,19 @@ _HOMES = {
     "draw": "utils.diagrams",
     "diagnose": "utils.explaining",
 }
-__all__ = list(_HOMES)
+__all__ = [*_HOMES, "device"]
 
 
 def __getattr__(name: str):
+    if name == "device":
+        return importlib.import_module("utils.toolchain").device()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'utils' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *__all__])
 
 
 def load_ipython_extension(ipython) -> None:

@@ -59,6 +59,11 @@ def cuda_home() -> Path:
     )
 
 
+def device() -> str:
+    """Where tensors must be for kernels of this backend: `cuda` or `cpu`."""
+    return "cuda" if backend() == "cuda" else "cpu"
+
+
 @functools.cache
 def _toolkit_of(nvcc: str) -> Path:
     """The toolkit that an nvcc belongs to; the one on the PATH may be a script that calls it."""
