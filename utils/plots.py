@@ -37,8 +37,11 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
         )
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.invert_yaxis()
+        unit = "milliseconds"
         if max(medians) > 20 * min(medians):
             axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
+            unit += ", each mark ten times the one before"
         for y, row in enumerate(rows):
             axes.annotate(
                 digits(row.median_ms),
@@ -50,7 +53,7 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
         axes.margins(x=0.12)
         if predicted_ms:
             axes.axvline(predicted_ms, color="#c03030", linestyle="--", linewidth=1)
-        axes.set_xlabel("milliseconds" + (" (dashed: predicted)" if predicted_ms else ""))
+        axes.set_xlabel(unit + (" (dashed: predicted)" if predicted_ms else ""))
         axes.set_title(title, loc="left", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         buffer = io.StringIO()
