@@ -66,7 +66,8 @@ def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:
 
 
 def _row(traffic: Traffic, text: str) -> list[str]:
-    unit = "sectors" if traffic.space == "global" else "wavefronts"
+    unit = "sector" if traffic.space == "global" else "wavefront"
+    unit += "s" * (f"{traffic.per_request:.3g}" != "1")
     return [
         str(traffic.line or "?"),
         text if len(text) <= 60 else text[:57] + "...",

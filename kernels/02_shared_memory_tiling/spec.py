@@ -17,7 +17,7 @@ CHAPTER = dict(
         {"M": 100, "N": 2, "K": 40},
         {"M": 17, "N": 19, "K": 300},
     ),
-    draw={"M": 40, "N": 70, "K": 80},
+    draw={"M": 40, "N": 40, "K": 80},
 )
 
 # With 32 x 32 tiles every element of A and B is loaded once for 32 rows or columns of C. The gate
