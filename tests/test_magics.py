@@ -49,6 +49,7 @@ def test_solutions_take_the_place_of_the_cells_text(shell, monkeypatch):
     kernel, error = cell(shell, ID, STARTER)
     assert error is None and not kernel.untouched
     assert kernel.source == exercises.solved(SOLUTION)
+    assert kernel.first_line == 2, "lines are counted as in the cell"
 
 
 def test_a_kernel_of_ones_own_needs_no_exercise(shell):
