@@ -7,6 +7,9 @@
 #include "block.h"
 
 namespace emu {
+
+uint16_t fences_passed[kMaxThreads];
+
 namespace {
 
 struct Release {  // what a thread's atomic makes known of its block
@@ -28,7 +31,6 @@ struct Acquired {  // by the running block
 
 std::unordered_map<const void*, Word> words;
 std::vector<Acquired> acquired;
-uint16_t fences[kMaxThreads];
 uint32_t fence_phase[kMaxThreads];
 uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // phases with a fence by all threads
 int counted = 0;
@@ -41,22 +43,20 @@ void fences_launch() { words.clear(); }
 void fences_block() {
     acquired.clear();
     counted_phase = full_phase = full_before = 0;
-    if (any) memset(fences, 0, sizeof fences), any = false;
+    if (any) memset(fences_passed, 0, sizeof fences_passed), any = false;
 }
 
 void fence(const Accessor& me, int threads) {
     if (me.phase != counted_phase) counted_phase = me.phase, counted = 0;
-    if (!fences[me.id - 1] || fence_phase[me.id - 1] != me.phase) ++counted;
+    if (!fences_passed[me.id - 1] || fence_phase[me.id - 1] != me.phase) ++counted;
     if (counted == threads) {
         if (full_phase != me.phase) full_before = full_phase;
         full_phase = me.phase;
     }
     any = true;
-    ++fences[me.id - 1];
+    ++fences_passed[me.id - 1];
     fence_phase[me.id - 1] = me.phase;
 }
-
-uint16_t fences_of(uint16_t id) { return fences[id - 1]; }
 
 void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     if (!any && words.empty()) return;
@@ -67,9 +67,9 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
         acquired.push_back(Acquired{&word, word.count, me.id, me.phase});
     }
     const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
-    if (!writes(kind) || !(fences[me.id - 1] || all)) return;
-    const uint32_t own = fences[me.id - 1] ? fence_phase[me.id - 1] : 0;
-    word.of_block[me.block].push_back({word.count++, Release{me.block, me.id, fences[me.id - 1], own, all}});
+    if (!writes(kind) || !(fences_passed[me.id - 1] || all)) return;
+    const uint32_t own = fences_passed[me.id - 1] ? fence_phase[me.id - 1] : 0;
+    word.of_block[me.block].push_back({word.count++, Release{me.block, me.id, fences_passed[me.id - 1], own, all}});
 }
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {

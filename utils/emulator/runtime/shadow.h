@@ -39,7 +39,7 @@ struct Accessor {
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }
 
-uint16_t fences_of(uint16_t id);  // that the thread has passed in this block
+extern uint16_t fences_passed[];  // by each thread, in this block
 
 struct Conflict {  // the other side of a race
     uint16_t id, instruction;
@@ -169,7 +169,7 @@ struct Across {
 
    private:
     static Party party_of(const Accessor& me) {
-        return Party{me.block, me.phase, me.id, me.instruction, fences_of(me.id)};
+        return Party{me.block, me.phase, me.id, me.instruction, fences_passed[me.id - 1]};
     }
     static bool ordered_across(const Party& party, const Accessor& me);  // by fences, see fences.h
     static bool against(const Party& party, Kind kind, const Accessor& me, Conflict* conflict) {

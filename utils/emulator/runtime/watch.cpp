@@ -47,6 +47,7 @@ struct HazardKey {
 };
 
 bool on = false;
+Heap* device_memory = nullptr;
 
 std::deque<Instruction> instructions;  // by id; addresses stay
 std::map<std::pair<uint64_t, Space>, Instruction*> instruction_by_pc;
@@ -400,7 +401,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     const ptrdiff_t offset = core.shared_offset(address);
     const bool shared = offset != Core::kNotShared;
-    if (!shared && !heap().in_range(address) && !in_module(address)) {
+    if (!shared && !device_memory->in_range(address) && !in_module(address)) {
         // What is left is mostly the thread's own: its variables, the launch's arguments.
         if (!host_pointers.empty() && in_host_memory(core, address))
             hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address, nullptr,
@@ -441,6 +442,7 @@ void watch_thread(Core* core, int thread) {
 void watch_launch(const Launch& launch) {
     if (!on) return;
     ++launch_serial;
+    device_memory = &heap();
     fences_launch();
     for (Instruction& in : instructions) in.totals = Totals{};
     barriers = shuffles = syncwarps = distinct_read = distinct_written = 0;
