@@ -19,6 +19,7 @@ def root(tmp_path, monkeypatch):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, path)
     monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
+    monkeypatch.setattr("utils.warming.start", lambda: [])  # its cache is empty: that would be slow
     exercises.topic.cache_clear()
     pairs.write(tmp_path)
     yield tmp_path

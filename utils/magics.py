@@ -2,7 +2,7 @@
 
 import re
 
-from utils import diagnosing, exercises, workers
+from utils import diagnosing, exercises, warming, workers
 from utils.compiling import compile_cuda
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
@@ -45,7 +45,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
 
 
 def load(ipython) -> None:
-    """Register `%%cuda` with IPython and start the worker process that runs kernels."""
+    """Register `%%cuda` with IPython and start what its first cell needs."""
 
     def cuda(line: str, cell: str) -> None:
         """Compile the cell with nvcc, or for the CPU, and bind the launcher's name."""
@@ -57,3 +57,4 @@ def load(ipython) -> None:
 
     ipython.register_magic_function(cuda, "cell", "cuda")
     workers.prestart()
+    warming.start()

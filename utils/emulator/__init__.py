@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 from utils.errors import ToolError
@@ -73,31 +74,28 @@ def digest() -> str:
     return hasher.hexdigest()[:16]
 
 
+_building = threading.Lock()
+
+
 @functools.cache
 def runtime_library() -> Path:
     """The runtime as a shared library, built if it is not there. Raises ToolError."""
     path = cache() / f"emulator-{digest()}" / f"lib{LIBRARY}.so"
-    if path.exists():
-        return path
+    with _building:  # a second thread waits for the first one's
+        if not path.exists():
+            _build_runtime(path)
+    return path
+
+
+def _build_runtime(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Built aside and renamed: two processes may come here at once.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
+        flags = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -shared -pthread -w".split()
         sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
-        command = [
-            compiler(),
-            "-std=c++17",
-            "-O2",
-            "-g1",
-            "-fno-semantic-interposition",
-            "-fPIC",
-            "-shared",
-            "-pthread",
-            "-w",
-        ]
-        command += [f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
+        command = [compiler(), *flags, f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")
         os.replace(made, path)
-    return path

@@ -1,0 +1,78 @@
+"""`%load_ext utils` makes ready what the first cell needs, and leaves its errors to that cell."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from utils import emulator, warming
+from utils.compiling import compile_cuda
+from utils.errors import ToolError
+from utils.paths import ROOT
+
+
+def test_after_a_while_the_first_cell_finds_everything_there(tmp_path):
+    program = """
+import sys
+from utils import emulator, warming
+from utils.emulator import precompiled
+for thread in warming.start():
+    thread.join()
+print("torch.utils.cpp_extension" in sys.modules)
+made = [emulator.LIBRARY in str(emulator.runtime_library())]
+made += [any(precompiled.folder(trace).iterdir()) for trace in (False, True)]
+emulator.subprocess.run = None  # nothing is left to build
+print(made, emulator.runtime_library().exists())
+"""
+    environment = os.environ | {"WORKBOOK_CACHE": str(tmp_path), "WORKBOOK_BACKEND": "emulator"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("True\n[True, True, True] True\n", "")
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """No runtime library is built, and none is remembered."""
+    monkeypatch.setenv("WORKBOOK_CACHE", str(tmp_path))
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    emulator.runtime_library.cache_clear()
+    yield
+    emulator.runtime_library.cache_clear()
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("backend", ["emulator", "abacus"])  # the latter is refused at once
+def test_an_error_waits_for_the_cell_that_meets_it(fresh, monkeypatch, backend):
+    monkeypatch.setattr(emulator.subprocess, "run", _refuse)
+    monkeypatch.setenv("WORKBOOK_BACKEND", backend)
+    for thread in warming.start():
+        thread.join()
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    with pytest.raises(ToolError, match="does not compile here:\nno room"):
+        compile_cuda("void nothing(int n) {}", "nothing")
+
+
+def _refuse(command, **_):
+    return subprocess.CompletedProcess(command, 1, "", "no room")
+
+
+def test_a_cell_that_comes_early_waits_for_the_build_under_way(fresh, monkeypatch):
+    builds = []
+
+    def build(path):
+        builds.append(path)
+        time.sleep(0.2)
+        path.parent.mkdir(parents=True)
+        path.touch()
+
+    monkeypatch.setattr(emulator, "_build_runtime", build)
+    threads = [threading.Thread(target=emulator.runtime_library) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(builds) == 1
