@@ -145,7 +145,8 @@ class Call:
         error = None
         if reply["error"]:
             workers.restart(self.backend)
-            error = LaunchError(reply["name"], f"{self.name}: {reply['text']}")
+            text = f"{self.name}: {reply['text']}\n{ADVICE.get(reply['name'], '')}".rstrip()
+            error = LaunchError(reply["name"], text)
         addresses = {
             name: base + layout.offsets[name] - region.start
             for region, base in zip(layout.regions, reply["bases"], strict=True)

@@ -1,0 +1,295 @@
+"""A watched call tells what went wrong and counts what each line cost; gates judge the counts."""
+
+import threading
+
+import pytest
+import torch
+
+from utils import diagnosing, gates
+from utils.compiling import compile_cuda
+from utils.diagnosing import diagnose_call
+from utils.errors import CompileError
+from utils.exercises import Gate
+
+N = 1024
+FIRST = 2  # lines are counted as in a cell
+SOURCE = """
+__global__ void copy(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i];  // copy
+}
+__global__ void strided(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = x[i * 32 % n];  // strided load
+    y[i] = value;
+}
+template <int ROW>
+__global__ void columns(const float* x, float* y) {
+    __shared__ float tile[32 * ROW];
+    tile[threadIdx.x * ROW] = x[threadIdx.x];  // column store
+    __syncthreads();
+    y[threadIdx.x] = tile[threadIdx.x * ROW];
+}
+__global__ void reverse(const float* x, float* y) {
+    __shared__ float s[64];
+    s[threadIdx.x] = x[threadIdx.x];  // race store
+    y[threadIdx.x] = s[63 - threadIdx.x];  // race load
+}
+__global__ void shifted(const float* x, float* y, int n, int from, int to) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = x[i + from];  // shifted load
+    y[i + to] = value;  // shifted store
+}
+__global__ void add(const float* x, float* y) {
+    y[threadIdx.x] += x[threadIdx.x];  // add
+}
+__global__ void count(float* y) {
+    atomicAdd(y + threadIdx.x / 32, 1.0f);  // count
+}
+__global__ void alone(const float* x, float* y, int n) {
+    for (int i = 0; i < n; ++i) y[i] = x[i];
+}
+__global__ void meet(float* y) {
+    __syncthreads();
+    float sum = __shfl_xor_sync(~0u, float(threadIdx.x), 1);
+    __syncwarp();
+    __syncthreads();
+    y[threadIdx.x] = sum;
+}
+__global__ void last(float* y) {
+    y[0] = threadIdx.x;
+}
+void run(const float* x, float* y, int n, int what) {
+    if (what == 0) copy<<<n / 256, 256>>>(x, y, n);
+    if (what == 1) strided<<<n / 256, 256>>>(x, y, n);
+    if (what == 2) columns<32><<<1, 32>>>(x, y);
+    if (what == 3) columns<33><<<1, 32>>>(x, y);
+    if (what == 4) reverse<<<1, 64>>>(x, y);
+    if (what == 5) shifted<<<n / 256, 256>>>(x, y, n, 3, 0);
+    if (what == 6) shifted<<<n / 256, 256>>>(x, y, n, 0, -1);
+    if (what == 7) add<<<1, 32>>>(x, y);
+    if (what == 8) count<<<1, 64>>>(y);
+    if (what == 9) alone<<<1, 1>>>(x, y, n);
+    if (what == 10) meet<<<3, 64>>>(y);
+    if (what == 11) copy<<<1, 2048>>>(x, y, n);
+    if (what == 12) shifted<<<1, 32>>>(x, y, n, 1 << 30, 0);
+    if (what == 13) copy<<<n / 256, 256>>>(x, y, n), add<<<1, 32>>>(x, y);
+    if (what == 14) last<<<1, 256>>>(y);
+}
+"""
+COPY, STRIDED, COLUMNS, PADDED, REVERSE, AHEAD, BEHIND, ADD, COUNT, ALONE, MEET = range(11)
+REFUSED, WILD, TWO, LAST = range(11, 15)
+
+
+def line(mark: str) -> int:
+    """The number of the line that ends with a comment."""
+    lines = SOURCE.splitlines()
+    (found,) = (i for i, text in enumerate(lines) if text.endswith(f"// {mark}"))
+    return FIRST + found
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    kernel = compile_cuda(SOURCE, "run", backend="emulator", first_line=FIRST, filename="run.cu")
+    diagnosing.instrumented(kernel)
+    return kernel
+
+
+@pytest.fixture(scope="module")
+def diagnose(kernel):
+    """Diagnoses a call; x holds 0, 1, 2, ... and y is all NaN."""
+
+    def diagnose(what: int, n: int = N, **options):
+        x, y = torch.arange(float(n)), torch.full((n,), torch.nan)
+        return diagnose_call(kernel, {"x": x, "y": y, "n": n, "what": what}, **options)
+
+    return diagnose
+
+
+def costs(launch, mark: str, space: str, access: str):
+    (found,) = (
+        t for t in launch.traffic if (t.line, t.space, t.access) == (line(mark), space, access)
+    )
+    return found.requests, found.lanes, found.moved, found.ideal
+
+
+# --- hazards
+
+
+def test_a_clean_call_has_no_hazards_and_leaves_what_the_kernel_wrote(diagnose):
+    seen = diagnose(COPY, unwritten={"y"})
+    assert seen.hazards == () and seen.error is None
+    assert torch.equal(seen.after["y"], torch.arange(float(N)))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_order_of_threads_changes_nothing_in_a_clean_call(diagnose, order):
+    usual, other = diagnose(PADDED, unwritten={"y"}), diagnose(PADDED, unwritten={"y"}, order=order)
+    assert other.hazards == () and other.launches == usual.launches
+    assert torch.equal(other.after["y"][:32], usual.after["y"][:32])
+
+
+def test_another_order_shows_that_a_racing_call_depends_on_it(diagnose):
+    assert len({diagnose(LAST, order=order).after["y"][0].item() for order in range(4)}) > 1
+
+
+def test_a_race_names_both_lines_both_threads_and_the_element(diagnose):
+    (race,) = diagnose(REVERSE).hazards
+    assert (race.kind, race.space, race.array, race.kernel) == ("race", "shared", "s", "reverse")
+    assert {race.line, race.other_line} == {line("race store"), line("race load")}
+    assert {race.access, race.other_access} == {"load", "store"}
+    writer, reader = (race.thread, race.other_thread)[:: 1 if race.access == "store" else -1]
+    assert race.index == writer[0] == 63 - reader[0]
+    assert race.file == "run.cu" and race.block == race.other_block == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "mark", "access", "array", "indices", "times"),
+    [
+        (AHEAD, "shifted load", "load", "x", {N, N + 1, N + 2}, 3),
+        (BEHIND, "shifted store", "store", "y", {-1}, 1),
+    ],
+)
+def test_an_access_outside_names_the_parameter_and_the_index(
+    diagnose, what, mark, access, array, indices, times
+):
+    (found,) = diagnose(what).hazards
+    assert (found.kind, found.space, found.access) == ("out-of-bounds", "global", access)
+    assert found.array == array and found.index in indices and found.count == times
+    assert found.line == line(mark) and found.file == "run.cu"
+
+
+def test_reading_an_output_before_it_is_written_is_a_hazard(diagnose):
+    (found,) = diagnose(ADD, unwritten={"y"}).hazards
+    assert (found.kind, found.array, found.access) == ("uninitialized", "y", "load")
+    assert found.line == line("add") and found.count == 32
+    assert diagnose(ADD).hazards == ()
+    assert diagnose(TWO, unwritten={"y"}).hazards == (), "an earlier launch has written it"
+
+
+def test_a_refused_launch_is_kept_as_the_error(diagnose):
+    seen = diagnose(REFUSED)
+    assert seen.error.name == "cudaErrorInvalidValue" and "1024 threads" in str(seen.error)
+    assert seen.launches == ()
+    assert diagnose(COPY).error is None, "and is over with the call"
+
+
+def test_a_wild_address_ends_the_launch_and_is_told(diagnose):
+    seen = diagnose(WILD)
+    assert seen.error.name == "cudaErrorIllegalAddress"
+    assert line("shifted load") in {hazard.line for hazard in seen.hazards}
+
+
+# --- counters
+
+
+def test_neighbours_cost_the_sectors_that_their_bytes_fill(diagnose):
+    (launch,) = diagnose(COPY).launches
+    assert (launch.kernel, launch.grid, launch.block) == ("copy", (4, 1, 1), (256, 1, 1))
+    warps = N // 32
+    assert costs(launch, "copy", "global", "load") == (warps, N, 4 * warps, 4 * warps)
+    assert costs(launch, "copy", "global", "store") == (warps, N, 4 * warps, 4 * warps)
+    assert (launch.distinct_read, launch.distinct_written) == (4 * N, 4 * N)
+
+
+def test_a_stride_costs_a_sector_for_each_lane(diagnose):
+    (launch,) = diagnose(STRIDED).launches
+    warps = N // 32
+    assert costs(launch, "strided load", "global", "load") == (warps, N, 32 * warps, 4 * warps)
+    assert launch.distinct_read == 4 * 32, "every warp reads the same 32 elements"
+    assert launch.total("moved", "global", "load") == 32 * warps
+
+
+@pytest.mark.parametrize(("what", "wavefronts", "row"), [(COLUMNS, 32, 32), (PADDED, 1, 33)])
+def test_a_column_conflicts_unless_its_rows_are_padded(diagnose, what, wavefronts, row):
+    (launch,) = diagnose(what).launches
+    assert costs(launch, "column store", "shared", "store") == (1, 32, wavefronts, 1)
+    assert launch.static_shared == 4 * 32 * row and launch.dynamic_shared == 0
+
+
+def test_lanes_that_update_one_element_wait_for_each_other(diagnose):
+    (launch,) = diagnose(COUNT).launches
+    (atomics,) = launch.traffic
+    assert (atomics.access, atomics.line) == ("atomic", line("count"))
+    assert (atomics.requests, atomics.lanes, atomics.contended) == (2, 64, 62)
+
+
+def test_meetings_are_counted_by_block_and_by_warp(diagnose):
+    (launch,) = diagnose(MEET).launches
+    assert (launch.barriers, launch.shuffles, launch.syncwarps) == (3 * 2, 3 * 2, 3 * 2)
+
+
+def test_every_launch_is_told_in_its_order(diagnose):
+    seen = diagnose(TWO)
+    assert [launch.kernel for launch in seen.launches] == ["copy", "add"]
+    assert seen.total("lanes", "global", "load") == N + 2 * 32
+
+
+# --- the build
+
+
+def test_the_instrumented_build_is_begun_in_the_background_and_made_once(monkeypatch):
+    begun, go_on = [], threading.Event()
+
+    def build(source, name, **options):
+        begun.append((source, name, options))
+        assert go_on.wait(20)
+        return "built"
+
+    monkeypatch.setattr(diagnosing, "compile_cuda", build)
+    monkeypatch.setattr(diagnosing, "_builds", {})
+    future = diagnosing.prepare("text", "name", None, first_line=2, filename="f.cu")
+    assert not future.done()
+    assert diagnosing.prepare("text", "name", None, first_line=2, filename="f.cu") is future
+    go_on.set()
+    assert future.result(20) == "built"
+    place = {"first_line": 2, "filename": "f.cu"}
+    assert begun == [("text", "name", {"exercise": None, "trace": True, **place})]
+
+
+def test_an_error_of_the_background_build_is_raised_where_its_result_is_wanted(kernel, monkeypatch):
+    def build(source, name, **options):
+        raise CompileError("no such thing")
+
+    monkeypatch.setattr(diagnosing, "compile_cuda", build)
+    monkeypatch.setattr(diagnosing, "_builds", {})
+    with pytest.raises(CompileError, match="no such thing"):
+        diagnose_call(kernel, {})
+
+
+# --- gates
+
+
+@pytest.mark.parametrize(
+    ("what", "metric", "times", "message"),
+    [
+        (STRIDED, "sectors per load request", 1.125, "{strided load}: now 32, ideal 4, gate 4.5"),
+        (COLUMNS, "wavefronts per shared request", 1, "{column store}: now 32, ideal 1, gate 1"),
+        (STRIDED, "bytes loaded from global memory", 1.5, ": now 32,768, ideal 128, gate 192"),
+        (ALONE, "store requests for 32 elements", 1.125, ": now 32, ideal 1, gate 1.125"),
+        (MEET, "barriers a block", 1, ": now 2, ideal 0, gate 0"),
+        (COPY, "sectors per load request", 1, None),
+        (PADDED, "wavefronts per shared request", 1, None),
+        (COPY, "sectors per store request", 1, None),
+        (COPY, "store requests for 32 elements", 1, None),
+        (COPY, "barriers a block", 1, None),
+        (MEET, "sectors per load request", 1, None),  # it loads nothing
+    ],
+)
+def test_a_gate_says_what_is_what_should_be_and_what_may_be(diagnose, what, metric, times, message):
+    said = gates.failing(Gate(metric, times, "do better"), diagnose(what), {"n": N})
+    if message is None:
+        assert said is None
+    else:
+        for mark in ("strided load", "column store"):
+            message = message.replace(f"{{{mark}}}", f" at line {line(mark)}")
+        assert said == f"{metric}{message}\nhint: do better"
+
+
+def test_a_spec_may_name_the_ideal_itself(diagnose):
+    seen = diagnose(COPY)
+    loaded = Gate("bytes loaded from global memory", 2, "read once", lambda n: n)
+    assert gates.failing(loaded, seen, {"n": N}).startswith(
+        f"{loaded.metric}: now 4096, ideal 1024"
+    )
+    assert gates.failing(loaded, seen, {"n": 2 * N}) is None
