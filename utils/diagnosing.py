@@ -6,17 +6,17 @@ arguments and returns hazards and counters; `check` and `diagnose` are made of i
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from utils.compiling import compile_cuda
+from utils import tracing
 from utils.emulator import reports
 from utils.emulator.reports import Position, Report
 from utils.errors import LaunchError
-from utils.exercises import Exercise
+from utils.instrumenting import instrumented
 from utils.kernel import Kernel
+from utils.tracing import Trace
 
 SECTOR = 32  # bytes
 
@@ -77,6 +77,7 @@ class Diagnosis:
     launches: tuple[Launch, ...]
     error: LaunchError | None  # what ended the run early
     after: Mapping[str, Tensor]
+    trace: Trace | None = None  # every access, where it was asked for and there are hazards
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         return sum(launch.total(what, space, *accesses) for launch in self.launches)
@@ -93,29 +94,6 @@ def tell(hazards: Sequence[Report]) -> str:
     return "\n".join(told)
 
 
-_builder = ThreadPoolExecutor(1, thread_name_prefix="instrumented-build")
-_builds: dict[tuple, Future] = {}  # by everything that a build depends on
-
-
-def prepare(source: str, name: str, exercise: Exercise | None, **place) -> Future:
-    """Begin the instrumented build of a text in the background; `place` is as for compile_cuda.
-
-    So it is ready, or nearly, when the plain build beside it is.
-    """
-    key = (source, name, *sorted(place.items()))
-    if key not in _builds:
-        _builds[key] = _builder.submit(
-            compile_cuda, source, name, exercise=exercise, trace=True, **place
-        )
-    return _builds[key]
-
-
-def instrumented(kernel: Kernel) -> Kernel:
-    """The instrumented build of a kernel's text. Raises what `compile_cuda` raises."""
-    place = {"first_line": kernel.first_line, "filename": kernel.filename}
-    return prepare(kernel.source, kernel.name, kernel.exercise, **place).result()
-
-
 def diagnose_call(
     kernel: Kernel,
     arguments: Mapping[str, Tensor | int | float],
@@ -123,16 +101,19 @@ def diagnose_call(
     unwritten: Collection[str] = (),
     order: int = 0,
     timeout: float = 10.0,
+    most: int = 0,
 ) -> Diagnosis:
     """Diagnose one call of a kernel on copies of `arguments` (by parameter name).
 
     `unwritten` names tensors that hold nothing yet: to read them before writing is a hazard.
-    `order` other than 0 runs the threads in another order. Raises KernelCrash and KernelTimeout.
+    `order` other than 0 runs the threads in another order. `most` accesses are recorded, for the
+    picture of a hazard. Raises KernelCrash and KernelTimeout.
     """
-    watched = instrumented(kernel)
-    seen = watched.watched(arguments, unwritten=unwritten, order=order, timeout=timeout)
-    launches = _launches(seen.events, watched)
-    return Diagnosis(tuple(reports.read(seen.events)), launches, seen.error, seen.after)
+    build = instrumented(kernel)
+    seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
+    hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
+    trace = tracing.read(seen, build, arguments) if most and hazards else None
+    return Diagnosis(hazards, launches, seen.error, seen.after, trace)
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from utils.compiling import compile_cuda
 from utils.emulator.reports import resolve_lines
 from utils.errors import WorkbookError
+from utils.instrumenting import instrumented
+from utils.isolation import Watched
 from utils.kernel import Kernel
 
 MOST = 1 << 20  # accesses that are recorded
@@ -48,6 +49,7 @@ class Array:
     shape: tuple[int, ...]  # one dimension for shared arrays: the runtime knows no more
     element: int  # bytes
     offset: int  # bytes: from the start of the block's shared memory; 0 for a tensor
+    address: int = 0  # of a tensor, in the run
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ class Launch:
 
 
 # What a reader of a trace sees of an access. `array` is an index into Trace.arrays, or -1 for an
-# address in no array; `index` counts elements; `nth` is how often the thread has run this
-# instruction before; lanes of a warp with equal `pc` and `nth` make one request.
+# address in no array, which `byte` then holds as it is; `index` counts elements; `nth` is how often
+# the thread has run this instruction before; lanes of a warp with equal `pc` and `nth` make one
+# request.
 ACCESSES = np.dtype(
     [
         ("array", "i2"),
@@ -104,21 +107,20 @@ def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trac
 
     Raises what a plain run raises: LaunchError, KernelCrash, KernelTimeout.
     """
-    watched = compile_cuda(
-        kernel.source,
-        kernel.name,
-        exercise=kernel.exercise,
-        backend="emulator",
-        first_line=kernel.first_line,
-        filename=kernel.filename,
-        trace=True,
-    )
-    cpu = {k: v.cpu() if isinstance(v, Tensor) else v for k, v in arguments.items()}
-    raw = watched.watched(cpu, most=MOST)
-    if raw.error:
-        raise raw.error
-    tensors = {name: v for name, v in cpu.items() if isinstance(v, Tensor)}
-    arrays = [Array(n, GLOBAL, tuple(t.shape), t.element_size(), 0) for n, t in tensors.items()]
+    build = instrumented(kernel)
+    seen = build.watched(arguments, most=MOST)
+    if seen.error:
+        raise seen.error
+    return read(seen, build, arguments)
+
+
+def read(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+    """The trace of a run of the instrumented `build` with these arguments."""
+    tensors = {name: v for name, v in arguments.items() if isinstance(v, Tensor)}
+    arrays = [
+        Array(name, GLOBAL, tuple(t.shape), t.element_size(), 0, raw.addresses[name])
+        for name, t in tensors.items()
+    ]
     arrays += [
         Array(s["name"], SHARED, (s["bytes"] // s["element"],), s["element"], s["offset"])
         for s in raw.shared
@@ -126,8 +128,8 @@ def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trac
     launches = np.frombuffer(raw.launches, LAUNCH)
     if dynamic := max((int(x["shared"]) for x in launches), default=0):
         arrays.append(Array("dynamic", SHARED, (dynamic // 4,), 4, _DYNAMIC))
-    accesses = _readable(np.frombuffer(raw.accesses, ACCESS), arrays, raw.addresses)
-    accesses["line"] = _lines(watched, accesses["pc"], raw.module_base)
+    accesses = _readable(np.frombuffer(raw.accesses, ACCESS), arrays)
+    accesses["line"] = _lines(build, accesses["pc"], raw.module_base)
     ends = [*(int(x["first"]) for x in launches[1:]), len(accesses)]
     return Trace(
         tuple(arrays),
@@ -144,14 +146,15 @@ def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trac
     )
 
 
-def _readable(raw: np.ndarray, arrays: list[Array], addresses: Mapping[str, int]) -> np.ndarray:
+def _readable(raw: np.ndarray, arrays: list[Array]) -> np.ndarray:
     """Addresses as array, element and byte."""
     out = np.zeros(len(raw), ACCESSES)
     for field in ("size", "kind", "space", "block", "thread", "phase", "pc"):
         out[field] = raw[field]
     out["array"] = -1
+    out["byte"] = raw["address"]
     for i, array in enumerate(arrays):
-        start = addresses[array.name] if array.space == GLOBAL else array.offset
+        start = array.address if array.space == GLOBAL else array.offset
         inside = raw["address"].astype("i8") - start
         mine = (raw["space"] == array.space) & (inside >= 0)
         mine &= inside < math.prod(array.shape) * array.element
