@@ -277,3 +277,14 @@ def test_the_emulators_own_headers_are_left_alone(tmp_path):
     (tmp_path / own[0]).write_text("#error NVIDIA's own\n")
     unit = rewrite(f"#include <{own[0]}>\n", filename="main.cu", include_dirs=[tmp_path])
     assert not unit.headers
+
+
+def test_a_lambda_does_not_copy_shared_variables():
+    kernel = body(
+        "void k() { __shared__ int a[4], n; auto f = [=] { return a[n]; };\n"
+        " { __shared__ int b; auto g = [=, &a] { return b; }; x[0] = 1; }\n"
+        " extern __shared__ int d[]; auto h = [=, this] { return d[0]; }; }"
+    )
+    assert "f = [=, &a, &n] {" in kernel
+    assert "g = [=, &n, &b, &a] {" in kernel
+    assert "h = [=, &a, &n, this] {" in kernel

@@ -104,10 +104,26 @@ def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) 
         code.append(last, "".join(attributes))
         uses.append(f"{macro}({code.text(name)})")
     code.out[code.index[start]] = prefix + code.out[code.index[start]]
+    if not (is_dynamic or at_namespace):
+        _capture_by_reference(code, stop, [code.text(name) for name, _ in declarators])
     if stop < len(code):
         code.put(stop, "; " + "; ".join(uses) + ";")
     else:
         code.append(stop - 1, "; " + "; ".join(uses))
+
+
+def _capture_by_reference(code: Code, start: int, names: list[str]) -> None:
+    """A lambda's `[=]` would copy shared variables, which as statics it must not capture."""
+    depth = 0
+    for position in range(start, len(code)):
+        text = code.text(position)
+        depth += (text == "{") - (text == "}")
+        if depth < 0:
+            return  # the end of the declaration's block
+        if text == "[" and code.text(position + 1) == "=" and position in code.mate:
+            listed = [code.text(p) for p in range(position, code.mate[position])]
+            missing = [name for name in names if name not in listed]
+            code.append(position + 1, "".join(f", &{name}" for name in missing))
 
 
 def _paste(code: Code, prefix: str, name: str) -> str:

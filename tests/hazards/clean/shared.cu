@@ -236,3 +236,14 @@ __global__ void sum_by_block_vote(const int* in, int* out) {
     out[threadIdx.x] = s[63 - threadIdx.x] + n;
 }
 CASE(sum_by_block_vote, 1, 64, zeros<int>(64), zeros<int>(64))
+
+__global__ void captured_by_value(int* out) {
+    __shared__ int s[64], total;
+    if (threadIdx.x == 0) total = 0;
+    auto put = [=](int i, int v) { s[i] = v; };  // shared variables are not copied
+    put(threadIdx.x, 1);
+    __syncthreads();
+    auto sum = [=, &out] { return s[63 - threadIdx.x] + total; };
+    out[threadIdx.x] = sum();
+}
+CASE(captured_by_value, 1, 64, zeros<int>(64))
