@@ -1,11 +1,12 @@
 """The outcome of a diagnosing run of a whole program: for a person, and as JSON."""
 
 import json
+import operator
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from utils.emulator.reports import Report, places, read
 from utils.emulator.traffic import Launch, Traffic, read_launches
 
 SHOWN = 3  # hazards of a kind that are told in full
-TABLES = 12  # launches that get a table
+ROWS = 20  # of a table
+TABLES = 6  # launches that get a table of their own; more are added up, kernel by kernel
 
 # What the runtime calls faults are hazards like the others.
 KINDS = {"illegal-address": "out-of-bounds"}
@@ -84,11 +86,10 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
             many = "many" if kind in diagnosis.untold else str(len(rest))
             out(f"… and {many} more of this kind, such as at line {lines}")
-    runs = _runs(diagnosis.launches)
-    for launch in runs[:TABLES]:
-        console.print(_table(launch))
-    if len(runs) > TABLES:
-        out(f"… and {sum(r.times for r in runs[TABLES:])} more launches")
+    for launch in _runs(diagnosis.launches):
+        out(_title(launch))
+        if launch.traffic:
+            console.print(_table(launch))
     out(_verdict(diagnosis))
 
 
@@ -106,26 +107,35 @@ def _plural(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _runs(launches: Iterable[Launch]) -> list[Launch]:
-    """Launches of one kernel with one configuration in a row, added up."""
-    runs = []
-    for _, group in groupby(launches, key=lambda one: (one.kernel, one.grid, one.block)):
-        total, *rest = group
-        for launch in rest:
-            total += launch
-        runs.append(total)
-    return runs
+def _runs(launches: Sequence[Launch]) -> list[Launch]:
+    """Launches in a row of one kernel with one configuration, added up; or all of a kernel's."""
+    runs = _added(launches, lambda one: (one.kernel, one.grid, one.block))
+    if len(runs) <= TABLES:
+        return runs
+    return _added(sorted(runs, key=lambda one: one.kernel), lambda one: one.kernel)
+
+
+def _added(launches: Iterable[Launch], key: Callable[[Launch], object]) -> list[Launch]:
+    return [reduce(operator.add, group) for _, group in groupby(launches, key)]
+
+
+def _title(launch: Launch) -> str:
+    title = f"{launch.kernel}: {_plural(launch.times, 'launch', 'launches')}"
+    if launch.grid and launch.block:
+        title += f", grid {_shape(launch.grid)}, block {_shape(launch.block)}"
+    return title
 
 
 def _table(launch: Launch) -> Table:
-    times = f", {launch.times} launches" if launch.times > 1 else ""
-    title = f"{launch.kernel}: {_shape(launch.grid)} blocks of {_shape(launch.block)}{times}"
-    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
+    costly = sorted(launch.traffic, key=lambda t: -t.moved)
+    table = Table()
     for name in ("line", "access", "requests", "bytes", "per request", "ideal"):
         table.add_column(name, justify="left" if name == "access" else "right", no_wrap=True)
     several = len({t.file for t in launch.traffic}) > 1
-    for t in launch.traffic:
+    for t in sorted(costly[:ROWS], key=lambda t: t.key):
         table.add_row(*_cells(t, several))
+    if rest := costly[ROWS:]:
+        table.add_row("…", f"{len(rest)} more, which cost less")
     return table
 
 
@@ -134,7 +144,13 @@ def _cells(t: Traffic, with_file: bool) -> tuple[str, ...]:
     access = f"{t.space} {t.access}, {t.size} B"
     moved, ideal = t.moved / t.requests, t.ideal / t.requests
     counts = f"{t.requests:,}", f"{t.bytes:,}"
-    return place, access, *counts, f"{moved:.3g} {t.unit}", f"{ideal:.3g}"
+    return (
+        place,
+        access,
+        *counts,
+        f"{moved:.3g} {t.unit.removesuffix('s' if moved == 1 else '')}",
+        f"{ideal:.3g}",
+    )
 
 
 def _shape(sizes: tuple[int, int, int]) -> str:

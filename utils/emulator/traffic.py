@@ -48,11 +48,11 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Launch:
-    """The counters of one launch, or of several of one kernel with one configuration."""
+    """The counters of one launch, or of several of one kernel."""
 
     kernel: str
-    grid: Position
-    block: Position
+    grid: Position | None  # None where it is not the same in all
+    block: Position | None
     counters: Mapping[str, int]
     traffic: tuple[Traffic, ...]  # by line
     times: int = 1
@@ -64,7 +64,10 @@ class Launch:
             for name, value in self.counters.items()
         }
         traffic = _merged((*self.traffic, *other.traffic))
-        return replace(self, counters=counters, traffic=traffic, times=self.times + other.times)
+        same_shape = (self.grid, self.block) == (other.grid, other.block)
+        grid, block = (self.grid, self.block) if same_shape else (None, None)
+        times = self.times + other.times
+        return Launch(self.kernel, grid, block, counters, traffic, times)
 
     def told(self) -> dict:
         """For the JSON of a run; the names of counters follow Nsight Compute's."""
