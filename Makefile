@@ -20,7 +20,7 @@ lab: $(STAMP)
 	@$(BIN)/workbook lab
 
 test: $(STAMP)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 format: $(STAMP)
 	@$(BIN)/ruff check -q --fix . && $(BIN)/ruff format -q .
