@@ -221,4 +221,14 @@ def test_a_plot_is_the_same_every_time_and_says_what_it_shows():
 def test_text_from_outside_is_escaped():
     svg = plots.bars(ROWS, 'a <b> & "c"')
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg
-    assert "<td>&lt;b&gt;</td>" in tables.Table("", ["x"], [["<b>"]])._repr_html_()
+    assert ">&lt;b&gt;</td>" in tables.Table("", ["x"], [["<b>"]])._repr_html_()
+
+
+def test_columns_of_words_are_set_left_and_source_is_marked():
+    table = tables.Table(
+        "", ["line", "source", "requests"], [["7", "a < b;", "32"]], left=2, code=[1]
+    )
+    assert "line  source  requests\n7     a < b;        32" in str(table)
+    html = table._repr_html_()
+    assert '<td style="text-align: left"><code>a &lt; b;</code></td>' in html
+    assert '<td style="text-align: right">32</td>' in html

@@ -62,6 +62,8 @@ def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:
         head=["line", "source", "access", "requests", "each costs", "ideal"],
         rows=rows,
         notes=["A request is one access by a warp: 32 threads at once."],
+        left=3,
+        code=(1,),
     )
 
 

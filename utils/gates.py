@@ -67,9 +67,10 @@ def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str |
     """
     reading = METRICS[gate.metric](diagnosis)
     ideal = gate.ideal(**sizes) if gate.ideal else reading.ideal
-    limit = gate.times * ideal
-    if reading.now <= limit:
+    now, limit = reading.now, gate.times * ideal
+    if now <= limit:
         return None
     place = f" at line {reading.line}" if reading.line else ""
-    numbers = f"now {reading.now:.4g}, ideal {ideal:.4g}, gate {limit:.4g}"
+    now, ideal, limit = (f"{x:,.0f}" if x >= 1e4 else f"{x:.4g}" for x in (now, ideal, limit))
+    numbers = f"now {now}, ideal {ideal}, gate {limit}"
     return f"{gate.metric}{place}: {numbers}\nhint: {gate.advice}"

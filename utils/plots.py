@@ -41,7 +41,7 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
         if max(medians) > 20 * min(medians):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")
-            unit += ", each mark ten times the one before"
+            unit += " on a logarithmic scale"
         for y, row in enumerate(rows):
             axes.annotate(
                 digits(row.median_ms),

@@ -13,12 +13,14 @@ from utils.roofline import Ceilings, quantity
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as text. The first column is set left, the others right."""
+    """Cells as text. The first columns, as many as `left`, are set left, the others right."""
 
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()  # lines below
+    left: int = 1
+    code: Sequence[int] = ()  # columns that hold source text
 
     def __str__(self) -> str:
         lines = [self.head, *self.rows]
@@ -26,22 +28,30 @@ class Table:
         text = []
         for line in lines:
             cells = [
-                c.rjust(w) if i else c.ljust(w)
+                c.ljust(w) if i < self.left else c.rjust(w)
                 for i, (c, w) in enumerate(zip(line, widths, strict=True))
             ]
             text.append("  ".join(cells).rstrip())
         return "\n".join([self.caption, "", *text, "", *self.notes]).rstrip()
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.head)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows
-        )
+        head = self._html_row("th", self.head)
+        rows = "".join(self._html_row("td", row) for row in self.rows)
         notes = "<br>".join(escape(note) for note in self.notes)
         return (
-            f"<table><caption>{escape(self.caption)}</caption><thead><tr>{head}</tr></thead>"
+            f"<table><caption>{escape(self.caption)}</caption><thead>{head}</thead>"
             f"<tbody>{rows}</tbody></table><p>{notes}</p>"
         )
+
+    def _html_row(self, tag: str, row: Sequence[str]) -> str:
+        cells = []
+        for i, cell in enumerate(row):
+            text = escape(cell)
+            if tag == "td" and i in self.code:
+                text = f"<code>{text}</code>"
+            side = "left" if i < self.left else "right"
+            cells.append(f'<{tag} style="text-align: {side}">{text}</{tag}>')
+        return f"<tr>{''.join(cells)}</tr>"
 
 
 def comparison(
