@@ -41,6 +41,7 @@ class Report:
     other_line: int | None = None
     other_access: str | None = None
     count: int = 1
+    waits: tuple[tuple[int, int, str], ...] = ()  # (threads, line, function), thread by thread
 
     @property
     def place(self) -> str:
@@ -86,6 +87,7 @@ def read(text: str) -> list[Report]:
     """The reports in what the runtime wrote; a line that broke off is passed over."""
     events: list[dict] = []
     numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
+    waits: tuple = ()  # of the hazard that is told of next
     for line in text.splitlines():
         try:
             event = json.loads(line)
@@ -93,10 +95,13 @@ def read(text: str) -> list[Report]:
             continue
         if not isinstance(event, dict):
             continue
-        if "kind" in event:
-            events.append(event)
+        if event.get("event") == "waits":
+            waits = tuple((w["threads"], w["line"], w["for"]) for w in event["waits"])
+        elif "kind" in event:
+            events.append({**event, "waits": waits})
+            waits = ()
             if event.get("event") == "hazard":
-                numbered[event.get("number")] = event
+                numbered[event.get("number")] = events[-1]
         elif event.get("event") == "hazard-count":
             numbered[event["number"]]["count"] = event["count"]
     events = [event for event in events if event.get("count") != 0]  # withdrawn

@@ -8,6 +8,7 @@
 
 #include "../include/emulator/api.h"
 #include "report.h"
+#include "waits.h"
 #include "watch.h"
 
 // Defined here, read by every kernel.
@@ -369,6 +370,11 @@ void Core::settle_active_mask(int w) {
     warps_[w].runnable |= group;
 }
 
+const char* awaited(const Fibre& f) {
+    if (f.waits == Waits::kBarrier) return "__syncthreads";
+    return f.waits == Waits::kCollective ? kCollectiveNames[f.kind] : "";
+}
+
 // Every thread waits for something that will not come. Says who waits where, and ends the launch.
 void Core::lost() {
     char text[1024];
@@ -394,10 +400,9 @@ void Core::lost() {
     for (int g = 0; g < count; ++g) {
         const Fibre& f = *groups[g].first;
         if (!shown || (shown->waits == Waits::kBarrier && f.waits == Waits::kCollective)) shown = &f;
-        const char* what = f.waits == Waits::kBarrier ? "__syncthreads" : kCollectiveNames[f.kind];
         say("%s%d thread%s from (%u, %u, %u) wait%s at line %d, %s", g ? "; " : "", groups[g].threads,
             groups[g].threads == 1 ? "" : "s", f.index.x, f.index.y, f.index.z,
-            groups[g].threads == 1 ? "s" : "", f.site.line, what);
+            groups[g].threads == 1 ? "s" : "", f.site.line, awaited(f));
         if (f.waits == Waits::kCollective) {
             const Warp& warp = warps_[index(&f) / 32];
             unsigned missing = f.mask & warp.live & ~warp.waiting;
@@ -411,6 +416,7 @@ void Core::lost() {
         where.other_site = other->site;
         where.other_thread = other->index;
     }
+    report_waits(*this);
     report(disagree ? "invalid-mask" : "deadlock", where, text);
     abandon(cudaErrorLaunchFailure);
 }

@@ -46,6 +46,8 @@ struct Fibre {
     uint32_t phase;     // block barriers passed
 };
 
+const char* awaited(const Fibre& fibre);  // such as "__syncthreads"; "" where it waits for nothing
+
 struct Warp {
     unsigned live, runnable, waiting, paused;  // lanes; waiting: at a collective
 };
