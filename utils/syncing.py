@@ -12,10 +12,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import exercises, notebooks, results, selection
+from utils import exercises, ladder, notebooks, results, selection
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
-from utils.paths import BUILD, KERNELS, NOTEBOOKS, ROOT, SOLUTIONS
+from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
 
 README = ROOT / "README.md"
 RESULTS_BEGIN, RESULTS_END = "<!-- results -->", "<!-- /results -->"
@@ -163,6 +163,14 @@ def _sync_readme(report: Report, check: bool) -> None:
     report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
 
 
+def _sync_picture(report: Report, check: bool) -> None:
+    """Draw the README's picture anew where the figures are no longer those it shows."""
+    path = RESULTS / "ladder.svg"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if not ladder.in_step(before):
+        report.write(path, ladder.picture(), check)
+
+
 def sync(check: bool = False) -> Report:
     """Bring starters, notebooks and README in step with their sources; `check` writes nothing."""
     report = Report()
@@ -170,6 +178,7 @@ def sync(check: bool = False) -> Report:
     for path in selection.notebooks():
         _sync_notebook(path, report, check)
     _sync_readme(report, check)
+    _sync_picture(report, check)
     return report
 
 

@@ -1,0 +1,62 @@
+"""The README's picture shows the stored figures of the matrix products and no others."""
+
+import pytest
+
+from utils import ladder, results, syncing
+from utils.results import Entry, Results, Row
+
+STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
+SIZES = {"M": 4096, "N": 4096, "K": 4096}
+
+
+def entry(label: str, median: float, sizes=SIZES) -> Entry:
+    rows = (Row(label, "ours", median, median, median), Row("cuBLAS", "library", 2.7, 2.7, 2.7))
+    return Entry(sizes, bytes=201326592, flops=137438953472, rows=rows, **STAMP)
+
+
+def store(**medians: float) -> None:
+    topics = {"gemm_naive": "01_naive_gemm", "linear": "01_naive_gemm"}
+    entries = {
+        f"{topics.get(name, '02_shared_memory_tiling')}/{name}": entry(name, ms)
+        for name, ms in medians.items()
+    }
+    results.write(results.path_of("NVIDIA X"), Results("NVIDIA X", entries))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    monkeypatch.setattr(syncing, "RESULTS", tmp_path)
+    monkeypatch.setattr(syncing, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_the_rungs_stand_in_the_order_of_the_chapters_and_the_library_last():
+    store(gemm_tiled=15.5, gemm_naive=276.0)
+    svg = ladder.picture()
+    words = "on NVIDIA X, 2026-11-20: gemm_naive 276 ms, gemm_tiled 15.5 ms, cuBLAS 2.7 ms"
+    assert words in svg and svg == ladder.picture()
+
+
+def test_other_products_and_kernels_to_be_mended_are_no_rungs():
+    store(gemm_naive=276.0, linear=275.0, gemm_tiled_race=15.5)
+    svg = ladder.picture()
+    assert "gemm_naive" in svg and "linear" not in svg and "race" not in svg
+
+
+def test_without_figures_there_is_no_picture():
+    assert ladder.picture() is None and ladder.in_step("")
+
+
+def test_new_figures_put_the_picture_out_of_step(folder):
+    path, report = folder / "ladder.svg", syncing.Report()
+    store(gemm_naive=276.0)
+    syncing._sync_picture(report, check=True)
+    assert report.changed == ["ladder.svg"] and not path.exists()
+    syncing._sync_picture(report, check=False)
+    drawn = path.read_text()
+    syncing._sync_picture(report, check=False)
+    assert path.read_text() == drawn and len(report.changed) == 2
+    store(gemm_naive=200.0)
+    syncing._sync_picture(report, check=False)
+    assert "gemm_naive 200 ms" in path.read_text()
