@@ -75,10 +75,11 @@ void run(const float* x, float* y, int n, int what) {
     if (what == 12) shifted<<<1, 32>>>(x, y, n, 1 << 30, 0);
     if (what == 13) copy<<<n / 256, 256>>>(x, y, n), add<<<1, 32>>>(x, y);
     if (what == 14) last<<<1, 256>>>(y);
+    if (what == 15) copy<<<n / 256, 256>>>(x, y, n), strided<<<n / 256, 256>>>(x, y, n);
 }
 """
 COPY, STRIDED, COLUMNS, PADDED, REVERSE, AHEAD, BEHIND, ADD, COUNT, ALONE, MEET = range(11)
-REFUSED, WILD, TWO, LAST = range(11, 15)
+REFUSED, WILD, TWO, LAST, WORSE = range(11, 16)
 
 
 def line(mark: str) -> int:
@@ -264,6 +265,7 @@ def test_an_error_of_the_background_build_is_raised_where_its_result_is_wanted(k
     ("what", "metric", "times", "message"),
     [
         (STRIDED, "sectors per load request", 1.125, "{strided load}: now 32, ideal 4, gate 4.5"),
+        (WORSE, "sectors per load request", 1.125, "{strided load}: now 32, ideal 4, gate 4.5"),
         (COLUMNS, "wavefronts per shared request", 1, "{column store}: now 32, ideal 1, gate 1"),
         (STRIDED, "bytes loaded from global memory", 1.5, ": now 32,768, ideal 128, gate 192"),
         (ALONE, "store requests for 32 elements", 1.125, ": now 32, ideal 1, gate 1.125"),
