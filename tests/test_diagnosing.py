@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from utils import diagnosing, gates
+from utils import gates, instrumenting
 from utils.compiling import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
@@ -92,7 +92,7 @@ def line(mark: str) -> int:
 @pytest.fixture(scope="module")
 def kernel():
     kernel = compile_cuda(SOURCE, "run", backend="emulator", first_line=FIRST, filename="run.cu")
-    diagnosing.instrumented(kernel)
+    instrumenting.instrumented(kernel)
     return kernel
 
 
@@ -237,11 +237,11 @@ def test_the_instrumented_build_is_begun_in_the_background_and_made_once(monkeyp
         assert go_on.wait(20)
         return "built"
 
-    monkeypatch.setattr(diagnosing, "compile_cuda", build)
-    monkeypatch.setattr(diagnosing, "_builds", {})
-    future = diagnosing.prepare("text", "name", None, first_line=2, filename="f.cu")
+    monkeypatch.setattr(instrumenting, "compile_cuda", build)
+    monkeypatch.setattr(instrumenting, "_builds", {})
+    future = instrumenting.prepare("text", "name", None, first_line=2, filename="f.cu")
     assert not future.done()
-    assert diagnosing.prepare("text", "name", None, first_line=2, filename="f.cu") is future
+    assert instrumenting.prepare("text", "name", None, first_line=2, filename="f.cu") is future
     go_on.set()
     assert future.result(20) == "built"
     place = {"first_line": 2, "filename": "f.cu"}
@@ -252,8 +252,8 @@ def test_an_error_of_the_background_build_is_raised_where_its_result_is_wanted(k
     def build(source, name, **options):
         raise CompileError("no such thing")
 
-    monkeypatch.setattr(diagnosing, "compile_cuda", build)
-    monkeypatch.setattr(diagnosing, "_builds", {})
+    monkeypatch.setattr(instrumenting, "compile_cuda", build)
+    monkeypatch.setattr(instrumenting, "_builds", {})
     with pytest.raises(CompileError, match="no such thing"):
         diagnose_call(kernel, {})
 
