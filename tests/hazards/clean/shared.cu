@@ -247,3 +247,13 @@ __global__ void captured_by_value(int* out) {
     out[threadIdx.x] = sum();
 }
 CASE(captured_by_value, 1, 64, zeros<int>(64))
+
+__global__ void copied_by_the_library(float4* out, const float4* in, int n) {
+    __shared__ float4 s[2][64];
+    memset(&s[0][threadIdx.x], 0, 8);
+    memset(&s[0][threadIdx.x].z, 0, 4 + 4);
+    memcpy(&s[1][threadIdx.x], &in[threadIdx.x], n);
+    __syncthreads();
+    std::memcpy(&out[2 * threadIdx.x], s[threadIdx.x % 2] + threadIdx.x / 2 * 2, 2 * n);
+}
+CASE(copied_by_the_library, 1, 64, zeros<float4>(128), zeros<float4>(64), 16)

@@ -136,3 +136,13 @@ __global__ void pitch_forgotten(float* m, int width, int height) {
     m[threadIdx.y * width * 2 + threadIdx.x] = 1;  // HAZARD out-of-bounds
 }
 CASE(pitch_forgotten, 1, dim3(8, 8), zeros<float>(64), 8, 8)
+
+__global__ void copied_too_far(char* to, const char* from, int n) {
+    if (threadIdx.x == 0) memcpy(to, from, n);  // HAZARD out-of-bounds
+}
+CASE(copied_too_far, 1, 32, zeros<char>(100), zeros<char>(120), 120)
+
+__global__ void filled_too_far(float* to, int n) {
+    if (threadIdx.x == 0) std::memset(to, 0, n * sizeof(float));  // HAZARD out-of-bounds
+}
+CASE(filled_too_far, 1, 32, zeros<float>(100), 101)

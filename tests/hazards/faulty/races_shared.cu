@@ -248,3 +248,22 @@ __global__ void stencil_written_back(float* data) {
     data[threadIdx.x] = s[threadIdx.x];
 }
 CASE(stencil_written_back, 1, 64, zeros<float>(64))
+
+struct Particle {
+    float x, y, z, mass, charge;
+};
+__global__ void whole_structures(Particle* out) {
+    __shared__ Particle s[64];
+    s[threadIdx.x] = Particle{1, 2, 3, 4, 5};  // HAZARD race
+    out[threadIdx.x] = s[63 - threadIdx.x];    // WITH
+}
+CASE(whole_structures, 1, 64, zeros<Particle>(64))
+
+__global__ void copied_by_the_library(Particle* out, int n) {
+    __shared__ Particle s[64];
+    s[threadIdx.x].mass = 1;  // HAZARD race
+    if (threadIdx.x == 0) memset(s, 0, sizeof s);  // HAZARD race
+    __syncthreads();
+    memcpy(&out[threadIdx.x], &s[threadIdx.x], n);
+}
+CASE(copied_by_the_library, 1, 64, zeros<Particle>(64), sizeof(Particle))

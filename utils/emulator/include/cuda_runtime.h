@@ -11,3 +11,4 @@
 #include "emulator/integers.h"
 #include "emulator/math.h"
 #include "emulator/rounding.h"
+#include "emulator/copies.h"

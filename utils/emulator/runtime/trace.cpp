@@ -135,6 +135,10 @@ void __tsan_read4(void* p) {
 void __tsan_write4(void* p) { record(p, 4, kStore, CALLED_FROM); }
 void __tsan_read_range(void* p, size_t n) { record(p, n, kLoad, CALLED_FROM); }
 void __tsan_write_range(void* p, size_t n) { record(p, n, kStore, CALLED_FROM); }
+// A copy by the C library.
+void emu_note_range(const void* p, size_t n, int writes) {
+    if (n) record(p, n, writes ? kStore : kLoad, CALLED_FROM);
+}
 // An atomic operation of the headers, which do it out of the compiler's sight.
 void emu_note_atomic(const void* p, size_t n) { record(p, n, kAtomic, CALLED_FROM); }
 void __tsan_init() {}
