@@ -37,18 +37,18 @@ class Exercise:
 
     name: str  # the launcher, and the stem of the .cu file
     title: str
-    shapes: Mapping[str, str]  # tensor parameter -> its dimensions, e.g. "M K"; "" is a single value
+    shapes: Mapping[str, str]  # tensor parameter -> its dimensions, e.g. "M K"; "" is one value
     outputs: tuple[str, ...]  # which of them the kernel writes
-    reference: Callable[..., object]  # inputs and scalars by name -> output tensor(s), any precision
-    sizes: tuple[Sizes, ...]  # small and awkward ones: no multiples of a tile, one, under a warp
+    reference: Callable[..., object]  # inputs, scalars by name -> output tensor(s), any precision
+    sizes: tuple[Sizes, ...]  # small and awkward: no multiples of a tile, one, under a warp
     bench: Sizes  # the size that is timed on a GPU
     bytes: Callable[..., int]  # least traffic in bytes (read + written), from the sizes by name
     flops: Callable[..., int]  # arithmetic operations, from the sizes by name
     number: str | None = None  # "01.1" for an exercise
     card_sizes: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
-    scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range to draw from
-    inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; default: standard normal
-    peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # what bench runs beside it
+    scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
+    inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
+    peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
     gates: tuple[Gate, ...] = ()
@@ -66,7 +66,8 @@ class Exercise:
 
 BEGIN, END, STARTER = "// BEGIN SOLUTION", "// END SOLUTION", "// STARTER:"
 _REGION = re.compile(
-    rf"^(?P<indent>[ \t]*){BEGIN}[^\n]*\n(?P<body>.*?)^[ \t]*{END}[^\n]*\n", re.MULTILINE | re.DOTALL
+    rf"^(?P<indent>[ \t]*){BEGIN}[^\n]*\n(?P<body>.*?)^[ \t]*{END}[^\n]*\n",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -116,7 +117,7 @@ def topic(name: str) -> dict[str, Exercise]:
     spec.loader.exec_module(module)
     exercises = {}
     for exercise in module.EXERCISES:
-        object.__setattr__(exercise, "topic", name)  # the folder names it; a spec need not repeat it
+        object.__setattr__(exercise, "topic", name)  # the folder's name; a spec need not repeat it
         exercises[exercise.name] = exercise
     return exercises
 
