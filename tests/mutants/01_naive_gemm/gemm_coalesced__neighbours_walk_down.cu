@@ -2,7 +2,8 @@
 // Fault: right values, but neighbouring threads walk down a column
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns one element of C. One block owns a patch of 32 x 32 elements of C.
-__global__ void gemm_coalesced_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
+__global__ void gemm_coalesced_kernel(const float* A, const float* B, float* C, int M, int N,
+                                      int K) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;  // x counts rows. Keep an eye on this line
     int col = blockIdx.y * blockDim.y + threadIdx.y;
     if (row < M && col < N) {

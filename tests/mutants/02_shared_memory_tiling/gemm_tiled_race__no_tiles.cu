@@ -4,7 +4,7 @@
 // One thread owns one element of C. One block owns a patch of 32 x 32 elements of C.
 // The 32 threads of a warp own 32 neighbours in one row of C.
 __global__ void gemm_tiled_race_kernel(const float* A, const float* B, float* C, int M, int N,
-                                      int K) {
+                                       int K) {
     int row = blockIdx.y * blockDim.y + threadIdx.y;
     int col = blockIdx.x * blockDim.x + threadIdx.x;  // x counts columns
     if (row < M && col < N) {
