@@ -1,6 +1,6 @@
 // reject: gate
-// Fault: right values, but each thread walks through a stretch of its own, apart from its
-// neighbours x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i])), which is x * sigmoid(x)
+// Fault: right values, but each thread walks through a stretch of its own, far from the others'
+// x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i])), which is x * sigmoid(x)
 __global__ void swish_grid_stride_kernel(const float* x, float* out, int n) {
     int threads = gridDim.x * blockDim.x;
     int each = (n + threads - 1) / threads;
