@@ -196,8 +196,8 @@ def test_nothing_is_invented():
 
 
 def test_figures_have_three_digits_and_no_exponents():
-    shown = [results.digits(x) for x in (0.00123456, 0.5, 12.345, 99.96, 3456.7)]
-    assert shown == ["0.00123", "0.5", "12.3", "100", "3457"]
+    shown = [results.digits(x) for x in (6.2601e-5, 0.00123456, 0.5, 12.345, 99.96, 3456.7)]
+    assert shown == ["0.0000626", "0.00123", "0.5", "12.3", "100", "3457"]
 
 
 def test_units_are_decimal():

@@ -67,7 +67,10 @@ class Results:
 
 def digits(value: float) -> str:
     """Three significant digits, without an exponent."""
-    return f"{value:.0f}" if value >= 99.95 else f"{value:.3g}"
+    if value >= 99.95:
+        return f"{value:.0f}"
+    places = 2 - math.floor(math.log10(value)) if 0 < value < 1e-4 else 0
+    return f"{value:.{places}f}" if places else f"{value:.3g}"
 
 
 def path_of(gpu: str) -> Path:
