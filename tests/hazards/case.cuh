@@ -18,9 +18,9 @@ struct Case {
 };
 
 // CASE(kernel, grid, block, arguments) launches the kernel above; CASE_OF(name) { … } is for more.
-#define CASE_OF(name)                              \
-    static void run_##name();                      \
-    static Case case_##name(#name, run_##name);    \
+#define CASE_OF(name)                           \
+    static void run_##name();                   \
+    static Case case_##name(#name, run_##name); \
     static void run_##name()
 #define CASE(kernel, grid, block, ...) \
     CASE_OF(kernel) { kernel<<<grid, block>>>(__VA_ARGS__); }

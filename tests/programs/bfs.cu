@@ -76,8 +76,8 @@ int main(int argc, char** argv) {
     int launches = 0;
     for (int size = 1; size > 0; ++launches) {
         CHECK(cudaMemset(next_size, 0, sizeof(int)));
-        expand<<<(size + 63) / 64, 64>>>(starts, neighbours, distance, frontier, size, next, next_size,
-                                         launches + 1);
+        expand<<<(size + 63) / 64, 64>>>(starts, neighbours, distance, frontier, size, next,
+                                         next_size, launches + 1);
         CHECK(cudaMemcpy(&size, next_size, sizeof(int), cudaMemcpyDeviceToHost));
         std::swap(frontier, next);
     }

@@ -83,7 +83,8 @@ __global__ void three_dimensions(int* out) {
     __shared__ int s[4][4][4];
     s[threadIdx.z][threadIdx.y][threadIdx.x] = 1;
     __syncthreads();
-    out[(threadIdx.z * 4 + threadIdx.y) * 4 + threadIdx.x] = s[threadIdx.x][threadIdx.y][threadIdx.z];
+    out[(threadIdx.z * 4 + threadIdx.y) * 4 + threadIdx.x] =
+        s[threadIdx.x][threadIdx.y][threadIdx.z];
 }
 CASE(three_dimensions, 1, dim3(4, 4, 4), zeros<int>(64))
 

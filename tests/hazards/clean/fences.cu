@@ -41,7 +41,8 @@ CASE(all_fence_one_counts, 5, 64, fresh<float>(320), zeros<unsigned>(1), zeros<f
 
 __global__ void lock_of_blocks(int* lock, int* balance) {
     if (threadIdx.x == 0) {
-        while (atomicCAS(lock, 0, 1) != 0) {}
+        while (atomicCAS(lock, 0, 1) != 0) {
+        }
         __threadfence();
         *balance += 2;
         __threadfence();
@@ -52,7 +53,8 @@ CASE(lock_of_blocks, 9, 32, zeros<int>(1), zeros<int>(1))
 
 __global__ void tiles_in_turn(int* turn, float* c) {  // split along K: block after block adds
     if (threadIdx.x == 0)
-        while (atomicAdd(turn, 0) != int(blockIdx.x)) {}
+        while (atomicAdd(turn, 0) != int(blockIdx.x)) {
+        }
     __syncthreads();
     c[threadIdx.x] += 1;
     __threadfence();

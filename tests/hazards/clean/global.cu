@@ -15,7 +15,8 @@ __global__ void returns_early(const float* in, float* out, int n) {
 CASE(returns_early, 4, 32, zeros<float>(100), zeros<float>(100), 100)
 
 __global__ void grid_stride(const float* in, float* out, int n) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = in[i];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        out[i] = in[i];
 }
 CASE(grid_stride, 3, 32, zeros<float>(1000), zeros<float>(1000), 1000)
 

@@ -130,7 +130,8 @@ __global__ void tiled_product(const float* a, const float* b, float* c, int n) {
     }
     if (row < n && col < n) c[row * n + col] = sum;
 }
-CASE(tiled_product, dim3(3, 3), dim3(8, 8), zeros<float>(400), zeros<float>(400), zeros<float>(400), 20)
+CASE(tiled_product, dim3(3, 3), dim3(8, 8), zeros<float>(400), zeros<float>(400), zeros<float>(400),
+     20)
 
 __global__ void padded_transpose(const float* in, float* out, int n) {
     __shared__ float tile[16][17];
@@ -162,7 +163,6 @@ __global__ void in_template(T* out) {
 CASE_OF(in_templates) {
     in_template<double, 64><<<1, 64>>>(zeros<double>(64));
     in_template<char, 64><<<1, 64>>>(zeros<char>(64));
-    
 }
 
 __global__ void producer_and_consumer(const float* in, float* out) {

@@ -15,7 +15,8 @@ __global__ void waits_for_another_warp(int* out) {
     if (threadIdx.x == 0) ready = 0;
     __syncthreads();
     if (threadIdx.x == 63) ready = 1;
-    while (!ready) {}
+    while (!ready) {
+    }
     out[threadIdx.x] = ready;
 }
 CASE(waits_for_another_warp, 1, 64, zeros<int>(64))
@@ -49,7 +50,8 @@ __global__ void flag_between_blocks(volatile int* ready, int* data, int* out) {
         __threadfence();
         *ready = 1;
     } else {
-        while (*ready == 0) {}
+        while (*ready == 0) {
+        }
         __threadfence();
         out[blockIdx.x] = *data;
     }

@@ -24,8 +24,7 @@ __global__ void in_a_branch(int* out) {
 CASE(in_a_branch, 1, 64, zeros<int>(64))
 
 __global__ void loops_of_different_length(int* out) {
-    for (int i = 0; i < 1 + threadIdx.x / 32; ++i)
-        __syncthreads();  // HAZARD divergent-barrier
+    for (int i = 0; i < 1 + threadIdx.x / 32; ++i) __syncthreads();  // HAZARD divergent-barrier
     out[threadIdx.x] = 1;
     __syncthreads();  // WITH
     out[threadIdx.x] += 1;
@@ -89,7 +88,7 @@ CASE(barrier_against_warp_sync, 1, 32, zeros<int>(32))
 __global__ void shuffle_in_a_branch(int* out) {
     int v = threadIdx.x;
     if (threadIdx.x < 16) v += __shfl_down_sync(0xffffffff, v, 8);  // HAZARD deadlock
-    __syncthreads();  // WITH
+    __syncthreads();                                                // WITH
     out[threadIdx.x] = v;
 }
 CASE(shuffle_in_a_branch, 1, 32, zeros<int>(32))
@@ -97,7 +96,7 @@ CASE(shuffle_in_a_branch, 1, 32, zeros<int>(32))
 __global__ void vote_in_a_branch(int* out) {
     int any = 0;
     if (threadIdx.x != 5) any = __any_sync(0xffffffff, out[threadIdx.x]);  // HAZARD deadlock
-    __syncthreads();  // WITH
+    __syncthreads();                                                       // WITH
     out[threadIdx.x] = any;
 }
 CASE(vote_in_a_branch, 1, 32, zeros<int>(32))
@@ -146,7 +145,8 @@ __global__ void guard_around_reduction(const int* in, int* out, int n) {
     int i = blockIdx.x * 32 + threadIdx.x;
     if (i < n) {
         int v = in[i];
-        for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffff, v, d);  // HAZARD invalid-mask
+        for (int d = 16; d > 0; d /= 2)
+            v += __shfl_down_sync(0xffffffff, v, d);  // HAZARD invalid-mask
         if (threadIdx.x == 0) out[blockIdx.x] = v;
     }
 }

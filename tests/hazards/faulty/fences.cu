@@ -39,20 +39,21 @@ CASE(written_after_the_count, 32, 32, fresh<float>(32), zeros<unsigned>(1), zero
 __global__ void counted_before_all_have_written(float* partial, unsigned* done, float* out) {
     __shared__ bool last;
     partial[blockIdx.x * 64 + threadIdx.x] = 1;  // HAZARD race
-    if (threadIdx.x == 0) {  // the others may not have come this far
+    if (threadIdx.x == 0) {                      // the others may not have come this far
         __threadfence();
         last = atomicAdd(done, 1) == gridDim.x - 1;
     }
     __syncthreads();
     if (last) out[threadIdx.x] = partial[threadIdx.x];  // WITH
 }
-CASE(counted_before_all_have_written, 3, 64, fresh<float>(192), zeros<unsigned>(1), zeros<float>(64))
+CASE(counted_before_all_have_written, 3, 64, fresh<float>(192), zeros<unsigned>(1),
+     zeros<float>(64))
 
 __global__ void counted_without_atomic(float* partial, volatile unsigned* done, float* out) {
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = 1;  // HAZARD race
         __threadfence();
-        *done = *done + 1;                                           // HAZARD race
+        *done = *done + 1;                                       // HAZARD race
         if (*done == gridDim.x) *out = partial[0] + partial[1];  // HAZARD race
     }
 }

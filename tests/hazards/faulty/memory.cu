@@ -32,12 +32,14 @@ CASE_OF(freed_row_of_rows) {
 }
 
 __global__ void float4_off_by_one(const float* in, float4* out) {
-    out[threadIdx.x] = *reinterpret_cast<const float4*>(in + 4 * threadIdx.x + 1);  // HAZARD misaligned
+    out[threadIdx.x] =
+        *reinterpret_cast<const float4*>(in + 4 * threadIdx.x + 1);  // HAZARD misaligned
 }
 CASE(float4_off_by_one, 1, 4, zeros<float>(64), zeros<float4>(4))
 
 __global__ void float4_rows_of_odd_length(float* m) {
-    reinterpret_cast<float4*>(m + threadIdx.x * 33)[0] = make_float4(0, 0, 0, 0);  // HAZARD misaligned
+    reinterpret_cast<float4*>(m + threadIdx.x * 33)[0] =
+        make_float4(0, 0, 0, 0);  // HAZARD misaligned
 }
 CASE(float4_rows_of_odd_length, 1, 2, zeros<float>(128))
 
@@ -61,7 +63,9 @@ __global__ void shared_misaligned(float4* out) {
     s[threadIdx.x] = threadIdx.x;
     s[threadIdx.x + 32] = threadIdx.x;
     __syncthreads();
-    if (threadIdx.x < 8) out[threadIdx.x] = *reinterpret_cast<float4*>(&s[4 * threadIdx.x + 2]);  // HAZARD misaligned
+    if (threadIdx.x < 8)
+        out[threadIdx.x] =
+            *reinterpret_cast<float4*>(&s[4 * threadIdx.x + 2]);  // HAZARD misaligned
 }
 CASE(shared_misaligned, 1, 32, zeros<float4>(8))
 
@@ -162,6 +166,7 @@ __global__ void half_a_struct(int* out) {
     __shared__ Item items[32];
     items[threadIdx.x].key = 1;
     __syncthreads();
-    out[threadIdx.x] = items[threadIdx.x].key + items[31 - threadIdx.x].value;  // HAZARD uninitialized
+    out[threadIdx.x] =
+        items[threadIdx.x].key + items[31 - threadIdx.x].value;  // HAZARD uninitialized
 }
 CASE(half_a_struct, 1, 32, zeros<int>(32))

@@ -56,9 +56,9 @@ CASE(atomic_and_plain_of_blocks, 2, 1, zeros<int>(1))
 
 __global__ void last_block_by_flag(float* partial, int* flag, float* out) {
     if (blockIdx.x == 0) {
-        *partial = 3;  // HAZARD race
-        *flag = 1;     // HAZARD race
-    } else if (*flag) {  // WITH
+        *partial = 3;     // HAZARD race
+        *flag = 1;        // HAZARD race
+    } else if (*flag) {   // WITH
         *out = *partial;  // WITH
     }
 }
@@ -95,8 +95,8 @@ __global__ void vector_over_scalar(float* data) {
 CASE(vector_over_scalar, 1, 32, zeros<float>(64))
 
 __global__ void long_and_half(unsigned long long* data) {
-    if (threadIdx.x == 0) *data = 1;                                      // HAZARD race
-    if (threadIdx.x == 40) reinterpret_cast<unsigned*>(data)[1] = 2;      // WITH
+    if (threadIdx.x == 0) *data = 1;                                  // HAZARD race
+    if (threadIdx.x == 40) reinterpret_cast<unsigned*>(data)[1] = 2;  // WITH
 }
 CASE(long_and_half, 1, 64, zeros<unsigned long long>(1))
 

@@ -45,8 +45,8 @@ __global__ void double_buffer_reused(const float* in, float* out) {
     __syncthreads();
     float sum = 0;
     for (int step = 1; step < 4; ++step) {
-        sum += s[now][63 - threadIdx.x];               // HAZARD race
-        now ^= step & 1;                               // fails to alternate
+        sum += s[now][63 - threadIdx.x];                    // HAZARD race
+        now ^= step & 1;                                    // fails to alternate
         s[now][threadIdx.x] = in[64 * step + threadIdx.x];  // WITH
         __syncthreads();
     }
@@ -129,14 +129,14 @@ CASE(halves_of_a_word, 1, 64, zeros<short>(64))
 __global__ void float4_over_floats(float* out) {
     __shared__ float4 s[16];
     float* flat = reinterpret_cast<float*>(s);
-    flat[threadIdx.x] = threadIdx.x;                          // HAZARD race
+    flat[threadIdx.x] = threadIdx.x;                            // HAZARD race
     if (threadIdx.x < 16) out[threadIdx.x] = s[threadIdx.x].w;  // WITH
 }
 CASE(float4_over_floats, 1, 64, zeros<float>(16))
 
 __global__ void float4_store_over_read(const float4* in, float* out) {
     __shared__ float4 s[32];
-    if (threadIdx.x < 32) s[threadIdx.x] = in[threadIdx.x];                    // HAZARD race
+    if (threadIdx.x < 32) s[threadIdx.x] = in[threadIdx.x];             // HAZARD race
     out[threadIdx.x] = reinterpret_cast<float*>(s)[127 - threadIdx.x];  // WITH
 }
 CASE(float4_store_over_read, 1, 64, zeros<float4>(32), zeros<float>(64))
@@ -195,7 +195,7 @@ __global__ void barrier_only_before(const float* in, float* out) {
     int x = threadIdx.x, y = threadIdx.y;
     for (int k0 = 0; k0 < 32; k0 += 16) {
         __syncthreads();
-        tile[y][x] = in[y * 32 + k0 + x];               // HAZARD race
+        tile[y][x] = in[y * 32 + k0 + x];                // HAZARD race
         for (int k = 0; k < 16; ++k) sum += tile[k][x];  // WITH
     }
     out[y * 16 + x] = sum;
@@ -229,8 +229,8 @@ __global__ void union_of_types(float* out) {
         int count[64];
         float sum[64];
     } u;
-    u.count[threadIdx.x] = 1;         // HAZARD race
-    u.sum[63 - threadIdx.x] = 1;      // WITH
+    u.count[threadIdx.x] = 1;     // HAZARD race
+    u.sum[63 - threadIdx.x] = 1;  // WITH
     __syncthreads();
     out[threadIdx.x] = u.sum[threadIdx.x];
 }
@@ -242,8 +242,8 @@ __global__ void stencil_written_back(float* data) {
     if (threadIdx.x == 0) s[64] = 0;
     __syncthreads();
     float own = s[threadIdx.x];
-    float right = s[threadIdx.x + 1];      // HAZARD race
-    s[threadIdx.x] = (own + right) / 2;    // WITH
+    float right = s[threadIdx.x + 1];    // HAZARD race
+    s[threadIdx.x] = (own + right) / 2;  // WITH
     __syncthreads();
     data[threadIdx.x] = s[threadIdx.x];
 }
@@ -261,7 +261,7 @@ CASE(whole_structures, 1, 64, zeros<Particle>(64))
 
 __global__ void copied_by_the_library(Particle* out, int n) {
     __shared__ Particle s[64];
-    s[threadIdx.x].mass = 1;  // HAZARD race
+    s[threadIdx.x].mass = 1;                       // HAZARD race
     if (threadIdx.x == 0) memset(s, 0, sizeof s);  // HAZARD race
     __syncthreads();
     memcpy(&out[threadIdx.x], &s[threadIdx.x], n);

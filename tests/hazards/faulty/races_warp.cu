@@ -14,8 +14,8 @@ CASE(warp_synchronous_tree, 1, 32, zeros<float>(64), zeros<float>(1))
 
 __global__ void neighbour_without_sync(int* out) {
     __shared__ int s[32];
-    s[threadIdx.x] = threadIdx.x;            // HAZARD race
-    out[threadIdx.x] = s[threadIdx.x ^ 1];   // WITH
+    s[threadIdx.x] = threadIdx.x;           // HAZARD race
+    out[threadIdx.x] = s[threadIdx.x ^ 1];  // WITH
 }
 CASE(neighbour_without_sync, 1, 32, zeros<int>(32))
 

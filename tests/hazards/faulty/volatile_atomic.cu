@@ -10,14 +10,15 @@ __global__ void data_behind_a_flag(int* out) {
         data = 42;  // HAZARD race
         ready = 1;
     } else if (threadIdx.x == 40) {
-        while (!ready) {}
+        while (!ready) {
+        }
         out[0] = data;  // WITH
     }
 }
 CASE(data_behind_a_flag, 1, 64, zeros<int>(1))
 
 __global__ void volatile_against_plain(volatile int* flag, int* out) {
-    if (threadIdx.x == 0) *flag = 1;                               // HAZARD race
+    if (threadIdx.x == 0) *flag = 1;                                // HAZARD race
     if (threadIdx.x == 33) out[0] = *const_cast<const int*>(flag);  // WITH
 }
 CASE(volatile_against_plain, 1, 64, zeros<int>(1), zeros<int>(1))

@@ -117,7 +117,8 @@ unsigned Core::random() {  // xorshift
 // One of the lanes: the first, or any where the order is permuted.
 int Core::pick(unsigned lanes) {
     if (order_seed)
-        for (unsigned k = random() % unsigned(__builtin_popcount(lanes)); k; --k) lanes &= lanes - 1;
+        for (unsigned k = random() % unsigned(__builtin_popcount(lanes)); k; --k)
+            lanes &= lanes - 1;
     return __builtin_ctz(lanes);
 }
 
@@ -255,8 +256,8 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
     self->site = site;
     if (!(mask & bit)) {
         char text[160];
-        snprintf(text, sizeof text, "lane %d called %s with mask 0x%08x, which does not name it", i % 32,
-                 kCollectiveNames[kind], mask);
+        snprintf(text, sizeof text, "lane %d called %s with mask 0x%08x, which does not name it",
+                 i % 32, kCollectiveNames[kind], mask);
         report("invalid-mask", Where{launch->kernel, block, self->index, site, nullptr}, text);
         abandon(cudaErrorLaunchFailure);
     }
@@ -360,7 +361,8 @@ void Core::settle_active_mask(int w) {
         Fibre& f = lanes[__builtin_ctz(rest)];
         if (f.waits != Waits::kActiveMask) continue;
         if (!group) site = f.site;
-        if (f.site.line == site.line && f.site.file == site.file) group |= 1u << __builtin_ctz(rest);
+        if (f.site.line == site.line && f.site.file == site.file)
+            group |= 1u << __builtin_ctz(rest);
     }
     for (unsigned rest = group; rest; rest &= rest - 1) {
         Fibre& f = lanes[__builtin_ctz(rest)];
@@ -382,7 +384,8 @@ void Core::lost() {
     const Fibre* shown = nullptr;
     bool disagree = false;
     auto say = [&](const char* format, auto... arguments) {
-        if (used < int(sizeof text)) used += snprintf(text + used, sizeof text - size_t(used), format, arguments...);
+        if (used < int(sizeof text))
+            used += snprintf(text + used, sizeof text - size_t(used), format, arguments...);
     };
     struct Group {
         const Fibre* first;
@@ -393,21 +396,27 @@ void Core::lost() {
         const Fibre& f = fibres_[size_t(i)];
         if (!(warps_[i / 32].live >> i % 32 & 1)) continue;
         int g = 0;
-        while (g < count && !(groups[g].first->waits == f.waits && groups[g].first->site.line == f.site.line)) ++g;
+        while (g < count &&
+               !(groups[g].first->waits == f.waits && groups[g].first->site.line == f.site.line))
+            ++g;
         if (g < count) ++groups[g].threads;
         else if (count < 4) groups[count++] = Group{&f, 1};
     }
     for (int g = 0; g < count; ++g) {
         const Fibre& f = *groups[g].first;
-        if (!shown || (shown->waits == Waits::kBarrier && f.waits == Waits::kCollective)) shown = &f;
-        say("%s%d thread%s from (%u, %u, %u) wait%s at line %d, %s", g ? "; " : "", groups[g].threads,
-            groups[g].threads == 1 ? "" : "s", f.index.x, f.index.y, f.index.z,
+        if (!shown || (shown->waits == Waits::kBarrier && f.waits == Waits::kCollective))
+            shown = &f;
+        say("%s%d thread%s from (%u, %u, %u) wait%s at line %d, %s", g ? "; " : "",
+            groups[g].threads, groups[g].threads == 1 ? "" : "s", f.index.x, f.index.y, f.index.z,
             groups[g].threads == 1 ? "s" : "", f.site.line, awaited(f));
         if (f.waits == Waits::kCollective) {
             const Warp& warp = warps_[index(&f) / 32];
             unsigned missing = f.mask & warp.live & ~warp.waiting;
-            if (missing) say(" of lanes 0x%08x, and lane %d never comes", f.mask, __builtin_ctz(missing));
-            else disagree = true, say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
+            if (missing)
+                say(" of lanes 0x%08x, and lane %d never comes", f.mask, __builtin_ctz(missing));
+            else
+                disagree = true,
+                say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
         }
     }
     Where where{launch->kernel, block, shown->index, shown->site, nullptr};
@@ -422,7 +431,8 @@ void Core::lost() {
 }
 
 bool Core::find_shared_array(ptrdiff_t offset, size_t size) {
-    if (offset >= ptrdiff_t(kDynamicAt)) return size_t(offset) - kDynamicAt + size <= launch->shared;
+    if (offset >= ptrdiff_t(kDynamicAt))
+        return size_t(offset) - kDynamicAt + size <= launch->shared;
     for (const Slot& s : slots_)
         if (s.key && s.block == block_serial_ && offset >= ptrdiff_t(s.offset) &&
             size_t(offset) + size <= s.offset + s.key->size) {
@@ -437,7 +447,8 @@ void* Core::shared(EmuSharedKey* key) {
     int slot = __atomic_load_n(&key->slot, __ATOMIC_RELAXED);
     if (!slot) {
         int fresh = ++keys;
-        if (__atomic_compare_exchange_n(&key->slot, &slot, fresh, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(&key->slot, &slot, fresh, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
             slot = fresh;
     }
     if (size_t(slot) >= slots_.size()) slots_.resize(size_t(slot) + 16);
@@ -448,10 +459,12 @@ void* Core::shared(EmuSharedKey* key) {
         if (static_used_ > kStaticShared) {
             char text[200];
             snprintf(text, sizeof text,
-                     "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc would "
+                     "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc "
+                     "would "
                      "not compile this: ask for dynamic shared memory",
                      key->name, static_used_, kStaticShared);
-            report("shared-memory", Where{launch->kernel, block, current->index, key->site, nullptr}, text);
+            report("shared-memory",
+                   Where{launch->kernel, block, current->index, key->site, nullptr}, text);
             abandon(cudaErrorInvalidValue);
         }
         if (static_used_ > launch->static_shared) launch->static_shared = static_used_;
@@ -472,7 +485,8 @@ using emu::core;
 extern "C" int emu_barrier(int kind, int predicate, EmuSite site) {
     return core()->barrier(kind, predicate, site);
 }
-extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site) {
+extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter,
+                                   EmuSite site) {
     return core()->collective(kind, mask, value, parameter, site);
 }
 extern "C" unsigned emu_active_mask(EmuSite site) { return core()->active_mask(site); }

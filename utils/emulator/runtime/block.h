@@ -25,8 +25,8 @@ struct Launch {
     const char* kernel;
     void (*body)(void*);
     void* argument;
-    int threads;                   // in a block
-    uint64_t blocks;               // in the grid
+    int threads;                    // in a block
+    uint64_t blocks;                // in the grid
     std::atomic<uint64_t> next{0};  // the next block to run
     std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
     size_t static_shared = 0;       // bytes, as far as blocks have asked for them
@@ -38,12 +38,12 @@ struct Fibre {
     void* context;
     uint3 index;  // threadIdx
     Waits waits;
-    int kind;           // which barrier or collective
-    unsigned mask;      // of the collective
-    uint64_t value;     // what the thread brings, then what it takes away
-    int parameter;      // a shuffle's source lane
+    int kind;        // which barrier or collective
+    unsigned mask;   // of the collective
+    uint64_t value;  // what the thread brings, then what it takes away
+    int parameter;   // a shuffle's source lane
     EmuSite site;
-    uint32_t phase;     // block barriers passed
+    uint32_t phase;  // block barriers passed
 };
 
 const char* awaited(const Fibre& fibre);  // such as "__syncthreads"; "" where it waits for nothing
@@ -79,11 +79,13 @@ class Core {
     static constexpr ptrdiff_t kNotShared = PTRDIFF_MIN;
     ptrdiff_t shared_offset(const void* address) const {
         ptrdiff_t offset = static_cast<const char*>(address) - shared_;
-        return offset >= -ptrdiff_t(kSharedGap) && offset < ptrdiff_t(kSharedSpan) ? offset : kNotShared;
+        return offset >= -ptrdiff_t(kSharedGap) && offset < ptrdiff_t(kSharedSpan) ? offset
+                                                                                   : kNotShared;
     }
     bool in_shared_array(ptrdiff_t offset, size_t size) {
         const Slot& s = last_slot_;
-        return (s.key && offset >= ptrdiff_t(s.offset) && size_t(offset) + size <= s.offset + s.key->size) ||
+        return (s.key && offset >= ptrdiff_t(s.offset) &&
+                size_t(offset) + size <= s.offset + s.key->size) ||
                find_shared_array(offset, size);
     }
     // The array that in_shared_array found last.
@@ -129,8 +131,8 @@ class Core {
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
     void* scheduler_ = nullptr;
     char* shared_;
-    size_t static_used_ = 0;   // bytes, as a GPU would count them
-    size_t static_end_ = 0;    // offset: watched arrays have gaps between them
+    size_t static_used_ = 0;  // bytes, as a GPU would count them
+    size_t static_end_ = 0;   // offset: watched arrays have gaps between them
     Slot last_slot_{};
     std::vector<Slot> slots_;
     uint64_t block_serial_ = 0;

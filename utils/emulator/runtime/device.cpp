@@ -136,7 +136,8 @@ cudaError_t emu_pin(void* pointer, size_t bytes) {
 }
 cudaError_t emu_unpin(void* pointer) {
     std::lock_guard<std::mutex> lock(pinned_mutex);
-    return result(pinned.erase(static_cast<const char*>(pointer)) ? cudaSuccess : cudaErrorInvalidValue);
+    return result(pinned.erase(static_cast<const char*>(pointer)) ? cudaSuccess
+                                                                  : cudaErrorInvalidValue);
 }
 cudaError_t cudaFreeHost(void* pointer) {
     if (pointer && emu_unpin(pointer) != cudaSuccess) return result(cudaErrorInvalidValue);
@@ -172,11 +173,12 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     heap().mark_written(to, bytes);
     return result(cudaSuccess);
 }
-cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind) {
     if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
     for (size_t row = 0; row < height; ++row) {
-        cudaError_t error = cudaMemcpy((char*)to + row * to_pitch, (const char*)from + row * from_pitch, width, kind);
+        cudaError_t error = cudaMemcpy((char*)to + row * to_pitch,
+                                       (const char*)from + row * from_pitch, width, kind);
         if (error != cudaSuccess) return error;
     }
     return result(cudaSuccess);
@@ -206,7 +208,9 @@ cudaError_t cudaGetDevice(int* device) {
     *device = 0;
     return result(cudaSuccess);
 }
-cudaError_t cudaSetDevice(int device) { return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+    return result(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     if (device != 0) return result(cudaErrorInvalidDevice);
     *p = cudaDeviceProp{};
@@ -252,11 +256,15 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrManagedMemory: *value = p.managedMemory; break;
         case cudaDevAttrConcurrentManagedAccess: *value = p.concurrentManagedAccess; break;
         case cudaDevAttrCooperativeLaunch: *value = p.cooperativeLaunch; break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = int(p.sharedMemPerMultiprocessor); break;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            *value = int(p.sharedMemPerMultiprocessor);
+            break;
         case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
         case cudaDevAttrMaxSharedMemoryPerBlock: *value = int(p.sharedMemPerBlock); break;
         case cudaDevAttrWarpSize: *value = 32; break;
-        case cudaDevAttrClockRate: *value = 1000000; break;  // kHz: clock64() ticks once a nanosecond
+        case cudaDevAttrClockRate:
+            *value = 1000000;
+            break;  // kHz: clock64() ticks once a nanosecond
         case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
         case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
         case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;

@@ -20,7 +20,8 @@ struct Release {  // what a thread's atomic makes known of its block
 };
 struct Word {
     uint32_t count = 0;  // of releases so far
-    std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Release>>> of_block;  // and their numbers
+    std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Release>>>
+        of_block;  // and their numbers
 };
 struct Acquired {  // by the running block
     const Word* word;
@@ -69,7 +70,8 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
     if (!writes(kind) || !(fences_passed[me.id - 1] || all)) return;
     const uint32_t own = fences_passed[me.id - 1] ? fence_phase[me.id - 1] : 0;
-    word.of_block[me.block].push_back({word.count++, Release{me.block, me.id, fences_passed[me.id - 1], own, all}});
+    word.of_block[me.block].push_back(
+        {word.count++, Release{me.block, me.id, fences_passed[me.id - 1], own, all}});
 }
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {
@@ -78,8 +80,9 @@ bool Across::ordered_across(const Party& party, const Accessor& me) {
         auto found = a.word->of_block.find(party.block);
         if (found == a.word->of_block.end()) continue;
         for (auto& [number, r] : found->second)
-            if (number < a.count && ((party.id == r.id && party.fences < r.fences) || party.phase < r.fence_phase ||
-                                     (r.all_phase && party.phase <= r.all_phase)))
+            if (number < a.count &&
+                ((party.id == r.id && party.fences < r.fences) || party.phase < r.fence_phase ||
+                 (r.all_phase && party.phase <= r.all_phase)))
                 return true;
     }
     return false;

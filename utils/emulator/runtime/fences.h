@@ -12,9 +12,9 @@
 
 namespace emu {
 
-void fences_launch();  // a launch begins
-void fences_block();   // a block begins
-void fence(const Accessor& me, int threads);           // __threadfence(); of so many in the block
+void fences_launch();                         // a launch begins
+void fences_block();                          // a block begins
+void fence(const Accessor& me, int threads);  // __threadfence(); of so many in the block
 void fence_atomic(const void* address, const Accessor& me, Kind kind);
 
 }  // namespace emu

@@ -42,11 +42,11 @@ extern "C" void emu_start();
 
 void* make_context(char* top, void (*entry)(void*), void* argument) {
     void** sp = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(15));
-    *--sp = nullptr, *--sp = nullptr;              // ends a backtrace; keeps the stack aligned
-    *--sp = reinterpret_cast<void*>(&emu_start);   // where emu_switch returns to
-    *--sp = nullptr;                               // rbp
-    *--sp = reinterpret_cast<void*>(entry);        // rbx
-    *--sp = argument;                              // r12
+    *--sp = nullptr, *--sp = nullptr;                   // ends a backtrace; keeps the stack aligned
+    *--sp = reinterpret_cast<void*>(&emu_start);        // where emu_switch returns to
+    *--sp = nullptr;                                    // rbp
+    *--sp = reinterpret_cast<void*>(entry);             // rbx
+    *--sp = argument;                                   // r12
     *--sp = nullptr, *--sp = nullptr, *--sp = nullptr;  // r13 to r15
     return sp;
 }
@@ -102,7 +102,7 @@ void* make_context(char* top, void (*entry)(void*), void* argument) {
 }
 
 #else
-#error "the emulator knows x86-64 and arm64; other processors need emu_switch in fibre.cpp"
+#    error "the emulator knows x86-64 and arm64; other processors need emu_switch in fibre.cpp"
 #endif
 
 static const size_t kPage = size_t(sysconf(_SC_PAGESIZE));

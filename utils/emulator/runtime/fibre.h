@@ -17,7 +17,7 @@ class Stacks {
    public:
     static constexpr size_t kBytes = 256 * 1024;
     explicit Stacks(int count);
-    char* top(int i);                   // readies stack i
+    char* top(int i);  // readies stack i
     bool holds(const void* address) const {
         const char* p = static_cast<const char*>(address);
         return p >= base_ && p < base_ + kBytes * size_t(count_);

@@ -13,11 +13,13 @@ namespace {
 constexpr size_t kRange = size_t(1) << 40;  // of addresses: memory is used only where touched
 constexpr size_t kGap = size_t(64) << 20;   // between allocations, on either side
 constexpr size_t kPage = 4096;
-constexpr unsigned char kPoison = 0xff;     // what nobody wrote reads as NaN
+constexpr unsigned char kPoison = 0xff;  // what nobody wrote reads as NaN
 
 size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-char* page_of(char* p) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(p) & ~(kPage - 1)); }
+char* page_of(char* p) {
+    return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(p) & ~(kPage - 1));
+}
 
 }  // namespace
 
@@ -29,7 +31,8 @@ Heap& heap() {
 // Addresses for an allocation, a gap in front of it and one behind.
 char* Heap::reserve(size_t bytes) {
     if (!base_) {
-        void* range = mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* range =
+            mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (range == MAP_FAILED) return nullptr;
         base_ = next_ = static_cast<char*>(range);
         end_ = base_ + kRange;
@@ -38,7 +41,8 @@ char* Heap::reserve(size_t bytes) {
     if (size_t(end_ - next_) < bytes + 2 * kGap) return nullptr;
     char* page = next_ + kGap;
     next_ = page + bytes + kGap;
-    // 256-byte aligned as on a GPU, but not all at one offset in a page: they would share cache sets.
+    // 256-byte aligned as on a GPU, but not all at one offset in a page: they would share cache
+    // sets.
     return page + allocations_.size() * 1280 % kPage;
 }
 
@@ -135,7 +139,8 @@ void Heap::mark_written(const void* first, size_t bytes) {
         a->all_written = true;
         return;
     }
-    for (size_t i = start; i < start + bytes && i < a->bytes; ++i) a->written[i / 64] |= uint64_t(1) << i % 64;
+    for (size_t i = start; i < start + bytes && i < a->bytes; ++i)
+        a->written[i / 64] |= uint64_t(1) << i % 64;
 }
 
 }  // namespace emu

@@ -14,14 +14,14 @@ namespace emu {
 struct Allocation {
     char* first;
     size_t bytes;
-    std::string name;  // of the pointer it was made for, where that is known
+    std::string name;    // of the pointer it was made for, where that is known
     size_t element = 1;  // bytes; 1: not known
     bool freed = false;
-    bool lent = false;  // the caller's memory
-    bool managed = false;  // the host's too: nobody knows what it has written
-    bool all_written = false;  // nothing in it can be uninitialised
+    bool lent = false;              // the caller's memory
+    bool managed = false;           // the host's too: nobody knows what it has written
+    bool all_written = false;       // nothing in it can be uninitialised
     std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
-    size_t shadow = 0;  // where its cells begin in the shadow memory
+    size_t shadow = 0;              // where its cells begin in the shadow memory
 
     bool holds(const void* p, size_t n = 1) const {
         return p >= first && static_cast<const char*>(p) + n <= first + bytes;
@@ -41,7 +41,8 @@ class Heap {
     // The allocation, live or freed, that the address is in or nearest to. Only within the range.
     Allocation* nearest(const void* address);
     bool in_range(const void* address) const {
-        return static_cast<const char*>(address) >= base_ && static_cast<const char*>(address) < next_;
+        return static_cast<const char*>(address) >= base_ &&
+               static_cast<const char*>(address) < next_;
     }
     size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
     void forget();  // gives the range back, if every allocation in it has been freed

@@ -64,9 +64,13 @@ const void* source_address(ucontext_t* context, const void* module_address, cons
 }
 
 Where where(Core* core, ucontext_t* context) {
-    if (!core || !core->current) return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
+    if (!core || !core->current)
+        return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
     char* end = core->stacks.top(int(core->current_index())) - 64;
-    return Where{core->launch->kernel, core->block, core->current->index, {nullptr, 0},
+    return Where{core->launch->kernel,
+                 core->block,
+                 core->current->index,
+                 {nullptr, 0},
                  source_address(context, (void*)core->launch->body, end)};
 }
 
@@ -88,21 +92,28 @@ void on_fault(int signal, siginfo_t* info, void* c) {
         snprintf(text, sizeof text, "the program called abort()");
     } else if (in_kernel && core->stacks.guard_hit(info->si_addr) >= 0) {
         kind = "stack-overflow";
-        snprintf(text, sizeof text, "a thread used more than %zu KB of stack (large local array, or endless recursion)",
-                 Stacks::kBytes / 1024);
+        snprintf(
+            text, sizeof text,
+            "a thread used more than %zu KB of stack (large local array, or endless recursion)",
+            Stacks::kBytes / 1024);
         error = cudaErrorHardwareStackError;
     } else {
         kind = in_kernel ? "illegal-address" : "crash";
         // The processor does not say which address where it is none that could exist.
-        if (info->si_code == SI_KERNEL) snprintf(text, sizeof text, "access to an address far outside of all memory, or not aligned for its type");
-        else snprintf(text, sizeof text, "access to address %p, where there is no memory", info->si_addr);
+        if (info->si_code == SI_KERNEL)
+            snprintf(text, sizeof text,
+                     "access to an address far outside of all memory, or not aligned for its type");
+        else
+            snprintf(text, sizeof text, "access to address %p, where there is no memory",
+                     info->si_addr);
         error = cudaErrorIllegalAddress;
     }
-    if (in_kernel && running.core && running.misaligned) error = cudaErrorMisalignedAddress;  // known already
+    if (in_kernel && running.core && running.misaligned)
+        error = cudaErrorMisalignedAddress;  // known already
     else report(kind, where(core, context), text);
     if (!in_kernel) {  // host code: nothing to go back to
         fflush(nullptr);
-        struct sigaction standard {};
+        struct sigaction standard{};
         standard.sa_handler = SIG_DFL;
         sigaction(signal, &standard, nullptr);
         return;  // the instruction runs again and ends the process as the system does
@@ -130,8 +141,9 @@ void on_timeout(int, siginfo_t*, void* c) {
     Core* core = this_core;
     bool in_kernel = core && core->current;
     report("timeout", where(core, static_cast<ucontext_t*>(c)),
-           in_kernel ? "the kernel did not end within its time limit; it was here when it was stopped"
-                     : "the host code did not end within its time limit");
+           in_kernel
+               ? "the kernel did not end within its time limit; it was here when it was stopped"
+               : "the host code did not end within its time limit");
     hang_reported = true;
     for (;;) pause();  // the watchdog ends the process
 }
@@ -157,7 +169,7 @@ void watch() {
 // --- the cores ----------------------------------------------------------------------------------
 
 void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = handler;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(signal, &action, nullptr);
@@ -166,7 +178,8 @@ void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
 void install_handlers() {
     static std::once_flag once;
     std::call_once(once, [] {
-        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) handle(signal, on_fault);
+        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+            handle(signal, on_fault);
     });
 }
 
@@ -237,7 +250,8 @@ void run(Launch& launch) {
     // stays the same from run to run.
     constexpr uint64_t kSmall = 4096;
     static const int cores = core_count();
-    if (cores == 1 || tracing() || watching() || launch.blocks == 1 || launch.blocks * uint64_t(launch.threads) <= kSmall) {
+    if (cores == 1 || tracing() || watching() || launch.blocks == 1 ||
+        launch.blocks * uint64_t(launch.threads) <= kSmall) {
         this_core->run(launch);
         return;
     }
@@ -256,17 +270,18 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     using namespace emu;
     if (this_core && this_core->current) {
         report("not-supported",
-               Where{this_core->launch->kernel, this_core->block, this_core->current->index, site, nullptr},
+               Where{this_core->launch->kernel, this_core->block, this_core->current->index, site,
+                     nullptr},
                "a kernel launched from a kernel; the emulator has no dynamic parallelism");
         this_core->abandon(cudaErrorNotSupported);
     }
     if (device_lost()) return;  // after a fault nothing runs any more, as on a GPU
     const uint64_t threads = uint64_t(block->x) * block->y * block->z;
     const uint64_t blocks = uint64_t(grid->x) * grid->y * grid->z;
-    // CUDA 13 calls all of these an invalid value (seen with 13.0 on an H200); before, the ones about
-    // threads and blocks were cudaErrorInvalidConfiguration.
-    if (threads == 0 || threads > kMaxThreads || block->x > 1024 || block->y > 1024 || block->z > 64 ||
-        blocks == 0 || grid->x > 0x7fffffffu || grid->y > 65535 || grid->z > 65535)
+    // CUDA 13 calls all of these an invalid value (seen with 13.0 on an H200); before, the ones
+    // about threads and blocks were cudaErrorInvalidConfiguration.
+    if (threads == 0 || threads > kMaxThreads || block->x > 1024 || block->y > 1024 ||
+        block->z > 64 || blocks == 0 || grid->x > 0x7fffffffu || grid->y > 65535 || grid->z > 65535)
         return set_error(cudaErrorInvalidValue);
     if (shared > dynamic_shared_limit()) return set_error(cudaErrorInvalidValue);
 
@@ -282,26 +297,29 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
 
 extern "C" void emu_trap(EmuSite site) {
     using namespace emu;
-    report("trap", Where{this_core->launch->kernel, this_core->block, this_core->current->index, site, nullptr},
+    report("trap",
+           Where{this_core->launch->kernel, this_core->block, this_core->current->index, site,
+                 nullptr},
            "the kernel called __trap()");
     this_core->abandon(cudaErrorLaunchFailure);
 }
 
 // What assert() calls, by way of a macro on the command line.
-extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char* file, unsigned line,
-                                              const char* function) {
+extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char* file,
+                                               unsigned line, const char* function) {
     using namespace emu;
     Core* c = this_core;
     if (!c || !c->current) {
         fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, condition);
         abort();
     }
-    fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line,
-            function, c->block.x, c->block.y, c->block.z, c->current->index.x, c->current->index.y,
-            c->current->index.z, condition);
+    fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+            file, line, function, c->block.x, c->block.y, c->block.z, c->current->index.x,
+            c->current->index.y, c->current->index.z, condition);
     char text[256];
     snprintf(text, sizeof text, "assertion `%s` failed", condition);
-    report("assert", Where{c->launch->kernel, c->block, c->current->index, {file, int(line)}, nullptr}, text);
+    report("assert",
+           Where{c->launch->kernel, c->block, c->current->index, {file, int(line)}, nullptr}, text);
     c->abandon(cudaErrorAssert);
 }
 

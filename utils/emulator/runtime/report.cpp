@@ -17,7 +17,8 @@ class Line {  // a bounded string: no allocation in a signal handler
         va_start(arguments, format);
         int n = vsnprintf(text_ + used_, sizeof(text_) - used_, format, arguments);
         va_end(arguments);
-        if (n > 0) used_ = used_ + size_t(n) < sizeof(text_) ? used_ + size_t(n) : sizeof(text_) - 1;
+        if (n > 0)
+            used_ = used_ + size_t(n) < sizeof(text_) ? used_ + size_t(n) : sizeof(text_) - 1;
     }
     void quoted(const char* text) {
         add("\"");
@@ -86,8 +87,9 @@ void report(const char* kind, const Where& where, const char* message) {
     }
     line.add("emulator: %s: %s", kind, message);
     if (where.kernel)
-        line.add(" (kernel '%s', block (%u, %u, %u), thread (%u, %u, %u))", where.kernel, where.block.x,
-                 where.block.y, where.block.z, where.thread.x, where.thread.y, where.thread.z);
+        line.add(" (kernel '%s', block (%u, %u, %u), thread (%u, %u, %u))", where.kernel,
+                 where.block.x, where.block.y, where.block.z, where.thread.x, where.thread.y,
+                 where.thread.z);
     if (where.site.file) line.add(" at %s:%d", where.site.file, where.site.line);
     else if (known) line.add(" at %s+0x%zx", info.dli_fname, offset);
     line.write_to(2);
@@ -121,7 +123,8 @@ void Json::integer(const char* n, int64_t value) {
 }
 void Json::position(const char* n, uint3 v) {
     name("", n);
-    text_ += '[' + std::to_string(v.x) + ',' + std::to_string(v.y) + ',' + std::to_string(v.z) + ']';
+    text_ +=
+        '[' + std::to_string(v.x) + ',' + std::to_string(v.y) + ',' + std::to_string(v.z) + ']';
 }
 void Json::site(const char* prefix, EmuSite s) {
     name(prefix, "file");

@@ -19,15 +19,16 @@ struct Where {  // unknown parts stay empty
 // Safe to call from a signal handler. `kind` is a word such as "deadlock".
 void report(const char* kind, const Where& where, const char* message);
 
-// A longer event, written whole by end(). Not for signal handlers. Goes nowhere where no tool listens.
+// A longer event, written whole by end(). Not for signal handlers. Goes nowhere where no tool
+// listens.
 class Json {
    public:
     void text(const char* name, const char* value);
     void number(const char* name, uint64_t value);
     void integer(const char* name, int64_t value);
     void position(const char* name, uint3 value);
-    void site(const char* prefix, EmuSite site);      // file and line
-    void code(const char* prefix, const void* pc);    // module and offset, for the tool to resolve
+    void site(const char* prefix, EmuSite site);    // file and line
+    void code(const char* prefix, const void* pc);  // module and offset, for the tool to resolve
     void begin_list(const char* name);
     void end_list();
     void begin_object();

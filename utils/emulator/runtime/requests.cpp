@@ -20,7 +20,8 @@ Sectors count_sectors(const uint64_t* addresses, int n, unsigned size) {
     for (int i = 1; i < n; ++i) dense &= addresses[i] == addresses[i - 1] + size;
     if (dense) {
         uint64_t bytes = uint64_t(n) * size;
-        return {unsigned((addresses[0] + bytes - 1) / 32 - addresses[0] / 32 + 1), unsigned((bytes + 31) / 32)};
+        return {unsigned((addresses[0] + bytes - 1) / 32 - addresses[0] / 32 + 1),
+                unsigned((bytes + 31) / 32)};
     }
     uint64_t sorted[32];
     std::copy(addresses, addresses + n, sorted);

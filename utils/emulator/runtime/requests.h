@@ -11,14 +11,16 @@
 
 namespace emu {
 
-struct Totals {  // of one instruction, or of a launch
-    uint64_t requests = 0;    // executions by a warp
-    uint64_t lanes = 0;       // executions by a thread
-    uint64_t bytes = 0;       // asked for by the threads
-    uint64_t sectors = 0;     // global: moved
-    uint64_t ideal = 0;       // global: sectors that the distinct bytes would fill. shared: passes without conflict
-    uint64_t passes = 0;      // shared: wavefronts
-    uint64_t contended = 0;   // atomics: executions that had to wait for another lane's at the same word
+struct Totals {             // of one instruction, or of a launch
+    uint64_t requests = 0;  // executions by a warp
+    uint64_t lanes = 0;     // executions by a thread
+    uint64_t bytes = 0;     // asked for by the threads
+    uint64_t sectors = 0;   // global: moved
+    uint64_t ideal =
+        0;  // global: sectors that the distinct bytes would fill. shared: passes without conflict
+    uint64_t passes = 0;  // shared: wavefronts
+    uint64_t contended =
+        0;  // atomics: executions that had to wait for another lane's at the same word
 
     void add(const Totals& other);
 };

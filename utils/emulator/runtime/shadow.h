@@ -23,7 +23,9 @@ namespace emu {
 enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore };
 inline bool reads(Kind kind) { return kind != kStore && kind != kAtomicStore; }
 inline bool writes(Kind kind) { return kind != kLoad && kind != kAtomicLoad; }
-inline Kind plain(Kind kind) { return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind; }
+inline Kind plain(Kind kind) {
+    return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind;
+}
 inline bool is_atomic(Kind kind) { return kind >= kAtomic; }
 enum Space : uint8_t { kGlobal, kShared, kOther };
 
@@ -65,11 +67,13 @@ struct Several {
             return;
         }
         lanes |= 1u << lane_of(me.id);
-        if (__builtin_expect(me.now > 1 || me.instruction != first_instruction || moments, 0)) note_moment(me, pool);
+        if (__builtin_expect(me.now > 1 || me.instruction != first_instruction || moments, 0))
+            note_moment(me, pool);
     }
 
     // A thread that is not ordered before `me`, or 0.
-    uint16_t unordered(const Accessor& me, const std::vector<uint16_t>& pool, uint16_t* instruction) const {
+    uint16_t unordered(const Accessor& me, const std::vector<uint16_t>& pool,
+                       uint16_t* instruction) const {
         if (!first) return 0;
         *instruction = first_instruction;
         if (warp_of(first) != warp_of(me.id)) return first;
@@ -116,7 +120,8 @@ struct Cell {
         bool race = false;
         uint16_t instruction = 0;
         if (writer && writer != me.id &&
-            !(warp_of(writer) == warp_of(me.id) && me.clock && me.clock[lane_of(writer)] >= writer_moment)) {
+            !(warp_of(writer) == warp_of(me.id) && me.clock &&
+              me.clock[lane_of(writer)] >= writer_moment)) {
             *conflict = Conflict{writer, writer_instruction, 0, kStore};
             race = true;
         }
@@ -158,8 +163,11 @@ struct Across {
         }
         bool race = against(writer, kStore, me, conflict);
         if (kind == kStore || (kind == kLoad && updated))
-            race = race || against(atomic, kAtomic, me, conflict) || against(atomic_other, kAtomic, me, conflict);
-        if (writes(kind)) race = race || against(reader, kLoad, me, conflict) || against(reader_other, kLoad, me, conflict);
+            race = race || against(atomic, kAtomic, me, conflict) ||
+                   against(atomic_other, kAtomic, me, conflict);
+        if (writes(kind))
+            race = race || against(reader, kLoad, me, conflict) ||
+                   against(reader_other, kLoad, me, conflict);
         if (kind == kStore) writer = party_of(me);
         else if (kind == kLoad) note(reader, reader_other, me);
         else note(atomic, atomic_other, me);
@@ -192,7 +200,8 @@ template <class T>
 class Shadow {
    public:
     explicit Shadow(size_t bytes) : size_((bytes / 4 + 1) * sizeof(T)) {
-        void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             perror("emulator: no memory for diagnosis");
             abort();

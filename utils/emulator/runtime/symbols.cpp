@@ -20,7 +20,8 @@ class Mapped {  // a file, as memory
         struct stat info;
         if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0) {
             void* memory = mmap(nullptr, size_t(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-            if (memory != MAP_FAILED) first_ = static_cast<char*>(memory), bytes_ = size_t(info.st_size);
+            if (memory != MAP_FAILED)
+                first_ = static_cast<char*>(memory), bytes_ = size_t(info.st_size);
         }
         if (fd >= 0) close(fd);
     }
@@ -54,7 +55,9 @@ std::vector<Symbol> variables(const char* path, size_t base) {
     std::vector<Symbol> found;
     Mapped file(path);
     auto* header = file.at<Elf64_Ehdr>(0);
-    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64) return found;
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
+        header->e_ident[EI_CLASS] != ELFCLASS64)
+        return found;
     auto* sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
     for (int i = 0; sections && i < header->e_shnum; ++i) {
         const Elf64_Shdr& table = sections[i];
@@ -64,9 +67,11 @@ std::vector<Symbol> variables(const char* path, size_t base) {
         auto* symbols = file.at<Elf64_Sym>(table.sh_offset, table.sh_size / sizeof(Elf64_Sym));
         for (size_t k = 0; text && symbols && k < table.sh_size / sizeof(Elf64_Sym); ++k) {
             const Elf64_Sym& s = symbols[k];
-            if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || !s.st_size || s.st_shndx == SHN_UNDEF) continue;
+            if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || !s.st_size || s.st_shndx == SHN_UNDEF)
+                continue;
             if (s.st_name >= strings.sh_size) continue;
-            found.push_back({reinterpret_cast<const char*>(base + s.st_value), s.st_size, readable(text + s.st_name)});
+            found.push_back({reinterpret_cast<const char*>(base + s.st_value), s.st_size,
+                             readable(text + s.st_name)});
         }
     }
     return found;

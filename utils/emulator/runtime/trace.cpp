@@ -24,9 +24,11 @@ std::vector<Access> accesses;
 std::vector<TracedLaunch> launches;
 
 // Notes one access of the running thread, for whoever is interested.
-__attribute__((noinline)) void record(const void* address, size_t size, Kind kind, const void* return_address) {
+__attribute__((noinline)) void record(const void* address, size_t size, Kind kind,
+                                      const void* return_address) {
     if (running.core) watch_access(address, size, kind, (const char*)return_address - 1);
-    else if (watching() && heap().in_range(address)) watch_host_access(address, (const char*)return_address - 1);
+    else if (watching() && heap().in_range(address))
+        watch_host_access(address, (const char*)return_address - 1);
     Core* c = core();
     if (!on || !c || !c->current) return;
     if (accesses.size() >= limit) {
@@ -111,10 +113,14 @@ void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
 
 #define CALLED_FROM __builtin_return_address(0)
 #define VOLATILE(plain, atomic) (volatile_atomic ? atomic : plain)
-#define EMU_WATCH_RARE(N)                                                                                \
-    void __tsan_volatile_read##N(void* p) { record(p, N, VOLATILE(kLoad, kAtomicLoad), CALLED_FROM); }   \
-    void __tsan_volatile_write##N(void* p) { record(p, N, VOLATILE(kStore, kAtomicStore), CALLED_FROM); }\
-    void __tsan_unaligned_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); }                         \
+#define EMU_WATCH_RARE(N)                                                        \
+    void __tsan_volatile_read##N(void* p) {                                      \
+        record(p, N, VOLATILE(kLoad, kAtomicLoad), CALLED_FROM);                 \
+    }                                                                            \
+    void __tsan_volatile_write##N(void* p) {                                     \
+        record(p, N, VOLATILE(kStore, kAtomicStore), CALLED_FROM);               \
+    }                                                                            \
+    void __tsan_unaligned_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); } \
     void __tsan_unaligned_write##N(void* p) { record(p, N, kStore, CALLED_FROM); }
 #define EMU_WATCH(N)                                                   \
     void __tsan_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); } \
@@ -148,47 +154,51 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
 // The compiler replaces an atomic operation by a call, and the callee performs it.
-#define EMU_ATOMICS(BITS, T)                                                                         \
-    T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                         \
-        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);                                 \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                 \
-    }                                                                                                \
-    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM);                                      \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                    \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                          \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                           \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                           \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                           \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int) {                                      \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                            \
-    }                                                                                                \
-    T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int) {                                     \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                           \
-    }                                                                                                \
-    bool __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired, int, int) { \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
-    }                                                                                                \
-    bool __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired, int a, int b) { \
-        (void)a, (void)b;                                                                            \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                           \
-        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+#define EMU_ATOMICS(BITS, T)                                                                       \
+    T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                       \
+        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);                               \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \
+    }                                                                                              \
+    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {                                    \
+        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM);                              \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                  \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int) {                                    \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                        \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int) {                                   \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int) {                                   \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int) {                                   \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int) {                                    \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                          \
+    }                                                                                              \
+    T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int) {                                   \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                         \
+    }                                                                                              \
+    bool __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired, int, \
+                                                       int) {                                      \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,          \
+                                           __ATOMIC_SEQ_CST);                                      \
+    }                                                                                              \
+    bool __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired, int a, \
+                                                     int b) {                                      \
+        (void)a, (void)b;                                                                          \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
+        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,          \
+                                           __ATOMIC_SEQ_CST);                                      \
     }
 EMU_ATOMICS(8, uint8_t)
 EMU_ATOMICS(16, uint16_t)

@@ -7,7 +7,7 @@
 
 namespace emu {
 
-struct Access {  // one load or store of one thread; 32 bytes, read by utils/tracing.py
+struct Access {        // one load or store of one thread; 32 bytes, read by utils/tracing.py
     uint64_t address;  // global: the address itself; shared: the offset in the block's arena
     uint64_t pc;
     uint32_t block, thread;  // linear

@@ -43,7 +43,8 @@ struct HazardKey {
     uint32_t side, other_side;  // instructions, or lines of barriers; the smaller one first
     std::string array;
     bool operator<(const HazardKey& o) const {
-        return std::tie(kind, side, other_side, array) < std::tie(o.kind, o.side, o.other_side, o.array);
+        return std::tie(kind, side, other_side, array) <
+               std::tie(o.kind, o.side, o.other_side, o.array);
     }
 };
 
@@ -108,8 +109,10 @@ const char* stack_end() {  // of the host's stack
 // For an address that is neither device memory nor shared.
 bool in_host_memory(const Core& core, const void* address) {
     const char* p = static_cast<const char*>(address);
-    constexpr ptrdiff_t kNear = 64 * 1024;  // thread-local variables of ours; the stack from here on
-    if (core.stacks.holds(p) || (p >= arguments_first && p < arguments_end) || is_pinned(p)) return false;
+    constexpr ptrdiff_t kNear =
+        64 * 1024;  // thread-local variables of ours; the stack from here on
+    if (core.stacks.holds(p) || (p >= arguments_first && p < arguments_end) || is_pinned(p))
+        return false;
     if (std::abs(p - reinterpret_cast<const char*>(&threadIdx)) < 4096) return false;
     const char *stack = static_cast<const char*>(core.launch->argument), *end = stack_end();
     const bool on_stack = p >= stack - kNear && p < end;
@@ -128,7 +131,8 @@ std::string locate(const Core& core, Space space, const void* address, size_t si
         const Core::Slot* best = nullptr;
         for (const Core::Slot& slot : core.shared_slots()) {
             if (!slot.key || slot.block != core.block_serial()) continue;
-            if (ptrdiff_t(slot.offset) <= offset && (!best || slot.offset > best->offset)) best = &slot;
+            if (ptrdiff_t(slot.offset) <= offset && (!best || slot.offset > best->offset))
+                best = &slot;
         }
         if (offset >= ptrdiff_t(kDynamicAt) || !best) {
             size_t element = core.dynamic_element ? core.dynamic_element : 1;
@@ -147,7 +151,8 @@ std::string locate(const Core& core, Space space, const void* address, size_t si
 }
 
 // Counts a hazard; true where it is a new one that is to be told.
-bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array, size_t* number) {
+bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array,
+                size_t* number) {
     // One race has two sides; whichever came second, it is the same one.
     HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
     auto found = hazards.find(key);
@@ -163,7 +168,7 @@ bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std:
         return false;
     }
     ++hazards_of_kind[kind];
-    hazards[key] = Hazard{*number = ++told, 1};
+    hazards[key] = Hazard{* number = ++told, 1};
     return true;
 }
 
@@ -182,8 +187,8 @@ void begin_hazard(Json& json, const Core& core, const char* kind, size_t number,
     json.position("thread", thread);
 }
 
-void hazard(const Core& core, const char* kind, const Instruction& in, Kind access, const void* address,
-            const Conflict* other, const char* message = nullptr) {
+void hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
+            const void* address, const Conflict* other, const char* message = nullptr) {
     long index;
     std::string array = locate(core, in.space, address, in.size, &index);
     size_t number;
@@ -199,7 +204,8 @@ void hazard(const Core& core, const char* kind, const Instruction& in, Kind acce
     if (other) {
         uint3 block = core.block;
         if (other->block)
-            block = position(unsigned(other->block - (block_serial - core.block_number())), core.launch->grid);
+            block = position(unsigned(other->block - (block_serial - core.block_number())),
+                             core.launch->grid);
         json.position("other_block", block);
         json.position("other_thread", position(other->id - 1u, core.launch->block));
         json.code("other_", (const void*)instructions[other->instruction].pc);
@@ -239,7 +245,8 @@ void settle_requests() {
             if (row == 0 || !moved(p.rows[row - 1], r, &distance) || distance % unit) {
                 uint64_t packed[32];
                 int k = 0;
-                for (uint32_t rest = r.lanes; rest; rest &= rest - 1) packed[k++] = r.address[__builtin_ctz(rest)];
+                for (uint32_t rest = r.lanes; rest; rest &= rest - 1)
+                    packed[k++] = r.address[__builtin_ctz(rest)];
                 if (shared) {
                     Passes passes = count_passes(r.address, r.lanes, in->size);
                     cost = passes.actual, ideal = passes.ideal;
@@ -297,7 +304,8 @@ int lend_module(dl_phdr_info* info, size_t, void* address) {
     bool mine = false, fresh = false;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& h = info->dlpi_phdr[i];
-        mine |= h.p_type == PT_LOAD && p >= info->dlpi_addr + h.p_vaddr && p < info->dlpi_addr + h.p_vaddr + h.p_memsz;
+        mine |= h.p_type == PT_LOAD && p >= info->dlpi_addr + h.p_vaddr &&
+                p < info->dlpi_addr + h.p_vaddr + h.p_memsz;
     }
     if (!mine) return 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
@@ -338,11 +346,14 @@ static Accessor accessor(const Instruction& in) {
     return me;
 }
 
-static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind, const void* pc) {
+static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
+                          const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
     count_request(core, in, running.lane, uint64_t(address));
-    if (!core.in_shared_array(offset, size)) return hazard(core, "out-of-bounds", in, kind, address, nullptr);
-    if (in.array_block != block_serial || address < in.array || address >= in.array + in.array_bytes) {
+    if (!core.in_shared_array(offset, size))
+        return hazard(core, "out-of-bounds", in, kind, address, nullptr);
+    if (in.array_block != block_serial || address < in.array ||
+        address >= in.array + in.array_bytes) {
         in.array = core.last_array(&in.array_bytes);
         in.array_block = block_serial;
         in.cells = shared_shadow->at(size_t(core.shared_offset(in.array)));
@@ -362,12 +373,12 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);
-    if (!known || !in.allocation->lent)
-        count_request(core, in, running.lane, uint64_t(address));
+    if (!known || !in.allocation->lent) count_request(core, in, running.lane, uint64_t(address));
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
-        // What a module holds beside its variables is the compiler's, unless it is right behind one.
+        // What a module holds beside its variables is the compiler's, unless it is right behind
+        // one.
         if (!heap().in_range(address) && !(near && behind(*near, address))) return;
         return hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address, nullptr);
     }
@@ -377,14 +388,16 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     if (!a.all_written) {
         unwritten = reads(kind) && !was_written(a, inside, size);
         if (writes(kind))
-            for (size_t i = inside; i < inside + size; ++i) a.written[i / 64] |= uint64_t(1) << i % 64;
+            for (size_t i = inside; i < inside + size; ++i)
+                a.written[i / 64] |= uint64_t(1) << i % 64;
     }
     const Accessor me = accessor(in);
     Conflict conflict;
     in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
         bool fresh = cell.across.launch != launch_serial;
         if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block)) distinct_read += bytes;
-        if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block)) distinct_written += bytes;
+        if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block))
+            distinct_written += bytes;
         Conflict c;
         if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
         if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
@@ -405,13 +418,14 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     if (!shared && !device_memory->in_range(address) && !in_module(address)) {
         // What is left is mostly the thread's own: its variables, the launch's arguments.
         if (!host_pointers.empty() && in_host_memory(core, address))
-            hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address, nullptr,
-                   "follows a pointer to host memory, where a GPU cannot go");
+            hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address,
+                   nullptr, "follows a pointer to host memory, where a GPU cannot go");
         return;
     }
     running.misaligned = size <= 16 && ((uintptr_t)address & (size - 1));
     if (running.misaligned)
-        hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address, nullptr);
+        hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind,
+               address, nullptr);
     if (shared) access_shared(core, address, size, offset, kind, pc);
     else access_global(core, address, size, kind, pc);
 }
@@ -427,15 +441,17 @@ void watch_host_access(const void* address, const void* pc) {
     json.text("space", "global");
     json.code("", pc);
     json.text("array", a->name.c_str());
-    json.text("message", "host code follows a pointer to device memory; cudaMemcpy brings the values");
+    json.text("message",
+              "host code follows a pointer to device memory; cudaMemcpy brings the values");
     json.end();
 }
 
 void watch_thread(Core* core, int thread) {
     if (!on) return;
     running.core = core;
-    running.me = Accessor{block_serial, phase_serial, uint16_t(thread + 1), 0, now[thread],
-                          synced[thread / 32] ? clocks[thread] : nullptr};
+    running.me = Accessor{block_serial,         phase_serial,
+                          uint16_t(thread + 1), 0,
+                          now[thread],          synced[thread / 32] ? clocks[thread] : nullptr};
     running.lane = unsigned(thread) % 32;
     running.bit = 1u << running.lane;
 }
@@ -503,16 +519,19 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
     int threads = core.launch->threads - 32 * warp;
     uint32_t existing = threads >= 32 ? 0xffffffffu : (1u << threads) - 1;
     if (uint32_t gone = mask & existing & ~lanes)
-        watch_site(core, "invalid-mask", 32 * warp + __builtin_ctz(lanes), 32 * warp + __builtin_ctz(gone));
+        watch_site(core, "invalid-mask", 32 * warp + __builtin_ctz(lanes),
+                   32 * warp + __builtin_ctz(gone));
 }
 
 void watch_site(const Core& core, const char* kind, int thread, int other) {
     // Threads that have met at different barriers stay one apart: said once for a block.
     static uint32_t diverged = 0;
-    if (!strcmp(kind, "divergent-barrier") && std::exchange(diverged, block_serial) == block_serial) return;
+    if (!strcmp(kind, "divergent-barrier") && std::exchange(diverged, block_serial) == block_serial)
+        return;
     const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
     size_t number;
-    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number)) return;
+    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
+        return;
     if (!strcmp(kind, "divergent-barrier")) report_waits(core);
     Json json;
     begin_hazard(json, core, kind, number, mine.index);

@@ -29,9 +29,11 @@ void watch_site(const Core& core, const char* kind, int thread, int other);
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
 void watch_fence();  // of the device: __threadfence()
-void watch_host_access(const void* address, const void* pc);  // to device memory, while no kernel runs
+void watch_host_access(const void* address,
+                       const void* pc);  // to device memory, while no kernel runs
 
-// --- the way of almost every access: a whole word of a shared array, nothing remarkable -----------
+// --- the way of almost every access: a whole word of a shared array, nothing remarkable
+// -----------
 
 constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
 
@@ -67,13 +69,16 @@ struct Running {  // the thread that runs, in a watched launch
 };
 extern Running running __attribute__((visibility("hidden")));
 
-inline uint64_t instruction_key(const void* pc, Space space) { return uint64_t(pc) * 4 + space + 1; }
+inline uint64_t instruction_key(const void* pc, Space space) {
+    return uint64_t(pc) * 4 + space + 1;
+}
 inline Running::Bucket& instruction_bucket(uint64_t key) {
     return running.table[key * 0x9e3779b97f4a7c15ull >> 54];
 }
 
 // False where the access has to take the long way; then nothing has been noted.
-__attribute__((always_inline)) inline bool watch_read_shared_word(const void* address, const void* pc) {
+__attribute__((always_inline)) inline bool watch_read_shared_word(const void* address,
+                                                                  const void* pc) {
     const uint64_t key = instruction_key(pc, kShared);
     const Running::Bucket& bucket = instruction_bucket(key);
     if (bucket.key != key || running.me.now != 1) return false;
@@ -92,12 +97,12 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
         cell.updated = false;
         cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0};
     } else {
-        if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments) return false;
+        if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments)
+            return false;
         if (warp_of(cell.readers.first) == warp_of(running.me.id)) {
             if (cell.readers.first_instruction != in.id) return false;
             cell.readers.lanes |= running.bit;
-        }
-        else if (!cell.readers.other)
+        } else if (!cell.readers.other)
             cell.readers.other = running.me.id, cell.readers.other_instruction = in.id;
     }
     pending.count[running.lane] = row + 1;

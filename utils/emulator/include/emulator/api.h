@@ -183,10 +183,10 @@ struct Named {
     explicit Named(const char* arguments) { emu_name_next(arguments); }
 };
 }  // namespace emu
-#    define EMU_NAMED(function)                           \
-        template <class... Arguments>                     \
+#    define EMU_NAMED(function)                            \
+        template <class... Arguments>                      \
         cudaError_t function(emu::Named, Arguments... a) { \
-            return function(a...);                        \
+            return function(a...);                         \
         }
 EMU_NAMED(cudaMalloc)
 EMU_NAMED(cudaMallocManaged)

@@ -1,4 +1,5 @@
-// memcpy and memset in an instrumented build: the compiler does not tell of what the C library does.
+// memcpy and memset in an instrumented build: the compiler does not tell of what the C library
+// does.
 #pragma once
 
 #ifdef EMU_INSTRUMENTED
