@@ -24,7 +24,7 @@ PROGRAMS = ROOT / "tests/calibration"
 
 # Program and arguments; each launches its kernels once, in order.
 COUNTED = ("global_access", "shared_access", "atomics", "control_flow", "algorithms", "ladder 64")
-TIMED = "ladder"
+TIMED = ("ladder", "timed")
 # compute-sanitizer's tools. A program that takes a kernel's name runs once for each.
 SANITIZED = {
     "racecheck": ("races", "shared_access", "atomics", "control_flow", "algorithms", "ladder 64"),
@@ -151,7 +151,7 @@ def count(session: Session, folder: Path, program: str, counters: dict[str, str]
     rows = list(csv.DictReader(io.StringIO("\n".join(table))))
     kernels = {}
     for row in rows[1:]:  # the first holds the units
-        kernel = re.sub(r"^.*::|^void |[<(].*$", "", row["Kernel Name"].partition("(")[0])
+        kernel = re.sub(r"^void |\w+::", "", row["Kernel Name"].partition("(")[0])
         kernels[kernel] = {
             ours: _number(row[theirs]) for ours, theirs in counters.items() if row.get(theirs)
         }
@@ -257,7 +257,7 @@ def main() -> int:
             told["findings"][tool][case] = found
     counters, rates = known(session, COUNTERS), known(session, RATES)
     told["kernels"] = {p: count(session, folder, p, counters) for p in COUNTED}
-    told["timed"] = count(session, folder, TIMED, counters | rates, 120)
+    told["timed"] = {p: count(session, folder, p, counters | rates, 100) for p in TIMED}
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"{'_'.join(told['gpu'].split()) or 'unknown'}.json"
     path.write_text(dump(told) + "\n")

@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from benchmarks import calibrate
 from utils.emulator.programs import Watch, build_program, diagnose_program
 from utils.paths import RESULTS, ROOT
 
@@ -194,3 +195,29 @@ CLEAN = {
 @pytest.mark.parametrize("command", sorted(CLEAN))
 def test_what_is_fine_is_passed(command, diagnosed):
     assert diagnosed(command)["hazards"] == []
+
+
+SANITIZER = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at void ns::tree<(int)4>(float *)+0xd0 in a.cu:43
+=========     and Write access at void ns::tree<(int)4>(float *)+0xb0 in a.cu:41 [252 hazards]
+=========     and Write access at void ns::tree<(int)4>(float *)+0xc0 in a.cu:42 [4 hazards]
+=========~
+========= Invalid __global__ atomic of size 4 bytes
+=========     at atomicAdd(int *, int)+0x90 in sm_32_atomic_functions.hpp:107
+=========     by thread (60,0,0) in block (0,0,0)
+=========     Access to 0x7f02c8800100 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f02c8800000 of size 256 bytes
+=========         Device Frame: stray(int *)+0x90 in b.cu:40
+=========~
+========= ERROR SUMMARY: 2 errors
+""".replace("~", " ")  # lines that end in a space
+
+
+def test_the_sanitizers_text_is_read():
+    first, second, stray = calibrate.findings(SANITIZER)
+    assert (first["kernel"], first["line"], first["other_line"]) == ("tree", 43, 41)
+    assert first["count"] == 252
+    assert (second["access"], second["other_access"], second["other_line"]) == ("Read", "Write", 42)
+    assert stray["kind"] == "Invalid __global__ atomic of size 4 bytes, which is out of bounds"
+    assert (stray["kernel"], stray["line"], stray["count"]) == ("stray", 40, 1)
