@@ -1,0 +1,121 @@
+"""Estimated beside measured times: the workbook's kernels, and some that nothing was fitted to.
+
+    python benchmarks/estimates.py [kernel ...]
+
+The measured times of the workbook's kernels are those of results/calibration/ladder.json, those of
+the others of tests/calibration/timed_kernels.cuh come from Nsight Compute: see calibrate.py.
+"""
+
+import json
+import statistics
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from utils import exercises
+from utils.compiling import compile_cuda
+from utils.estimating import Estimate, estimate
+from utils.exercises import Exercise
+from utils.paths import RESULTS, ROOT
+
+CALIBRATION = RESULTS / "calibration"
+
+
+@dataclass(frozen=True)
+class Row:
+    estimate: Estimate
+    measured: float  # seconds
+
+    @property
+    def error(self) -> float:
+        """0.1: the estimate is a tenth too long."""
+        return self.estimate.seconds / self.measured - 1
+
+
+def ladder(only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """The kernels of the workbook that were measured."""
+    for id, ms in json.loads((CALIBRATION / "ladder.json").read_text())["milliseconds"].items():
+        exercise = exercises.load(id)
+        if not only or exercise.name in only:
+            yield _row(exercises.solution_text(exercise), exercise, ms / 1e3)
+
+
+def held_out(only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """The kernels of timed_kernels.cuh."""
+    source = (ROOT / "tests/calibration/timed_kernels.cuh").read_text()
+    stored = json.loads((CALIBRATION / "NVIDIA_H200.json").read_text())["timed"]["timed"]
+    for exercise, kernel in HELD_OUT.values():
+        if not only or exercise.name in only:
+            yield _row(source, exercise, stored[kernel]["nanoseconds"] / 1e9)
+
+
+def _row(source: str, exercise: Exercise, measured: float) -> Row:
+    kernel = compile_cuda(source, exercise.name, exercise=exercise, backend="emulator")
+    return Row(estimate(kernel), measured)
+
+
+def _exercise(name: str, shapes: dict[str, str], flops, **bench: int) -> Exercise:
+    return Exercise(
+        name=name,
+        title=name,
+        shapes=shapes,
+        outputs=("out",),
+        reference=lambda **inputs: torch.zeros(()),
+        sizes=(),
+        bench=bench,
+        bytes=lambda **sizes: 0,
+        flops=flops,
+        inputs=lambda sizes, generator: {},
+    )
+
+
+_MAP = {"in": "n", "out": "n"}
+_TURNED = {"in": "rows cols", "out": "cols rows"}
+_LINEAR = {"x": "M K", "W": "N K", "out": "M N"}
+_N = 1 << 27
+_SIDE = {"rows": 8192, "cols": 8192}
+_PRODUCT = {"M": 4096, "N": 4096, "K": 4096}
+# By name: the kernel as the stored figures call it, too.
+HELD_OUT: dict[str, tuple[Exercise, str]] = {}
+for _name, _shapes, _flops, _bench, _kernel in (
+    ("scale_by_fours", _MAP, lambda n: n, {"n": _N}, ""),
+    ("every_eighth", {"in": "n 8", "out": "n"}, lambda n: 0, {"n": _N // 8}, ""),
+    ("transpose_plain", _TURNED, lambda rows, cols: 0, _SIDE, ""),
+    ("transpose_unpadded", _TURNED, lambda rows, cols: 0, _SIDE, "transpose_kernel<32>"),
+    ("transpose_padded", _TURNED, lambda rows, cols: 0, _SIDE, "transpose_kernel<33>"),
+    ("row_sums", {"in": "rows cols", "out": "rows"}, None, {"rows": 65536, "cols": 2048}, ""),
+    ("column_sums", {"in": "rows cols", "out": "cols"}, None, {"rows": 2048, "cols": 65536}, ""),
+    ("row_sums_by_warp", {"in": "rows cols", "out": "rows"}, None,
+     {"rows": 65536, "cols": 2048}, ""),
+    ("block_sums", _MAP, lambda n: n, {"n": _N}, ""),
+    ("heat_step", {"in": "rows cols", "out": "rows cols"}, None, _SIDE, ""),
+    ("linear_unpadded", _LINEAR, lambda M, N, K: 2 * M * N * K, _PRODUCT, ""),
+    ("linear_by_fours", _LINEAR, lambda M, N, K: 2 * M * N * K, _PRODUCT, ""),
+):  # fmt: skip
+    _one = _exercise(_name, _shapes, _flops or (lambda rows, cols: rows * cols), **_bench)
+    HELD_OUT[_name] = (_one, _kernel or f"{_name}_kernel")
+
+
+def table(title: str, rows: list[Row]) -> None:
+    print(f"\n{title}\n{'kernel':20}{'measured':>10}{'estimate':>10}{'error':>8}  bound by")
+    for row in rows:
+        measured, estimated = 1e3 * row.measured, 1e3 * row.estimate.seconds
+        error = f"{100 * row.error:+.0f} %"
+        name, bound = row.estimate.kernel, row.estimate.bound
+        print(f"{name:20}{measured:10.4g}{estimated:10.4g}{error:>8}  {bound}")
+    errors = [abs(row.error) for row in rows]
+    if errors:
+        median, worst = 100 * statistics.median(errors), 100 * max(errors)
+        print(f"median error {median:.0f} %, largest {worst:.0f} %")
+
+
+def main() -> None:
+    only = tuple(sys.argv[1:])
+    table("The workbook's kernels, ms", list(ladder(only)))
+    table("Held out, ms", list(held_out(only)))
+
+
+if __name__ == "__main__":
+    main()

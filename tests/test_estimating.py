@@ -1,0 +1,170 @@
+"""Estimates beside measured times of an H200, and what they are made of."""
+
+import statistics
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from benchmarks import estimates
+from utils import estimating
+from utils.compiling import compile_cuda
+from utils.costs import costs, global_wavefronts, shared_wavefronts, widened
+from utils.errors import WorkbookError
+from utils.estimating import Estimate, estimate, models, resident
+from utils.exercises import load, solution_text
+from utils.growth import Work
+from utils.tracing import ACCESSES, GLOBAL, LOAD, SHARED, Launch
+
+H200 = "NVIDIA H200"
+ALIKE = 1.1  # measured times closer than this have no order
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The workbook's kernels, as a machine without nvcc estimates them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimating, "registers", lambda *_: {})
+        return list(estimates.ladder())
+
+
+def test_the_median_error_is_small_and_no_error_is_large(rows):
+    errors = [abs(row.error) for row in rows]
+    assert len(rows) >= 9
+    assert statistics.median(errors) <= 0.15
+    assert max(errors) <= 0.3
+
+
+def test_the_order_is_that_of_the_measured_times(rows):
+    for a, b in combinations(sorted(rows, key=lambda row: row.measured), 2):
+        if b.measured > ALIKE * a.measured:
+            assert b.estimate.seconds > a.estimate.seconds, (a, b)
+
+
+def test_the_bound_is_the_one_that_nsight_compute_shows(rows):
+    bounds = {row.estimate.kernel: row.estimate.bound for row in rows}
+    assert bounds["axpy"] == "DRAM"
+    assert bounds["gemm_serial"] == "latency"
+    assert bounds["gemm_naive"] == bounds["gemm_tiled"] == "L1 and shared memory"
+
+
+def test_an_estimate_calls_itself_one_and_names_the_gpu(rows):
+    text = str(rows[0].estimate)
+    assert "estimate" in text and "nothing was measured" in text and H200 in text
+
+
+# Nothing was fitted to these. What comes of the others, `benchmarks/estimates.py` prints.
+HELD_OUT = ("scale_by_fours", "row_sums", "column_sums", "heat_step", "linear_unpadded")
+HELD_OUT += ("linear_by_fours",)
+
+
+def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
+    monkeypatch.setattr(estimating, "registers", lambda *_: {})
+    rows = list(estimates.held_out(HELD_OUT))
+    assert [row.estimate.kernel for row in rows] == list(HELD_OUT)
+    assert statistics.median(abs(row.error) for row in rows) <= 0.15
+    assert max(abs(row.error) for row in rows) <= 0.3
+
+
+def test_sizes_of_the_call_take_the_place_of_the_benchs():
+    exercise = load("00_start_here/axpy")
+    kernel = compile_cuda(
+        solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
+    )
+    large, small = estimate(kernel), estimate(kernel, n=1 << 25)
+    assert large.sizes == {"n": 1 << 27} and small.sizes == {"n": 1 << 25}
+    assert large.seconds / small.seconds == pytest.approx(4, rel=0.02)
+    assert isinstance(small, Estimate)
+    with pytest.raises(WorkbookError, match="nothing is known of an 'Abacus'"):
+        estimate(kernel, gpu="Abacus")
+
+
+# --- requests
+
+
+def accesses(space, byte, size=4, nth=0, phase=0, block=0):
+    """One load by each of as many lanes as `byte` has entries, in one request."""
+    byte = np.asarray(byte)
+    out = np.zeros(len(byte), ACCESSES)
+    out["thread"], out["byte"], out["size"] = np.arange(len(byte)), byte, size
+    out["space"], out["kind"], out["nth"], out["phase"] = space, LOAD, nth, phase
+    out["block"] = block
+    return out
+
+
+LANE = np.arange(32)
+
+
+@pytest.mark.parametrize(
+    ("stride", "turns"),
+    # Nsight Compute: load_stride_... of tests/calibration/global_access.cu, less those of the store
+    [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 8)],
+)
+def test_turns_of_a_global_request(stride, turns):
+    request, sector = np.zeros(32, "i8"), LANE * 4 * stride // 32
+    assert global_wavefronts(request, sector)[1] == turns
+
+
+@pytest.mark.parametrize(
+    ("size", "index", "turns"),
+    # Nsight Compute: the kernels of these names in tests/calibration/shared_access.cu
+    [
+        pytest.param(4, LANE, 1, id="linear"),
+        pytest.param(4, 2 * LANE, 2, id="stride_2"),
+        pytest.param(4, 32 * LANE, 32, id="stride_32"),
+        pytest.param(4, 0 * LANE, 1, id="broadcast"),
+        pytest.param(8, LANE, 2, id="float2_linear"),
+        pytest.param(8, LANE // 2, 1, id="float2_pairs"),
+        pytest.param(8, LANE % 2, 1, id="float2_alternating"),
+        pytest.param(8, LANE % 16, 2, id="float2_halves_alike"),
+        pytest.param(8, LANE // 2 * 16, 16, id="float2_pairs_stride_16"),
+        pytest.param(16, LANE, 4, id="float4_linear"),
+        pytest.param(16, 0 * LANE, 2, id="float4_broadcast"),
+        pytest.param(16, LANE // 8, 2, id="float4_octets"),
+        pytest.param(16, LANE % 8, 4, id="float4_octets_alike"),
+        pytest.param(16, 8 * LANE, 32, id="float4_stride_8"),
+    ],
+)
+def test_turns_of_a_shared_request(size, index, turns):
+    given = accesses(SHARED, index * size, size)
+    assert shared_wavefronts(given, np.zeros(32, "i8")) == turns
+
+
+def test_neighbours_in_a_row_become_one_load():
+    def loop(stride, start=0, phases=(0, 0, 0, 0)):
+        loads = [
+            accesses(SHARED, LANE * 128 + start + k * stride, nth=k, phase=phases[k])
+            for k in range(4)
+        ]
+        return widened(np.concatenate(loads))
+
+    assert len(loop(4)) == 32 and set(loop(4)["size"]) == {16}
+    assert set(loop(4, start=8)["size"]) == {8}  # half of them would not be aligned
+    assert set(loop(4, start=4)["size"]) == {4}
+    assert set(loop(128)["size"]) == {4}  # a column
+    assert set(loop(4, phases=(0, 0, 0, 1))["size"]) == {4}  # a barrier in between
+
+
+def test_a_block_finds_in_the_cache_what_it_has_read():
+    twice = [accesses(GLOBAL, LANE * 4, nth=k, block=b) for k in range(2) for b in range(3)]
+    (cost,) = costs(Launch("k", (3, 1, 1), (32, 1, 1), np.concatenate(twice))).values()
+    assert (cost.requests, cost.each) == (6, 2)
+    assert (cost.sectors, cost.missed, cost.missed_lines, cost.distinct) == (24, 12, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "registers", "blocks"),
+    [(256, 0, 0, 8), (1024, 0, 32, 2), (1024, 0, 40, 1), (32, 0, 0, 32), (64, 48 << 10, 0, 4)],
+)
+def test_blocks_that_a_multiprocessor_holds(threads, shared, registers, blocks):
+    launch = Work("k", 1000, threads, shared, 0, {})
+    assert resident(models(H200), launch, registers) == blocks
+
+
+@pytest.mark.nvcc
+def test_registers_are_nvccs():
+    source = solution_text(load("01_naive_gemm/gemm_naive"))
+    used = estimating.registers(source, "sm_90")
+    if not used:
+        pytest.skip("there is no nvcc here")
+    assert 16 <= used["gemm_naive_kernel"] <= 64

@@ -1,0 +1,150 @@
+"""What each instruction of a traced launch costs a GPU's memory system.
+
+Counts are those of one launch at a small size; utils.estimating scales them. Beyond what a
+diagnosing run counts, the addresses of a trace show which loads nvcc makes one wide load of, what
+finds its data in the L1 cache, and how the sectors of a request lie in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.access_patterns import WARP, requests
+from utils.tracing import GLOBAL, LOAD, SHARED, Launch
+
+SECTOR, LINE = 32, 128  # bytes: what is moved, and what a cache looks up at once
+WIDEST = 16  # bytes that one lane can load at once
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one instruction does in a launch."""
+
+    space: int
+    kind: int
+    array: int  # that it touches, as numbered in the trace; -1: none that is known
+    each: float  # executions by the thread that executes it most
+    requests: int  # executions by a warp
+    wavefronts: int  # turns that its requests take in the L1 cache or in shared memory
+    sectors: int  # of global memory
+    missed: int  # sectors that no earlier access of the block touched; stores go through: all
+    missed_lines: int  # lines of 128 bytes that they lie in
+    distinct: int  # sectors that no earlier access of the launch touched
+
+
+def costs(launch: Launch) -> dict[tuple, Cost]:
+    """By instruction: (line, rank among the line's instructions)."""
+    found = {}
+    ranks: dict[int, int] = {}
+    for accesses in _instructions(launch.accesses):
+        line = int(accesses["line"][0])
+        ranks[line] = ranks.get(line, -1) + 1
+        found[line, ranks[line]] = _cost(accesses)
+    return found
+
+
+def _instructions(accesses: np.ndarray) -> Iterator[np.ndarray]:
+    """Global and shared accesses, instruction by instruction."""
+    memory = accesses[(accesses["space"] == GLOBAL) | (accesses["space"] == SHARED)]
+    for pc in np.unique(memory["pc"]):
+        yield memory[memory["pc"] == pc]
+
+
+def _cost(accesses: np.ndarray) -> Cost:
+    space, kind = int(accesses["space"][0]), int(accesses["kind"][0])
+    if space == SHARED and kind == LOAD:
+        accesses = widened(accesses)
+    request = requests(accesses)
+    count = int(request.max()) + 1
+    sectors = missed = lines = distinct = 0
+    if space == SHARED:
+        wavefronts = shared_wavefronts(accesses, request)
+    else:
+        owner, sector = _spread(accesses, SECTOR)
+        sectors, wavefronts = global_wavefronts(request[owner], sector)
+        distinct = len(np.unique(sector))
+        if kind == LOAD:
+            once = accesses["block"][owner].astype("i8")
+            missed = len(_pairs(once, sector)[0])
+        else:  # each request on its own
+            once, missed = request[owner], sectors
+        lines = len(_pairs(once, sector // (LINE // SECTOR))[0])
+    array = int(accesses["array"][0])
+    each = int(accesses["nth"].max()) + 1
+    return Cost(space, kind, array, each, count, wavefronts, sectors, missed, lines, distinct)
+
+
+def _spread(accesses: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every unit of `unit` bytes that an access covers: (which access, number of the unit)."""
+    first = accesses["byte"] // unit
+    count = (accesses["byte"] + accesses["size"].astype("i8") - 1) // unit - first + 1
+    owner = np.repeat(np.arange(len(accesses)), count)
+    start = np.cumsum(count) - count
+    return owner, first[owner] + np.arange(len(owner)) - start[owner]
+
+
+def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different pairs of a and b, which are not negative."""
+    width = int(b.max()) + 1
+    keys = np.unique(a * width + b)
+    return keys // width, keys % width
+
+
+def global_wavefronts(request: np.ndarray, sector: np.ndarray) -> tuple[int, int]:
+    """(sectors, turns) of requests: a turn takes one sector from each quarter of a line."""
+    request, sector = _pairs(request, sector)
+    quarter = request * (LINE // SECTOR) + sector % (LINE // SECTOR)
+    turns = np.bincount(quarter, minlength=(int(request.max()) + 1) * (LINE // SECTOR))
+    return len(sector), int(turns.reshape(-1, LINE // SECTOR).max(axis=1).sum())
+
+
+def shared_wavefronts(accesses: np.ndarray, request: np.ndarray) -> int:
+    """Turns: a bank serves one 4-byte word in each, to all lanes that want it.
+
+    Loads of 8 and 16 bytes are served to half a warp and a quarter of it at a time; to twice as
+    many lanes where all want the same as their neighbour, or as their neighbour but one.
+    """
+    size = int(accesses["size"].max())
+    parts = np.full(int(request.max()) + 1, 1 if size <= 4 else size // 4)
+    lane = accesses["thread"].astype("i8") % WARP
+    if size > 4:
+        table = np.full((len(parts), WARP), -1, "i8")
+        table[request, lane] = accesses["byte"]
+        agree = np.zeros(len(parts), bool)
+        for bit in (1, 2):
+            partner = table[:, np.arange(WARP) ^ bit]
+            agree |= ((table == partner) | (table < 0) | (partner < 0)).all(axis=1)
+        parts[agree] //= 2
+    owner, word = _spread(accesses, 4)
+    part = lane[owner] * parts[request[owner]] // WARP
+    group = request[owner] * 4 + part
+    group, word = _pairs(group, word)
+    banks = np.bincount(group * 32 + word % 32, minlength=len(parts) * 4 * 32)
+    return int(banks.reshape(-1, 32).max(axis=1).sum())
+
+
+def widened(accesses: np.ndarray) -> np.ndarray:
+    """The loads of an instruction as nvcc makes them where it unrolls the loop around them.
+
+    Two or four in a row by every thread, of neighbouring elements from an aligned address on and
+    with no barrier in between, become one.
+    """
+    order = np.lexsort((accesses["nth"], accesses["thread"], accesses["block"]))
+    accesses = accesses[order]
+    size = int(accesses["size"][0])
+    for width in (4, 2):
+        wide = width * size
+        if wide > WIDEST or len(accesses) % width:
+            continue
+        rows = accesses.reshape(-1, width)
+        first, step = rows[:, :1], np.arange(width)
+        fits = (rows["nth"] == first["nth"] + step) & (first["nth"] % width == 0)
+        fits &= (rows["byte"] == first["byte"] + step * size) & (first["byte"] % wide == 0)
+        fits &= (rows["phase"] == first["phase"]) & (rows["thread"] == first["thread"])
+        if fits.all():
+            merged = rows[:, 0].copy()
+            merged["size"] = wide
+            merged["nth"] //= width
+            return merged
+    return accesses

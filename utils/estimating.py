@@ -1,0 +1,205 @@
+"""An estimate of a kernel's time on a GPU that this machine does not have.
+
+    estimate(kernel, M=4096, N=4096, K=4096).seconds
+
+Two times are set against each other. What the GPU needs to move and compute all of it at full
+speed, in the unit that is busiest; and what it needs if every thread waits for each of its loads,
+with as many threads at a time as fit. Neither hides the other completely: the estimate is the root
+of the sum of their squares.
+
+Not in it: arithmetic beyond the spec's count of operations, atomics that wait for each other, and
+data that is read again but has fallen out of a cache. `benchmarks/estimates.py` prints estimated
+beside measured times.
+"""
+
+import functools
+import json
+import math
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils import cases, roofline, toolchain
+from utils.costs import SECTOR, Cost
+from utils.errors import ToolError, WorkbookError
+from utils.growth import Work, work
+from utils.kernel import Kernel
+from utils.paths import RESULTS
+from utils.tracing import GLOBAL, LOAD
+
+MODELS = RESULTS / "calibration/model.json"
+WARP = 32
+UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
+
+
+@dataclass(frozen=True)
+class Model:
+    """A GPU. Latencies and the like are in cycles, sizes in bytes, rates in units a second."""
+
+    gpu: str
+    architecture: str
+    multiprocessors: int
+    clock: float
+    threads: int  # that a multiprocessor holds,
+    blocks: int  # and blocks,
+    registers: int  # and its registers
+    shared: int  # memory of a multiprocessor,
+    shared_of_system: int  # of which each block loses this
+    l2_bytes: float
+    l2_lines: float
+    request_cycles: float  # that a warp's request occupies the L1 cache at least
+    l1_latency: float
+    l2_latency: float
+    dram_latency: float  # with other threads' loads before it
+    shared_latency: float
+    issue_cycles: float  # from one memory instruction of a lone warp to its next
+    turnover: float  # that a block's place stays empty before the next block runs
+    bytes_per_second: float
+    flops_per_second: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a kernel should take on a GPU. Nothing was measured."""
+
+    kernel: str
+    gpu: str
+    sizes: Mapping[str, int]
+    seconds: float
+    bound: str  # the part that takes longest
+    parts: Mapping[str, float]  # seconds, each as if there were nothing else
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kernel} with {cases.size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
+            f"on an {self.gpu}, bound by {self.bound}. An estimate: nothing was measured."
+        )
+
+
+def estimate(kernel: Kernel, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
+    """Estimate a call of a kernel at the sizes of its bench, or those given in their place.
+
+    Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
+    """
+    model, exercise = models(gpu), kernel.exercise
+    sizes = {**exercise.bench, **sizes}
+    parts: dict[str, float] = defaultdict(float)
+    used = registers(kernel.source, model.architecture)
+    for launch in work(kernel, sizes):
+        of_launch = launch_parts(model, launch, used.get(launch.kernel.partition("<")[0], 0))
+        for name, seconds in of_launch.items():
+            parts[name] += seconds
+    parts["arithmetic"] = exercise.flops(**sizes) / model.flops_per_second
+    busiest = max(seconds for name, seconds in parts.items() if name != "latency")
+    seconds = math.hypot(busiest, parts["latency"])
+    return Estimate(kernel.name, gpu, sizes, seconds, max(parts, key=parts.get), dict(parts))
+
+
+@functools.cache
+def models(gpu: str) -> Model:
+    """The figures of a GPU. Raises WorkbookError where there are none."""
+    known = json.loads(MODELS.read_text())
+    if gpu not in known:
+        raise WorkbookError(
+            f"nothing is known of an '{gpu}' to estimate with; of {', '.join(known)}"
+        )
+    figures = {name: value for name, value in known[gpu].items() if not name.endswith("source")}
+    top = roofline.ceilings(gpu)
+    return Model(
+        gpu,
+        bytes_per_second=top.bytes_per_second,
+        flops_per_second=top.flops_per_second,
+        **figures,
+    )
+
+
+def launch_parts(model: Model, launch: Work, registers: int = 0) -> dict[str, float]:
+    """Seconds of a launch in each part of the GPU that could hold it up."""
+    instructions = launch.instructions.values()
+    apiece = math.ceil(launch.blocks / model.multiprocessors)  # blocks of the busiest
+    cycles = sum(max(i.wavefronts, model.request_cycles * i.requests) for i in instructions)
+    cycles *= apiece / launch.blocks
+    reads = list(_by_array(instructions).values())
+    writes = [i for i in instructions if i.space == GLOBAL and i.kind != LOAD]
+    missed = sum(i.missed for i in (*reads, *writes))
+    lines = sum(i.missed_lines for i in (*reads, *writes))
+    distinct = sum(i.distinct for i in (*reads, *writes))
+    return {
+        "L1 and shared memory": cycles / model.clock,
+        "L2": max(missed * SECTOR / model.l2_bytes, lines / model.l2_lines),
+        "DRAM": distinct * SECTOR / model.bytes_per_second,
+        "latency": _latency(model, launch, registers),
+    }
+
+
+def _by_array(instructions) -> dict[int, Cost]:
+    """For each array the load that brings most of it; the others find it in the cache."""
+    most: dict[int, Cost] = {}
+    for i in instructions:
+        if i.space == GLOBAL and i.kind == LOAD:
+            if i.array not in most or i.missed > most[i.array].missed:
+                most[i.array] = i
+    return most
+
+
+def _latency(model: Model, launch: Work, registers: int) -> float:
+    """Seconds until all blocks have run, as many at a time as fit, if each thread just waits."""
+    instructions = launch.instructions.values()
+    loads = [i for i in instructions if i.space == GLOBAL and i.kind == LOAD]
+    stores = [i.each for i in instructions if i.space == GLOBAL and i.kind != LOAD]
+    # Loads start together up to the next barrier, or store that might be to the same address.
+    stops = max(1, launch.barriers, *stores)
+    rounds: dict[float, float] = {}  # cycles, by trip count: what is in one loop waits together
+    for i in loads:
+        together = min(UNROLLED, max(1, i.each / stops))
+        # Of those that start together the slowest counts.
+        l2, dram = (
+            1 - (1 - min(1, sectors / i.sectors)) ** together for sectors in (i.missed, i.distinct)
+        )
+        wait = model.l1_latency + l2 * (model.l2_latency - model.l1_latency)
+        wait += dram * (model.dram_latency - model.l2_latency)
+        trips = round(i.each, 3)
+        rounds[trips] = max(rounds.get(trips, 0), i.each / together * wait)
+    cycles = sum(rounds.values()) + launch.barriers * model.shared_latency
+    cycles += model.issue_cycles * sum(i.each for i in instructions)
+    at_once = model.multiprocessors * resident(model, launch, registers)
+    waves = launch.blocks / at_once
+    return (max(1, waves) * cycles + max(0, waves - 1) * model.turnover) / model.clock
+
+
+def resident(model: Model, launch: Work, registers: int = 0) -> int:
+    """Blocks that a multiprocessor holds at a time; `registers` of a thread, 0: not known."""
+    threads = math.ceil(launch.threads / WARP) * WARP
+    limits = [model.blocks, model.threads // threads]
+    limits.append(model.shared // int(launch.shared + model.shared_of_system))
+    if registers:
+        limits.append(model.registers // (math.ceil(registers / 8) * 8 * threads))
+    return max(1, min(limits))
+
+
+@functools.cache
+def registers(source: str, architecture: str) -> dict[str, int]:
+    """Registers of a thread of each kernel, as nvcc says; none where there is no nvcc."""
+    try:
+        nvcc = toolchain.cuda_home() / "bin/nvcc"
+    except ToolError:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cu")
+        path.write_text(source)
+        command = [str(nvcc), "-std=c++17", f"-arch={architecture}", "-cubin", "-Xptxas", "-v"]
+        command += [str(path), "-o", str(path.with_suffix(".cubin"))]
+        done = subprocess.run(command, capture_output=True, text=True)
+    used: dict[str, int] = {}
+    for mangled, count in re.findall(_USED, done.stderr, re.DOTALL):
+        length, rest = re.match(r"_Z(\d+)(.*)", mangled).groups()
+        name = rest[: int(length)]
+        used[name] = max(int(count), used.get(name, 0))
+    return used
+
+
+_USED = r"entry function '(_Z\d\w+)'.*?Used (\d+) registers"

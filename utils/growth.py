@@ -1,0 +1,167 @@
+"""What a call of a kernel does at any size, from calls at small sizes.
+
+The kernel's own text runs traced on the emulator at a small size, and once more with each size
+doubled. That tells how each count of each instruction grows: as a product of powers of the sizes.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+from torch import Generator
+
+from utils import cases, checking
+from utils.costs import Cost, costs
+from utils.errors import LaunchError, WorkbookError
+from utils.kernel import Kernel
+from utils.tracing import MOST, SHARED, Launch, Trace, trace
+
+SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do
+LONGER = 32  # times as much where a tensor has but one
+OTHER = 2  # of a size that no tensor has, such as a number of blocks
+EDGES = 0.2
+FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one launch does. Counts are no whole numbers where they were scaled."""
+
+    kernel: str
+    blocks: float
+    threads: float  # of a block
+    shared: float  # bytes of a block
+    barriers: float  # that a thread passes
+    instructions: Mapping[tuple, Cost]
+
+
+def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
+    """What each launch of a call does at these sizes.
+
+    Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
+    """
+    runs: dict[tuple, Run] = {}
+
+    def run(base: Mapping[str, int]) -> Run:
+        key = tuple(base.values())
+        if key not in runs:
+            runs[key] = _run(kernel, base)
+        return runs[key]
+
+    base = _small(kernel, sizes, run)
+    launches = run(base).launches
+    flat = [_flat(launch) for launch in launches]
+    for name in (n for n in sizes if sizes[n] > base[n]):
+        doubled = run({**base, name: 2 * base[name]}).launches
+        if len(doubled) != len(launches):
+            raise WorkbookError(f"{kernel.name} launches more often where {name} is larger")
+        ratio = sizes[name] / base[name]
+        for counts, before, after in zip(flat, launches, doubled, strict=True):
+            small, large = _flat(before), _flat(after)
+            for key in counts:
+                if small[key] and large.get(key):
+                    counts[key] *= ratio ** _power(large[key] / small[key])
+    return [_rebuilt(launch, counts) for launch, counts in zip(launches, flat, strict=True)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One small call."""
+
+    launches: list[Work]
+    accesses: int
+
+    @property
+    def blocks(self) -> float:
+        return sum(launch.blocks for launch in self.launches)
+
+
+def _power(growth: float) -> float:
+    """The power of a size with which a count grows, from its growth where the size doubles.
+
+    Edges of an array disturb small sizes; but for them most powers are whole numbers.
+    """
+    power = math.log2(growth)
+    return round(power) if abs(power - round(power)) < EDGES else power
+
+
+def _small(
+    kernel: Kernel, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Run]
+) -> dict[str, int]:
+    """Small sizes from which on the blocks grow with those sizes that they grow with at all."""
+    shaped = {word for shape in kernel.exercise.shapes.values() for word in shape.split()}
+    shaped &= sizes.keys()
+    sides = [side * LONGER if len(shaped) == 1 else side for side in SMALL]
+    base = {n: min(v, sides[0] if n in shaped else OTHER) for n, v in sizes.items()}
+    while True:
+        try:
+            run(base)
+            break
+        except LaunchError:  # no block at all: the kernel takes no sizes as small as these
+            larger = {n: min(sizes[n], 2 * v if n in shaped else v) for n, v in base.items()}
+            if larger == base or max(larger.values()) > sides[-1]:
+                raise
+            base = larger
+    for name in sorted(shaped):
+        for side in sides:
+            if base[name] <= side <= sizes[name] // 2:
+                small, large = (run({**base, name: n}) for n in (side, 2 * side))
+                if large.blocks >= 2 * small.blocks:
+                    base[name] = side
+                    break
+                if large.accesses > FEW:
+                    break
+    # The larger, the less the edges disturb.
+    while run(base).accesses * 2 ** len(shaped) <= FEW and all(
+        2 * base[n] <= sizes[n] for n in shaped
+    ):
+        base = {n: 2 * v if n in shaped else v for n, v in base.items()}
+    return base
+
+
+def _run(kernel: Kernel, sizes: Mapping[str, int]) -> Run:
+    seen = _trace(kernel, sizes)
+    if seen.truncated:
+        raise WorkbookError(f"{kernel.name} makes too many accesses with {cases.size_text(sizes)}")
+    return Run(_works(seen), sum(len(launch.accesses) for launch in seen.launches))
+
+
+def _trace(kernel: Kernel, sizes: Mapping[str, int]) -> Trace:
+    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+    generator = Generator().manual_seed(0)
+    case = cases.draw(kernel.exercise, sizes, "standard normal", generator, dtypes)
+    return trace(kernel, checking.arguments(kernel, case))
+
+
+def _works(seen: Trace) -> list[Work]:
+    shared = sum(math.prod(a.shape) * a.element for a in seen.arrays if a.space == SHARED)
+    return [_work(launch, shared) for launch in seen.launches]
+
+
+def _work(launch: Launch, shared: int) -> Work:
+    barriers = int(launch.accesses["phase"].max()) if len(launch.accesses) else 0
+    return Work(
+        launch.kernel, math.prod(launch.grid), launch.threads, shared, barriers, costs(launch)
+    )
+
+
+_SCALED = ("blocks", "threads", "shared", "barriers")
+_COUNTS = [field.name for field in fields(Cost) if field.name not in ("space", "kind", "array")]
+
+
+def _flat(launch: Work) -> dict[tuple, float]:
+    counts = {("launch", name): getattr(launch, name) for name in _SCALED}
+    for key, cost in launch.instructions.items():
+        counts |= {(key, name): getattr(cost, name) for name in _COUNTS}
+    return counts
+
+
+def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
+    instructions = {
+        key: Cost(
+            cost.space, cost.kind, cost.array, **{name: counts[key, name] for name in _COUNTS}
+        )
+        for key, cost in launch.instructions.items()
+    }
+    scaled = {name: counts["launch", name] for name in _SCALED}
+    return Work(launch.kernel, **scaled, instructions=instructions)
