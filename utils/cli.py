@@ -78,6 +78,10 @@ def run(
             )
             runs.append(run)
     summary.print_runs(runs, console)
+    if save:  # before what could fail: measuring takes minutes
+        for run in runs:
+            saved = running.save(run)
+            print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
     for run in runs:
         exporting.plots(run.notebook, run.path.stem)
     print(f"\nExecuted notebooks are in {_short(BUILD / 'notebooks')}, ", end="")
@@ -87,10 +91,8 @@ def run(
         print(f"plots in {_short(BUILD / 'plots')}; to read: {_short(exporting.index())}")
     except ImportError:
         print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: pip install nbconvert")
-    if save:
-        for run in runs:
-            saved = running.save(run)
-            print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
+    except ValueError as error:  # nbconvert without its templates
+        print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: {str(error).splitlines()[0]}")
     raise typer.Exit(0 if all(run.passed() for run in runs) else 1)
 
 
