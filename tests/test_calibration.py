@@ -23,8 +23,6 @@ COUNTERS = [
     *("shared_atomic_requests", "shared_atomic_wavefronts", "shared_atomic_bank_conflicts"),
 ]
 
-WIDE = "a wide load whose lanes, in pairs, want the same address (or have left) is served to twice \
-as many lanes at a time; the emulator always serves 8 bytes to half a warp, 16 to a quarter"
 VECTOR = (
     "nvcc unrolls the loop and reads four neighbours of a row of the tile with one 16-byte load"
 )
@@ -39,19 +37,6 @@ sectors; the emulator counts them once, and calls the others contended"
 DIFFERENCES = {
     ("device_array", "global_load_requests"): (32, 0, MODULE),
     ("device_array", "global_load_sectors"): (128, 0, MODULE),
-    ("float2_broadcast", "shared_load_wavefronts"): (4, 8, WIDE),
-    ("float2_pairs", "shared_load_wavefronts"): (4, 8, WIDE),
-    ("float2_pairs_stride_16", "shared_load_bank_conflicts"): (60, 56, WIDE),
-    ("float2_alternating", "shared_load_wavefronts"): (4, 8, WIDE),
-    ("float2_quads", "shared_load_wavefronts"): (4, 8, WIDE),
-    ("float2_even_lanes", "shared_load_bank_conflicts"): (4, 0, WIDE),
-    ("float4_broadcast", "shared_load_wavefronts"): (8, 16, WIDE),
-    ("float4_pairs", "shared_load_wavefronts"): (8, 16, WIDE),
-    ("float4_quads", "shared_load_wavefronts"): (8, 16, WIDE),
-    ("float4_octets", "shared_load_wavefronts"): (8, 16, WIDE),
-    ("float4_alternating", "shared_load_wavefronts"): (8, 16, WIDE),
-    ("float4_even_lanes", "shared_load_bank_conflicts"): (8, 0, WIDE),
-    ("float4_every_fourth_lane", "shared_load_bank_conflicts"): (8, 0, WIDE),
     ("add_float_to_one", "global_atomic_sectors"): (256, 8, REPLAYED),
     ("histogram_global", "global_atomic_sectors"): (48, 16, REPLAYED),
     ("trip_counts_by_lane", "global_load_sectors"): (704, 608, UNROLLED),

@@ -58,9 +58,31 @@ static unsigned conflict_degree(const uint64_t* words, int n) {
     return *std::max_element(count, count + 32);
 }
 
+// Whether every lane's partner, its number with one bit turned, has left or wants the same address.
+static bool partners_agree(const uint64_t* addresses, uint32_t lanes, unsigned bit) {
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const unsigned lane = unsigned(__builtin_ctz(rest)), partner = lane ^ bit;
+        if (lanes >> partner & 1 && addresses[partner] != addresses[lane]) return false;
+    }
+    return true;
+}
+
+// Of each pair of partners that are both there, the lower lane.
+static uint32_t one_of_each_pair(uint32_t lanes, unsigned bit) {
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if (lane & bit && lanes >> (lane ^ bit) & 1) lanes &= ~(1u << lane);
+    return lanes;
+}
+
 Passes count_passes(const uint64_t* addresses, uint32_t lanes, unsigned size) {
-    const int parts = size <= 4 ? 1 : size == 8 ? 2 : 4;
-    const int each = 32 / parts, words_each = parts;  // 32 words a pass: a 16-byte access has four
+    const int words_each = size <= 4 ? 1 : size == 8 ? 2 : 4;
+    int parts = words_each;  // 32 words a pass: a 16-byte access has four
+    for (unsigned bit : {1u, 2u}) {
+        if (parts == 1 || parts < words_each || !partners_agree(addresses, lanes, bit)) continue;
+        parts /= 2;  // pairs count once, so twice as many lanes fit in a pass
+        lanes = one_of_each_pair(lanes, bit);
+    }
+    const int each = 32 / parts;
     Passes result{0, 0};
     for (int part = 0; part < parts; ++part) {
         uint64_t words[32];
