@@ -8,7 +8,8 @@ from fakes import FakeKernel
 from test_checking import gemm
 from test_results import entry
 
-from utils import exercises, measuring, plots, results, roofline, tables, timing
+from utils import estimating, exercises, measuring, plots, results, roofline, tables, timing
+from utils.compiling import compile_cuda
 from utils.errors import CheckFirst, ToolError, WorkbookError
 from utils.results import Results, Row
 from utils.roofline import Ceilings
@@ -24,6 +25,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(roofline, "RESULTS", tmp_path)
     monkeypatch.setattr(timing, "_session", {})
+    monkeypatch.setattr(timing, "_estimated", lambda kernel, sizes: [])  # a fake has no text
     return tmp_path
 
 
@@ -47,6 +49,25 @@ def figures(id: str, median: float, label: str | None = None):
 def store(*pairs, gpu=H200):
     path = results.path_of(gpu)
     results.write(path, Results(gpu, {id: figures(id, median) for id, median in pairs}))
+
+
+_estimated = timing._estimated
+
+
+def test_without_a_gpu_the_readers_own_text_is_estimated():
+    exercise = exercises.load(COALESCED)
+    text = exercises.solution_text(exercise)
+    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    (note,) = _estimated(kernel, dict(exercise.bench))
+    assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
+
+
+def test_where_nothing_can_be_estimated_bench_says_why(monkeypatch):
+    def fail(*args, **sizes):
+        raise WorkbookError("no figures of that GPU")
+
+    monkeypatch.setattr(estimating, "estimate", fail)
+    assert _estimated(kernel(), {}) == ["No estimate: no figures of that GPU"]
 
 
 # --- what may be timed

@@ -39,7 +39,10 @@ def bench(kernel, **sizes: int) -> None:
         if path := os.environ.get("WORKBOOK_RESULTS"):  # `workbook run --save`
             results.write(Path(path), Results(gpu, {exercise.id: entry}))
     else:
-        notes = ["Nothing was measured here: a GPU is needed for that."]
+        notes = [
+            "Nothing was measured here: a GPU is needed for that.",
+            *_estimated(kernel, chosen),
+        ]
         gpu, entry = _stored(exercise, chosen)
         measured = False
     checking.log("bench", exercise, **_event(entry, gpu, measured))
@@ -54,6 +57,16 @@ def bench(kernel, **sizes: int) -> None:
         tables.comparison(exercise, entry, rows, limits, notes),
         _plot(exercise, entry, rows, limits),
     )
+
+
+def _estimated(kernel, sizes: Mapping[str, int]) -> list[str]:
+    """What the reader's own kernel should take on a GPU, from its counters."""
+    from utils.estimating import estimate
+
+    try:
+        return [f"Your kernel: {estimate(kernel, **sizes)}"]
+    except WorkbookError as error:
+        return [f"No estimate: {error}"]
 
 
 def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
