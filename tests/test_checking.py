@@ -8,7 +8,8 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import cases, checking, diagnosing
+from utils import cases, checking, diagnosing, exercises, oracle
+from utils.cases import Case
 from utils.checking import check
 from utils.errors import (
     CheckFailed,
@@ -609,3 +610,12 @@ def test_verdicts_are_logged(tmp_path, monkeypatch):
     assert [event["verdict"] for event in events] == ["passed", "not written"]
     assert events[0]["id"] == "99_toys/gemm" and events[0]["number"] == "99.1"
     assert events[0]["event"] == "check" and events[0]["seconds"] > 0
+
+
+def test_values_that_underflow_loosen_no_bound():
+    """x * sigmoid(x) at -100 is 0 or a denormal: the float path is far off there, relatively."""
+    exercise = exercises.load("00_start_here/swish")
+    x = torch.tensor([-100.0, -95.0, 87.0, 1.0])
+    case = Case({"n": 4}, "its own", {"x": x}, {})
+    expected = oracle.expect(exercise, case, {"x": torch.float32, "out": torch.float32})["out"]
+    assert float((expected.bound / expected.value.abs())[2]) < 1e-5

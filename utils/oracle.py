@@ -143,8 +143,10 @@ def expect(
     for name in inexact:
         scale = values[name].abs().nan_to_num(0, 0) + responses[name]
         unit = UNIT.get(dtypes[name], UNIT[torch.float32])
-        # an empty maximum is 0: where the fp32 path overflows it gives no licence to do so
-        errors = ((path[name].double() - values[name]).abs() / scale).nan_to_num(0, 0)
+        # an empty maximum is 0: where the fp32 path overflows it gives no licence to do so. Nor do
+        # values near the end of the type's range, which have lost digits or become 0.
+        least = torch.finfo(torch.float32).tiny / UNIT[torch.float32]
+        errors = ((path[name].double() - values[name]).abs() / (scale + least)).nan_to_num(0, 0)
         relative = ORDER * fans[name] ** 0.5 * unit + PATH * float(errors.max())
         typical = torch.cat([scale.reshape(-1), others[name]]).median()
         bounds[name] = relative * scale + TYPICAL * unit * typical

@@ -5,7 +5,7 @@
 __global__ void swish_kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
-        out[i] = x[i] * expf(x[i]) / (1.0f + expf(x[i]));
+        out[i] = x[i] * (expf(x[i]) / (1.0f + expf(x[i])));
     }
 }
 
