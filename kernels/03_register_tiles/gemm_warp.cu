@@ -1,9 +1,9 @@
 #include "quads.cuh"
 
 constexpr int BM = 128, BN = 128, BK = 8;            // a block owns BM x BN elements of C,
-constexpr int WM = 64, WN = 64;                      // each of its warps WM x WN,
+constexpr int WM = 32, WN = 128;                     // each of its warps WM x WN,
 constexpr int TM = 8, TN = 16;                       // each lane of a warp TM x TN
-constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // a warp is 8 x 4 lanes
+constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // a warp is 4 x 8 lanes
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);  // 4 warps
 constexpr int A_QUADS = BM * BK / 4 / THREADS;       // quads that a thread brings in a round
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
@@ -50,7 +50,7 @@ __device__ void read(const float* As, const float* Bs, float (&a)[TM], float (&b
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns TM x TN elements of C: patches of 4 x 4, side by side with those of its warp.
 // One block owns a BM x BN tile of C. It fetches the next tiles while it uses these.
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_warp_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ alignas(16) float As[2][BK][BM + 4];
     __shared__ alignas(16) float Bs[2][BK][BN];

@@ -1,9 +1,9 @@
 #include "quads.cuh"
 
 constexpr int BM = 128, BN = 128, BK = 8;            // a block owns BM x BN elements of C,
-constexpr int WM = 64, WN = 64;                      // each of its warps WM x WN,
+constexpr int WM = 32, WN = 128;                     // each of its warps WM x WN,
 constexpr int TM = 8, TN = 16;                       // each lane of a warp TM x TN
-constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // a warp is 8 x 4 lanes
+constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // a warp is 4 x 8 lanes
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);  // 4 warps
 constexpr int A_QUADS = BM * BK / 4 / THREADS;       // quads that a thread brings in a round
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
@@ -50,7 +50,7 @@ __device__ void read(const float* As, const float* Bs, float (&a)[TM], float (&b
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns TM x TN elements of C: patches of 4 x 4, side by side with those of its warp.
 // One block owns a BM x BN tile of C. It fetches the next tiles while it uses these.
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     gemm_warp_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ alignas(16) float As[2][BK][BM + 4];
     __shared__ alignas(16) float Bs[2][BK][BN];
@@ -61,23 +61,28 @@ __global__ void __launch_bounds__(THREADS)
     // BEGIN SOLUTION
     int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
     int col = warp % (BN / WN) * WN + lane % LANES_N * 4;
-    alignas(16) float a[TM], b[TN], sums[TM][TN] = {};
+    alignas(16) float a[2][TM], b[2][TN], sums[TM][TN] = {};
     Quads next;
     fetch(next, A, B, M, N, K, row0, col0, 0, whole && BK <= K);
     put(next, As[0], Bs[0]);
     __syncthreads();  // the first tiles are complete
-    for (int k0 = 0, now = 0; k0 < K; k0 += BK, now ^= 1) {
-        int k1 = k0 + BK;
-        if (k1 < K) fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
+    read(&As[0][0][row], &Bs[0][0][col], a[0], b[0]);
+    for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
+        int k1 = k0 + BK;  // where the next tiles begin; beyond K they are zeros
+        fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
 #pragma unroll
         for (int k = 0; k < BK; k++) {
-            read(&As[now][k][row], &Bs[now][k][col], a, b);
+            if (k == BK - 1) {
+                now ^= 1;
+                put(next, As[now], Bs[now]);
+                __syncthreads();  // the next tiles are complete, and everyone has read these
+            }
+            int then = (k + 1) % BK;
+            read(&As[now][then][row], &Bs[now][then][col], a[then % 2], b[then % 2]);
             for (int i = 0; i < TM; i++) {
-                for (int j = 0; j < TN; j++) sums[i][j] += a[i] * b[j];
+                for (int j = 0; j < TN; j++) sums[i][j] += a[k % 2][i] * b[k % 2][j];
             }
         }
-        if (k1 < K) put(next, As[now ^ 1], Bs[now ^ 1]);
-        __syncthreads();  // the next tiles are complete, and everyone has read the present ones
     }
     for (int i = 0; i < TM; i++) {
         int r = row0 + row + i / 4 * 4 * LANES_M + i % 4;
