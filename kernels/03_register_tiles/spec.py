@@ -16,6 +16,7 @@ CHAPTER = dict(
         {"M": 129, "N": 132, "K": 8},  # rows of a multiple of 16 bytes; tiles beyond the edges
         {"M": 128, "N": 130, "K": 16},  # rows of B and C that begin between multiples of 16 bytes
         {"M": 128, "N": 128, "K": 10},  # and rows of A
+        {"M": 128, "N": 128, "K": 4},  # not even one whole round
         {"M": 2, "N": 200, "K": 40},
         {"M": 200, "N": 2, "K": 40},
     ),
@@ -151,6 +152,10 @@ EXERCISES = (
             "`warp % (BN / WN) * WN + lane % LANES_N * 4`. Its patch number i is `4 * LANES_M` "
             "rows further down for each i. Put `#pragma unroll` before the loop over k.",
         ),
-        **{**CHAPTER, "gate_sizes": {"M": 128, "N": 1024, "K": 32}},  # a whole group of tiles
+        **{
+            **CHAPTER,
+            "sizes": (*CHAPTER["sizes"], {"M": 3, "N": 1100, "K": 9}),  # two groups of tiles
+            "gate_sizes": {"M": 128, "N": 1024, "K": 32},  # a whole group
+        },
     ),
 )
