@@ -152,10 +152,6 @@ EXERCISES = (
             "`warp % (BN / WN) * WN + lane % LANES_N * 4`. Its patch number i is `4 * LANES_M` "
             "rows further down for each i. Put `#pragma unroll` before the loop over k.",
         ),
-        **{
-            **CHAPTER,
-            "sizes": (*CHAPTER["sizes"], {"M": 3, "N": 1100, "K": 9}),  # two groups of tiles
-            "gate_sizes": {"M": 128, "N": 1024, "K": 32},  # a whole group
-        },
+        **CHAPTER,
     ),
 )

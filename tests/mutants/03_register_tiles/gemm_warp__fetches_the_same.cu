@@ -9,7 +9,6 @@ constexpr int LANES_M = WM / TM, LANES_N = WN / TN;  // a warp is 4 x 8 lanes
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);  // 4 warps
 constexpr int A_QUADS = BM * BK / 4 / THREADS;       // quads that a thread brings in a round
 constexpr int B_QUADS = BK * BN / 4 / THREADS;
-constexpr int GROUP = 8;  // columns of tiles that are worked on together
 
 struct Quads {
     float4 a[A_QUADS], b[B_QUADS];
@@ -57,8 +56,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     __shared__ alignas(16) float As[2][BK][BM + 4];
     __shared__ alignas(16) float Bs[2][BK][BN];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int row0 = blockIdx.y * BM, col0 = (blockIdx.z * GROUP + blockIdx.x) * BN;
-    if (col0 >= N) return;  // the whole block: the last group may be narrower
+    int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     bool whole = row0 + BM <= M && col0 + BN <= N && K % 4 == 0 && N % 4 == 0;
     int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
     int col = warp % (BN / WN) * WN + lane % LANES_N * 4;
@@ -94,7 +92,6 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 void gemm_warp(const float* A, const float* B, float* C, int M, int N, int K) {
-    int tiles = (N + BN - 1) / BN;
-    dim3 grid(GROUP, (M + BM - 1) / BM, (tiles + GROUP - 1) / GROUP);
+    dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
     gemm_warp_kernel<<<grid, THREADS>>>(A, B, C, M, N, K);
 }
