@@ -64,16 +64,17 @@ __global__ void __launch_bounds__(THREADS, 1)
     Quads next;
     fetch(next, A, B, M, N, K, row0, col0, 0, whole && BK <= K);
     put(next, As[0], Bs[0]);
-    __syncthreads();  // the first tiles are complete
+    put(next, As[1], Bs[1]);  // for the last round, which reads ahead, too
+    __syncthreads();          // the first tiles are complete
     read(&As[0][0][row], &Bs[0][0][col], a[0], b[0]);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
-        int k1 = k0 + BK;  // where the next tiles begin; beyond K they are zeros
-        fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
+        int k1 = k0 + BK;  // where the next tiles begin, if there are any
+        if (k1 < K) fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
 #pragma unroll
         for (int k = 0; k < BK; k++) {
             if (k == BK - 1) {
                 now ^= 1;
-                put(next, As[now], Bs[now]);
+                if (k1 < K) put(next, As[now], Bs[now]);
                 __syncthreads();  // the next tiles are complete, and everyone has read these
             }
             int then = (k + 1) % BK;

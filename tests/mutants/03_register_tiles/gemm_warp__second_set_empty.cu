@@ -1,5 +1,5 @@
 // reject: uninitialized
-// Fault: reads ahead into tiles that nobody brought
+// Fault: with a single round, reads ahead into tiles that nobody brought
 #include "quads.cuh"
 
 constexpr int BM = 128, BN = 128, BK = 8;            // a block owns BM x BN elements of C,
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();  // the first tiles are complete
     read(&As[0][0][row], &Bs[0][0][col], a[0], b[0]);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
-        int k1 = k0 + BK;  // where the next tiles begin; beyond K they are zeros
-        fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
+        int k1 = k0 + BK;  // where the next tiles begin, if there are any
+        if (k1 < K) fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
 #pragma unroll
         for (int k = 0; k < BK; k++) {
             if (k == BK - 1) {
