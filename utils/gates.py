@@ -38,6 +38,11 @@ def _loaded(diagnosis: Diagnosis) -> Reading:
     return Reading(moved, sum(launch.distinct_read for launch in diagnosis.launches))
 
 
+def _load_requests(diagnosis: Diagnosis, space: str) -> Reading:
+    """How often a warp asked; the ideal depends on the exercise, so its spec must give it."""
+    return Reading(diagnosis.total("requests", space, "load"), 0)
+
+
 def _shared_work(diagnosis: Diagnosis) -> Reading:
     """1 where every warp's store is by all of its lanes; 32 where one thread does all."""
     requests = diagnosis.total("requests", "global", "store")
@@ -55,6 +60,8 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per store request": lambda d: _worst(d, "global", "store"),
     "wavefronts per shared request": lambda d: _worst(d, "shared", "load", "store"),
     "bytes loaded from global memory": _loaded,
+    "load requests to global memory": lambda d: _load_requests(d, "global"),
+    "load requests to shared memory": lambda d: _load_requests(d, "shared"),
     "store requests for 32 elements": _shared_work,
     "barriers a block": _barriers,
 }

@@ -1,0 +1,160 @@
+"""03: matrix products with many elements of C for each thread, kept in registers."""
+
+from dataclasses import replace
+
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.exercises import Gate, topic
+
+FIRST = topic("01_naive_gemm")["gemm_coalesced"]  # shapes, reference, bytes and peers stay
+
+CHAPTER = dict(
+    sizes=(
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 5, "N": 3, "K": 4},
+        {"M": 67, "N": 65, "K": 17},
+        {"M": 128, "N": 128, "K": 12},  # whole tiles of C; the last round along K is half a tile
+        {"M": 129, "N": 132, "K": 8},  # rows of a multiple of 16 bytes; tiles beyond the edges
+        {"M": 128, "N": 130, "K": 16},  # rows of B and C that begin between multiples of 16 bytes
+        {"M": 128, "N": 128, "K": 10},  # and rows of A
+        {"M": 128, "N": 128, "K": 4},  # not even one whole round
+        {"M": 2, "N": 200, "K": 40},
+        {"M": 200, "N": 2, "K": 40},
+    ),
+    gate_sizes={"M": 128, "N": 128, "K": 32},
+)
+
+
+def tiled(side):
+    """Each element of A and B is loaded once for `side` columns or rows of C, or nearly."""
+    return Gate(
+        "bytes loaded from global memory",
+        1.25,
+        "bring each element of a tile once, and let the whole block read it from shared memory",
+        ideal=lambda M, N, K: 2 * 4 * M * N * K / side,
+    )
+
+
+def shared_loads(requests, steps, advice):
+    """`requests` of a warp to shared memory for `steps` multiply-adds of each of its lanes."""
+    return Gate(
+        "load requests to shared memory",
+        1.25,
+        advice,
+        ideal=lambda M, N, K: M * N * K / 32 * requests / steps,
+    )
+
+
+MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS)
+QUADS_IN_SHARED = shared_loads(
+    4, 64, "read four neighbours of shared memory at once: turn the tile of A around, use quad()"
+)
+QUADS_IN_GLOBAL = Gate(
+    "load requests to global memory",
+    1.25,
+    "bring four neighbours at once: where the tile is whole, load a float4",
+    ideal=lambda M, N, K: 2 * M * N * K / 128 / (4 * 32),
+)
+# A round of two barriers has BK = 8; one barrier is enough where tiles are kept twice.
+ONE_BARRIER = Gate(
+    "barriers a block",
+    1.5,
+    "keep two sets of tiles: use one, fill the other, and one barrier a round is enough",
+    ideal=lambda M, N, K: K / 8,
+)
+
+EXERCISES = (
+    replace(
+        FIRST,
+        number="03.1",
+        name="gemm_1d",
+        gates=(
+            shared_loads(9, 8, "read b once, keep it in a variable, and use it for all TM rows"),
+            tiled(64),
+            *MEMORY,
+        ),
+        title="C = A * B, each thread owns 8 elements of a column",
+        draw={"M": 64, "N": 64, "K": 8},
+        points=15,
+        effort="about 11 lines",
+        hints=(
+            "For each k: one element of `Bs`, TM elements of `As`, TM multiply-adds. Which of "
+            "these loads can stand before the loop over the TM rows?",
+            "`float b = Bs[k][col];` then, for each `i`, `sums[i] += As[row + i][k] * b;`. The "
+            "indices are those within the tile: `row0` and `col0` are for A, B and C only.",
+            "After the last round: for each `i`, the element is `C[(row0 + row + i) * N + col0 + "
+            "col]`. Each of the TM elements has its own guard, since C may end in the middle.",
+        ),
+        **CHAPTER,
+    ),
+    replace(
+        FIRST,
+        number="03.2",
+        name="gemm_2d",
+        gates=(
+            shared_loads(16, 64, "read TM elements of As and TN of Bs, then use each many times"),
+            tiled(128),
+            *MEMORY,
+        ),
+        title="C = A * B, each thread owns 8 x 8 elements: an outer product in registers",
+        draw={"M": 128, "N": 128, "K": 8},
+        points=20,
+        effort="about 12 lines",
+        hints=(
+            "Declare `float a[TM], b[TN];` and fill both from shared memory first. Then two nested "
+            "loops do TM * TN multiply-adds without touching shared memory again.",
+            "Row number i of this thread is `row + i * ROWS`, column number j is "
+            "`col + j * COLS`, in the loads and in the store. Neighbouring threads then own "
+            "neighbouring columns.",
+            "`a[i] = As[row + i * ROWS][k];` `b[j] = Bs[k][col + j * COLS];` `sums[i][j] += a[i] * "
+            "b[j];` At the end each element is stored with a guard: `if (r < M && c < N) C[r * N + "
+            "c] = sums[i][j];`",
+        ),
+        **CHAPTER,
+    ),
+    replace(
+        FIRST,
+        number="03.3",
+        name="gemm_vectorized",
+        gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, tiled(128), *MEMORY),
+        title="C = A * B, four floats at a time; A turned around in shared memory",
+        draw={"M": 128, "N": 128, "K": 8},
+        points=20,
+        effort="about 15 lines",
+        hints=(
+            "`load4` gives a `float4` with members x, y, z, w: four neighbours along K of one row "
+            "of A. In `As` they belong into one column: `As[a_k + 0][a_row]` to "
+            "`As[a_k + 3][a_row]`.",
+            "Now column `row` of A's tile lies along a row of `As`: `quad(&a[0]) = "
+            "quad(&As[k][row]);` reads rows `row` to `row + 3`, and the second patch begins 64 "
+            "further on. In the store, `sums[i]` is row `row + i / 4 * 64 + i % 4`.",
+            "In a warp, the even lanes store As[k][r] and the odd ones As[k + 4][r], for the same "
+            "16 values of r. With rows of 128 floats both are in the same bank; with rows of 132 "
+            "they lie 16 banks apart. 132 is a multiple of 4, so quads stay where they may be.",
+        ),
+        **CHAPTER,
+    ),
+    replace(
+        FIRST,
+        number="03.4",
+        name="gemm_warp",
+        gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, ONE_BARRIER, tiled(128), *MEMORY),
+        title="Challenge: C = A * B with warp tiles, fetching ahead, at 93 % of cuBLAS",
+        draw={"M": 128, "N": 128, "K": 16},
+        points=30,
+        effort="about 30 lines",
+        hints=(
+            "Before the loop: fetch and put the first tiles, wait, read k = 0. In the loop: fetch "
+            "the next tiles into registers, work through the present ones, put the next ones into "
+            "the other half of `As` and `Bs`, wait. The last round has nothing to fetch or put.",
+            "For each k, `read` k + 1 into `a[(k + 1) % 2]`, then multiply with `a[k % 2]`. At "
+            "k = BK - 1 the next k is 0 of the other half: so put, the barrier and `now ^= 1` come "
+            "just before that read. The last round reads ahead, too: if it is the only one, let "
+            "it find numbers there.",
+            "The first patch of a lane is at `warp / (BN / WN) * WM + lane / LANES_N * 4` and "
+            "`warp % (BN / WN) * WN + lane % LANES_N * 4`. Its row number i is "
+            "`i / 4 * 4 * LANES_M + i % 4` further down, its column j (a multiple of 4) "
+            "`j * LANES_N` further right.",
+        ),
+        **CHAPTER,
+    ),
+)

@@ -1,0 +1,48 @@
+// reject: not written
+// Fault: the last column of each thread is not stored
+constexpr int BM = 128, BN = 128, BK = 8;      // the tiles of the block
+constexpr int TM = 8, TN = 8;                  // rows and columns of C for each thread
+constexpr int ROWS = BM / TM, COLS = BN / TN;  // the threads stand in 16 rows and 16 columns
+constexpr int THREADS = ROWS * COLS;
+
+// A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
+// One thread owns TM x TN elements of C: from (row, col) of the tile on, every 16th row and every
+// 16th column. One block owns a BM x BN tile of C.
+__global__ void gemm_2d_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float As[BM][BK];
+    __shared__ float Bs[BK][BN];
+    int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    int row = threadIdx.x / COLS, col = threadIdx.x % COLS;
+    float sums[TM][TN] = {};
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        for (int p = threadIdx.x; p < BM * BK; p += THREADS) {  // 1024 elements, 256 threads
+            int r = p / BK, k = p % BK;
+            As[r][k] = row0 + r < M && k0 + k < K ? A[(row0 + r) * K + k0 + k] : 0.0f;
+        }
+        for (int p = threadIdx.x; p < BK * BN; p += THREADS) {
+            int k = p / BN, c = p % BN;
+            Bs[k][c] = k0 + k < K && col0 + c < N ? B[(k0 + k) * N + col0 + c] : 0.0f;
+        }
+        __syncthreads();  // both tiles are complete before anyone reads them
+        for (int k = 0; k < BK; k++) {
+            float a[TM], b[TN];
+            for (int i = 0; i < TM; i++) a[i] = As[row + i * ROWS][k];
+            for (int j = 0; j < TN; j++) b[j] = Bs[k][col + j * COLS];
+            for (int i = 0; i < TM; i++) {
+                for (int j = 0; j < TN; j++) sums[i][j] += a[i] * b[j];
+            }
+        }
+        __syncthreads();  // everyone has read both tiles before the next round overwrites them
+    }
+    for (int i = 0; i < TM; i++) {
+        for (int j = 0; j < TN - 1; j++) {
+            int r = row0 + row + i * ROWS, c = col0 + col + j * COLS;
+            if (r < M && c < N) C[r * N + c] = sums[i][j];
+        }
+    }
+}
+
+void gemm_2d(const float* A, const float* B, float* C, int M, int N, int K) {
+    dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+    gemm_2d_kernel<<<grid, THREADS>>>(A, B, C, M, N, K);
+}
