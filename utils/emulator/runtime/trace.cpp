@@ -40,7 +40,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     if (offset != Core::kNotShared) {
         a.space = kShared;
         a.address = uint64_t(offset);
-    } else if (is_global(address)) {
+    } else if (is_global(address) || heap().in_range(address)) {  // or beside an allocation
         a.space = kGlobal;
         a.address = uint64_t(address);
     } else {
