@@ -14,6 +14,7 @@ import pytest
 import torch
 import toys
 import traces
+from faulty import FAULTY, faulty_scene
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from traces import simulate
@@ -219,6 +220,7 @@ PICTURES = {
     "padded": lambda: (scene(traces.linear_tiled(32, 32, 32, 1), source=PADDED), "banks"),
     "wrong": lambda: (scene(wrong(), ("C",)), "threads"),
     "long lines": lambda: (scene(traces.axpy(40), source="x = " + "y + " * 99), "sectors"),
+    **{f"hazard, {n}": lambda n=n: (faulty_scene(n), "hazards") for n in FAULTY},
 }
 
 
@@ -286,7 +288,10 @@ def test_every_word_can_be_read(name):
         pytest.fail(f"'{words[i].get_text()}' lies on '{words[k].get_text()}'")
 
 
-@pytest.mark.parametrize("name", ["axpy threads", "naive", "matrix", "tree", "padded"])
+NAMES = ["axpy threads", "naive", "matrix", "tree", "padded", "hazard, shared", "hazard, no guard"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_trace_gives_the_same_bytes(name):
     one = render(*PICTURES[name]())
     own = {"svg.fonttype": "none", "path.sketch": (1, 100, 2), "patch.antialiased": False}

@@ -105,7 +105,7 @@ def bank_conflicts(accesses: np.ndarray) -> Banks:
 
 def touches(accesses: np.ndarray, array: Array) -> np.ndarray:
     """How many times the accesses, which must all be of `array`, touch each of its elements."""
-    _, element = _elements(accesses, array)
+    _, element = elements(accesses, array)
     return np.bincount(element, minlength=math.prod(array.shape)).reshape(array.shape)
 
 
@@ -115,7 +115,7 @@ def reads_per_element(accesses: np.ndarray, number: int, array: Array) -> np.nda
     return touches(accesses[mine], array)
 
 
-def _elements(accesses: np.ndarray, array: Array) -> tuple[np.ndarray, np.ndarray]:
+def elements(accesses: np.ndarray, array: Array) -> tuple[np.ndarray, np.ndarray]:
     """(which access, element) for each element that an access covers; float4 covers four."""
     owner, element = _pieces(accesses["byte"] - array.offset, accesses["size"], array.element)
     inside = element < math.prod(array.shape)  # an access at the end may reach beyond
@@ -138,7 +138,7 @@ def owners(accesses: np.ndarray, array: Array, threads_per_block: int) -> Owners
     thread = np.full(n, -1, "i8")
     turn = np.zeros(n, "i8")
     who = accesses["block"].astype("i8") * threads_per_block + accesses["thread"]
-    access, element = _elements(accesses, array)
+    access, element = elements(accesses, array)
     # Each thread's first touch of each element, in order.
     first = np.sort(_groups(who[access], element)[0])
     access, element, who = access[first], element[first], who[access[first]]

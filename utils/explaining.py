@@ -3,18 +3,21 @@
 from IPython.display import display
 from torch import Generator
 
-from utils import cases, checking, diagnosing
+from utils import cases, checking, diagnosing, diagrams
 from utils.diagnosing import Diagnosis, Traffic
+from utils.diagrams.hazards import can_draw
 from utils.errors import WorkbookError
 from utils.tables import Table
+from utils.tracing import MOST
 
 
-def diagnose(kernel, *, order: int = 0, **sizes: int) -> None:
+def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
 
-    `sizes` replace those that the exercise is drawn at; `order` other than 0 lets the threads run
-    in another order. Raises WorkbookError for a kernel without an exercise or a size it lacks, and
-    KernelCrash or KernelTimeout where the run does not come to its end.
+    One hazard is drawn, the first or the one of the number `hazard`. `sizes` replace those
+    that the exercise is drawn at; `order` other than 0 lets the threads run in another order.
+    Raises WorkbookError for a kernel without an exercise, a size or a hazard that there is not,
+    and KernelCrash or KernelTimeout where the run does not come to its end.
     """
     exercise = kernel.exercise
     if exercise is None:
@@ -30,8 +33,10 @@ def diagnose(kernel, *, order: int = 0, **sizes: int) -> None:
     case = cases.draw(exercise, sizes, "standard normal", Generator().manual_seed(0), dtypes)
     fresh = set(exercise.outputs) - set(cases.inputs(exercise))
     arguments = checking.arguments(kernel, case)
-    seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, order=order)
+    seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, order=order, most=MOST)
     print(_findings(kernel, seen, cases.size_text(sizes)))
+    if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
+        display(diagrams.draw_hazard(kernel, seen, sizes, hazard))
     if any(launch.traffic for launch in seen.launches):
         display(traffic_table(kernel, seen, cases.size_text(sizes)))
 

@@ -7,13 +7,14 @@ import importlib
 
 from torch import Generator
 
-from utils import cases, checking
+from utils import cases, checking, diagnosing
+from utils.diagnosing import Diagnosis
 from utils.diagrams.canvas import own_style
 from utils.diagrams.picture import Picture
 from utils.diagrams.scene import Scene
 from utils.errors import WorkbookError
 from utils.exercises import Exercise, Sizes
-from utils.tracing import SHARED, trace
+from utils.tracing import MOST, SHARED, Trace, trace
 
 VIEWS = {
     "threads": "which thread owns which element",
@@ -21,6 +22,7 @@ VIEWS = {
     "matrix": "who reads what of the matrices, and how often",
     "tiles": "what one block touches between its barriers",
     "banks": "how one warp's requests spread over the banks of shared memory",
+    "hazards": "what went wrong: which threads touched what, in which order",
 }
 
 
@@ -32,6 +34,7 @@ def draw(
     block: int | tuple[int, ...] | None = None,
     array: str | None = None,
     line: int | None = None,
+    hazard: int = 1,
     **sizes: int,
 ) -> Picture | None:
     """Run a kernel at a small size on the CPU, watched, and draw what it touched.
@@ -39,7 +42,7 @@ def draw(
     `view` is one of VIEWS; without it, the one that suits the kernel. `sizes` replace those that
     the exercise is drawn at. `thread` (its number along x, or (x, y, z), in the whole grid) picks
     whom "matrix" follows, `block` (the same) whom "tiles" follows, `array` what "threads" shows,
-    `line` the one line that "sectors" and "banks" show.
+    `line` the one line that "sectors" and "banks" show, `hazard` which of them "hazards" shows.
 
     A starter that nobody has touched is not run: a line says so, and nothing is drawn.
     Raises WorkbookError saying what to do, and what a run of the kernel raises.
@@ -60,20 +63,36 @@ def draw(
     dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
     seeded = Generator().manual_seed(0)
     case = cases.draw(exercise, sizes, "standard normal", seeded, dtypes)
-    scene = Scene(
+    arguments = checking.arguments(kernel, case)
+    if view == "hazards":
+        fresh = set(exercise.outputs) - set(cases.inputs(exercise))
+        seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, most=MOST)
+        return draw_hazard(kernel, seen, sizes, hazard)
+    asked = {"thread": thread, "block": block, "array": array, "line": line}
+    return render(_scene(kernel, trace(kernel, arguments), sizes, **asked), view)
+
+
+def draw_hazard(kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
+    """The picture of a hazard of a run that recorded its accesses, counted from 1.
+
+    Raises WorkbookError where there is no such hazard, or no picture for its kind.
+    """
+    nothing = Trace((), (), False)
+    scene = _scene(kernel, seen.trace or nothing, sizes, hazards=seen.hazards, hazard=number)
+    return render(scene, "hazards")
+
+
+def _scene(kernel, trace: Trace, sizes: Sizes, **asked) -> Scene:
+    return Scene(
         kernel.name,
-        trace(kernel, checking.arguments(kernel, case)),
+        trace,
         kernel.source,
         kernel.first_line,
-        exercise.outputs,
+        kernel.exercise.outputs,
         sizes,
-        _smaller(exercise, sizes),
-        thread,
-        block,
-        array,
-        line,
+        _smaller(kernel.exercise, sizes),
+        **asked,
     )
-    return render(scene, view)
 
 
 def _smaller(exercise: Exercise, sizes: Sizes) -> str:
@@ -86,7 +105,7 @@ def _smaller(exercise: Exercise, sizes: Sizes) -> str:
 
 def render(scene: Scene, view: str | None = None) -> Picture:
     """The picture of a scene. Raises WorkbookError where there is nothing, or too much, to draw."""
-    if not any(len(launch.accesses) for launch in scene.trace.launches):
+    if view != "hazards" and not any(len(launch.accesses) for launch in scene.trace.launches):
         ran = "starts no kernel" if not scene.trace.launches else "touches none of its arrays"
         raise WorkbookError(
             f"{scene.name} {ran} at {scene.size_text}, so there is nothing to draw; does the "
@@ -95,7 +114,8 @@ def render(scene: Scene, view: str | None = None) -> Picture:
     module = importlib.import_module(f"utils.diagrams.{view or _suitable(scene)}")
     with own_style():
         page, title, caption, alt = module.draw(scene)
-        caption = " ".join([caption, *scene.notes])
+        if view != "hazards":
+            caption = " ".join([caption, *scene.notes])
         return Picture(page.finish(caption), title, caption, alt)
 
 

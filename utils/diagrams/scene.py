@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from utils.access_patterns import WARP
+from utils.emulator.reports import Report
 from utils.errors import WorkbookError
 from utils.tracing import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
 
@@ -29,6 +30,8 @@ class Scene:
     block: int | tuple[int, ...] | None = None  # blockIdx
     array: str | None = None
     line: int | None = None
+    hazards: tuple[Report, ...] = ()
+    hazard: int = 1  # which of them, from 1
 
     @property
     def size_text(self) -> str:
@@ -36,9 +39,13 @@ class Scene:
 
     def text_of(self, line: int) -> str:
         """A line of the source, as line numbers in messages count them; "" where there is none."""
+        return self.raw_text_of(line).strip()
+
+    def raw_text_of(self, line: int) -> str:
+        """The same with the spaces that it begins with."""
         lines = self.source.splitlines()
         place = line - self.first_line
-        return lines[place].strip() if 0 <= place < len(lines) else ""
+        return lines[place] if 0 <= place < len(lines) else ""
 
     @property
     def arrays(self) -> tuple[Array, ...]:

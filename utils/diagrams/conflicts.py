@@ -1,0 +1,136 @@
+"""Where a reported hazard is in the trace, and what else in its array is like it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.access_patterns import WARP, elements
+from utils.diagrams.scene import KINDS, Scene, linear
+from utils.emulator.reports import Position, Report
+from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch
+
+
+@dataclass(frozen=True)
+class Place:
+    """A hazard in the trace. `at` and `other` count the launch's accesses; None: not recorded."""
+
+    launch: Launch
+    number: int | None  # of the array; None where it is no array of the trace
+    at: int | None = None  # the access that the report is about
+    other: int | None = None  # the one that it races with, which ran before
+
+
+def find(scene: Scene, report: Report) -> Place | None:
+    """None where the trace has no launch of the report's kernel."""
+    launches = [x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63]]
+    space = SHARED if report.space == "shared" else GLOBAL
+    names = [a.name if a.space == space else None for a in scene.arrays]
+    number = names.index(report.array) if report.array in names else None
+    for launch in launches:
+        for lines in (True, False):  # lines of headers are not those of the trace
+            if place := _find(scene, report, launch, number, lines):
+                return place
+    return Place(launches[0], number) if launches else None
+
+
+def _find(
+    scene: Scene, report: Report, launch: Launch, number: int | None, lines: bool
+) -> Place | None:
+    a = launch.accesses
+    array = None if number is None else scene.arrays[number]
+    mine = _accesses(launch, number, report.block, report.thread, report.access)
+    mine = mine[a["line"][mine] == report.line] if lines else mine
+    if array is not None:
+        mine = mine[element_of(a[mine], array) == report.index]
+    if report.other_access is None:
+        return Place(launch, number, int(mine[0])) if len(mine) else None
+    where = report.other_block, report.other_thread, report.other_access
+    theirs = _accesses(launch, number, *where)
+    theirs = theirs[a["line"][theirs] == report.other_line] if lines else theirs
+    for at in mine:
+        before = theirs[theirs < at]
+        if len(before := before[overlap(launch, before, at)]):
+            return Place(launch, number, int(at), int(before[-1]))
+    return None
+
+
+def _accesses(
+    launch: Launch, number: int | None, block: Position, thread: Position, access: str
+) -> np.ndarray:
+    """The numbers of a thread's accesses of one kind to an array, or to beside it."""
+    a = launch.accesses
+    kind = {name: number for number, name in KINDS.items()}[access]
+    mine = (a["block"] == linear(block, launch.grid, "block")) & (a["kind"] == kind)
+    mine &= a["thread"] == linear(thread, launch.block, "thread")
+    return np.flatnonzero(mine & np.isin(a["array"], (-1, -1 if number is None else number)))
+
+
+def element_of(accesses: np.ndarray, array: Array) -> np.ndarray:
+    """The element of the array that each access begins at, counted on beyond its ends."""
+    byte = accesses["byte"] - array.offset
+    if array.space == GLOBAL:
+        byte = np.where(accesses["array"] < 0, byte - array.address, byte)
+    return byte // array.element
+
+
+def overlap(launch: Launch, others: np.ndarray, at: int) -> np.ndarray:
+    """Which of the accesses `others` touch a byte that the access `at` touches."""
+    a, one = launch.accesses, launch.accesses[at]
+    theirs = a[others]
+    mine = (theirs["space"] == one["space"]) & (theirs["array"] == one["array"])
+    if one["space"] == SHARED:
+        mine &= theirs["block"] == one["block"]
+    mine &= theirs["byte"] < one["byte"] + int(one["size"])
+    return mine & (theirs["byte"] + theirs["size"].astype("i8") > one["byte"])
+
+
+def first_common_element(place: Place, array: Array) -> int:
+    """The element that the accesses of a hazard have in common."""
+    a = place.launch.accesses
+    byte = max(int(a["byte"][i]) for i in (place.at, place.other) if i is not None)
+    return (byte - array.offset) // array.element
+
+
+def of_array(place: Place, block: int | None = None) -> np.ndarray:
+    """The launch's accesses to the hazard's array; of one block alone where that is given."""
+    a = place.launch.accesses
+    mine = a["array"] == place.number
+    return a[mine if block is None else mine & (a["block"] == block)]
+
+
+def racing(accesses: np.ndarray, array: Array, threads: int, across: bool, warps: bool):
+    """Which elements two threads touch unordered, one of them writing: True or False for each.
+
+    `threads` are those of a block. `across` looks for races between blocks instead of races within
+    one; `warps` leaves out those within a warp, whose lanes may have met at a __syncwarp().
+    """
+    access, element = elements(accesses, array)
+    a, n = accesses[access], int(np.prod(array.shape, dtype=int))
+    who = a["block"].astype("i8")
+    moment = np.zeros(len(a), "i8")
+    if not across:
+        moment = who * (int(a["phase"].max(initial=0)) + 1) + a["phase"]
+        who = who * threads + (a["thread"] // WARP * WARP if warps else a["thread"])
+    _, group = np.unique(moment * n + element, return_inverse=True)
+    most = int(who.max(initial=0)) + 1
+
+    def parties(*kinds: int) -> np.ndarray:
+        """How many there are in each group with an access of these kinds."""
+        mine = np.isin(a["kind"], kinds)
+        pairs = np.unique(group[mine] * most + who[mine])
+        return np.bincount(pairs // most, minlength=int(group.max(initial=-1)) + 1)
+
+    plain = (parties(STORE) > 0) & (parties(LOAD, STORE, ATOMIC) > 1)
+    mixed = (parties(ATOMIC) > 0) & (parties(LOAD) > 0) & (parties(LOAD, ATOMIC) > 1)
+    found = np.zeros(n, bool)
+    found[element[(plain | mixed)[group]]] = True
+    return found
+
+
+def read_unwritten(accesses: np.ndarray, array: Array) -> np.ndarray:
+    """Which elements are read before the first write to them."""
+    access, element = elements(accesses, array)
+    touched, first = np.unique(element, return_index=True)
+    found = np.zeros(int(np.prod(array.shape, dtype=int)), bool)
+    found[touched] = accesses["kind"][access[first]] != STORE
+    return found

@@ -1,0 +1,39 @@
+"""The view "hazards": what went wrong, on which element, between which threads."""
+
+from utils.diagrams import races, strays, unwritten, waits
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import Scene
+from utils.emulator.reports import Report
+from utils.errors import WorkbookError
+
+PICTURES = {
+    "race": races.draw,
+    "uninitialized": unwritten.draw,
+    "out-of-bounds": strays.draw,
+    "divergent-barrier": waits.draw,
+    "deadlock": waits.draw,
+}
+
+
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
+    number, count = scene.hazard, len(scene.hazards)
+    if not count:
+        raise WorkbookError(f"{scene.name} has no hazards at {scene.size_text}: nothing to draw")
+    if not 1 <= number <= count:
+        only = "one hazard" if count == 1 else f"{count} hazards"
+        raise WorkbookError(f"there is no hazard {number}: {scene.name} has {only}")
+    report = scene.hazards[number - 1]
+    ran = {launch.kernel for launch in scene.trace.launches}
+    if not can_draw(report) or (report.kernel or "")[:63] not in ran:
+        raise WorkbookError(f"hazard {number} has no picture; in words:\n{report}")
+    return PICTURES[report.kind](scene, report)
+
+
+def can_draw(report: Report) -> bool:
+    """Whether there is a picture for a hazard of this kind, and its parts are known."""
+    if report.kind in ("divergent-barrier", "deadlock"):
+        return bool(report.waits)
+    if report.kind == "out-of-bounds" and report.message:  # a pointer to the host's memory
+        return False
+    return report.kind in PICTURES and report.thread is not None and report.index is not None

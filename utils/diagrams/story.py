@@ -1,0 +1,158 @@
+"""The story of one element: its place in the array, the accesses to it, and their lines."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.access_patterns import WARP
+from utils.diagrams import array_cells, excerpt, timeline
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.conflicts import Place, first_common_element
+from utils.diagrams.scene import Scene, coordinate_text, element
+from utils.diagrams.timeline import LETTERS, Event
+from utils.emulator.reports import Report
+from utils.tracing import ATOMIC, LOAD, SHARED, STORE, Array
+
+HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.4), cv.tint(cv.BLUE, 0.3)
+WORDS = {LOAD: "reads", STORE: "writes", ATOMIC: "updates at once (atomic)"}
+VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The element that a hazard is about. `array` is None where the trace does not know it."""
+
+    scene: Scene
+    report: Report
+    place: Place
+
+    @property
+    def array(self) -> Array | None:
+        return None if self.place.number is None else self.scene.arrays[self.place.number]
+
+    @property
+    def index(self) -> int:
+        """Of the element in its array."""
+        if self.array is None or self.place.at is None:
+            return self.report.index
+        return first_common_element(self.place, self.array)
+
+    @property
+    def name(self) -> str:
+        array, index = self.array, self.index
+        if array is None or not 0 <= index < np.prod(array.shape):
+            return f"{self.report.array}[{index}]"
+        return element(array, index)
+
+    def thread(self, position: tuple) -> str:
+        x, y, z = self.place.launch.block
+        number = position[0] + x * (position[1] + y * position[2])
+        return "thread " + coordinate_text(number, (x, y, z))
+
+    def block(self, position: tuple) -> str:
+        x, y, z = self.place.launch.grid
+        number = position[0] + x * (position[1] + y * position[2])
+        return "block " + coordinate_text(number, (x, y, z))
+
+    def warp(self, position: tuple) -> int:
+        x, y, _ = self.place.launch.block
+        return (position[0] + x * (position[1] + y * position[2])) // WARP
+
+    @property
+    def memory(self) -> str:
+        """Where the array lies."""
+        if self.report.space == "shared":
+            return f"shared memory of {self.block(self.report.block)}"
+        return "global memory"
+
+    def accesses(self, block: int | None = None) -> np.ndarray:
+        """The numbers of the launch's accesses to the element, all or those of one block, in the
+        order of the run."""
+        place, a = self.place, self.place.launch.accesses
+        if place.at is None:
+            return np.zeros(0, int)
+        one = a[place.at]
+        first, end = int(one["byte"]), int(one["byte"]) + int(one["size"])
+        if self.array is not None:
+            first = self.index * self.array.element + self.array.offset
+            end = first + self.array.element
+        mine = (a["space"] == one["space"]) & (a["array"] == one["array"])
+        mine &= (a["byte"] < end) & (a["byte"] + a["size"].astype("i8") > first)
+        if one["space"] == SHARED:
+            block = int(one["block"])
+        if block is not None:
+            mine &= a["block"] == block
+        return np.flatnonzero(mine)
+
+
+def opening(scene: Scene) -> str:
+    """How a subtitle begins: the sizes, and which hazard it is."""
+    count = len(scene.hazards)
+    which = f"Hazard {scene.hazard} of {count}. " if count > 1 else ""
+    return f"{scene.size_text}. {which}".lstrip(". ")
+
+
+def tell(
+    page: Canvas,
+    subject: Subject,
+    colors: np.ndarray | None,
+    rows: Sequence[tuple[str, str]],
+    events: Sequence[Event],
+    verdict: str,
+    legend: Sequence[tuple],
+    notes: Mapping[int, str],
+) -> None:
+    """The array at the left, the time line at the right, the lines of the source below."""
+    top = bottom = page.y
+    if colors is not None:
+        array_cells.draw(page, subject.array, colors, subject.index, f"in {subject.memory}")
+        bottom, page.y = page.y, top
+    x = cv.MARGIN if colors is None else cv.MARGIN + 3.45
+    page.text(x, page.y, f"Accesses to {subject.name}", bold=True)
+    page.y += 0.22
+    timeline.draw(page, x, rows, events, verdict)
+    page.y = max(page.y, bottom)
+    kinds = sorted({event.kind for event in events})
+    letters = [(timeline.COLORS[k], f"{LETTERS[k]}: {WORDS[k]}") for k in kinds]
+    if len({event.phase for event in events}) > 1:
+        letters.append((cv.INK, "barrier: a phase of the block ends"))
+    page.legend(legend)
+    page.legend(letters)
+    page.y += 0.1
+    excerpt.draw(page, subject.scene, notes)
+
+
+def events_of(
+    subject: Subject,
+    accesses: np.ndarray,
+    who: Sequence[tuple[int, int]],
+    marks: Collection[int | None],
+    phases: bool,
+) -> list[Event]:
+    """The accesses of these numbers as events, neighbours alike as one. `who`: (block, thread) of
+    each row; all others share the row after those. `marks`: what the hazard is about."""
+    a = subject.place.launch.accesses
+    found = []
+    for i in accesses.tolist():
+        party = int(a["block"][i]), int(a["thread"][i])
+        row = who.index(party) if party in who else len(who)
+        phase = int(a["phase"][i]) if phases else None
+        found.append(Event(row, int(a["kind"][i]), int(a["line"][i]), phase, 1, i in marks))
+    return timeline.together(found)
+
+
+def others(
+    subject: Subject, accesses: np.ndarray, who: Sequence[tuple[int, int]]
+) -> tuple[str, str] | None:
+    """The name of the row of all other threads; None where there is none."""
+    a = subject.place.launch.accesses[accesses]
+    parties = set(zip(a["block"].tolist(), a["thread"].tolist(), strict=True)) - set(who)
+    if not parties:
+        return None
+    what, places = "warp", {thread // WARP for _, thread in parties}
+    if len(np.unique(a["block"])) > 1:
+        what, places = "block", {block for block, _ in parties}
+    where = f"of {len(places)} {what}s" if len(places) > 1 else f"of {what} {min(places)}"
+    return f"{len(parties):,} other thread{'s' * (len(parties) > 1)}", where

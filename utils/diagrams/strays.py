@@ -1,0 +1,120 @@
+"""An access outside of an array: where it lies beside the array, and which threads stray."""
+
+import numpy as np
+
+from utils.diagrams import array_edge, block_cells, excerpt
+from utils.diagrams import canvas as cv
+from utils.diagrams.array_edge import elements_in
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.conflicts import element_of, find
+from utils.diagrams.scene import Scene, coordinate_text, element, linear
+from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject, opening
+from utils.emulator.reports import Report
+
+
+def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
+    subject = Subject(scene, report, find(scene, report))
+    launch, array = subject.place.launch, subject.array
+    thread, block = subject.thread(report.thread), subject.block(report.block)
+    name = array.name if array else report.array
+    verb = VERBS[report.access]
+    title = f"{scene.name}: {thread} of {block} {verb} outside of {name}"
+    line = f" at line {report.line}" if report.line else ""
+    does = f"{opening(scene)}{thread[0].upper()}{thread[1:]} of {block} {verb}"
+    width = _elements(subject)
+    what = f"{name}[{report.index:,}]{line}, and there is no such element."
+    if array is not None and 0 <= report.index < elements_in(array):
+        what = f"{width} elements from {name}[{report.index:,}] on{line}, more than there are."
+    page = Canvas(title, f"{does} {what}")
+    who, index, stray = _accesses(subject)
+    if array is not None:
+        array_edge.draw(page, subject, who, index, stray, width)
+    mine = linear(report.block, launch.grid, "block")
+    number = linear(report.thread, launch.block, "thread")
+    kinds = _threads(who, stray, mine, launch.threads)
+    if not stray.any():
+        kinds[number] = 2
+    page.text(cv.MARGIN, page.y, f"The threads of {block}{line}", bold=True)
+    page.y += 0.25
+    colors = np.array([cv.rgb(cv.PALE), FINE, ALSO])[kinds]
+    colors[number] = cv.rgb(HERE)
+    block_cells.draw(page, launch, colors, [""] * launch.threads, [number])
+    page.legend(_legend(kinds, thread, verb))
+    page.y += 0.1
+    excerpt.draw(page, scene, {report.line: f"{thread} {verb}"} if report.line else {})
+    caption = _caption(subject, who, stray)
+    alt = f"The end of {name} in memory, with the elements beyond it that threads touch in red, "
+    alt += "and the threads of the block, those that stray in red."
+    return page, title, caption, alt
+
+
+def _elements(subject: Subject) -> int:
+    """How many elements the access covers; a float4 covers four."""
+    if subject.place.at is None or subject.array is None:
+        return 1
+    size = int(subject.place.launch.accesses["size"][subject.place.at])
+    return -(-size // subject.array.element)
+
+
+def _accesses(subject: Subject) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the hazard's instruction did: (thread through the grid, element, outside or not)."""
+    place, array = subject.place, subject.array
+    if place.at is None or array is None:
+        return np.zeros(0, "i8"), np.zeros(0, "i8"), np.zeros(0, bool)
+    a = place.launch.accesses
+    mine = a[(a["pc"] == a["pc"][place.at]) & np.isin(a["array"], (place.number, -1))]
+    who = mine["block"].astype("i8") * place.launch.threads + mine["thread"]
+    index = element_of(mine, array)
+    last = index + (mine["size"] - 1) // array.element
+    return who, index, (index < 0) | (last >= elements_in(array))
+
+
+def _threads(who, stray, block: int, threads: int) -> np.ndarray:
+    """For each thread of the block: 0 does nothing at that line, 1 stays inside, 2 strays."""
+    kinds = np.zeros(threads, int)
+    here = who // threads == block
+    kinds[who[here] % threads] = 1
+    kinds[who[here & stray] % threads] = 2
+    return kinds
+
+
+def _legend(kinds: np.ndarray, thread: str, verb: str) -> list[tuple]:
+    strays, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
+    entries = [(HERE, f"{thread}, the first to stray")]
+    if strays > 1:
+        more = f"{strays - 1:,} more thread{'s' * (strays > 2)}"
+        entries.append((ALSO, f"{more} of the block outside"))
+    if fine:
+        entries.append((FINE, f"{fine:,} inside"))
+    if none:
+        entries.append((cv.PALE, f"{none:,} touch nothing here"))
+    return entries
+
+
+def _caption(subject: Subject, who: np.ndarray, stray: np.ndarray) -> str:
+    report, array, launch = subject.report, subject.array, subject.place.launch
+    if array is None:
+        return str(report.message)
+    n, at = elements_in(array), report.index
+    last = element(array, n - 1)
+    text = f"{array.name} has {n:,} element{'s' * (n > 1)}, the last of them {last}. "
+    if len(array.shape) == 2 and at >= 0:
+        row, column = divmod(at, array.shape[1])
+        text += f"Element {at:,} would be row {row}, column {column}. "
+    if 0 <= at < n:
+        text += f"The access begins at {element(array, at)} and reaches beyond the end. "
+    elif at < 0:
+        text += f"The access is {-at:,} element{'s' * (at < -1)} before the first. "
+    else:
+        text += f"The access is {at - n + 1:,} element{'s' * (at > n)} after the last. "
+    if stray.any():
+        parties = np.unique(who[stray])
+        blocks = np.unique(parties // launch.threads)
+        many = "threads of the grid stray" if len(parties) > 1 else "thread of the grid strays"
+        text += f"{len(parties):,} {many} at this line"
+        if len(blocks) > 1:
+            text += f", in {len(blocks):,} blocks."
+        else:
+            text += f", in block {coordinate_text(int(blocks[0]), launch.grid)}."
+    return text

@@ -1,0 +1,116 @@
+"""A read of an element that nobody has written: what was written by then, and what was not."""
+
+import numpy as np
+
+from utils.access_patterns import touches
+from utils.diagrams import canvas as cv
+from utils.diagrams import story
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.conflicts import find, of_array, read_unwritten
+from utils.diagrams.scene import KINDS, Scene, coordinate_text, linear
+from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject
+from utils.diagrams.timeline import Event
+from utils.emulator.reports import Report
+from utils.tracing import LOAD, SHARED
+
+NUMBERS = {name: number for number, name in KINDS.items()}
+
+
+def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
+    subject = Subject(scene, report, find(scene, report))
+    launch, name = subject.place.launch, subject.name
+    title = f"{scene.name}: {subject.thread(report.thread)} reads {name}, which nobody has written"
+    line = f" at line {report.line}" if report.line else ""
+    thread, block = subject.thread(report.thread), subject.block(report.block)
+    page = Canvas(
+        title,
+        f"{story.opening(scene)}{thread[0].upper()}{thread[1:]} of {block} {VERBS[report.access]} "
+        f"{name}{line}. What it finds there is left over from something else: any value at all.",
+    )
+    who = [(linear(report.block, launch.grid, "block"), linear(report.thread, launch.block, ""))]
+    writer = _writer(subject) if report.access == "load" else None
+    rows = [_row(subject, *who[0])]
+    if writer is not None and writer not in who:
+        who.append(writer)
+        rows.append(_row(subject, *writer))
+    accesses = subject.accesses()
+    if more := story.others(subject, accesses, who):
+        rows.append(more)
+    phases = len(np.unique(launch.accesses["block"][accesses])) == 1
+    events = story.events_of(subject, accesses, who, (subject.place.at,), phases)
+    events = events or [Event(0, NUMBERS[report.access], report.line or 0, None, 1, True)]
+    verdict = "nobody has written it yet" if writer else "nobody ever writes it"
+    if report.access == "atomic":
+        verdict = "nobody has set it before"
+    colors, legend, caption = _colors(subject)
+    notes = {report.line: f"{rows[0][0]} {VERBS[report.access]}"} if report.line else {}
+    if writer:
+        later = launch.accesses[_first_write(subject)]
+        notes.setdefault(int(later["line"]), f"{rows[-1 if more is None else 1][0]} writes, later")
+        caption += f" It is written later, at line {later['line']}."
+    elif report.access == "atomic":
+        caption += " An atomic update builds on the value that is there: set it first."
+    elif subject.place.at is not None:
+        caption += " Nobody writes it afterwards, either."
+    story.tell(page, subject, colors, rows, events, verdict, legend, notes)
+    alt = f"{name} marked among the cells of its array, those already written in another colour. "
+    alt += f"Beside it a time line of the accesses to it: {verdict}."
+    return page, title, caption.strip(), alt
+
+
+def _row(subject: Subject, block: int, thread: int) -> tuple[str, str]:
+    launch = subject.place.launch
+    name = f"thread {coordinate_text(thread, launch.block)}"
+    return name, f"block {coordinate_text(block, launch.grid)}"
+
+
+def _first_write(subject: Subject) -> int | None:
+    """The number of the first write to the element after the read."""
+    accesses = subject.place.launch.accesses
+    found = [i for i in subject.accesses() if accesses["kind"][i] != LOAD and i > subject.place.at]
+    return int(found[0]) if found else None
+
+
+def _writer(subject: Subject) -> tuple[int, int] | None:
+    """(block, thread) of whoever writes it later."""
+    i = _first_write(subject)
+    accesses = subject.place.launch.accesses
+    return None if i is None else (int(accesses["block"][i]), int(accesses["thread"][i]))
+
+
+def _colors(subject: Subject) -> tuple[np.ndarray | None, list, str]:
+    """Colours of the array's elements, what they mean, and what there is to say of them."""
+    array, place, scene = subject.array, subject.place, subject.scene
+    if array is None:
+        return None, [], ""
+    shared = array.space == SHARED
+    block = linear(subject.report.block, place.launch.grid, "block") if shared else None
+    mine = of_array(place, block)
+    limit = len(place.launch.accesses) if place.at is None else place.at
+    before = place.launch.accesses[:limit]
+    before = before[before["array"] == place.number]
+    if shared:
+        before = before[before["block"] == block]
+    else:  # earlier launches wrote to it, too
+        for launch in scene.trace.launches[: scene.trace.launches.index(place.launch)]:
+            earlier = launch.accesses[launch.accesses["array"] == place.number]
+            before, mine = np.r_[earlier, before], np.r_[earlier, mine]
+    written = touches(before[before["kind"] != LOAD], array).reshape(-1) > 0
+    unread = read_unwritten(mine, array)
+    colors = np.tile(cv.rgb(cv.PALE), (len(written), 1))
+    colors[written], colors[unread], colors[subject.index] = FINE, ALSO, cv.rgb(HERE)
+    n, done = len(written), int((written & ~unread).sum())
+    unread[subject.index] = False
+    more = int(unread.sum())
+    none = n - done - more - 1
+    legend = [(HERE, "read here, unwritten")]
+    legend += [(ALSO, f"{more:,} more read before they are written")] if more else []
+    legend += [(FINE, f"{done:,} written by then")] if done else []
+    legend += [(cv.PALE, f"{none:,} not written by then")] if none > 0 else []
+    by_then = int(written.sum())
+    many = f"{by_then:,}" if by_then else "none"
+    text = f"When the thread reads {subject.name}, {many} of the {n:,} elements of {array.name} "
+    text += f"{'is' if by_then < 2 else 'are'} written"
+    text += ", and this one is not." if by_then else "."
+    return colors, legend, text if n > 1 else ""
