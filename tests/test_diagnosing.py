@@ -288,6 +288,31 @@ def test_a_gate_says_what_is_what_should_be_and_what_may_be(diagnose, what, metr
         assert said == f"{metric}{message}\nhint: do better"
 
 
+@pytest.mark.parametrize(
+    ("what", "metric", "count"),
+    [
+        (COPY, "bytes moved to and from global memory", 2 * 4 * N),
+        (STRIDED, "bytes moved to and from global memory", 32 * N + 4 * N),
+        (COPY, "store requests to global memory", N / 32),
+        (COLUMNS, "store requests to shared memory", 1),
+        (COUNT, "atomic operations", 64),
+        (COPY, "atomic operations", 0),
+        (COPY, "blocks", N / 256),
+        (TWO, "launches", 2),
+    ],
+)
+def test_what_a_gate_may_count(diagnose, what, metric, count):
+    assert gates.METRICS[metric](diagnose(what)).now == count
+
+
+def test_a_gate_may_be_a_lower_bound(diagnose):
+    seen = diagnose(COPY)  # 4 blocks
+    ideal = {"ideal": lambda n: 8, "at_least": True}
+    assert gates.failing(Gate("blocks", 0.5, "more", **ideal), seen, {"n": N}) is None
+    said = gates.failing(Gate("blocks", 0.75, "start more", **ideal), seen, {"n": N})
+    assert said == "blocks: now 4, ideal 8, gate at least 6\nhint: start more"
+
+
 def test_a_spec_may_name_the_ideal_itself(diagnose):
     seen = diagnose(COPY)
     loaded = Gate("bytes loaded from global memory", 2, "read once", lambda n: n)

@@ -22,9 +22,10 @@ class Gate:
     """A bound on a counter of the diagnosing run, that a kernel without the technique misses."""
 
     metric: str  # a key of gates.METRICS
-    times: float  # how often its ideal it may be
+    times: float  # how often its ideal it may be, or must be where it is a lower bound
     advice: str  # one sentence, for a kernel that misses it
     ideal: Callable[..., float] | None = None  # from the sizes; None: as counted
+    at_least: bool = False  # a lower bound: so many blocks, say
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,15 @@ def _loaded(diagnosis: Diagnosis) -> Reading:
     return Reading(moved, sum(launch.distinct_read for launch in diagnosis.launches))
 
 
-def _load_requests(diagnosis: Diagnosis, space: str) -> Reading:
+def _requests(diagnosis: Diagnosis, space: str, access: str) -> Reading:
     """How often a warp asked; the ideal depends on the exercise, so its spec must give it."""
-    return Reading(diagnosis.total("requests", space, "load"), 0)
+    return Reading(diagnosis.total("requests", space, access), 0)
+
+
+def _moved(diagnosis: Diagnosis) -> Reading:
+    """Sectors of all kinds; the ideal is each distinct byte once each way."""
+    ideal = sum(launch.distinct_read + launch.distinct_written for launch in diagnosis.launches)
+    return Reading(SECTOR * diagnosis.total("moved", "global"), ideal)
 
 
 def _shared_work(diagnosis: Diagnosis) -> Reading:
@@ -50,9 +56,13 @@ def _shared_work(diagnosis: Diagnosis) -> Reading:
     return Reading(32 * requests / lanes if lanes else 0.0, 1.0)
 
 
+def _blocks(diagnosis: Diagnosis) -> int:
+    return sum(a * b * c for a, b, c in (launch.grid for launch in diagnosis.launches))
+
+
 def _barriers(diagnosis: Diagnosis) -> Reading:
-    blocks = sum(a * b * c for a, b, c in (launch.grid for launch in diagnosis.launches))
-    return Reading(sum(launch.barriers for launch in diagnosis.launches) / blocks, 0)
+    barriers = sum(launch.barriers for launch in diagnosis.launches)
+    return Reading(barriers / max(_blocks(diagnosis), 1), 0)
 
 
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
@@ -60,10 +70,18 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per store request": lambda d: _worst(d, "global", "store"),
     "wavefronts per shared request": lambda d: _worst(d, "shared", "load", "store"),
     "bytes loaded from global memory": _loaded,
-    "load requests to global memory": lambda d: _load_requests(d, "global"),
-    "load requests to shared memory": lambda d: _load_requests(d, "shared"),
+    "bytes moved to and from global memory": _moved,
+    "load requests to global memory": lambda d: _requests(d, "global", "load"),
+    "store requests to global memory": lambda d: _requests(d, "global", "store"),
+    "load requests to shared memory": lambda d: _requests(d, "shared", "load"),
+    "store requests to shared memory": lambda d: _requests(d, "shared", "store"),
     "store requests for 32 elements": _shared_work,
+    "atomic operations": lambda d: Reading(
+        d.total("lanes", "global", "atomic") + d.total("lanes", "shared", "atomic"), 0
+    ),
     "barriers a block": _barriers,
+    "blocks": lambda d: Reading(_blocks(d), 0),
+    "launches": lambda d: Reading(len(d.launches), 0),
 }
 
 
@@ -75,9 +93,9 @@ def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str |
     reading = METRICS[gate.metric](diagnosis)
     ideal = gate.ideal(**sizes) if gate.ideal else reading.ideal
     now, limit = reading.now, gate.times * ideal
-    if now <= limit:
+    if now >= limit if gate.at_least else now <= limit:
         return None
     place = f" at line {reading.line}" if reading.line else ""
     now, ideal, limit = (f"{x:,.0f}" if x >= 1e4 else f"{x:.4g}" for x in (now, ideal, limit))
-    numbers = f"now {now}, ideal {ideal}, gate {limit}"
+    numbers = f"now {now}, ideal {ideal}, gate {'at least ' * gate.at_least}{limit}"
     return f"{gate.metric}{place}: {numbers}\nhint: {gate.advice}"

@@ -1,0 +1,139 @@
+"""The five models, level 2 of KernelBench: a linear layer, and what follows it, in PyTorch.
+
+Chapters 07 to 09 write what follows, and then the whole, as CUDA kernels. Names, arguments and
+sizes are those of the tasks; `bias` of a model is called `shift` where GroupNorm has a bias, too.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import torch.nn.functional as F
+from torch import Tensor
+
+EPS = 1e-5
+SLOPE = 0.01  # of LeakyReLU
+
+
+@dataclass(frozen=True)
+class Model:
+    """One task. `tail(y, weight, bias, groups, **extra)` is all that follows the linear layer.
+
+    y is (rows, channels); weight and bias, of GroupNorm, are (channels,), as is each of `extra`.
+    The result is (rows, channels), or what `output` says.
+    """
+
+    task: int
+    name: str
+    rows: int  # the batch
+    features: int  # of the input
+    channels: int  # of the output
+    groups: int
+    tail: Callable[..., Tensor]
+    extra: tuple[str, ...] = ()
+    output: str = "rows channels"
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Those of the tail."""
+        return MappingProxyType(
+            {"rows": self.rows, "channels": self.channels, "groups": self.groups}
+        )
+
+
+def leaky_relu_double(y: Tensor) -> Tensor:
+    y = F.leaky_relu(y, SLOPE)
+    return y + y
+
+
+def swish_multiply_swish(y: Tensor, scale: Tensor) -> Tensor:
+    return F.silu(F.silu(y) * scale)
+
+
+def bias_hardtanh_mish(y: Tensor, shift: Tensor) -> Tensor:
+    return F.mish(F.hardtanh(y + shift))
+
+
+def swish_bias(y: Tensor, shift: Tensor) -> Tensor:
+    return F.silu(y) + shift
+
+
+def min_bias(y: Tensor, shift: Tensor) -> Tensor:
+    """(rows, channels) -> (1, channels, rows, 1): the row's minimum plus each channel's shift."""
+    return y.min(dim=1, keepdim=True).values + shift.reshape(1, -1, 1, 1)
+
+
+def gn_leaky_relu_double(y: Tensor, weight: Tensor, bias: Tensor, groups: int) -> Tensor:
+    return leaky_relu_double(F.group_norm(y, groups, weight, bias, EPS))
+
+
+def gn_swish_multiply_swish(
+    y: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, groups: int
+) -> Tensor:
+    return swish_multiply_swish(F.group_norm(y, groups, weight, bias, EPS), scale)
+
+
+def gn_min_bias(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
+    return min_bias(F.group_norm(y, groups, weight, bias, EPS), shift)
+
+
+def bias_hardtanh_mish_gn(
+    y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int
+) -> Tensor:
+    return F.group_norm(bias_hardtanh_mish(y, shift), groups, weight, bias, EPS)
+
+
+def swish_bias_gn(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
+    return F.group_norm(swish_bias(y, shift), groups, weight, bias, EPS)
+
+
+WIDE = {"rows": 1024, "features": 8192, "channels": 8192}
+
+# In the order of the chapters; by the name of the tail, which is that of its kernel.
+MODELS = {
+    model.tail.__name__: model
+    for model in (
+        Model(
+            task=62,
+            name="Matmul_GroupNorm_LeakyReLU_Sum",
+            **WIDE,
+            groups=512,
+            tail=gn_leaky_relu_double,
+        ),
+        Model(
+            task=88,
+            name="Gemm_GroupNorm_Swish_Multiply_Swish",
+            **WIDE,
+            groups=256,
+            tail=gn_swish_multiply_swish,
+            extra=("scale",),
+        ),
+        Model(
+            task=94,
+            name="Gemm_BiasAdd_Hardtanh_Mish_GroupNorm",
+            **WIDE,
+            groups=256,
+            tail=bias_hardtanh_mish_gn,
+            extra=("shift",),
+        ),
+        Model(
+            task=37,
+            name="Matmul_Swish_Sum_GroupNorm",
+            rows=32768,
+            features=1024,
+            channels=4096,
+            groups=64,
+            tail=swish_bias_gn,
+            extra=("shift",),
+        ),
+        Model(
+            task=75,
+            name="Gemm_GroupNorm_Min_BiasAdd",
+            **WIDE,
+            groups=512,
+            tail=gn_min_bias,
+            extra=("shift",),
+            output="1 channels rows 1",
+        ),
+    )
+}
