@@ -194,6 +194,46 @@ def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
     assert text == "<!-- results -->\n| a table |\n<!-- /results -->\n"
 
 
+@pytest.fixture
+def executed(root, notebook):
+    """The path of the notebook's executed copy, in step."""
+    run = nbformat.read(notebook, as_version=4)
+    notebooks.solve(run)
+    for cell in run.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [nbformat.v4.new_output("stream", text="1")], 1
+    path = root / "solutions/01_pairs.ipynb"
+    path.write_text(notebooks.to_text(notebooks.canonical(run, outputs=True)))
+    assert syncing.sync() == syncing.Report()
+    return path
+
+
+def test_new_prose_reaches_the_executed_copy_and_outputs_stay(notebook, executed):
+    edit(notebook, 0, "# Better pairs")
+    assert syncing.sync().changed == ["notebooks/01_pairs.ipynb", "solutions/01_pairs.ipynb"]
+    assert cells(executed)[0].source == "# Better pairs"
+    assert all(cell.outputs for cell in cells(executed) if cell.cell_type == "code")
+
+
+@pytest.mark.parametrize("change", ["a plain cell", "a solution"])
+def test_a_copy_that_ran_other_code_is_a_mistake(root, notebook, executed, change):
+    before = executed.read_text()
+    if change == "a plain cell":
+        edit(notebook, -1, "print(2)")
+    else:
+        (root / "solutions/01_pairs/twice.cu").write_text(SOLUTION.replace("2 * x", "x[i] + x"))
+    (problem,) = syncing.sync().problems
+    assert "solutions/01_pairs.ipynb is of an older cell" in problem
+    assert "workbook run 01 --solutions --save" in problem
+    assert executed.read_text() == before
+
+
+def test_a_learners_copy_of_the_notebook_says_nothing_of_the_executed_one(notebook, executed):
+    edit(notebook, 2, LEARNER)
+    edit(notebook, -1, "print(2)")
+    assert not syncing.sync().problems
+
+
 def test_exit_codes_of_sync(root, notebook):
     from utils.cli import app
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 
+from utils import exercises
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import NOTEBOOKS
@@ -118,6 +119,14 @@ def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNo
         if id and "/" in id:
             cells.setdefault(id, cell)
     return cells
+
+
+def solve(notebook: nbformat.NotebookNode) -> None:
+    """Put the solutions into the `%%cuda` cells."""
+    for id, cell in cuda_cells(notebook).items():
+        exercise = exercises.load(id)
+        if exercise.number is not None:
+            cell.source = f"{MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
 
 
 def path_of(exercise: Exercise) -> Path:

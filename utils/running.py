@@ -63,14 +63,6 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": search, **extra}
 
 
-def solve(notebook: NotebookNode) -> None:
-    """Put the solutions into the `%%cuda` cells."""
-    for id, cell in notebooks.cuda_cells(notebook).items():
-        exercise = exercises.load(id)
-        if exercise.number is not None:
-            cell.source = f"{notebooks.MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
-
-
 def _errors(notebook: NotebookNode) -> list[str]:
     """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
     found = []
@@ -99,7 +91,7 @@ def execute(
     """
     notebook = notebooks.read(path)
     if solutions:
-        solve(notebook)
+        notebooks.solve(notebook)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "events.jsonl"
         extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}

@@ -111,6 +111,31 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
     report.learners += learners
     # Where a learner has worked, outputs are kept too.
     report.write(path, notebooks.to_text(notebooks.canonical(notebook, bool(learners))), check)
+    if not learners:
+        _sync_copy(SOLUTIONS / path.name, notebooks.canonical(notebook), report, check)
+
+
+def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) -> None:
+    """Bring the prose of an executed copy in step; its code must be what the notebook has now."""
+    if not path.is_file():
+        return
+    ran = {cell.id: cell for cell in notebooks.read(path).cells}
+    try:
+        notebooks.solve(notebook)
+    except (WorkbookError, OSError):
+        return  # a cell of no exercise: told of already
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.cell_type != "code":
+            continue
+        before = ran.get(cell.id)
+        if before is None or before.source != cell.source:
+            report.problems.append(
+                f"solutions/{path.name} is of an older cell {number}: run "
+                f"`workbook run {path.stem[:2]} --solutions --save` anew, on a GPU if you have one"
+            )
+            return
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    report.write(path, notebooks.to_text(notebooks.canonical(notebook, outputs=True)), check)
 
 
 def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
