@@ -2,7 +2,7 @@
 
 `check` and `bench` append JSON lines to the file that WORKBOOK_LOG names:
 {"event": "check", "id", "number", "verdict": "passed" or a reason, "seconds"} and
-{"event": "bench", "id", "rows", "measured", "gpu", "date"}.
+{"event": "bench", "id", "rows", "measured", "gpu", "date"}, the latter for the spec's size only.
 """
 
 import json
