@@ -7,7 +7,7 @@ import pytest
 from pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
-from utils import exercises, notebooks, selection, syncing
+from utils import exercises, files, notebooks, selection, syncing
 from utils.errors import WorkbookError
 
 LEARNER = f"%%cuda {ID}\nmy own work"
@@ -58,7 +58,8 @@ def test_sync_clears_outputs_and_counts(notebook):
 def test_check_writes_nothing_and_lists_what_differs(root):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     report = syncing.sync(check=True)
-    assert report.changed == ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb"]
+    changed = ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb", "results/README.md"]
+    assert report.changed == changed
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
@@ -143,7 +144,7 @@ def test_an_interrupted_write_leaves_the_old_file(notebook, monkeypatch):
     before = notebook.read_text()
     monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError):
-        notebooks.write_text(notebook, "half")
+        files.write_text(notebook, "half")
     assert notebook.read_text() == before
     assert [path.name for path in notebook.parent.iterdir()] == ["01_pairs.ipynb"]
 
@@ -188,7 +189,7 @@ def test_ids_are_given_once_and_the_same_every_time(notebook):
 
 
 def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
-    monkeypatch.setattr("utils.results.readme_table", lambda: "| a table |\n")
+    monkeypatch.setattr("utils.published.readme_table", lambda: "| a table |\n")
     assert syncing.sync().changed == ["README.md"]
     text = (root / "README.md").read_text()
     assert text == "<!-- results -->\n| a table |\n<!-- /results -->\n"

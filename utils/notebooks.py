@@ -5,7 +5,6 @@ Canonical form: nbformat 4.5, no outputs, no execution counts, fixed metadata, a
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
@@ -82,20 +81,6 @@ def canonical(notebook: nbformat.NotebookNode, outputs: bool = False) -> nbforma
 def to_text(notebook: nbformat.NotebookNode) -> str:
     """The bytes of the file, as JupyterLab writes them."""
     return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        if path.exists():
-            draft.chmod(path.stat().st_mode)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def cuda_id(cell: nbformat.NotebookNode) -> str | None:

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from utils import exercises, notebooks
+from utils import exercises, files, notebooks
 from utils.exercises import Exercise
 from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
 
@@ -120,7 +120,7 @@ def execute(
         lines = log.read_text().splitlines() if log.exists() else []
     run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
     run.errors = _errors(notebook) + lost
-    notebooks.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
+    files.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
     return run
 
 
@@ -129,5 +129,5 @@ def save(run: Run) -> Path | None:
     if not run.passed():
         return None
     path = SOLUTIONS / run.path.name
-    notebooks.write_text(path, run.copy.read_text())
+    files.write_text(path, run.copy.read_text())
     return path

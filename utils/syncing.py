@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import exercises, ladder, notebooks, results, selection
+from utils import exercises, files, ladder, notebooks, published, selection
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
@@ -35,7 +35,7 @@ class Report:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             self.changed.append(path.relative_to(ROOT).as_posix())
             if not check:
-                notebooks.write_text(path, text)
+                files.write_text(path, text)
 
 
 def sha(text: str) -> str:
@@ -177,15 +177,16 @@ def _sync_starters(report: Report, check: bool) -> None:
 
 
 def _sync_readme(report: Report, check: bool) -> None:
-    """Put the table of measured results between the README's markers."""
+    """Put the table of measured results between the README's markers, and all on their page."""
     text = README.read_text(encoding="utf-8")
     head, begin, rest = text.partition(RESULTS_BEGIN)
     _, end, tail = rest.partition(RESULTS_END)
     if not (begin and end):
         report.problems.append(f"README.md has no {RESULTS_BEGIN} … {RESULTS_END}")
         return
-    table = results.readme_table().strip()
+    table = published.readme_table().strip()
     report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
+    report.write(RESULTS / "README.md", published.page(), check)
 
 
 def _sync_picture(report: Report, check: bool) -> None:
@@ -236,5 +237,5 @@ def reset(exercise: Exercise) -> Path | None:
     kept = _keep(notebooks.cuda_text(cell), exercise.name)
     cell.source, cell.outputs, cell.execution_count = new, [], None
     cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
-    notebooks.write_text(path, notebooks.to_text(notebook))
+    files.write_text(path, notebooks.to_text(notebook))
     return kept
