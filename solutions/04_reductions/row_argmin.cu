@@ -32,7 +32,8 @@ __device__ Found warp_first(Found mine) {
 // x: (rows, channels), out: (rows). out[i] = the column of the smallest element of row i
 // One thread owns every THREADS-th element of a row. One block owns one row.
 __global__ void row_argmin_kernel(const float* x, long long* out, int channels) {
-    __shared__ Found found[WARPS];  // one of each warp
+    __shared__ float values[WARPS];  // what each warp has found,
+    __shared__ int columns[WARPS];   // and where
     int t = threadIdx.x;
     int warp = t / 32, lane = t % 32;
     const float* row = x + blockIdx.x * channels;
@@ -44,11 +45,17 @@ __global__ void row_argmin_kernel(const float* x, long long* out, int channels) 
     }
     mine = warp_first(mine);
     if (lane == 0) {
-        found[warp] = mine;
+        values[warp] = mine.value;
+        columns[warp] = mine.column;
     }
     __syncthreads();  // what every warp found is there before the first warp reads it
     if (warp == 0) {
-        mine = warp_first(lane < WARPS ? found[lane] : nothing);
+        if (lane < WARPS) {
+            mine = {values[lane], columns[lane]};
+        } else {
+            mine = nothing;
+        }
+        mine = warp_first(mine);
     }
     // END SOLUTION
     if (t == 0) {
