@@ -103,7 +103,7 @@ ROWS = dict(
     bench={"rows": 1024, "channels": 8192},
     flops=lambda rows, channels: rows * channels,  # comparisons
     library="PyTorch",
-    draw={"rows": 2, "channels": 600},
+    draw={"rows": 2, "channels": 300},
     gate_sizes={"rows": 16, "channels": 4096},
     gates=(
         COALESCED_LOADS,
