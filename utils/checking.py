@@ -13,7 +13,7 @@ import time
 
 from torch import Generator, Tensor
 
-from utils import cases, declarations, diagnosing, exercises, gates, oracle, verdicts
+from utils import cases, declarations, diagnosing, exercises, gates, oracle, statements, verdicts
 from utils.cases import Case
 from utils.errors import (
     CheckFailed,
@@ -144,6 +144,7 @@ class _Check:
                 f"{self.kernel.name} is still as it was given; write your part{effort}, run the "
                 "cell, then check again",
             )
+        statements.judge(self.exercise, self.kernel.source)
         self._same_types()
         watched = self._diagnose()
         sizes = self.exercise.sizes
