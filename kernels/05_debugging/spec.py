@@ -150,21 +150,22 @@ EXERCISES = (
     ),
     Exercise(
         number="05.3",
-        name="row_sum",
+        name="row_share",
         title="Find it: a sum that comes out right, most of the time",
-        reference=lambda x: x.sum(dim=1),
-        peers={"PyTorch": lambda x: x.sum(dim=1)},
-        flops=lambda rows, cols: rows * cols,
+        reference=lambda x: x / x.abs().sum(dim=1, keepdim=True),
+        peers={"PyTorch": lambda x: F.normalize(x, p=1, dim=1)},
+        flops=lambda rows, cols: 3 * rows * cols,
+        gates=(TWO_LOADS, ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
         points=10,
         effort="1 line, and the statement",
         hints=(
-            "The report names one line twice: there one thread writes what another one reads. Are "
-            "both in the same step of the loop?",
-            "In step 64, thread 64 has nothing left to do. In step 128 it wrote `sums[64]`. Which "
-            "thread reads that in step 64, and what made it wait?",
-            "`__syncthreads();` at the end of the loop's body, outside of the `if`.",
+            "The report names two lines: one thread writes an element, another one reads it. What "
+            "makes the reader wait for the writer?",
+            "There are eight steps. Each of them reads what other threads wrote in the step "
+            "before, and the first one reads what they wrote before the loop.",
+            "`__syncthreads();` as the first line of the loop's body, before the `if`.",
         ),
-        **ROW_TO_VALUE,
+        **ROW_TO_ROW,
     ),
     Exercise(
         number="05.4",
