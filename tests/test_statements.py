@@ -8,7 +8,7 @@ from torch import Generator
 
 from utils import diagnosing, exercises, notebooks, statements
 from utils.cases import draw
-from utils.checking import arguments
+from utils.checking import arguments, check
 from utils.compiling import compile_cuda
 from utils.errors import CheckFailed
 from utils.paths import NOTEBOOKS
@@ -82,6 +82,34 @@ def test_a_wrong_statement_is_told_which_half_is_wrong_and_not_the_answer(statem
 def test_what_is_no_statement_is_asked_for(statement, words):
     reason, message = refusal(statement)
     assert reason == "fault not named" and words in message and statements.FORM in message
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("// fault: missing guard, line 15", "your statement: right"),
+        ("// fault: missing guard, line 3", "your statement: the name is right, the line is not"),
+        ("// fault: no idea", "your statement: 'no idea' does not say in which line"),
+    ],
+)
+def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
+    text = exercises.starter_text(LAPLACE).replace("// fault: ?", statement)
+    kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator")
+    with pytest.raises(CheckFailed) as failure:
+        check(kernel)
+    assert failure.value.reason == "out of bounds"
+    message = str(failure.value)
+    assert message.startswith("out of bounds: laplace with") and words in message
+
+
+def test_a_broken_starter_can_be_checked_to_see_what_it_does():
+    text = exercises.starter_text(LAPLACE)
+    kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator", first_line=2)
+    with pytest.raises(CheckFailed) as failure:
+        check(kernel)
+    assert failure.value.reason == "not attempted" and not kernel.trusted
+    assert "as it stands: out of bounds: laplace with" in str(failure.value)
+    assert "your statement" not in str(failure.value)
 
 
 def test_other_exercises_ask_for_no_statement():

@@ -62,33 +62,48 @@ def required(exercise: Exercise) -> Statement | None:
     return _read(text) if _LINE.search(text) else None
 
 
+HALVES = {
+    (True, False): "the name is right, the line is not",
+    (False, True): "the line is right, the name is not",
+    (False, False): "neither the name nor the line is right",
+}
+
+
 def judge(exercise: Exercise, text: str) -> None:
     """Pass a text whose statement is right, or whose exercise asks for none.
 
     Raises CheckFailed: "fault not named" or "wrong diagnosis", without giving the answer away.
     """
+    if found := _objection(exercise, text):
+        reason, words, advice = found
+        raise CheckFailed(reason, f"{exercise.name}: {words}\n{advice}")
+
+
+def beside(failure: CheckFailed, exercise: Exercise, text: str) -> CheckFailed:
+    """The failure of a kernel that is still wrong, with a line on its statement."""
+    if required(exercise) is None:
+        return failure
+    found = _objection(exercise, text)
+    message = str(failure).removeprefix(f"{failure.reason}: ")
+    said = f"your statement: {found[1] if found else 'right'}"
+    return CheckFailed(failure.reason, f"{message}\n{said}")
+
+
+def _objection(exercise: Exercise, text: str) -> tuple[str, str, str] | None:
+    """What is wrong with a statement: the reason, what it is, what to do. None where it is right,
+    or where none is asked for."""
     right = required(exercise)
     if right is None:
-        return
+        return None
     try:
         given = _read(text)
     except ValueError as error:
-        raise CheckFailed(
-            "fault not named", f"{exercise.name}: {error}\nit should read '{FORM}'"
-        ) from None
+        return "fault not named", str(error), f"it should read '{FORM}'"
     name, lines = given.name == right.name, given.lines <= right.lines
     if name and lines:
-        return
-    halves = {
-        (True, False): "the name is right, the line is not",
-        (False, True): "the line is right, the name is not",
-        (False, False): "neither the name nor the line is right",
-    }
-    raise CheckFailed(
-        "wrong diagnosis",
-        f"{exercise.name}: {halves[name, lines]}\n"
-        "count the lines of the cell as it was given, with %%cuda as line 1",
-    )
+        return None
+    advice = "count the lines of the cell as it was given, with %%cuda as line 1"
+    return "wrong diagnosis", HALVES[name, lines], advice
 
 
 def _read(text: str) -> Statement:
@@ -99,7 +114,7 @@ def _read(text: str) -> Statement:
         raise ValueError(f"{many} with '// fault:'; say once what is wrong with the kernel")
     claim = " ".join(found[0].split()).rstrip(".")
     if claim in ("", "?"):
-        raise ValueError("the line '// fault: ?' is for you: say what is wrong, and in which line")
+        raise ValueError("'// fault: ?' is for you: say what is wrong, and in which line")
     match = _CLAIM.fullmatch(claim)
     if not match:
         raise ValueError(f"'{claim}' does not say in which line")
