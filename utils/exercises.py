@@ -99,8 +99,8 @@ def solved(text: str) -> str:
 
 
 def _essence(text: str) -> str:
-    """CUDA text without comments and white space."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/|\s+", "", text, flags=re.DOTALL)
+    """CUDA text without comments and white space, but with what a learner says of a fault."""
+    return re.sub(r"//(?![ \t]*fault:)[^\n]*|/\*.*?\*/|\s+", "", text, flags=re.DOTALL)
 
 
 def is_untouched(text: str, starter_text: str) -> bool:
