@@ -104,5 +104,6 @@ def test_the_readme_table_names_gpu_date_and_library(folder):
 
 def test_every_file_in_the_repository_is_well_formed():
     for found in results.stored():
-        for id in found.entries:
-            exercises.load(id)
+        for key, entry in found.entries.items():
+            exercise = exercises.load(key.partition(" ")[0])
+            assert key in (exercise.id, results.key(exercise, entry.sizes))

@@ -1,6 +1,7 @@
 """bench: nothing is timed unchecked, nothing is called measured that was not."""
 
 import json
+import re
 
 import pytest
 import toys
@@ -37,11 +38,11 @@ def real(id: str, **fields) -> FakeKernel:
     return kernel(exercises.load(id), **fields)
 
 
-def figures(id: str, median: float, label: str | None = None):
+def figures(id: str, median: float, label: str | None = None, sizes=None):
     exercise = exercises.load(id)
     made = entry(median)
     rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
-    sizes = dict(exercise.bench)
+    sizes = {**exercise.bench, **(sizes or {})}
     numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
     return timing.replace(made, sizes=sizes, rows=rows, **numbers)
 
@@ -110,6 +111,21 @@ def test_stored_figures_are_of_the_same_sizes_only(capsys):
     store((NAIVE, 300.0))
     bench(real(NAIVE), M=128)
     assert "no stored figures for these sizes" in capsys.readouterr().out
+
+
+def test_figures_of_other_sizes_stand_beside_those_of_the_specs(capsys):
+    other = {"M": 128, "N": 128, "K": 128}
+    for sizes, median in (({}, 300.0), (other, 7.0)):
+        for id in (NAIVE, COALESCED):
+            entry = figures(id, median, sizes=sizes)
+            key = results.key(exercises.load(id), entry.sizes)
+            results.write(results.path_of(H200), Results(H200, {key: entry}))
+    bench(real(COALESCED), **other)
+    out = capsys.readouterr().out
+    assert re.search("\ngemm_naive +7 ", out) and "300" not in out
+    bench(real(COALESCED))
+    out = capsys.readouterr().out
+    assert re.search("\ngemm_naive +300 ", out) and "M=128" not in out
 
 
 def test_the_ladder_holds_the_rungs_before_and_ends_with_the_library(capsys):

@@ -6,7 +6,8 @@
                   "median_ms": 9.1, "p20_ms": 9.0, "p80_ms": 9.2}, ...],
         "driver": "...", "cuda": "13.0", "torch": "...", "date": "2026-11-20", "commit": "..."}}}
 
-Every entry says when and with what it was measured, so that some can be measured anew.
+Every entry says when and with what it was measured, so that some can be measured anew. One of
+other sizes than those of the spec stands beside it, and has them in its name (see `key`).
 """
 
 import json
@@ -16,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from utils import exercises
+from utils.cases import size_text
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import RESULTS
@@ -59,10 +61,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Results:
-    """All entries of one GPU, by exercise id."""
+    """All entries of one GPU, by `key`: exercise id, and sizes where they are not the spec's."""
 
     gpu: str
     entries: Mapping[str, Entry]
+
+
+def key(exercise: Exercise, sizes: Mapping[str, int]) -> str:
+    """The name of an entry: `01_naive_gemm/linear`, or `01_naive_gemm/linear M=64 N=64 K=64`."""
+    return exercise.id if sizes == exercise.bench else f"{exercise.id} {size_text(sizes)}"
 
 
 def digits(value: float) -> str:
@@ -189,7 +196,7 @@ def _measured(results: Results) -> list[Exercise]:
 def _readme_row(exercise: Exercise, results: Results) -> str:
     entry = results.entries[exercise.id]
     ours, library = entry.ours(), entry.library()
-    size = " ".join(f"{name}={value}" for name, value in entry.sizes.items())
+    size = size_text(entry.sizes)
     share = f"{digits(100 * library.median_ms / ours.median_ms)} %" if library else "–"
     theirs = f"{library.label}, {digits(library.median_ms)}" if library else "–"
     cells = [

@@ -12,7 +12,7 @@ from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
 from utils.tables import Table
 
-_session: dict[str, Entry] = {}  # measured by this process, by exercise id
+_session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
 def bench(kernel, **sizes: int) -> None:
@@ -34,10 +34,11 @@ def bench(kernel, **sizes: int) -> None:
     chosen = _sizes(exercise, sizes)
     if kernel.backend == "cuda":
         entry, notes = measuring.measure(kernel, chosen)
-        _session[exercise.id] = entry
+        key = results.key(exercise, chosen)
+        _session[key] = entry
         gpu, measured = measuring.gpu(), True
         if path := os.environ.get("WORKBOOK_RESULTS"):  # `workbook run --save`
-            results.write(Path(path), Results(gpu, {exercise.id: entry}))
+            results.write(Path(path), Results(gpu, {key: entry}))
     else:
         notes = [
             "Nothing was measured here: a GPU is needed for that.",
@@ -90,7 +91,7 @@ def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
 def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | None]:
     """The latest stored figures of these sizes, and the GPU they are from."""
     for found in results.stored():
-        entry = found.entries.get(exercise.id)
+        entry = found.entries.get(results.key(exercise, sizes))
         if entry and dict(entry.sizes) == dict(sizes):
             return found.gpu, entry
     return "", None
@@ -101,9 +102,11 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
     known = {id: e for found in results.stored(gpu) for id, e in found.entries.items()}
     rungs = []
     for other in _earlier(exercise):
-        found, stored = known.get(other.id), measured
-        if measured and other.id in _session:
-            found, stored = _session[other.id], False
+        sizes = {name: entry.sizes.get(name, usual) for name, usual in other.bench.items()}
+        key = results.key(other, sizes)
+        found, stored = known.get(key), measured
+        if measured and key in _session:
+            found, stored = _session[key], False
         if found and (found.bytes, found.flops) == (entry.bytes, entry.flops) and found.ours():
             rungs.append(replace(found.ours(), stored=stored))
     ours = [row for row in entry.rows if row.kind == "ours"]
