@@ -243,14 +243,27 @@ EXERCISES = (
             COALESCED_LOADS,
             COALESCED_STORES,
             ALL_LANES,
+            per_value(
+                "load requests to global memory",
+                3,
+                "load quads of x, weight and bias, each once, and keep them in registers",
+                lanes=128,
+            ),
+            per_value("store requests to global memory", 1, "store quads", lanes=128),
         ),
         gate_sizes=size(8, 1024, 32),
         title="GroupNorm, four values a lane, several groups a warp, each value read once",
         points=20,
-        effort="about 14 lines",
+        effort="about 11 lines",
         hints=(
-            "a",
-            "b",
+            "Load the quad of `x`, or zeros where `inside` is false. No thread may leave before "
+            "the shuffles. `quad(&weight[channel])` and `quad(&bias[channel])` are the "
+            "parameters of the same four channels.",
+            "`warp_sum<LANES>(v.x + v.y + v.z + v.w)` is the sum of the group, in each of its "
+            "lanes. A group has `4 * LANES` values. Take the mean away from all four members, "
+            "then add up their squares in the same way.",
+            "Each member has its own weight and bias: `v.x * rstd * w.x + b.x`, and so on. Last: "
+            "`if (inside) quad(&out[first]) = v;`",
         ),
         **NORM,
     ),

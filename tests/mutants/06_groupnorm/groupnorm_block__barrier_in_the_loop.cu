@@ -1,4 +1,4 @@
-// reject: divergent barrier
+// reject: timeout
 // Fault: a barrier in a loop that part of the block skips
 #include "reduce.cuh"
 
