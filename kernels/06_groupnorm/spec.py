@@ -67,6 +67,7 @@ CHAPTER = dict(
     ),
     card_sizes=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
     bench=size(1024, 8192, 256),
+    follows={"groups": "channels"},
     library="PyTorch",
 )
 
