@@ -11,21 +11,21 @@ __global__ void groupnorm_block_kernel(const float* x, const float* weight, cons
                                        float* out, int channels, int groups, float eps) {
     int size = channels / groups;
     for (int g = 0; g < groups; g++) {
-    int channel = g * size, first = blockIdx.x * channels + channel;
-    float sum = 0.0f, squares = 0.0f;
-    for (int i = threadIdx.x; i < size; i += THREADS) {
-        sum += x[first + i];
-    }
-    float mean = block_sum<THREADS>(sum) / size;
-    for (int i = threadIdx.x; i < size; i += THREADS) {
-        float d = x[first + i] - mean;
-        squares += d * d;
-    }
-    float rstd = rsqrtf(block_sum<THREADS>(squares) / size + eps);
-    for (int i = threadIdx.x; i < size; i += THREADS) {
-        float y = (x[first + i] - mean) * rstd;
-        out[first + i] = y * weight[channel + i] + bias[channel + i];
-    }
+        int channel = g * size, first = blockIdx.x * channels + channel;
+        float sum = 0.0f, squares = 0.0f;
+        for (int i = threadIdx.x; i < size; i += THREADS) {
+            sum += x[first + i];
+        }
+        float mean = block_sum<THREADS>(sum) / size;
+        for (int i = threadIdx.x; i < size; i += THREADS) {
+            float d = x[first + i] - mean;
+            squares += d * d;
+        }
+        float rstd = rsqrtf(block_sum<THREADS>(squares) / size + eps);
+        for (int i = threadIdx.x; i < size; i += THREADS) {
+            float y = (x[first + i] - mean) * rstd;
+            out[first + i] = y * weight[channel + i] + bias[channel + i];
+        }
     }
 }
 

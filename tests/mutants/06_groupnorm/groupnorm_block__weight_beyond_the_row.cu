@@ -10,8 +10,8 @@ constexpr int THREADS = 128;
 __global__ void groupnorm_block_kernel(const float* x, const float* weight, const float* bias,
                                        float* out, int channels, int groups, float eps) {
     int size = channels / groups;
-    int first = blockIdx.x * size;   // the first value of the group
-    int channel = first;  // and its channel
+    int first = blockIdx.x * size;  // the first value of the group
+    int channel = first;            // and its channel
     float sum = 0.0f, squares = 0.0f;
     for (int i = threadIdx.x; i < size; i += THREADS) {
         sum += x[first + i];

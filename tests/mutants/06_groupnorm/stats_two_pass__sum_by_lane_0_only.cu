@@ -22,7 +22,7 @@ __global__ void stats_two_pass_kernel(const float* x, float* mean, float* rstd, 
         float d = values[i] - m;
         squares += d * d;
     }
-        if (lane == 0) {
+    if (lane == 0) {
         mean[group] = m;
         float variance = warp_sum(squares) / size;
         rstd[group] = rsqrtf(variance + eps);

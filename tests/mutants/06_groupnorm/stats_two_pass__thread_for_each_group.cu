@@ -9,7 +9,7 @@ constexpr int WARPS = 8;  // of a block
 __global__ void stats_two_pass_kernel(const float* x, float* mean, float* rstd, int rows,
                                       int channels, int groups, float eps) {
     int group = blockIdx.x * blockDim.x + threadIdx.x;  // counted through all rows
-    if (group >= rows * groups) return;  // the whole warp leaves
+    if (group >= rows * groups) return;                 // the whole warp leaves
     int size = channels / groups;
     const float* values = x + group * size;  // the values of this group
     float sum = 0.0f, squares = 0.0f;
