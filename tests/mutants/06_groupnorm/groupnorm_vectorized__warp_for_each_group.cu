@@ -53,6 +53,7 @@ void launch(const float* x, const float* weight, const float* bias, float* out, 
 
 void groupnorm_vectorized(const float* x, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups, float eps) {
-    int size = channels / groups, blocks = (rows * groups * 32 + THREADS - 1) / THREADS;
+    int size = channels / groups, warps = THREADS / 32;
+    int blocks = (rows * groups + warps - 1) / warps;  // for any_size_kernel
     any_size_kernel<<<blocks, THREADS>>>(x, weight, bias, out, rows, channels, groups, eps);
 }

@@ -53,12 +53,13 @@ void launch(const float* x, const float* weight, const float* bias, float* out, 
 
 void groupnorm_vectorized(const float* x, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups, float eps) {
-    int size = channels / groups, blocks = (rows * groups * 32 + THREADS - 1) / THREADS;
+    int size = channels / groups, warps = THREADS / 32;
     if (size == 4) return launch<1>(x, weight, bias, out, rows, channels, eps);
     if (size == 8) return launch<2>(x, weight, bias, out, rows, channels, eps);
     if (size == 16) return launch<4>(x, weight, bias, out, rows, channels, eps);
     if (size == 32) return launch<8>(x, weight, bias, out, rows, channels, eps);
     if (size == 64) return launch<16>(x, weight, bias, out, rows, channels, eps);
     if (size == 128) return launch<32>(x, weight, bias, out, rows, channels, eps);
+    int blocks = (rows * groups + warps - 1) / warps;  // for any_size_kernel
     any_size_kernel<<<blocks, THREADS>>>(x, weight, bias, out, rows, channels, groups, eps);
 }
