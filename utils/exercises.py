@@ -52,6 +52,7 @@ class Exercise:
     exact: bool = False  # outputs are elements of the inputs, or indices: NaN must be NaN
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
+    follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
     gates: tuple[Gate, ...] = ()
     gate_sizes: Sizes = field(default_factory=dict)  # where they are read: whole tiles
