@@ -181,12 +181,12 @@ EXERCISES = (
             ),
             Gate(
                 "barriers a block",
-                1.0,
-                "two sums for the whole group are enough, with two barriers each",
+                5.0,  # so that a tree passes, and a sum in each round of the loop does not
+                "take both sums once for the whole group, not again and again in a loop",
                 ideal=lambda rows, channels, groups: 4,
             ),
         ),
-        gate_sizes=size(2, 1024, 4),
+        gate_sizes=size(2, 4096, 2),
         title="GroupNorm, a block for each group of each row",
         points=15,
         effort="about 14 lines",

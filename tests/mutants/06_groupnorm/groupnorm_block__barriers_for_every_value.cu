@@ -1,5 +1,5 @@
 // reject: gate
-// Fault: a round for each 128 values, and both sums taken in every round
+// Fault: a round for each 128 values, and a sum of the block in every round
 #include "reduce.cuh"
 
 constexpr int THREADS = 128;
