@@ -95,6 +95,26 @@ def test_a_size_that_follows_another_keeps_its_share_of_it(groups):
         assert cost.distinct <= cost.missed <= cost.sectors == sectors
 
 
+def test_atomics_on_one_address_wait_for_each_other():
+    parts = {}
+    for name in ("sum_atomic", "sum_tree"):
+        exercise = load(f"04_reductions/{name}")
+        kernel = compile_cuda(
+            solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
+        )
+        found = estimate(kernel)
+        assert found.bound == "atomics"
+        parts[name] = found.parts
+    model = models(H200)
+    assert parts["sum_atomic"]["atomics"] == pytest.approx(
+        2**28 * model.atomic_cycles / model.clock
+    )
+    assert parts["sum_atomic"]["atomics"] == pytest.approx(256 * parts["sum_tree"]["atomics"])
+    assert parts["sum_tree"]["block starts"] == pytest.approx(
+        2**20 * model.start_cycles / model.clock
+    )
+
+
 # --- requests
 
 
