@@ -79,6 +79,16 @@ def test_sizes_of_the_call_take_the_place_of_the_benchs():
         estimate(kernel, gpu="Abacus")
 
 
+def test_atomics_on_one_address_wait_for_each_other():
+    """Measured 2026-11-21, one atomic for an element and one for a block of 256: ms."""
+    for name, ms in {"sum_atomic": 471, "sum_tree": 1.92, "sum_warp": 1.92}.items():
+        exercise = load(f"04_reductions/{name}")
+        text = solution_text(exercise)
+        found = estimate(compile_cuda(text, name, exercise=exercise, backend="emulator"))
+        assert found.bound == "atomics"
+        assert found.seconds * 1e3 == pytest.approx(ms, rel=0.25)
+
+
 # --- requests
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.access_patterns import WARP, requests
-from utils.tracing import GLOBAL, LOAD, SHARED, Launch
+from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
 SECTOR, LINE = 32, 128  # bytes: what is moved, and what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once
@@ -31,6 +31,7 @@ class Cost:
     missed: int  # sectors that no earlier access of the block touched; stores go through: all
     missed_lines: int  # lines of 128 bytes that they lie in
     distinct: int  # sectors that no earlier access of the launch touched
+    queue: int = 0  # atomic operations on the address that gets most of them
 
 
 def costs(launch: Launch) -> dict[tuple, Cost]:
@@ -72,7 +73,10 @@ def _cost(accesses: np.ndarray) -> Cost:
         lines = len(_pairs(once, sector // (LINE // SECTOR))[0])
     array = int(accesses["array"][0])
     each = int(accesses["nth"].max()) + 1
-    return Cost(space, kind, array, each, count, wavefronts, sectors, missed, lines, distinct)
+    queue = int(np.unique(accesses["byte"], return_counts=True)[1].max()) if kind == ATOMIC else 0
+    return Cost(
+        space, kind, array, each, count, wavefronts, sectors, missed, lines, distinct, queue
+    )
 
 
 def _spread(accesses: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
