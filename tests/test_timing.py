@@ -155,6 +155,28 @@ def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
     assert "gemm_naive *" not in out and "\ngemm_naive      200" in out
 
 
+def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch, folder):
+    def measure(kernel, sizes):
+        made = figures(kernel.exercise.id, float(sizes["M"]), "gemm")
+        exercise = kernel.exercise
+        numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
+        return timing.replace(made, sizes=sizes, **numbers), []
+
+    measured(monkeypatch, 1.0)
+    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setenv("WORKBOOK_RESULTS", str(results.path_of(H200)))
+    for id in (NAIVE, COALESCED):
+        for size in ({}, {"M": 128}):
+            bench(real(id, backend="cuda"), **size)
+    assert set(results.read(results.path_of(H200)).entries) == {
+        f"{id}{size}" for id in (NAIVE, COALESCED) for size in ("", ", M=128 N=4096 K=4096")
+    }
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("gemm  ") and "128" in line for line in lines) == 3  # 1, then 2
+    bench(real(NAIVE), M=128)
+    assert "Stored figures" in capsys.readouterr().out
+
+
 def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):
     store((NAIVE, 300.0))
     measured(monkeypatch, 30.0, gpu="NVIDIA L4")
@@ -237,6 +259,23 @@ def test_a_plot_is_the_same_every_time_and_says_what_it_shows():
     assert first == plots.bars(ROWS, "gemm_naive on X", 0.5)
     assert first.startswith('<svg role="img" aria-label="gemm_naive on X: gemm_naive 2 ms')
     assert "dashed: predicted" in first and "<dc:date>" not in first
+
+
+def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
+    moved = []
+    monkeypatch.setattr(plots, "bars", lambda rows, title, ms, bytes: moved.append(bytes))
+    for id, median in (("00_start_here/axpy", 0.5), (NAIVE, 300.0)):
+        exercise = exercises.load(id)
+        timing._plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
+    axpy = exercises.load("00_start_here/axpy")
+    assert moved == [axpy.bytes(**axpy.bench), 0]
+
+
+def test_bandwidth_in_a_plot():
+    svg = plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
+    assert 'aria-label="axpy on X: gemm_naive 4 GB/s' in svg
+    assert "GB/s (dashed: predicted)" in svg and "milliseconds" not in svg
+    assert svg == plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
 
 
 def test_text_from_outside_is_escaped():
