@@ -1,0 +1,169 @@
+"""08: all that follows the linear layer of each of the five models, as one kernel."""
+
+import torch
+
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.exercises import Exercise, Gate
+from utils.models import MODELS
+
+
+def size(rows, channels, groups):
+    return {"rows": rows, "channels": channels, "groups": groups}
+
+
+def several_kinds(sizes, generator):
+    """Where the activation comes first: each row has a kind of its own, and each group of shifts.
+
+    A row is normal, or small, or far from zero beside its spread; one value may be infinite. No
+    group is far outside of what hardtanh lets through: a group of equal values has no digits.
+    """
+    rows, channels = sizes["rows"], sizes["channels"]
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    kinds = torch.arange(rows, device=generator.device).reshape(-1, 1) % 4
+    y = draw(rows, channels)
+    y = torch.where(kinds == 1, y * 1e-3, y)
+    y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
+    y = torch.where(kinds == 3, y * 3, y)
+    group = torch.arange(channels, device=generator.device) * sizes["groups"] // channels
+    shift = draw(channels) * torch.where(group % 2 == 0, 0.5, 1e-3)
+    return {"y": y, "shift": shift, "weight": draw(channels), "bias": draw(channels)}
+
+
+SIZES = (
+    size(1, 1, 1),
+    size(3, 5, 1),
+    size(3, 7, 7),  # one channel a group: its variance is zero
+    size(2, 12, 3),  # one quad a group
+    size(5, 64, 4),
+    size(7, 96, 3),
+    size(2, 66, 2),  # one more than a warp
+    size(9, 40, 5),
+    size(6, 192, 16),  # quads, but 3 of them a group
+    size(33, 48, 3),
+    size(3, 256, 2),
+    size(10, 512, 8),
+    size(2, 300, 2),
+    size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
+)
+CARD_SIZES = (
+    size(1024, 8192, 256),
+    size(37, 4096, 64),
+    size(1000, 8000, 80),
+    size(9, 8192, 1),
+    size(1021, 2048, 128),
+)
+
+ONE_LAUNCH = Gate(
+    "launches",
+    1.0,
+    "do all of it in one kernel: a second launch has to read what the first one wrote",
+    ideal=lambda rows, channels, groups: 1,
+)
+
+
+def loads(parameters, rows_each=4):
+    """A quad of y each, and of the parameters once for `rows_each` rows."""
+    return Gate(
+        "load requests to global memory",
+        1.125,
+        "read y once, four values at a time; read the parameters once for several rows",
+        ideal=lambda rows, channels, groups: rows * channels / 128 * (1 + parameters / rows_each),
+    )
+
+
+STORES = Gate(
+    "store requests to global memory",
+    1.125,
+    "store four neighbours at once",
+    ideal=lambda rows, channels, groups: rows * channels / 128,
+)
+
+
+def tail(name, operations, **more):
+    """An exercise, from the model itself. `operations` for each element, GroupNorm's 8 aside."""
+    model = MODELS[name]
+    parameters = ("weight", "bias", *model.extra)
+    return Exercise(
+        name=name,
+        shapes={
+            "y": "rows channels",
+            **dict.fromkeys(parameters, "channels"),
+            "out": model.output,
+        },
+        outputs=("out",),
+        reference=model.tail,
+        peers={"PyTorch": model.tail},
+        library="PyTorch",
+        sizes=SIZES,
+        card_sizes=CARD_SIZES,
+        bench=model.sizes,
+        draw=size(2, 64, 4),
+        gate_sizes=size(16, 1024, 32),
+        bytes=lambda rows, channels, groups: 4 * channels * (2 * rows + len(parameters)),
+        flops=lambda rows, channels, groups: (8 + operations) * rows * channels,
+        **{
+            "gates": (
+                ONE_LAUNCH,
+                loads(len(parameters)),
+                STORES,
+                COALESCED_LOADS,
+                COALESCED_STORES,
+                ALL_LANES,
+            ),
+            **more,
+        },
+    )
+
+
+EXERCISES = (
+    tail(
+        "gn_leaky_relu_double",
+        3,
+        number="08.1",
+        title="Task 62: GroupNorm, LeakyReLU, x + x",
+        points=15,
+        effort="about 8 lines",
+        hints=("a", "b"),
+    ),
+    tail(
+        "gn_swish_multiply_swish",
+        9,
+        number="08.2",
+        title="Task 88: GroupNorm, swish, times a scale, swish",
+        points=15,
+        effort="about 8 lines",
+        hints=("a", "b"),
+    ),
+    tail(
+        "bias_hardtanh_mish_gn",
+        12,
+        number="08.3",
+        title="Task 94: plus a shift, hardtanh, mish, then GroupNorm",
+        inputs=several_kinds,
+        points=15,
+        effort="about 10 lines",
+        hints=("a", "b"),
+    ),
+    tail(
+        "swish_bias_gn",
+        5,
+        number="08.4",
+        title="Task 37: swish, plus a shift, then GroupNorm",
+        inputs=several_kinds,
+        points=20,
+        effort="about 20 lines",
+        hints=("a", "b"),
+    ),
+    tail(
+        "gn_min_bias",
+        2,
+        number="08.5",
+        title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
+        points=30,
+        effort="about 25 lines",
+        hints=("a", "b"),
+    ),
+)
