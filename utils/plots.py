@@ -58,7 +58,7 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
         axes.spines[["top", "right"]].set_visible(False)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return _described(buffer.getvalue(), describe(rows, title))
+    return described(buffer.getvalue(), describe(rows, title))
 
 
 def describe(rows: Sequence[Row], title: str) -> str:
@@ -66,7 +66,7 @@ def describe(rows: Sequence[Row], title: str) -> str:
     return f"{title}: " + ", ".join(f"{row.label} {digits(row.median_ms)} ms" for row in rows)
 
 
-def _described(svg: str, text: str) -> str:
+def described(svg: str, text: str) -> str:
     """The SVG as one image with a text alternative."""
     attributes = f'role="img" aria-label="{escape(text)}"'
     svg = svg[svg.index("<svg") :]
