@@ -3,23 +3,24 @@
 
 constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
-constexpr int ROWS = 4;  // for each thread
 
 // mish(hardtanh(y + shift)), with mish(x) = x * tanh(ln(1 + e^x))
-__device__ float head(float y, float shift) {
-    // your code here
+__device__ float activate(float y, float shift) {
+    return y;  // your code here
 }
 
-// y, out: (rows, channels), weight, bias, shift: (channels), channels a multiple of 4 * LANES
+// y, out: (rows, channels), weight, bias, shift: (channels), for groups of 4 * LANES channels
 // out = GroupNorm(mish(hardtanh(y + shift)))
-// One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of 4 * LANES
-// channels. One block owns 256 quads, side by side.
+// One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
 template <int LANES>
-__global__ void __launch_bounds__(THREADS)
-    bias_hardtanh_mish_gn_kernel(const float* y, const float* weight, const float* bias,
-                                 const float* shift, float* out, int rows, int channels) {
-    int thread = blockIdx.x * THREADS + threadIdx.x, quads = channels / 4;  // quads of a row
-    int channel = thread % quads * 4, row = thread / quads * ROWS;          // the first of each
+__global__ void bias_hardtanh_mish_gn_kernel(const float* y, const float* weight, const float* bias,
+                                             const float* shift, float* out, int rows,
+                                             int channels) {
+    int first = (blockIdx.x * THREADS + threadIdx.x) * 4;  // the quad, counted through all rows
+    bool inside = first < rows * channels;
+    int channel = first % channels;
+    float4 w = quad(&weight[channel]), b = quad(&bias[channel]);
+    float4 s = quad(&shift[channel]);
     // your code here
 }
 
@@ -32,15 +33,15 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
     if (group >= rows * groups) return;  // the whole warp leaves
     int size = channels / groups, first = group * size, channel = first % channels;
     float sum = 0.0f, squares = 0.0f;
-    for (int i = lane; i < size; i += 32) sum += head(y[first + i], shift[channel + i]);
+    for (int i = lane; i < size; i += 32) sum += activate(y[first + i], shift[channel + i]);
     float mean = warp_sum(sum) / size;
     for (int i = lane; i < size; i += 32) {
-        float d = head(y[first + i], shift[channel + i]) - mean;
+        float d = activate(y[first + i], shift[channel + i]) - mean;
         squares += d * d;
     }
     float rstd = rsqrtf(warp_sum(squares) / size + EPS);
     for (int i = lane; i < size; i += 32) {
-        float x = (head(y[first + i], shift[channel + i]) - mean) * rstd;
+        float x = (activate(y[first + i], shift[channel + i]) - mean) * rstd;
         out[first + i] = x * weight[channel + i] + bias[channel + i];
     }
 }
@@ -48,8 +49,7 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
 template <int LANES>
 void launch(const float* y, const float* weight, const float* bias, const float* shift, float* out,
             int rows, int channels) {
-    int threads = channels / 4 * ((rows + ROWS - 1) / ROWS);
-    int blocks = (threads + THREADS - 1) / THREADS;
+    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
     bias_hardtanh_mish_gn_kernel<LANES>
         <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
 }

@@ -5,14 +5,12 @@ constexpr float EPS = 1e-5f;
 constexpr int THREADS = 1024, WARPS = THREADS / 32;
 constexpr int ROWS = 8;  // for each block: a whole sector of each row of out
 
-// least: ROWS values, shift: (channels), out: (channels, rows)
-// out[c, row0 + r] = least[r] + shift[c], by the whole block
+// least: (ROWS), shift: (channels), out: (channels, rows). By the whole block:
+// out[c, row0 + r] = least[r] + shift[c]
 __device__ void spread(const float* least, const float* shift, float* out, int rows, int channels,
                        int row0) {
-    for (int i = threadIdx.x; i < ROWS * channels; i += THREADS) {
-        int r = i % ROWS, c = i / ROWS;
-        if (row0 + r < rows) out[c * rows + row0 + r] = least[r] + shift[c];
-    }
+    bool whole = rows % 4 == 0 && row0 + ROWS <= rows;
+    // your code here
 }
 
 // y: (rows, channels), weight, bias, shift: (channels), out: (channels, rows)
@@ -23,8 +21,8 @@ template <int LANES>
 __global__ void __launch_bounds__(THREADS)
     gn_min_bias_kernel(const float* y, const float* weight, const float* bias, const float* shift,
                        float* out, int rows, int channels) {
-    __shared__ float partials[ROWS][WARPS];  // the least value of each warp
-    __shared__ float least[ROWS];
+    __shared__ float partials[ROWS][WARPS];  // the least value that each warp found
+    __shared__ alignas(16) float least[ROWS];
     int row0 = blockIdx.x * ROWS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float mine[ROWS];
     for (int r = 0; r < ROWS; r++) mine[r] = INFINITY;
@@ -39,12 +37,12 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
                                 const float* shift, float* out, int rows, int channels,
                                 int groups) {
     __shared__ float partials[ROWS][WARPS];
-    __shared__ float least[ROWS];
+    __shared__ alignas(16) float least[ROWS];
     int row0 = blockIdx.x * ROWS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int size = channels / groups;
-    for (int r = 0; r < ROWS && row0 + r < rows; r++) {
+    for (int r = 0; r < ROWS; r++) {
         float mine = INFINITY;
-        for (int group = warp; group < groups; group += WARPS) {
+        for (int group = warp; row0 + r < rows && group < groups; group += WARPS) {
             int channel = group * size;
             const float* x = y + (row0 + r) * channels + channel;
             float sum = 0.0f, squares = 0.0f;
@@ -61,7 +59,7 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
         if (lane == 0) partials[r][warp] = mine;
     }
     __syncthreads();  // the values of every warp are there before they are reduced
-    if (warp < ROWS && row0 + warp < rows) {
+    if (warp < ROWS) {
         float value = warp_min(partials[warp][lane]);
         if (lane == 0) least[warp] = value;
     }

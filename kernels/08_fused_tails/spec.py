@@ -1,5 +1,7 @@
 """08: all that follows the linear layer of each of the five models, as one kernel."""
 
+from dataclasses import replace
+
 import torch
 
 from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
@@ -64,16 +66,20 @@ ONE_LAUNCH = Gate(
 )
 
 
-def loads(parameters, rows_each=4):
-    """A quad of y each, and of the parameters once for `rows_each` rows."""
+def loads(quads, times, advice):
+    """`quads` of requests for each quad of y, itself among them."""
     return Gate(
         "load requests to global memory",
-        1.125,
-        "read y once, four values at a time; read the parameters once for several rows",
-        ideal=lambda rows, channels, groups: rows * channels / 128 * (1 + parameters / rows_each),
+        times,
+        advice,
+        ideal=lambda rows, channels, groups: quads * rows * channels / 128,
     )
 
 
+READ_ONCE = "read y once, four values at a time, and keep it in registers"
+ONCE_FOR_SEVERAL = "read the parameters once, keep them in registers, and use them for several rows"
+
+WHOLE_SECTORS = "let one block own 8 rows of y: they are neighbours in out, a whole sector"
 STORES = Gate(
     "store requests to global memory",
     1.125,
@@ -107,7 +113,7 @@ def tail(name, operations, **more):
         **{
             "gates": (
                 ONE_LAUNCH,
-                loads(len(parameters)),
+                loads(1 + len(parameters), 1.125, READ_ONCE),
                 STORES,
                 COALESCED_LOADS,
                 COALESCED_STORES,
@@ -124,9 +130,16 @@ EXERCISES = (
         3,
         number="08.1",
         title="Task 62: GroupNorm, LeakyReLU, x + x",
-        points=15,
-        effort="about 8 lines",
-        hints=("a", "b"),
+        points=10,
+        effort="about 6 lines",
+        hints=(
+            "The frame is that of `groupnorm_vectorized`. Between its last line of arithmetic and "
+            "its store, the four values are in registers. That is the place for `activate`.",
+            "`normalised<LANES>(v, EPS)` gives (v - mean) * rstd. All lanes must call it, those "
+            "with `inside == false` too. Then times `w`, plus `b`, each member for itself.",
+            "`v = {activate(v.x), activate(v.y), activate(v.z), activate(v.w)};` And x + x is 2 * "
+            "x, so `activate` is `x > 0.0f ? 2.0f * x : 0.02f * x`.",
+        ),
     ),
     tail(
         "gn_swish_multiply_swish",
@@ -134,8 +147,16 @@ EXERCISES = (
         number="08.2",
         title="Task 88: GroupNorm, swish, times a scale, swish",
         points=15,
-        effort="about 8 lines",
-        hints=("a", "b"),
+        effort="about 7 lines",
+        hints=(
+            "Only `activate` is new. It is called with the quad's own scales: "
+            "`activate(v.x, s.x)`, and so on.",
+            "First swish, then times the scale, then swish of that. The order matters: "
+            "swish(x * scale) is another number.",
+            "`x = __fdividef(x, 1.0f + expf(-x)) * scale;` then "
+            "`return __fdividef(x, 1.0f + expf(-x));` With `/` in their place the check passes, "
+            "too; compare the times.",
+        ),
     ),
     tail(
         "bias_hardtanh_mish_gn",
@@ -144,26 +165,70 @@ EXERCISES = (
         title="Task 94: plus a shift, hardtanh, mish, then GroupNorm",
         inputs=several_kinds,
         points=15,
-        effort="about 10 lines",
-        hints=("a", "b"),
+        effort="about 9 lines",
+        hints=(
+            "The statistics are those of the activated values. So `activate` comes between the "
+            "load and `normalised`.",
+            "mish(x) = x * tanh(ln(1 + e^x)). With n = e^x the tangent is m / (m + 2), where "
+            "m = n * (n + 2).",
+            "`float x = y + shift; x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;` "
+            "then `float n = expf(x), m = n * (n + 2.0f);` and "
+            "`return x * __fdividef(m, m + 2.0f);`",
+        ),
     ),
     tail(
         "swish_bias_gn",
         5,
         number="08.4",
-        title="Task 37: swish, plus a shift, then GroupNorm",
+        title="Task 37: swish, plus a shift, then GroupNorm, several rows a thread",
         inputs=several_kinds,
+        gates=(
+            ONE_LAUNCH,
+            loads(1 + 3 / 4, 1.5, ONCE_FOR_SEVERAL),
+            STORES,
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+        ),
         points=20,
-        effort="about 20 lines",
-        hints=("a", "b"),
+        effort="about 11 lines",
+        hints=(
+            "Two loops over the ROWS rows. The first only loads, into `float4 v[ROWS]`: no load "
+            "waits for another. The second does the rest, row by row.",
+            "A row beyond the last one is loaded as zeros and not stored. But its lanes must call "
+            "`normalised` all the same: guard the load and the store, nothing in between.",
+            "`if (row + r < rows) v[r] = quad(&y[(row + r) * channels + channel]);` In the second "
+            "loop: activate, normalise, times `w` plus `b`, and the store at the same place of "
+            "`out`, with the same guard.",
+        ),
     ),
     tail(
         "gn_min_bias",
         2,
         number="08.5",
         title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
+        gates=(
+            replace(ONE_LAUNCH, times=2.0),
+            loads(4, 1.125, "read y once, four at a time, and a shift once for several rows"),
+            replace(STORES, times=1.25),
+            COALESCED_LOADS,
+            replace(COALESCED_STORES, advice=WHOLE_SECTORS),
+            ALL_LANES,
+        ),
         points=30,
-        effort="about 25 lines",
-        hints=("a", "b"),
+        effort="about 30 lines",
+        hints=(
+            "Three steps: each thread finds the least of its own values, for each row of the "
+            "block; the block finds the least of all threads; `spread` adds the shifts and "
+            "writes. `smaller` and `warp_min` know what PyTorch does with NaN.",
+            "In the loop over channels all lanes must call `normalised`, but only lanes with "
+            "`channel < channels` may change `mine[r]`: the zeros of the others are no values. "
+            "Then `warp_min(mine[r])`, one value of each warp in `partials[r][warp]`, a barrier, "
+            "and warp r reduces the 32 values of row r.",
+            "In `spread`, threads 2i and 2i + 1 own channel i, and then every 512th: "
+            "`int r = threadIdx.x % 2 * 4;` `for (int c = threadIdx.x / 2; c < channels; c += "
+            "THREADS / 2)`. Each adds `shift[c]` to four minima and calls "
+            "`store4(out, channels, rows, c, row0 + r, four, whole)`.",
+        ),
     ),
 )

@@ -3,41 +3,37 @@
 
 constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
-constexpr int ROWS = 4;  // for each thread
 
 // mish(hardtanh(y + shift)), with mish(x) = x * tanh(ln(1 + e^x))
-__device__ float head(float y, float shift) {
+__device__ float activate(float y, float shift) {
     // BEGIN SOLUTION
     float x = y + shift;
     x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;
-    float n = expf(x);
-    float p = n * (n + 2.0f);
-    return x * (p / (p + 2.0f));
+    float n = expf(x), m = n * (n + 2.0f);
+    return x * __fdividef(m, m + 2.0f);
+    // STARTER: return y;  // your code here
     // END SOLUTION
 }
 
-// y, out: (rows, channels), weight, bias, shift: (channels), channels a multiple of 4 * LANES
+// y, out: (rows, channels), weight, bias, shift: (channels), for groups of 4 * LANES channels
 // out = GroupNorm(mish(hardtanh(y + shift)))
-// One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of 4 * LANES
-// channels. One block owns 256 quads, side by side.
+// One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
 template <int LANES>
-__global__ void __launch_bounds__(THREADS)
-    bias_hardtanh_mish_gn_kernel(const float* y, const float* weight, const float* bias,
-                                 const float* shift, float* out, int rows, int channels) {
-    int thread = blockIdx.x * THREADS + threadIdx.x, quads = channels / 4;  // quads of a row
-    int channel = thread % quads * 4, row = thread / quads * ROWS;          // the first of each
+__global__ void bias_hardtanh_mish_gn_kernel(const float* y, const float* weight, const float* bias,
+                                             const float* shift, float* out, int rows,
+                                             int channels) {
+    int first = (blockIdx.x * THREADS + threadIdx.x) * 4;  // the quad, counted through all rows
+    bool inside = first < rows * channels;
+    int channel = first % channels;
+    float4 w = quad(&weight[channel]), b = quad(&bias[channel]);
+    float4 s = quad(&shift[channel]);
     // BEGIN SOLUTION
-    float4 w = quad(&weight[channel]), b = quad(&bias[channel]), s = quad(&shift[channel]),
-           v[ROWS] = {};
-    for (int r = 0; r < ROWS; r++) {
-        if (row + r < rows) v[r] = quad(&y[(row + r) * channels + channel]);
-    }
-    for (int r = 0; r < ROWS; r++) {
-        float4 x = {head(v[r].x, s.x), head(v[r].y, s.y), head(v[r].z, s.z), head(v[r].w, s.w)};
-        x = normalised<LANES>(x, EPS);
-        x = {x.x * w.x + b.x, x.y * w.y + b.y, x.z * w.z + b.z, x.w * w.w + b.w};
-        if (row + r < rows) quad(&out[(row + r) * channels + channel]) = x;
-    }
+    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (inside) v = quad(&y[first]);
+    v = {activate(v.x, s.x), activate(v.y, s.y), activate(v.z, s.z), activate(v.w, s.w)};
+    v = normalised<LANES>(v, EPS);
+    v = {v.x * w.x + b.x, v.y * w.y + b.y, v.z * w.z + b.z, v.w * w.w + b.w};
+    if (inside) quad(&out[first]) = v;
     // END SOLUTION
 }
 
@@ -50,15 +46,15 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
     if (group >= rows * groups) return;  // the whole warp leaves
     int size = channels / groups, first = group * size, channel = first % channels;
     float sum = 0.0f, squares = 0.0f;
-    for (int i = lane; i < size; i += 32) sum += head(y[first + i], shift[channel + i]);
+    for (int i = lane; i < size; i += 32) sum += activate(y[first + i], shift[channel + i]);
     float mean = warp_sum(sum) / size;
     for (int i = lane; i < size; i += 32) {
-        float d = head(y[first + i], shift[channel + i]) - mean;
+        float d = activate(y[first + i], shift[channel + i]) - mean;
         squares += d * d;
     }
     float rstd = rsqrtf(warp_sum(squares) / size + EPS);
     for (int i = lane; i < size; i += 32) {
-        float x = (head(y[first + i], shift[channel + i]) - mean) * rstd;
+        float x = (activate(y[first + i], shift[channel + i]) - mean) * rstd;
         out[first + i] = x * weight[channel + i] + bias[channel + i];
     }
 }
@@ -66,8 +62,7 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
 template <int LANES>
 void launch(const float* y, const float* weight, const float* bias, const float* shift, float* out,
             int rows, int channels) {
-    int threads = channels / 4 * ((rows + ROWS - 1) / ROWS);
-    int blocks = (threads + THREADS - 1) / THREADS;
+    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
     bias_hardtanh_mish_gn_kernel<LANES>
         <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
 }

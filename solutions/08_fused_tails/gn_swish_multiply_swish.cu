@@ -3,39 +3,35 @@
 
 constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
-constexpr int ROWS = 4;  // for each thread
-
-__device__ float swish(float x) { return x / (1.0f + expf(-x)); }
 
 // swish(swish(x) * scale)
-__device__ float tail(float x, float scale) {
+__device__ float activate(float x, float scale) {
     // BEGIN SOLUTION
-    return swish(swish(x) * scale);
+    x = __fdividef(x, 1.0f + expf(-x)) * scale;
+    return __fdividef(x, 1.0f + expf(-x));
+    // STARTER: return x;  // your code here
     // END SOLUTION
 }
 
-// y, out: (rows, channels), weight, bias, scale: (channels), channels a multiple of 4 * LANES
-// out = swish(swish(GroupNorm(y)) * scale)
-// One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of 4 * LANES
-// channels. One block owns 256 quads, side by side.
+// y, out: (rows, channels), weight, bias, scale: (channels), for groups of 4 * LANES channels
+// out = swish(swish(GroupNorm(y)) * scale), with swish(x) = x / (1 + e^-x)
+// One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
 template <int LANES>
-__global__ void __launch_bounds__(THREADS)
-    gn_swish_multiply_swish_kernel(const float* y, const float* weight, const float* bias,
-                                   const float* scale, float* out, int rows, int channels) {
-    int thread = blockIdx.x * THREADS + threadIdx.x, quads = channels / 4;  // quads of a row
-    int channel = thread % quads * 4, row = thread / quads * ROWS;          // the first of each
+__global__ void gn_swish_multiply_swish_kernel(const float* y, const float* weight,
+                                               const float* bias, const float* scale, float* out,
+                                               int rows, int channels) {
+    int first = (blockIdx.x * THREADS + threadIdx.x) * 4;  // the quad, counted through all rows
+    bool inside = first < rows * channels;
+    int channel = first % channels;
+    float4 w = quad(&weight[channel]), b = quad(&bias[channel]);
+    float4 s = quad(&scale[channel]);
     // BEGIN SOLUTION
-    float4 w = quad(&weight[channel]), b = quad(&bias[channel]), s = quad(&scale[channel]),
-           v[ROWS] = {};
-    for (int r = 0; r < ROWS; r++) {
-        if (row + r < rows) v[r] = quad(&y[(row + r) * channels + channel]);
-    }
-    for (int r = 0; r < ROWS; r++) {
-        float4 x = normalised<LANES>(v[r], EPS);
-        x = {tail(x.x * w.x + b.x, s.x), tail(x.y * w.y + b.y, s.y), tail(x.z * w.z + b.z, s.z),
-             tail(x.w * w.w + b.w, s.w)};
-        if (row + r < rows) quad(&out[(row + r) * channels + channel]) = x;
-    }
+    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (inside) v = quad(&y[first]);
+    v = normalised<LANES>(v, EPS);
+    v = {v.x * w.x + b.x, v.y * w.y + b.y, v.z * w.z + b.z, v.w * w.w + b.w};
+    v = {activate(v.x, s.x), activate(v.y, s.y), activate(v.z, s.z), activate(v.w, s.w)};
+    if (inside) quad(&out[first]) = v;
     // END SOLUTION
 }
 
@@ -54,15 +50,14 @@ __global__ void any_size_kernel(const float* y, const float* weight, const float
     float rstd = rsqrtf(warp_sum(squares) / size + EPS);
     for (int i = lane; i < size; i += 32) {
         float x = (y[first + i] - mean) * rstd;
-        out[first + i] = tail(x * weight[channel + i] + bias[channel + i], scale[channel + i]);
+        out[first + i] = activate(x * weight[channel + i] + bias[channel + i], scale[channel + i]);
     }
 }
 
 template <int LANES>
 void launch(const float* y, const float* weight, const float* bias, const float* scale, float* out,
             int rows, int channels) {
-    int threads = channels / 4 * ((rows + ROWS - 1) / ROWS);
-    int blocks = (threads + THREADS - 1) / THREADS;
+    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
     gn_swish_multiply_swish_kernel<LANES>
         <<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels);
 }
