@@ -20,7 +20,9 @@ from utils.results import digits
 
 FOLDER = "timelines"
 LINEAR = "linear"
-_COLOURS = ("#b8b8b8", "#4c78a8", "#e0903a", "#5a9e6f", "#9a6fb0", "#c05a5a")
+_COLOURS = {LINEAR: "#b8b8b8", "group_norm": "#4c78a8"}
+_OTHERS = ("#e0903a", "#5a9e6f", "#9a6fb0")  # the activations, by their place
+_FUSED = "#c05a5a"
 Parts = Sequence[tuple[str, float]]
 
 
@@ -127,18 +129,15 @@ def _chosen(timelines: Timelines, name: str) -> Timeline:
 
 
 def _bar(axes, y: float, parts: Parts, write: bool) -> None:
-    """Parts one after the other. `write`: the name of each that has room for it."""
-    start, total = 0.0, sum(ms for _, ms in parts)
+    """Parts one after the other. `write`: their names and times above them."""
+    start, others = 0.0, list(_OTHERS)
     for label, ms in parts:
-        colour = _COLOURS[0] if label == LINEAR else _COLOURS[1 + parts.index((label, ms)) % 5]
-        axes.barh(y, ms, left=start, color=colour, edgecolor="white", linewidth=0.5)
+        colour = _FUSED if label in MODELS else _COLOURS.get(label) or others.pop(0)
+        axes.barh(y, ms, left=start, color=colour, edgecolor="white", linewidth=0.5, height=0.6)
         start += ms
     if write:
-        axes.annotate(
-            f"{digits(total)}: " + ", ".join(f"{label} {digits(ms)}" for label, ms in parts),
-            (0, y - 0.42),
-            fontsize=6.5,
-        )
+        words = " + ".join(f"{label} {digits(ms)}" for label, ms in parts)
+        axes.annotate(words, (0, y - 0.34), fontsize=7)
 
 
 def describe(chosen: Sequence[Timeline], title: str) -> str:
