@@ -1,4 +1,4 @@
-// reject: invalid mask
+// reject: timeout
 // Fault: lanes beyond the last channel do not shuffle
 #include "quads.cuh"
 #include "groups.cuh"
