@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.access_patterns import SECTOR, bank_conflicts, pieces, requests
-from utils.tracing import GLOBAL, LOAD, SHARED, Launch
+from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
 LINE = 128  # bytes: what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once
@@ -31,6 +31,7 @@ class Cost:
     missed: int  # sectors that no earlier access of the block touched; stores go through: all
     missed_lines: int  # lines of 128 bytes that they lie in
     distinct: int  # sectors that no earlier access of the launch touched
+    hottest: int  # atomic updates of the word that has most of them
 
 
 def costs(launch: Launch) -> dict[tuple, Cost]:
@@ -57,7 +58,7 @@ def _cost(accesses: np.ndarray) -> Cost:
         accesses = widened(accesses)
     request = requests(accesses)
     count = int(request.max()) + 1
-    sectors = missed = lines = distinct = 0
+    sectors = missed = lines = distinct = hottest = 0
     if space == SHARED:
         wavefronts = int(bank_conflicts(accesses).turns.sum())
     else:
@@ -70,9 +71,12 @@ def _cost(accesses: np.ndarray) -> Cost:
         else:  # each request on its own
             once, missed = request[owner], sectors
         lines = len(_pairs(once, sector // (LINE // SECTOR))[0])
+        if kind == ATOMIC:
+            hottest = int(np.unique(accesses["byte"], return_counts=True)[1].max())
     array = int(accesses["array"][0])
     each = int(accesses["nth"].max()) + 1
-    return Cost(space, kind, array, each, count, wavefronts, sectors, missed, lines, distinct)
+    traffic = wavefronts, sectors, missed, lines, distinct
+    return Cost(space, kind, array, each, count, *traffic, hottest)
 
 
 def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
