@@ -82,14 +82,17 @@ ONE_LAUNCH = launches(
 TWO_LAUNCHES = launches(2, "one kernel for the minima, one that spreads them; no third")
 
 
-def loads(parameters):
-    """Each element of x and W once for 128 columns or rows; the parameters once for each warp."""
-    warps = 4 * 4 * 64 / 128 / 128  # bytes of a parameter, for each element of out
+def loads(parameters, more=0):
+    """Each element of x and W once for 128 columns or rows, the parameters once for each warp.
+
+    `more`: bytes for each element of out.
+    """
+    more += parameters * 4 * 4 * 64 / 128 / 128  # 4 warps of a tile, 64 columns each
     return Gate(
         "bytes loaded from global memory",
         1.3,
         "use what multiply() left in sums, and read each parameter once, not once for each row",
-        ideal=lambda M, N, K, groups=1: 2 * 4 * M * N * K / 128 + warps * parameters * M * N,
+        ideal=lambda M, N, K, groups=1: 2 * 4 * M * N * K / 128 + more * M * N,
     )
 
 
@@ -132,7 +135,7 @@ FEW_ATOMICS = Gate(
 )
 MIN_GATES = (
     TWO_LAUNCHES,
-    loads(4),
+    loads(3, more=1),  # a shift for each quad of a warp, which is one sector
     replace(stores(1), times=1.25),  # a row of minima for each tile, say
     BARRIERS,
     FEW_ATOMICS,
