@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks import estimates
 from utils import estimating
+from utils.access_patterns import bank_conflicts
 from utils.compiling import compile_cuda
-from utils.costs import costs, global_wavefronts, shared_wavefronts, widened
+from utils.costs import costs, global_wavefronts, widened
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
 from utils.exercises import load, solution_text
@@ -127,7 +128,7 @@ def test_turns_of_a_global_request(stride, turns):
 )
 def test_turns_of_a_shared_request(size, index, turns):
     given = accesses(SHARED, index * size, size)
-    assert shared_wavefronts(given, np.zeros(32, "i8")) == turns
+    assert bank_conflicts(given).turns.tolist() == [turns]
 
 
 def test_neighbours_in_a_row_become_one_load():
