@@ -28,6 +28,8 @@ from utils.oracle import Expected
 from utils.verdicts import bits
 
 TIMEOUT = 10.0  # seconds for one call
+# What CUDA refused outright; hazards that follow are its consequence, not its cause.
+_REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
@@ -184,6 +186,8 @@ class _Check:
             seen = diagnosing.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
+        if seen.error and seen.error.name in _REFUSED:
+            raise CheckFailed("launch error", str(seen.error)) from seen.error
         if seen.hazards:
             reason = _HAZARDS.get(seen.hazards[0].kind, "launch error")
             self._fail(reason, case, diagnosing.tell(seen.hazards))

@@ -49,6 +49,7 @@ class Exercise:
     card_sizes: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
+    exact: bool = False  # outputs are elements of the inputs, or indices: NaN must be NaN
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen

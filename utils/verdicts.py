@@ -36,7 +36,8 @@ def wrong(got: Tensor, expected: Expected) -> Tensor:
     """
     rounded = expected.value.to(got.dtype)
     near = (got.double() - expected.value.double()).abs() <= expected.bound
-    return ~(near | (got == rounded) | rounded.isnan())
+    free = rounded.isnan() & got.isnan() if expected.exact else rounded.isnan()
+    return ~(near | (got == rounded) | free)
 
 
 def index(name: str, flat: int, shape: torch.Size) -> str:
@@ -56,7 +57,7 @@ def explain(name: str, got: Tensor, expected: Expected, bad: Tensor) -> str:
     for flat in bad.reshape(-1).nonzero().reshape(-1)[:SHOWN].tolist():
         place = index(name, flat, got.shape)
         value, want = got.reshape(-1)[flat].item(), values[flat].item()
-        allowed = f" (allowed: ± {bounds[flat].item():.1e})" if got.is_floating_point() else ""
+        allowed = f" (allowed: ± {bounds[flat].item():.1e})" if bounds[flat] > 0 else ""
         lines.append(f"  {place}: got {value:.8g}, expected {want:.8g}{allowed}")
     if count > SHOWN:
         lines.append("  ...")
