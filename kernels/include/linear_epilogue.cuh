@@ -1,4 +1,4 @@
-// What the epilogues of chapter 09 share. From exercise 09.1.
+// What the epilogues of chapter 09 share: parameters in, rows out. From exercise 09.1.
 #pragma once
 
 #include "linear_tile.cuh"
@@ -13,57 +13,41 @@ __device__ inline void read_columns(float (&values)[TN], const float* all, const
     }
 }
 
-// What this thread owns of out, (M, N).
-__device__ inline void store(float* out, const float (&sums)[TM][TN], const Tile& tile) {
+// out[tile.row(i)][tile.col(j)] = y[j], as far as the block owns it. out: (M, N)
+__device__ inline void store_row(float* out, const float (&y)[TN], const Tile& tile, int i) {
+    float* row = out + tile.row(i) * tile.N;
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
+    for (int j = 0; j < TN; j += 4) {
+        if (tile.whole) quad(&row[tile.col(j)]) = quad(&y[j]);
+    }
+    if (tile.whole) return;
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            float* to = out + tile.row(i) * tile.N + tile.col(j);
-            if (tile.whole) {
-                quad(to) = quad(&sums[i][j]);
-            } else {
-                for (int e = 0; e < 4; e++) {
-                    if (tile.owns(i, j + e)) to[e] = sums[i][j + e];
-                }
-            }
-        }
+    for (int j = 0; j < TN; j++) {
+        if (tile.owns(i, j)) row[tile.col(j)] = y[j];
     }
 }
 
-// GroupNorm without weight and bias, for groups of any size up to BN. Slow: one group of the tile
-// after the other, and two warps may own parts of it. All threads of the block must call it.
-__device__ inline void normalise_in_block(float (&sums)[TM][TN], const Tile& tile, int size) {
-    __shared__ float partials[BN / WN][BM];
-    for (int from = tile.col0; from < tile.right; from += size) {
-        for (int pass = 0; pass < 2; pass++) {  // first the means, then the squared differences
+// GroupNorm of a row, without weight and bias, for groups of any size up to BN. Slow: each thread
+// adds up whole groups, from shared memory. All threads of the block must call it.
+__device__ inline void normalise_in_block(float (&y)[TN], const Tile& tile, int size) {
+    __shared__ float rows[BM / TM][BN];  // the rows of all threads: 8 of the tile
+    float* row = rows[tile.top / WM * LANES_M + tile.top % WM / 4];
 #pragma unroll
-            for (int i = 0; i < TM; i++) {
-                float sum = 0.0f;
+    for (int j = 0; j < TN; j++) row[tile.col(j) - tile.col0] = y[j];
+    __syncthreads();  // the rows are complete before anyone adds them up
 #pragma unroll
-                for (int j = 0; j < TN; j++) {
-                    bool mine = from <= tile.col(j) && tile.col(j) < from + size;
-                    if (mine) sum += pass == 0 ? sums[i][j] : sums[i][j] * sums[i][j];
-                }
-                for (int step = 2; step < 2 * LANES_N; step *= 2) {  // over the lanes of this row
-                    sum += __shfl_xor_sync(0xffffffffu, sum, step);
-                }
-                if (tile.left % WN == 0) partials[tile.left / WN][tile.row(i) - tile.row0] = sum;
-            }
-            __syncthreads();  // the parts of both warps are there before anyone adds them
-#pragma unroll
-            for (int i = 0; i < TM; i++) {
-                int row = tile.row(i) - tile.row0;
-                float mean = (partials[0][row] + partials[1][row]) / size;
-#pragma unroll
-                for (int j = 0; j < TN; j++) {
-                    bool mine = from <= tile.col(j) && tile.col(j) < from + size;
-                    if (mine)
-                        sums[i][j] =
-                            pass == 0 ? sums[i][j] - mean : sums[i][j] * rsqrtf(mean + EPS);
-                }
-            }
-            __syncthreads();  // everyone has read them before the next pass overwrites them
+    for (int j = 0; j < TN; j++) {
+        const float* group = row + (tile.col(j) - tile.col0) / size * size;
+        float sum = 0.0f, squares = 0.0f;
+        int many = tile.col(j) < tile.right ? size : 0;  // to the right are no whole groups
+#pragma unroll 1
+        for (int e = 0; e < many; e++) sum += group[e];
+#pragma unroll 1
+        for (int e = 0; e < many; e++) {
+            float d = group[e] - sum / size;
+            squares += d * d;
         }
+        y[j] = (y[j] - sum / size) * rsqrtf(squares / size + EPS);
     }
+    __syncthreads();  // everyone has read them before the next rows overwrite them
 }

@@ -14,37 +14,34 @@ __device__ inline float sum_along_row(float value) {
     return value;
 }
 
-// GroupNorm without weight and bias, for groups of SIZE columns: 4, 8, 16, 32 or 64.
+// GroupNorm of a row, without weight and bias, for groups of SIZE columns: 16, 32 or 64.
 template <int SIZE>
-__device__ inline void normalise_in_warp(float (&sums)[TM][TN]) {
-    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a row of a group
+__device__ inline void normalise_in_warp(float (&y)[TN]) {
+    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a group
     constexpr int EACH = SIZE / LANES;                              // of its columns in each lane
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j += EACH) {
-            float sum = 0.0f, squares = 0.0f;
-            for (int e = j; e < j + EACH; e++) sum += sums[i][e];
-            float mean = sum_along_row<LANES>(sum) / SIZE;
-            for (int e = j; e < j + EACH; e++) {
-                sums[i][e] -= mean;
-                squares += sums[i][e] * sums[i][e];
-            }
-            float rstd = rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS);
-            for (int e = j; e < j + EACH; e++) sums[i][e] *= rstd;
+    for (int j = 0; j < TN; j += EACH) {  // y[j] to y[j + EACH - 1] are of one group
+        float sum = 0.0f, squares = 0.0f;
+        for (int e = j; e < j + EACH; e++) sum += y[e];
+        float mean = sum_along_row<LANES>(sum) / SIZE;
+        for (int e = j; e < j + EACH; e++) {
+            y[e] -= mean;
+            squares += y[e] * y[e];
         }
+        float rstd = rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS);
+        for (int e = j; e < j + EACH; e++) y[e] *= rstd;
     }
 }
 
-// GroupNorm without weight and bias. All threads of the block must call it.
-__device__ inline void normalise(float (&sums)[TM][TN], const Tile& tile, int size) {
+// GroupNorm of a row, without weight and bias. All threads of the block must call it.
+__device__ inline void normalise(float (&y)[TN], const Tile& tile, int size) {
     if (size == 16) {
-        normalise_in_warp<16>(sums);
+        normalise_in_warp<16>(y);
     } else if (size == 32) {
-        normalise_in_warp<32>(sums);
+        normalise_in_warp<32>(y);
     } else if (size == 64) {
-        normalise_in_warp<64>(sums);
+        normalise_in_warp<64>(y);
     } else {
-        normalise_in_block(sums, tile, size);
+        normalise_in_block(y, tile, size);
     }
 }

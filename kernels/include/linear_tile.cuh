@@ -138,3 +138,15 @@ __device__ inline void multiply(float (&sums)[TM][TN], const Tile& tile, const f
         walk<false>(sums, tile, shared, x, W, K);
     }
 }
+
+// y = the sums of row(0), and the others move up: the next call gives those of row(1). A loop
+// cannot number registers, sums[i] with i from a loop would lie in memory. Unrolled it could, but
+// an epilogue of thousands of instructions, each needed once, takes longer to fetch than to run.
+__device__ inline void next_row(float (&y)[TN], float (&sums)[TM][TN]) {
+#pragma unroll
+    for (int j = 0; j < TN; j++) {
+        y[j] = sums[0][j];
+#pragma unroll
+        for (int i = 0; i < TM - 1; i++) sums[i][j] = sums[i + 1][j];
+    }
+}

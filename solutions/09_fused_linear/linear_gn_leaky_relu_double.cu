@@ -11,29 +11,23 @@ __global__ void __launch_bounds__(THREADS, 2)
                                        const float* weight, const float* bias, float* out, int M,
                                        int N, int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN];
     multiply(sums, tile, x, W, K);
     // BEGIN SOLUTION
     read_columns(add, b, tile);
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < TM; i++) {
-#pragma unroll
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) y[j] += add[j];
+        normalise(y, tile, size);
         for (int j = 0; j < TN; j++) {
-            sums[i][j] += add[j];
+            float v = y[j] * w[j] + c[j];
+            y[j] = 2.0f * (v > 0.0f ? v : SLOPE * v);
         }
+        store_row(out, y, tile, i);
     }
-    normalise(sums, tile, size);
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            float y = sums[i][j] * w[j] + c[j];
-            sums[i][j] = 2.0f * (y > 0.0f ? y : SLOPE * y);
-        }
-    }
-    store(out, sums, tile);
     // END SOLUTION
 }
 

@@ -1,7 +1,7 @@
 #include "linear_groups.cuh"
 
 constexpr int ROWS = 8;                // of x, for each block that spreads their minima
-constexpr int SPREADERS = 512;         // its threads
+constexpr int SPREADERS = 1024;        // its threads
 constexpr unsigned FULL = 0xffffffff;  // all lanes; and the largest key
 
 // Keys are integers in the order of the floats, so that atomicMin finds the smallest float. NaN has
@@ -26,24 +26,20 @@ __global__ void __launch_bounds__(THREADS, 2)
     row_min_kernel(const float* x, const float* W, const float* b, const float* weight,
                    const float* bias, unsigned* keys, int M, int N, int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN];
     multiply(sums, tile, x, W, K);
     // BEGIN SOLUTION
     read_columns(add, b, tile);
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) sums[i][j] += add[j];
-    }
-    normalise(sums, tile, size);
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) y[j] += add[j];
+        normalise(y, tile, size);
         unsigned least = FULL;
-#pragma unroll
         for (int j = 0; j < TN; j++) {
-            if (tile.owns(i, j)) least = min(least, to_key(sums[i][j] * w[j] + c[j]));
+            if (tile.owns(i, j)) least = min(least, to_key(y[j] * w[j] + c[j]));
         }
         for (int step = 2; step < 2 * LANES_N; step *= 2) {  // over the lanes of this row
             least = min(least, __shfl_xor_sync(FULL, least, step));
@@ -54,7 +50,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 }
 
 // out: (N, M), of which the first row holds the keys; shift: (N). out[n][m] = minimum[m] + shift[n]
-// One thread owns every 64th element of a column of out. One block owns ROWS columns of out, keys
+// One thread owns every 128th element of a column of out. One block owns ROWS columns of out, keys
 // and all: so nobody overwrites a key that another block still needs.
 __global__ void spread_kernel(const float* shift, float* out, int M, int N) {
     __shared__ float least[ROWS];

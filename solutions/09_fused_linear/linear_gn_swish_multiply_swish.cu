@@ -14,30 +14,21 @@ __global__ void __launch_bounds__(THREADS, 2)
                                           const float* scale, float* out, int M, int N, int K,
                                           int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN], s[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN], s[TN];
     multiply(sums, tile, x, W, K);
     // BEGIN SOLUTION
     read_columns(add, b, tile);
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
     read_columns(s, scale, tile);
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            sums[i][j] += add[j];
-        }
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) y[j] += add[j];
+        normalise(y, tile, size);
+        for (int j = 0; j < TN; j++) y[j] = swish(swish(y[j] * w[j] + c[j]) * s[j]);
+        store_row(out, y, tile, i);
     }
-    normalise(sums, tile, size);
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            float y = sums[i][j] * w[j] + c[j];
-            sums[i][j] = swish(swish(y) * s[j]);
-        }
-    }
-    store(out, sums, tile);
     // END SOLUTION
 }
 

@@ -5,6 +5,7 @@
 template <int LANES>
 __device__ float sum_along_row(float value) {
     // BEGIN SOLUTION
+#pragma unroll
     for (int step = 1; step < LANES; step *= 2) {
         value += __shfl_xor_sync(0xffffffffu, value, 2 * step);
     }
@@ -12,27 +13,24 @@ __device__ float sum_along_row(float value) {
     return value;
 }
 
-// GroupNorm without weight and bias, for groups of SIZE columns: 16, 32 or 64.
+// GroupNorm of a row, without weight and bias, for groups of SIZE columns: 16, 32 or 64.
 template <int SIZE>
-__device__ void normalise_in_warp(float (&sums)[TM][TN]) {
-    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a row of a group
+__device__ void normalise_in_warp(float (&y)[TN]) {
+    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a group
     constexpr int EACH = SIZE / LANES;                              // of its columns in each lane
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j += EACH) {  // sums[i][j] to sums[i][j + EACH - 1]: one group
-            // BEGIN SOLUTION
-            float sum = 0.0f, squares = 0.0f;
-            for (int e = j; e < j + EACH; e++) sum += sums[i][e];
-            float mean = sum_along_row<LANES>(sum) / SIZE;
-            for (int e = j; e < j + EACH; e++) {
-                sums[i][e] -= mean;
-                squares += sums[i][e] * sums[i][e];
-            }
-            float rstd = rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS);
-            for (int e = j; e < j + EACH; e++) sums[i][e] *= rstd;
-            // END SOLUTION
+    for (int j = 0; j < TN; j += EACH) {  // y[j] to y[j + EACH - 1] are of one group
+        // BEGIN SOLUTION
+        float sum = 0.0f, squares = 0.0f;
+        for (int e = j; e < j + EACH; e++) sum += y[e];
+        float mean = sum_along_row<LANES>(sum) / SIZE;
+        for (int e = j; e < j + EACH; e++) {
+            y[e] -= mean;
+            squares += y[e] * y[e];
         }
+        float rstd = rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS);
+        for (int e = j; e < j + EACH; e++) y[e] *= rstd;
+        // END SOLUTION
     }
 }
 
@@ -43,30 +41,24 @@ __global__ void __launch_bounds__(THREADS, 2)
     linear_groupnorm_kernel(const float* x, const float* W, const float* b, const float* weight,
                             const float* bias, float* out, int M, int N, int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN];
     multiply(sums, tile, x, W, K);
     read_columns(add, b, tile);  // add[j] = b[tile.col(j)]
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) sums[i][j] += add[j];
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) y[j] += add[j];
+        if (size == 16) normalise_in_warp<16>(y);
+        if (size == 32) normalise_in_warp<32>(y);
+        if (size == 64) normalise_in_warp<64>(y);
+        if (size != 16 && size != 32 && size != 64) normalise_in_block(y, tile, size);
+        // BEGIN SOLUTION
+        for (int j = 0; j < TN; j++) y[j] = y[j] * w[j] + c[j];
+        // END SOLUTION
+        store_row(out, y, tile, i);
     }
-    if (size == 16) normalise_in_warp<16>(sums);
-    if (size == 32) normalise_in_warp<32>(sums);
-    if (size == 64) normalise_in_warp<64>(sums);
-    if (size != 16 && size != 32 && size != 64) normalise_in_block(sums, tile, size);
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            // BEGIN SOLUTION
-            sums[i][j] = sums[i][j] * w[j] + c[j];
-            // END SOLUTION
-        }
-    }
-    store(out, sums, tile);
 }
 
 void linear_groupnorm(const float* x, const float* W, const float* b, const float* weight,
