@@ -1,7 +1,7 @@
 #include "linear_groups.cuh"
 
 constexpr int ROWS = 8;                // of x, for each block that spreads their minima
-constexpr int SPREADERS = 512;         // its threads
+constexpr int SPREADERS = 1024;        // its threads
 constexpr unsigned FULL = 0xffffffff;  // all lanes; and the largest key
 
 // Keys are integers in the order of the floats, so that atomicMin finds the smallest float. NaN has
@@ -19,13 +19,13 @@ __global__ void __launch_bounds__(THREADS, 2)
     row_min_kernel(const float* x, const float* W, const float* b, const float* weight,
                    const float* bias, unsigned* keys, int M, int N, int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN];
     multiply(sums, tile, x, W, K);
     // your code here
 }
 
 // out: (N, M), of which the first row holds the keys; shift: (N). out[n][m] = minimum[m] + shift[n]
-// One thread owns every 64th element of a column of out. One block owns ROWS columns of out, keys
+// One thread owns every 128th element of a column of out. One block owns ROWS columns of out, keys
 // and all: so nobody overwrites a key that another block still needs.
 __global__ void spread_kernel(const float* shift, float* out, int M, int N) {
     __shared__ float least[ROWS];

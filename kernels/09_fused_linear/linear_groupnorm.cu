@@ -8,17 +8,14 @@ __device__ float sum_along_row(float value) {
     return value;
 }
 
-// GroupNorm without weight and bias, for groups of SIZE columns: 16, 32 or 64.
+// GroupNorm of a row, without weight and bias, for groups of SIZE columns: 16, 32 or 64.
 template <int SIZE>
-__device__ void normalise_in_warp(float (&sums)[TM][TN]) {
-    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a row of a group
+__device__ void normalise_in_warp(float (&y)[TN]) {
+    constexpr int LANES = SIZE < 4 * LANES_N ? SIZE / 4 : LANES_N;  // that share a group
     constexpr int EACH = SIZE / LANES;                              // of its columns in each lane
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j += EACH) {  // sums[i][j] to sums[i][j + EACH - 1]: one group
-            // your code here
-        }
+    for (int j = 0; j < TN; j += EACH) {  // y[j] to y[j + EACH - 1] are of one group
+        // your code here
     }
 }
 
@@ -29,28 +26,22 @@ __global__ void __launch_bounds__(THREADS, 2)
     linear_groupnorm_kernel(const float* x, const float* W, const float* b, const float* weight,
                             const float* bias, float* out, int M, int N, int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN];
     multiply(sums, tile, x, W, K);
     read_columns(add, b, tile);  // add[j] = b[tile.col(j)]
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) sums[i][j] += add[j];
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) y[j] += add[j];
+        if (size == 16) normalise_in_warp<16>(y);
+        if (size == 32) normalise_in_warp<32>(y);
+        if (size == 64) normalise_in_warp<64>(y);
+        if (size != 16 && size != 32 && size != 64) normalise_in_block(y, tile, size);
+        // your code here
+        store_row(out, y, tile, i);
     }
-    if (size == 16) normalise_in_warp<16>(sums);
-    if (size == 32) normalise_in_warp<32>(sums);
-    if (size == 64) normalise_in_warp<64>(sums);
-    if (size != 16 && size != 32 && size != 64) normalise_in_block(sums, tile, size);
-#pragma unroll
-    for (int i = 0; i < TM; i++) {
-#pragma unroll
-        for (int j = 0; j < TN; j++) {
-            // your code here
-        }
-    }
-    store(out, sums, tile);
 }
 
 void linear_groupnorm(const float* x, const float* W, const float* b, const float* weight,

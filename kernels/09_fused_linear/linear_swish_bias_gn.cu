@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(THREADS, 2)
                                 const float* bias, const float* shift, float* out, int M, int N,
                                 int K, int size) {
     Tile tile(M, N, size);
-    alignas(16) float sums[TM][TN] = {}, add[TN], w[TN], c[TN], s[TN];
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN], s[TN];
     multiply(sums, tile, x, W, K);
     // your code here
 }

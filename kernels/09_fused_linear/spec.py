@@ -72,6 +72,14 @@ def shift_and_spread(sizes, generator):
     }
 
 
+def far_from_zero(sizes, generator):
+    """Biases that put every other group far from zero beside its spread: E[x²] - E[x]² fails."""
+    N = sizes["N"]
+    group = torch.arange(N, device=generator.device) * sizes["groups"] // N
+    b = torch.randn(N, generator=generator, device=generator.device)
+    return {"b": b + torch.where(group % 2 == 1, 500.0, 0.0)}
+
+
 def launches(count, advice):
     return Gate("launches", 1.0, advice, ideal=lambda **sizes: count)
 
@@ -227,7 +235,16 @@ EXERCISES = (
         bench={"M": 1024, "N": 8192, "K": 8192},
         points=10,
         effort="about 6 lines",
-        hints=("a", "b"),
+        hints=(
+            "The elements y[0] to y[3] are neighbours in `out`, and so are y[4] to y[7]. So "
+            "the bias comes in quads, and `out` is written in quads: `load4` and `store4` of "
+            "03.3.",
+            "`b` is a matrix of one row: `quad(&add[j]) = load4(b, 1, N, 0, tile.col(j), "
+            "tile.whole);`",
+            "For each `j` of the row: `float v = y[j] + add[j];` and `y[j] = v > 0.0f ? v : "
+            "SLOPE * v;`. Then, for every fourth `j`: `store4(out, M, N, tile.row(i), "
+            "tile.col(j), quad(&y[j]), tile.whole);`",
+        ),
     ),
     fused(
         "linear_groupnorm",
@@ -237,10 +254,21 @@ EXERCISES = (
         linear_groupnorm,
         number="09.2",
         title="GroupNorm of a linear layer, in the registers of the product",
+        inputs=far_from_zero,
         bench=size(1024, 8192, 8192, 256),
         points=20,
         effort="about 14 lines",
-        hints=("a", "b"),
+        hints=(
+            "Which lanes own a row of a group? Look at the picture: their numbers differ by 2,"
+            " 4 and 8. So the steps of the shuffle are 2, 4, and, where a group has eight "
+            "lanes, 8.",
+            "Two passes, as in 06: add up y[j] to y[j + EACH - 1], then over the lanes, and "
+            "divide by SIZE. Subtract the mean in place. Then the same with the squares.",
+            "`for (int step = 1; step < LANES; step *= 2) value += "
+            "__shfl_xor_sync(0xffffffffu, value, 2 * step);` and at the end "
+            "`rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS)`. Weight and bias are per "
+            "channel: `y[j] * w[j] + c[j]`.",
+        ),
     ),
     whole(
         "gn_leaky_relu_double",
@@ -249,7 +277,13 @@ EXERCISES = (
         title="Task 62, whole",
         points=15,
         effort="about 10 lines",
-        hints=("a", "b"),
+        hints=(
+            "Before the loop: `read_columns(add, b, tile);` and the same for `w` and `c`. In "
+            "the loop: `next_row`, what belongs before GroupNorm, `normalise`, what belongs "
+            "after it, `store_row`.",
+            "The bias of the linear layer belongs before GroupNorm: `y[j] += add[j];`. After "
+            "it: `float v = y[j] * w[j] + c[j];`, then LeakyReLU of v, times 2.",
+        ),
     ),
     whole(
         "gn_swish_multiply_swish",
@@ -258,7 +292,13 @@ EXERCISES = (
         title="Task 88, whole",
         points=15,
         effort="about 12 lines",
-        hints=("a", "b"),
+        hints=(
+            "The loop is that of 09.3. Only what follows `normalise` differs, and there is one"
+            " more parameter to read.",
+            "Swish is x * sigmoid(x). Written as `x / (1.0f + expf(-x))` it holds for every x:"
+            " where `expf` overflows, the quotient is 0.",
+            "`y[j] = swish(swish(y[j] * w[j] + c[j]) * s[j]);`",
+        ),
     ),
     whole(
         "bias_hardtanh_mish_gn",
@@ -268,7 +308,14 @@ EXERCISES = (
         inputs=shift_and_spread,
         points=15,
         effort="about 14 lines",
-        hints=("a", "b"),
+        hints=(
+            "Here the activation stands before GroupNorm, weight and bias alone after it. The "
+            "two biases before the activation are simply added: `y[j] + add[j] + s[j]`.",
+            "Hardtanh clamps to [-1, 1], in a way that lets a NaN pass: `x < -1.0f ? -1.0f : x"
+            " > 1.0f ? 1.0f : x`.",
+            "With n = e^x, tanh(ln(1 + n)) is p / (p + 2), where p = n * (n + 2). After the "
+            "clamp n is at most e.",
+        ),
     ),
     whole(
         "swish_bias_gn",
@@ -278,7 +325,11 @@ EXERCISES = (
         inputs=shift_and_spread,
         points=15,
         effort="about 12 lines",
-        hints=("a", "b"),
+        hints=(
+            "The order is: bias of the linear layer, swish, shift, GroupNorm, weight and bias.",
+            "`y[j] = swish(y[j] + add[j]) + s[j];` before `normalise`, and `y[j] = y[j] * w[j]"
+            " + c[j];` after it.",
+        ),
     ),
     whole(
         "gn_min_bias",
@@ -288,6 +339,17 @@ EXERCISES = (
         title="Task 75, whole",
         points=30,
         effort="about 30 lines",
-        hints=("a", "b"),
+        hints=(
+            "The loop is that of 09.3 as far as the affine step. Then each lane finds the "
+            "smallest key of its columns, the lanes of a row find theirs with three shuffles, "
+            "and one of them calls `atomicMin`. Columns that the block does not own must not "
+            "take part: `tile.owns(i, j)`.",
+            "Bits of a positive float: set the highest bit. Bits of a negative one: turn all "
+            "of them, `~bits`. NaN: 0. Before the launch every key is the largest: "
+            "`cudaMemset(keys, 0xff, M * sizeof(unsigned));`",
+            "In `spread_kernel` the first ROWS threads read a key each: `least[threadIdx.x] = "
+            "from_key(__float_as_uint(out[m]));`. Then a barrier, since `out[m]` is "
+            "overwritten next. `out[n * M + m] = least[threadIdx.x % ROWS] + shift[n];`",
+        ),
     ),
 )
