@@ -475,6 +475,15 @@ def test_a_wrong_tail_is_named():
     assert "the last 2 columns are wrong, from column 48 on" in message
 
 
+def test_all_but_the_first_column_is_no_tail():
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        C[:, 1:] += 1
+
+    message = rejected(kernel, replace(toys.GEMM, sizes=({"M": 5, "N": 7, "K": 3},)))
+    assert "look at the tail" not in message
+
+
 def test_writes_outside_are_refused():
     for offset, side in ((-1, "before its beginning"), (0, "after its end")):
 

@@ -16,7 +16,7 @@ from utils.diagrams import draw, render
 from utils.diagrams.conflicts import racing
 from utils.diagrams.hazards import can_draw
 from utils.diagrams.scene import Scene
-from utils.diagrams.timeline import Event, some, together
+from utils.diagrams.timeline import Event, labels, some, together
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
@@ -260,6 +260,20 @@ def test_threads_that_do_not_meet():
     assert "The warp function at line 9 waits for every lane" in picture(reverse(), lost).caption
 
 
+def test_a_lane_that_the_mask_names_and_that_is_gone():
+    waits = ((4, 9, "__shfl_sync"), (4, 0, ""))
+    gone = report("invalid-mask", line=9, other_thread=(5, 0, 0), other_block=ORIGIN, waits=waits)
+    shown = picture(reverse(), gone)
+    assert shown.title == "kernel: lane 5 is named by the mask, and does not come"
+    assert "Of the 8 lanes of warp 0, 4 make the call at line 9." in shown.caption
+    words = texts(shown)
+    assert words.count("A") == 4 and "A: 4 lanes make the call" in words
+    assert {"lane 5, named, is gone", "3 more do not make it"} <= set(words)
+    assert "other warps" not in words
+    assert not can_draw(replace(gone, message="lanes disagree"))
+    assert not can_draw(replace(gone, waits=()))
+
+
 # --- parts
 
 
@@ -314,6 +328,13 @@ def test_events_around_the_hazard_are_shown():
     apart = [Event(i % 2, LOAD, i, 0, mark=i in (1, 30)) for i in range(40)]
     lines = [e.line if isinstance(e, Event) else f"{e} more" for e in some(apart)]
     assert lines == [0, 1, 2, "26 more", 29, 30, 31, "8 more"]
+
+
+def test_lines_are_named_once_where_there_is_little_room():
+    assert labels([(0.0, 16), (3.0, 16)]) == [(0.0, "line 16"), (3.0, "line 16")]
+    assert labels([(0.0, 16), (0.3, 16)]) == [(0.15, "line 16")]
+    assert labels([(0.0, 16), (0.3, 17), (3.0, 5)]) == [(0.0, "16"), (0.3, "17"), (3.0, "5")]
+    assert labels([]) == []
 
 
 def test_waits_are_read_with_the_hazard_that_follows():
@@ -374,6 +395,21 @@ def test_the_workbook_s_own_race(capsys, monkeypatch):
     assert "race for Bs[1][0]" in second.title and "Hazard 2 of 2." in " ".join(texts(second))
     with pytest.raises(WorkbookError, match="there is no hazard 3: gemm_tiled_race has 2 hazards"):
         explaining.diagnose(kernel, hazard=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("laplace", "Element 210 would be row 3, column 0"),
+        ("row_norm", "8 of the 32 elements of partial are written, and this one is not"),
+        ("row_share", "255 of the 256 elements of sums are touched by two threads"),
+        ("center_rows", "128 wait at line 16 and 128 wait at line 20"),
+        ("row_max", "16 make the call at line 13. Its mask names lane 16 as well"),
+    ],
+)
+def test_the_faults_of_the_debugging_chapter(name, said):
+    shown = draw(starter(f"05_debugging/{name}"), "hazards")
+    assert said in shown.caption and shown.title.startswith(f"{name}: ")
 
 
 def test_a_kernel_without_hazards_has_no_picture_of_them():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from utils import exercises, results
+from utils import exercises, published, results
 from utils.errors import WorkbookError
 from utils.results import Entry, Results, Row
 
@@ -18,7 +18,8 @@ def entry(median: float = 2.0, **fields) -> Entry:
         Row("cuBLAS", "library", 1.0, 0.9, 1.1),
     )
     sizes = {"M": 64, "N": 64, "K": 64}
-    return Entry(sizes, bytes=49152, flops=524288, rows=rows, **{**STAMP, **fields})
+    given = {"sizes": sizes, "bytes": 49152, "flops": 524288, "rows": rows, **STAMP, **fields}
+    return Entry(**given)
 
 
 @pytest.fixture
@@ -43,6 +44,22 @@ def test_others_stay_when_one_is_measured_anew(folder):
     found = results.read(path).entries
     assert found["t/one"] == entry(1.0)
     assert found["t/two"].ours().median_ms == 3.0 and found["t/two"].date == "2026-12-01"
+
+
+def test_figures_of_several_sizes_stand_side_by_side(folder):
+    exercise, path = exercises.load("01_naive_gemm/gemm_naive"), folder / "x.json"
+    for size in (exercise.bench, {"M": 64, "N": 64, "K": 64}, {"M": 8, "N": 8, "K": 8}):
+        made = entry(float(size["M"]), sizes=size)
+        results.write(path, Results("A", {results.key(exercise, size): made}))
+    found = results.read(path)
+    assert set(found.entries) == {
+        exercise.id,
+        *(f"{exercise.id}, M={n} N={n} K={n}" for n in (8, 64)),
+    }
+    assert {results.id_of(key) for key in found.entries} == {exercise.id}
+    assert dict(found.of(exercise)[0].sizes) == dict(exercise.bench)
+    assert len(found.of(exercise)) == 3
+    assert published.readme_table().count("`gemm_naive`") == 1
 
 
 def test_figures_of_two_gpus_do_not_mix(folder):
@@ -91,18 +108,7 @@ def test_the_file_with_the_latest_figures_comes_first(folder):
     assert [found.gpu for found in results.stored("A")] == ["A"]
 
 
-def test_the_readme_table_names_gpu_date_and_library(folder):
-    assert results.readme_table() == "Nothing has been measured yet.\n"
-    id = "01_naive_gemm/gemm_naive"
-    results.write(folder / "a.json", Results("NVIDIA H200", {id: entry(), "99_gone/x": entry()}))
-    table = results.readme_table()
-    assert "NVIDIA H200, 2026-11-20, with torch 2.11.0" in table
-    number = exercises.load(id).number
-    row = f"| {number} | `gemm_naive` | M=64 N=64 K=64 | 2 | 50 % | cuBLAS, 1 |"
-    assert table.splitlines()[-1] == row
-
-
 def test_every_file_in_the_repository_is_well_formed():
     for found in results.stored():
-        for id in found.entries:
-            exercises.load(id)
+        for key, kept in found.entries.items():
+            assert results.key(exercises.load(results.id_of(key)), kept.sizes) == key

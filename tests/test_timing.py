@@ -155,6 +155,28 @@ def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
     assert "gemm_naive *" not in out and "\ngemm_naive      200" in out
 
 
+def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch, folder):
+    def measure(kernel, sizes):
+        made = figures(kernel.exercise.id, float(sizes["M"]), "gemm")
+        exercise = kernel.exercise
+        numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
+        return timing.replace(made, sizes=sizes, **numbers), []
+
+    measured(monkeypatch, 1.0)
+    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setenv("WORKBOOK_RESULTS", str(results.path_of(H200)))
+    for id in (NAIVE, COALESCED):
+        for size in ({}, {"M": 128}):
+            bench(real(id, backend="cuda"), **size)
+    assert set(results.read(results.path_of(H200)).entries) == {
+        f"{id}{size}" for id in (NAIVE, COALESCED) for size in ("", ", M=128 N=4096 K=4096")
+    }
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("gemm  ") and "128" in line for line in lines) == 3  # 1, then 2
+    bench(real(NAIVE), M=128)
+    assert "Stored figures" in capsys.readouterr().out
+
+
 def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):
     store((NAIVE, 300.0))
     measured(monkeypatch, 30.0, gpu="NVIDIA L4")

@@ -64,7 +64,7 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None, byt
         axes.spines[["top", "right"]].set_visible(False)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return _described(buffer.getvalue(), describe(rows, title, bytes))
+    return described(buffer.getvalue(), describe(rows, title, bytes))
 
 
 def _length(milliseconds: float, bytes: int) -> float:
@@ -79,7 +79,7 @@ def describe(rows: Sequence[Row], title: str, bytes: int = 0) -> str:
     return f"{title}: " + ", ".join(said)
 
 
-def _described(svg: str, text: str) -> str:
+def described(svg: str, text: str) -> str:
     """The SVG as one image with a text alternative."""
     attributes = f'role="img" aria-label="{escape(text)}"'
     svg = svg[svg.index("<svg") :]

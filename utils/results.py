@@ -1,4 +1,4 @@
-"""Measured figures on disk: `results/<GPU>.json`, one file for each GPU, and the README's table.
+"""Measured figures on disk: `results/<GPU>.json`, one file for each GPU.
 
     {"gpu": "NVIDIA H200", "entries": {"01_naive_gemm/gemm_naive": {
         "sizes": {"M": 4096, "N": 4096, "K": 4096}, "bytes": 201326592, "flops": 137438953472,
@@ -6,7 +6,8 @@
                   "median_ms": 9.1, "p20_ms": 9.0, "p80_ms": 9.2}, ...],
         "driver": "...", "cuda": "13.0", "torch": "...", "date": "2026-11-20", "commit": "..."}}}
 
-Every entry says when and with what it was measured, so that some can be measured anew.
+Every entry says when and with what it was measured, so that some can be measured anew. A key is
+the exercise's id for its spec's `bench` size, and "id, rows=1024 channels=8192" for another size.
 """
 
 import json
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from utils import exercises
+from utils import files
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import RESULTS
@@ -59,10 +60,27 @@ class Entry:
 
 @dataclass(frozen=True)
 class Results:
-    """All entries of one GPU, by exercise id."""
+    """All entries of one GPU, by exercise and size: see key()."""
 
     gpu: str
     entries: Mapping[str, Entry]
+
+    def of(self, exercise: Exercise) -> list[Entry]:
+        """The entries of an exercise, that of its spec's `bench` size first."""
+        keys = sorted(key for key in self.entries if id_of(key) == exercise.id)
+        return [self.entries[key] for key in keys]
+
+
+def key(exercise: Exercise, sizes: Mapping[str, int]) -> str:
+    """Where the figures of a size are kept, so that those of several sizes stand side by side."""
+    if dict(sizes) == dict(exercise.bench):
+        return exercise.id
+    return f"{exercise.id}, {' '.join(f'{name}={value}' for name, value in sizes.items())}"
+
+
+def id_of(key: str) -> str:
+    """The exercise whose figures a key names."""
+    return key.partition(",")[0]
 
 
 def digits(value: float) -> str:
@@ -86,7 +104,9 @@ def read(path: Path) -> Results:
         raise WorkbookError(f"{path}: {error}") from None
     gpu = _field(data, "gpu", str, path.name)
     entries = _field(data, "entries", dict, path.name)
-    return Results(gpu, {id: _entry(value, f"{path.name}: {id}") for id, value in entries.items()})
+    return Results(
+        gpu, {key: _entry(value, f"{path.name}: {key}") for key, value in entries.items()}
+    )
 
 
 def _field(data: object, name: str, kind: type | tuple, where: str):
@@ -129,7 +149,7 @@ def _row(data: object, where: str) -> Row:
 
 
 def write(path: Path, results: Results) -> None:
-    """Write or extend a file: entries of the same ids are replaced, others stay.
+    """Write or extend a file: entries of the same keys are replaced, others stay.
 
     Raises WorkbookError where the file holds figures of another GPU.
     """
@@ -139,9 +159,8 @@ def write(path: Path, results: Results) -> None:
         if before.gpu != results.gpu:
             raise WorkbookError(f"{path} holds figures of the {before.gpu}, not the {results.gpu}")
         entries = {**before.entries, **entries}
-    data = {"gpu": results.gpu, "entries": {id: plain(entries[id]) for id in sorted(entries)}}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=1) + "\n")
+    data = {"gpu": results.gpu, "entries": {key: plain(entries[key]) for key in sorted(entries)}}
+    files.write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 def plain(entry: Entry) -> dict:
@@ -163,41 +182,3 @@ def stored(gpu: str | None = None) -> list[Results]:
 
 def _latest(results: Results) -> str:
     return max(entry.date for entry in results.entries.values())
-
-
-def readme_table() -> str:
-    """The README's table in Markdown: a row for each kernel that has been measured."""
-    for results in stored()[:1]:
-        lines = [_readme_row(exercise, results) for exercise in _measured(results)]
-        dates = sorted({entry.date for entry in results.entries.values()})
-        versions = sorted({f"torch {entry.torch}" for entry in results.entries.values()})
-        when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-        caption = (
-            f"Measured on an {results.gpu}, {when}, with {', '.join(versions)}: medians of float32 "
-            "kernels with the L2 cache flushed, beside the library in the same run."
-        )
-        head = "| | kernel | size | ms | of the library's speed | library, ms |"
-        return "\n".join([caption, "", head, "|---|---|---|---|---|---|", *lines]) + "\n"
-    return "Nothing has been measured yet.\n"
-
-
-def _measured(results: Results) -> list[Exercise]:
-    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
-    return [e for e in everything if e.id in results.entries and results.entries[e.id].ours()]
-
-
-def _readme_row(exercise: Exercise, results: Results) -> str:
-    entry = results.entries[exercise.id]
-    ours, library = entry.ours(), entry.library()
-    size = " ".join(f"{name}={value}" for name, value in entry.sizes.items())
-    share = f"{digits(100 * library.median_ms / ours.median_ms)} %" if library else "–"
-    theirs = f"{library.label}, {digits(library.median_ms)}" if library else "–"
-    cells = [
-        exercise.number or "",
-        f"`{exercise.name}`",
-        size,
-        digits(ours.median_ms),
-        share,
-        theirs,
-    ]
-    return f"| {' | '.join(cells)} |"

@@ -12,7 +12,7 @@ from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
 from utils.tables import Table
 
-_session: dict[str, Entry] = {}  # measured by this process, by exercise id
+_session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
 def bench(kernel, **sizes: int) -> None:
@@ -34,10 +34,11 @@ def bench(kernel, **sizes: int) -> None:
     chosen = _sizes(exercise, sizes)
     if kernel.backend == "cuda":
         entry, notes = measuring.measure(kernel, chosen)
-        _session[exercise.id] = entry
+        key = results.key(exercise, chosen)
+        _session[key] = entry
         gpu, measured = measuring.gpu(), True
         if path := os.environ.get("WORKBOOK_RESULTS"):  # `workbook run --save`
-            results.write(Path(path), Results(gpu, {exercise.id: entry}))
+            results.write(Path(path), Results(gpu, {key: entry}))
     else:
         notes = [
             "Nothing was measured here: a GPU is needed for that.",
@@ -45,7 +46,8 @@ def bench(kernel, **sizes: int) -> None:
         ]
         gpu, entry = _stored(exercise, chosen)
         measured = False
-    checking.log("bench", exercise, **_event(entry, gpu, measured))
+    if chosen == dict(exercise.bench):  # what `workbook run` prints is of that size
+        checking.log("bench", exercise, **_event(entry, gpu, measured))
     if entry is None:
         _show(tables.estimate(exercise, chosen, notes), None)
         return
@@ -90,22 +92,23 @@ def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
 def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | None]:
     """The latest stored figures of these sizes, and the GPU they are from."""
     for found in results.stored():
-        entry = found.entries.get(exercise.id)
-        if entry and dict(entry.sizes) == dict(sizes):
-            return found.gpu, entry
+        for entry in found.of(exercise):
+            if dict(entry.sizes) == dict(sizes):
+                return found.gpu, entry
     return "", None
 
 
 def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[Row]:
     """The rungs before this kernel that compute the same, slowest idea first; it; its peers."""
-    known = {id: e for found in results.stored(gpu) for id, e in found.entries.items()}
+    kept = [(key, e, measured) for found in results.stored(gpu) for key, e in found.entries.items()]
+    fresh = [(key, e, False) for key, e in _session.items() if measured]
     rungs = []
     for other in _earlier(exercise):
-        found, stored = known.get(other.id), measured
-        if measured and other.id in _session:
-            found, stored = _session[other.id], False
-        if found and (found.bytes, found.flops) == (entry.bytes, entry.flops) and found.ours():
-            rungs.append(replace(found.ours(), stored=stored))
+        for key, found, stored in [*fresh, *kept]:
+            alike = (found.bytes, found.flops) == (entry.bytes, entry.flops)
+            if results.id_of(key) == other.id and alike and found.ours():
+                rungs.append(replace(found.ours(), stored=stored))
+                break
     ours = [row for row in entry.rows if row.kind == "ours"]
     library = [row for row in entry.rows if row.kind == "library"]
     others = [row for row in entry.rows if row not in ours and row not in library]

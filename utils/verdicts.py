@@ -15,6 +15,7 @@ POISON = {
     torch.bool: (torch.uint8, 0x5A),
 }
 SHOWN = 4  # mismatches in a message
+TAIL = 32  # right values that may come before a tail which is longer
 
 
 def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> Tensor:
@@ -110,8 +111,9 @@ def _region(bad: Tensor) -> str:
         others = [i for i in range(bad.ndim) if i != axis]
         lines = bad.any(dim=others) if others else bad
         first = int(lines.nonzero()[0])
-        if first > 0 and bool(lines[first:].all()):
-            rest = len(lines) - first
+        rest = len(lines) - first
+        tail = rest <= 2 * first or first >= TAIL  # all but the first: that is no tail
+        if first > 0 and tail and bool(lines[first:].all()):
             words = f"the last {word} is" if rest == 1 else f"the last {rest} {word}s are"
             return f"only {words} wrong, from {word} {first} on: look at the tail of the last block"
     return ""
