@@ -356,6 +356,21 @@ def test_a_stray_far_away_has_cells_of_its_own():
     assert {"11", "12", "998", "999", "1,000"} <= set(words) and "19" not in words
 
 
+def test_what_nobody_touches_beside_a_stray_is_pale():
+    launch = strays().launches[0]
+    alone = launch.accesses[launch.accesses["block"] == 1]
+    trace = replace(strays(), launches=(replace(launch, accesses=alone),))
+    beyond = report("out-of-bounds", block=(1, 0, 0), thread=(4, 0, 0), line=2, index=12)
+    shown = picture(trace, replace(beyond, array="out", space="global", access="store"))
+    for number, color in (("6", canvas.PALE), ("8", FINE)):
+        x, y = place(shown, number)
+        assert alike([face(boxes(shown, x, y - 0.26)[-1])], color)
+    inks = {text.get_text(): text.get_color() for text in shown.figure.axes[0].texts}
+    assert (inks["11"], inks["12"], inks["13"]) == (canvas.GREY, canvas.RED, canvas.RED)
+    assert "thread of block 1 that comes here" in " ".join(texts(shown))
+    assert "blank" not in " ".join(texts(shown))
+
+
 def strays() -> Trace:
     """Threads 0 to 7 of two blocks write out[i], which has 12 elements."""
 
