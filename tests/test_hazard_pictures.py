@@ -13,7 +13,7 @@ from traces import simulate
 from utils import exercises, explaining
 from utils.compiling import compile_cuda
 from utils.diagrams import canvas, draw, masks, render, waits
-from utils.diagrams.conflicts import racing
+from utils.diagrams.conflicts import racing, read_unwritten
 from utils.diagrams.hazards import can_draw
 from utils.diagrams.scene import Scene
 from utils.diagrams.story import ALSO, FINE, HERE
@@ -190,6 +190,26 @@ def test_only_the_accesses_of_the_hazard_are_marked():
     assert marked.count(True) == 2 and marked.count(False) > 0
 
 
+def test_of_many_accesses_the_last_before_the_other_one_is_marked():
+    def kernel(t):
+        if t.thread[0] == 0:
+            for line in (4, 5, 4):
+                t.load(line, "s", 1)
+        else:
+            t.store(3, "s", 1)
+        yield
+        if t.thread[0] == 0:
+            t.load(4, "s", 1)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 2)])
+    shown = picture(trace, race((0, "load", 4), (1, "store", 3), 1))
+    letters = [text for text in shown.figure.axes[0].texts if text.get_text() in ("R", "W")]
+    letters.sort(key=lambda text: text.get_position()[0])
+    marked = [alike([edge(boxes(shown, *t.get_position())[-1])], canvas.RED) for t in letters]
+    assert [text.get_text() for text in letters] == list("RRRWR")
+    assert marked == [False, False, True, True, False]
+
+
 def test_lines_of_the_source_are_marked_where_they_do_something():
     source = "__shared__ float s[10];\n\n  s[t] = 1;\n  s[7 - t];\n  more();\n  s[0];"
     shown = picture(reverse(), race((0, "store", 3), (7, "load", 6), 0), source=source)
@@ -220,6 +240,23 @@ def test_which_of_the_accesses_race():
     words = texts(render(scene, "hazards"))
     assert seen.hazards[0].index == 32 and "thread 31 reads" in words
     assert "thread 32 writes" in words and "63 more elements with a race" in words
+
+
+def test_a_race_in_a_header_is_found_without_its_lines():
+    shown = picture(reverse(), replace(REVERSED, line=98, other_line=99))
+    assert "8 of the 10 elements of s" in shown.caption and "beyond" not in shown.caption
+    assert {"line 3", "line 4"} <= set(texts(shown))
+
+
+def test_an_atomic_update_reads_what_was_there():
+    def kernel(t):
+        t.atomic(1, "s", 0)
+        t.store(2, "s", 1)
+        t.load(3, "s", 2)
+
+    trace = simulate(kernel, (1,), (1,), {"out": (1,)}, [("s", 4)])
+    found = read_unwritten(trace.launches[0].accesses, trace.arrays[1])
+    assert found.tolist() == [True, False, True, False]
 
 
 def test_a_race_within_a_warp_that_meets_is_not_counted():
@@ -371,6 +408,16 @@ def test_what_nobody_touches_beside_a_stray_is_pale():
     assert "blank" not in " ".join(texts(shown))
 
 
+def test_a_wide_access_over_the_end_is_drawn_whole():
+    trace = simulate(lambda t: t.store(2, "out", 10, width=4), (1,), (1,), {"out": (16,)})
+    trace = replace(trace, arrays=(replace(trace.arrays[0], shape=(12,)),))
+    over = report("out-of-bounds", line=2, index=10, array="out", space="global", access="store")
+    shown = picture(trace, over)
+    for number in range(9, 15):
+        x, y = place(shown, str(number))
+        assert alike([face(boxes(shown, x, y - 0.26)[-1])], HERE) == (10 <= number < 14)
+
+
 def strays() -> Trace:
     """Threads 0 to 7 of two blocks write out[i], which has 12 elements."""
 
@@ -408,6 +455,8 @@ def test_a_stray_lies_beside_the_end():
     assert place(shown, "11")[0] < wall[0][0][0] < place(shown, "12")[0]
     threads = grid_of(shown, "warp 0")[:8]
     assert alike(threads, *[FINE] * 4, HERE, *[ALSO] * 3)
+    x, y = place(shown, "4", -1)[0], place(shown, "warp 0")[1]  # lane 4 is framed
+    assert any(alike([edge(box)], canvas.INK) for box in boxes(shown, x, y))
     before = replace(beyond, index=-3)
     shown = picture(strays(), before)
     assert place(shown, "-3")[0] < place(shown, "0")[0]
@@ -428,6 +477,9 @@ def test_threads_that_do_not_meet():
     assert alike([painted(shown, *place(shown, "A", 2))], first)
     assert alike([painted(shown, *place(shown, "B", 0))], second)
     assert "threads 0 … 7" in words
+    wide = simulate(lambda t: t.store(1, "out", 0), (1,), (40,), {"out": (1,)})
+    many = replace(apart, waits=((39, 4, "__syncthreads"), (1, 9, "__syncthreads")))
+    assert {"threads 0 … 31", "threads 32 … 39"} <= set(texts(picture(wide, many)))
     assert "A: 3 threads wait at line 4" in words
     lost = report("deadlock", waits=((7, 4, "__syncthreads"), (1, 9, "__shfl_sync")))
     assert "The warp function at line 9 waits for every lane" in picture(reverse(), lost).caption
