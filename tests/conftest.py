@@ -3,6 +3,19 @@
 import pytest
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A file's tests share a worker, and what its fixtures built; those of the chapters' kernels,
+    which are more than all the others, share nothing and are spread."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class SpreadKernels(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return nodeid if "test_kernels.py" in nodeid else super()._split_scope(nodeid)
+
+    return SpreadKernels(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     """The folder of a small workbook (see pairs.py) that utils takes for the real one."""

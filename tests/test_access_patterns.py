@@ -83,6 +83,11 @@ def test_two_arrays_in_one_request_share_no_sector():
         (lambda lane: 32 * lane, {"width": 4}, 8, 32, 4),  # quarters of 8 lanes in 4 banks
         (lambda lane: 32 * lane, {"width": 2}, 16, 32, 2),
         (lambda lane: 4 * lane, {"width": 4, "lanes": 8}, 1, 1, 1),  # one quarter is active
+        (lambda lane: 4 * (lane // 2), {"width": 4}, 1, 2, 2),  # neighbours agree: two halves
+        (lambda lane: 4 * (lane // 4 * 2 + lane % 2), {"width": 4}, 1, 2, 2),  # but one
+        (lambda lane: 4 * (lane // 4), {"width": 4}, 1, 2, 2),  # both: halved only once
+        (lambda lane: 2 * (lane // 2), {"width": 2}, 1, 1, 1),
+        (lambda lane: 32 * (lane // 2), {"width": 2}, 16, 16, 1),
     ],
 )
 def test_bank_conflicts_of_one_request(index, options, degree, turns, ideal):
@@ -214,8 +219,11 @@ def test_turns_are_those_of_the_fullest_bank_in_each_phase(accesses):
     turns = []
     for request in by_request(accesses):
         phases = {}
+        byte = {int(one["thread"]) % 32: int(one["byte"]) for one in request}
+        agree = [all(byte.get(x ^ bit, byte[x]) == byte[x] for x in byte) for bit in (1, 2)]
+        served = {8: 16, 16: 8}.get(int(request[0]["size"]), 32)
         for one in request:
-            group = int(one["thread"]) % 32 // {8: 16, 16: 8}.get(int(one["size"]), 32)
+            group = int(one["thread"]) % 32 // (served * (1 + any(agree)))
             first = int(one["byte"]) // 4
             words = range(first, first + max(1, int(one["size"]) // 4))
             phases.setdefault(group, set()).update(words)

@@ -221,6 +221,39 @@ def test_integer_outputs_are_compared_exactly():
     assert "expected" in rejected(off_by_one, toys.ARGMIN, dtypes=whole)
 
 
+def amin(x, low, rows, n):
+    low.copy_(x.amin(dim=1))
+
+
+def test_where_nothing_is_rounded_every_value_must_be_that_of_the_reference():
+    def inputs(sizes, generator):
+        x = torch.randn((sizes["rows"], sizes["n"]), generator=generator)
+        x[::2, -1] = float("nan")
+        return {"x": x}
+
+    lowest = replace(
+        toys.ARGMIN,
+        name="lowest",
+        shapes={"x": "rows n", "low": "rows"},
+        outputs=("low",),
+        reference=lambda x: x.amin(dim=1),
+        inputs=inputs,
+        exact=True,
+    )
+    accepted(amin, lowest)
+
+    def number_for_nan(x, low, rows, n):
+        low.copy_(x.nan_to_num(1.0).amin(dim=1))
+
+    assert "expected nan" in rejected(number_for_nan, lowest)
+    accepted(number_for_nan, replace(lowest, exact=False))
+
+    def nearly(x, low, rows, n):
+        low.copy_(x.amin(dim=1) * (1 + 1e-6))
+
+    assert "allowed" not in rejected(nearly, lowest)
+
+
 def test_an_output_may_be_an_input_too():
     accepted(lambda a, x, y, n: y.add_(a * x), toys.AXPY)
     rejected(lambda a, x, y, n: y.copy_(a * x), toys.AXPY)
@@ -440,6 +473,15 @@ def test_a_wrong_tail_is_named():
 
     message = rejected(kernel, replace(toys.GEMM, sizes=toys.GEMM.sizes[3:]))
     assert "the last 2 columns are wrong, from column 48 on" in message
+
+
+def test_all_but_the_first_column_is_no_tail():
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        C[:, 1:] += 1
+
+    message = rejected(kernel, replace(toys.GEMM, sizes=({"M": 5, "N": 7, "K": 3},)))
+    assert "look at the tail" not in message
 
 
 def test_writes_outside_are_refused():

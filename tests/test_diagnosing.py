@@ -4,8 +4,9 @@ import threading
 
 import pytest
 import torch
+from torch import Generator
 
-from utils import gates, instrumenting
+from utils import cases, checking, exercises, gates, instrumenting
 from utils.compiling import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
@@ -205,7 +206,8 @@ def test_a_stride_costs_a_sector_for_each_lane(diagnose):
 def test_a_column_conflicts_unless_its_rows_are_padded(diagnose, what, wavefronts, row):
     (launch,) = diagnose(what).launches
     assert costs(launch, "column store", "shared", "store") == (1, 32, wavefronts, 1)
-    assert launch.static_shared == 4 * 32 * row and launch.dynamic_shared == 0
+    shared = launch.counters["static_shared"], launch.counters["dynamic_shared"]
+    assert shared == (4 * 32 * row, 0)
 
 
 def test_lanes_that_update_one_element_wait_for_each_other(diagnose):
@@ -217,7 +219,8 @@ def test_lanes_that_update_one_element_wait_for_each_other(diagnose):
 
 def test_meetings_are_counted_by_block_and_by_warp(diagnose):
     (launch,) = diagnose(MEET).launches
-    assert (launch.barriers, launch.shuffles, launch.syncwarps) == (3 * 2, 3 * 2, 3 * 2)
+    meetings = [launch.counters[name] for name in ("barriers", "shuffles", "syncwarps")]
+    assert meetings == [3 * 2, 3 * 2, 3 * 2] and launch.barriers == 3 * 2
 
 
 def test_every_launch_is_told_in_its_order(diagnose):
@@ -320,3 +323,18 @@ def test_a_spec_may_name_the_ideal_itself(diagnose):
         f"{loaded.metric}: now 4096, ideal 1024"
     )
     assert gates.failing(loaded, seen, {"n": 2 * N}) is None
+
+
+def test_where_a_thread_waited_in_another_launch_is_forgotten():
+    """A lane that never met anybody has no line, whatever its fibre did in the kernel before."""
+    hazards = []
+    for name in (
+        "center_rows",
+        "row_max",
+    ):  # the first has barriers, the second a lane that is gone
+        exercise = exercises.load(f"05_debugging/{name}")
+        text = exercises.starter_text(exercise)
+        kernel = compile_cuda(text, name, exercise=exercise, backend="emulator")
+        case = cases.draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
+        hazards = diagnose_call(kernel, checking.arguments(kernel, case)).hazards
+    assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)

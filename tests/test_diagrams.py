@@ -22,9 +22,10 @@ from traces import simulate
 from utils import diagrams, exercises
 from utils.compiling import compile_cuda
 from utils.diagrams import draw, render
-from utils.diagrams.canvas import SMALL, fit, text_width
+from utils.diagrams.canvas import PALE, SMALL, fit, rgb, text_width
 from utils.diagrams.places import Place, lay_out
 from utils.diagrams.scene import Scene, coordinate_text, element, instructions, listing
+from utils.diagrams.tree import READ
 from utils.errors import LaunchError, WorkbookError
 from utils.tracing import GLOBAL, SHARED, Array, Launch, Trace
 
@@ -174,6 +175,58 @@ def test_a_reduction_shows_who_reads():
     assert "500 of 512 threads read x; 12 read no element" in caption("threads", traces.tree(500))
 
 
+def test_a_tree_says_who_is_at_work():
+    text = caption("tree", traces.tree(500))
+    assert "In phases 1 to 7 block 2 has 64, 32, 16, 8, 4, 2, 1 threads at work" in text
+    assert "in 2, 1, 1, 1, 1, 1, 1 warps" in text
+    assert "Together 8 turns of a warp, and no fewer would do" in text
+    text = caption("tree", traces.interleaved(500))
+    assert "64, 32, 16, 8, 4, 2, 1 threads at work, in 4, 4, 4, 4, 4, 2, 1 warps" in text
+    assert "Together 23 turns of a warp; 8 would do for as many threads." in text
+
+
+def test_the_rows_of_a_tree_show_what_is_written_and_what_is_read():
+    rows = {}
+    for name, trace in (("halves", traces.tree(8, 8)), ("neighbours", traces.interleaved(8, 8))):
+        images = render(scene(trace), "tree").figure.axes[0].images
+        rows[name] = [
+            "".join("." if np.allclose(c, rgb(PALE)) else "r" if np.allclose(c, READ) else "w")
+            for image in images
+            for c in [*image.get_array()[0]]
+        ]
+        rows[name] = ["".join(rows[name][i : i + 8]) for i in range(0, len(rows[name]), 8)]
+    assert rows["halves"] == ["wwwwwwww", "wwwwrrrr", "wwrr....", "wr......", "r......."]
+    assert rows["neighbours"] == ["wwwwwwww", "wrwrwrwr", "w.r.w.r.", "w...r...", "r......."]
+
+
+def _passes_on(t):
+    t.store(1, "s", t.thread[0])
+    yield
+    t.load(2, "s", 63 - t.thread[0])
+    t.store(2, "out", t.thread[0])
+
+
+def test_an_array_that_only_passes_values_on_is_no_tree():
+    trace = simulate(_passes_on, (1,), (64,), {"out": (64,)}, [("s", 64)])
+    picture = render(scene(trace), "tree")
+    assert picture.caption == "Block 0 takes no element of s into another one."
+    assert "64 threads read" in texts(picture)
+
+
+def test_the_shared_array_of_a_tree_can_be_chosen():
+    def kernel(t):
+        t.store(1, "a", t.thread[0])
+        t.store(2, "b", t.thread[0])
+        yield
+        if t.thread[0] == 0:
+            t.load(3, "a", 1)
+            t.store(3, "a", 0)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("a", 2), ("b", 2)])
+    assert "does with a, phase" in render(scene(trace)).title
+    assert "does with b, phase" in render(scene(trace, array="b"), "tree").title
+
+
 def test_tiles_walk_along_k():
     trace = traces.gemm_tiled(40, 70, 80)
     picture = render(scene(trace, ("C",), TILED), "tiles")
@@ -214,7 +267,10 @@ PICTURES = {
     "volume's matrix": lambda: (scene(volume()), "matrix"),
     "tiles": lambda: (scene(traces.gemm_tiled(40, 70, 80), ("C",), TILED), "tiles"),
     "many tiles": lambda: (scene(traces.gemm_tiled(5, 7, 60, T=4), ("C",)), "tiles"),
-    "tree": lambda: (scene(traces.tree(500)), "tiles"),
+    "tree": lambda: (scene(traces.tree(500)), "tree"),
+    "interleaved tree": lambda: (scene(traces.interleaved(500, 256)), "tree"),
+    "tree of a thousand": lambda: (scene(traces.tree(5, 1024)), "tree"),
+    "tree's phases": lambda: (scene(traces.tree(500)), "tiles"),
     "tree's banks": lambda: (scene(traces.tree(500)), "banks"),
     "banks": lambda: (scene(traces.linear_tiled(32, 32, 32), source=UNPADDED), "banks"),
     "padded": lambda: (scene(traces.linear_tiled(32, 32, 32, 1), source=PADDED), "banks"),
@@ -359,7 +415,10 @@ def test_where_matrices_go():
 
 
 def test_the_view_that_suits_a_kernel():
-    assert "phase by phase" in render(scene(traces.tree(500))).title
+    assert "does with part, phase by phase" in render(scene(traces.tree(500))).title
+    passed_on = simulate(_passes_on, (1,), (64,), {"out": (64,)}, [("s", 64)])
+    assert "touches, phase by phase" in render(scene(passed_on)).title
+    assert "touches, phase by phase" in render(scene(traces.gemm_tiled(5, 7, 8, T=4), ("C",))).title
     assert "who reads what" in render(scene(traces.gemm(5, 6, 4), ("C",))).title
     assert "which thread writes" in render(scene(traces.axpy(40))).title
 
@@ -505,6 +564,8 @@ def test_too_large():
         ("threads", {"array": "z"}, "no array 'z'; it has x, y, out"),
         ("matrix", {"thread": 512}, "there is no thread 512: there are 512 × 1 × 1"),
         ("matrix", {"thread": (0, 1)}, r"there is no thread \(0, 1\)"),
+        ("tree", {}, "uses no shared memory, so there is no tree to draw"),
+        ("tree", {"array": "x"}, "uses no shared array 'x'"),
         ("tiles", {"block": -1}, "there is no block -1"),
         ("sectors", {"line": 99}, "line 99 makes no access to global memory"),
     ],

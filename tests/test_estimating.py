@@ -8,12 +8,13 @@ import pytest
 
 from benchmarks import estimates
 from utils import estimating
+from utils.access_patterns import bank_conflicts
 from utils.compiling import compile_cuda
-from utils.costs import costs, global_wavefronts, shared_wavefronts, widened
+from utils.costs import costs, global_wavefronts, widened
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
 from utils.exercises import load, solution_text
-from utils.growth import Work
+from utils.growth import Work, work
 from utils.tracing import ACCESSES, GLOBAL, LOAD, SHARED, Launch
 
 H200 = "NVIDIA H200"
@@ -79,6 +80,41 @@ def test_sizes_of_the_call_take_the_place_of_the_benchs():
         estimate(kernel, gpu="Abacus")
 
 
+@pytest.mark.parametrize("groups", [256, 512])
+def test_a_size_that_follows_another_keeps_its_share_of_it(groups):
+    exercise = load("06_groupnorm/groupnorm_vectorized")
+    kernel = compile_cuda(
+        solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
+    )
+    sizes = {**exercise.bench, "groups": groups}
+    (launch,) = work(kernel, sizes)  # small groups would be another kernel's
+    assert launch.kernel.startswith("groupnorm_vectorized_kernel")
+    sectors = sizes["rows"] * sizes["channels"] * 4 / 32
+    for cost in launch.instructions.values():  # x, weight, bias, out
+        assert cost.requests == sectors / 16
+        assert cost.distinct <= cost.missed <= cost.sectors == sectors
+
+
+def test_atomics_on_one_address_wait_for_each_other():
+    parts = {}
+    for name in ("sum_atomic", "sum_tree"):
+        exercise = load(f"04_reductions/{name}")
+        kernel = compile_cuda(
+            solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
+        )
+        found = estimate(kernel)
+        assert found.bound == "atomics"
+        parts[name] = found.parts
+    model = models(H200)
+    assert parts["sum_atomic"]["atomics"] == pytest.approx(
+        2**28 * model.atomic_cycles / model.clock
+    )
+    assert parts["sum_atomic"]["atomics"] == pytest.approx(256 * parts["sum_tree"]["atomics"])
+    assert parts["sum_tree"]["block starts"] == pytest.approx(
+        2**20 * model.start_cycles / model.clock
+    )
+
+
 # --- requests
 
 
@@ -127,7 +163,7 @@ def test_turns_of_a_global_request(stride, turns):
 )
 def test_turns_of_a_shared_request(size, index, turns):
     given = accesses(SHARED, index * size, size)
-    assert shared_wavefronts(given, np.zeros(32, "i8")) == turns
+    assert bank_conflicts(given).turns.tolist() == [turns]
 
 
 def test_neighbours_in_a_row_become_one_load():

@@ -169,6 +169,29 @@ def test_tensors_that_share_memory_share_it_in_the_worker(kernel):
     assert torch.equal(run.after["x"], run.after["out"]) and torch.equal(run.after["x"], 2 * x)
 
 
+FILLS = r"""
+__global__ void add(const float* x, float* out, int n) {
+    if (threadIdx.x < n) atomicAdd(out, x[threadIdx.x]);
+}
+void fill(const float* x, float* out, int n, int bytes, cudaStream_t stream) {
+    cudaMemsetAsync(out, 0, bytes, stream);
+    add<<<1, 32, 0, stream>>>(x, out, n);
+}
+"""
+
+
+def test_a_launcher_may_set_and_copy_the_tensors_that_it_is_given():
+    kernel = compile_cuda(FILLS, "fill", backend="emulator")
+    for n in (3, 7, 2):  # the memory of one call is not taken for that of the next
+        x, out = torch.arange(1.0, n + 1), torch.full((), float("nan"))
+        run = kernel.isolated({"x": x, "out": out, "n": n, "bytes": 4})
+        assert run.after["out"] == x.sum() and not run.strays
+        kernel(x, out, n, 4)
+        assert out == x.sum()
+        with pytest.raises(LaunchError, match="does a cudaMemset reach beyond its array"):
+            kernel(x, out, n, 8)
+
+
 def test_empty_tensors_are_fine(kernel):
     empty = torch.empty(0)
     run = kernel.isolated({"x": empty, "out": empty, "n": 1, "fault": 10, "at": 0})

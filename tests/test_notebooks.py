@@ -7,7 +7,7 @@ import pytest
 from pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
-from utils import exercises, notebooks, selection, syncing
+from utils import exercises, files, notebooks, selection, syncing
 from utils.errors import WorkbookError
 
 LEARNER = f"%%cuda {ID}\nmy own work"
@@ -58,7 +58,8 @@ def test_sync_clears_outputs_and_counts(notebook):
 def test_check_writes_nothing_and_lists_what_differs(root):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     report = syncing.sync(check=True)
-    assert report.changed == ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb"]
+    changed = ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb", "results/README.md"]
+    assert report.changed == changed
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
@@ -143,7 +144,7 @@ def test_an_interrupted_write_leaves_the_old_file(notebook, monkeypatch):
     before = notebook.read_text()
     monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError):
-        notebooks.write_text(notebook, "half")
+        files.write_text(notebook, "half")
     assert notebook.read_text() == before
     assert [path.name for path in notebook.parent.iterdir()] == ["01_pairs.ipynb"]
 
@@ -188,10 +189,50 @@ def test_ids_are_given_once_and_the_same_every_time(notebook):
 
 
 def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
-    monkeypatch.setattr("utils.results.readme_table", lambda: "| a table |\n")
+    monkeypatch.setattr("utils.published.readme_table", lambda: "| a table |\n")
     assert syncing.sync().changed == ["README.md"]
     text = (root / "README.md").read_text()
     assert text == "<!-- results -->\n| a table |\n<!-- /results -->\n"
+
+
+@pytest.fixture
+def executed(root, notebook):
+    """The path of the notebook's executed copy, in step."""
+    run = nbformat.read(notebook, as_version=4)
+    notebooks.solve(run)
+    for cell in run.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [nbformat.v4.new_output("stream", text="1")], 1
+    path = root / "solutions/01_pairs.ipynb"
+    path.write_text(notebooks.to_text(notebooks.canonical(run, outputs=True)))
+    assert syncing.sync() == syncing.Report()
+    return path
+
+
+def test_new_prose_reaches_the_executed_copy_and_outputs_stay(notebook, executed):
+    edit(notebook, 0, "# Better pairs")
+    assert syncing.sync().changed == ["notebooks/01_pairs.ipynb", "solutions/01_pairs.ipynb"]
+    assert cells(executed)[0].source == "# Better pairs"
+    assert all(cell.outputs for cell in cells(executed) if cell.cell_type == "code")
+
+
+@pytest.mark.parametrize("change", ["a plain cell", "a solution"])
+def test_a_copy_that_ran_other_code_is_a_mistake(root, notebook, executed, change):
+    before = executed.read_text()
+    if change == "a plain cell":
+        edit(notebook, -1, "print(2)")
+    else:
+        (root / "solutions/01_pairs/twice.cu").write_text(SOLUTION.replace("2 * x", "x[i] + x"))
+    (problem,) = syncing.sync().problems
+    assert "solutions/01_pairs.ipynb is of an older cell" in problem
+    assert "workbook run 01 --solutions --save" in problem
+    assert executed.read_text() == before
+
+
+def test_a_learners_copy_of_the_notebook_says_nothing_of_the_executed_one(notebook, executed):
+    edit(notebook, 2, LEARNER)
+    edit(notebook, -1, "print(2)")
+    assert not syncing.sync().problems
 
 
 def test_exit_codes_of_sync(root, notebook):

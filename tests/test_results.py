@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from utils import exercises, results
+from utils import exercises, published, results
 from utils.errors import WorkbookError
 from utils.results import Entry, Results, Row
 
@@ -59,7 +59,7 @@ def test_figures_of_several_sizes_stand_side_by_side(folder):
     assert {results.id_of(key) for key in found.entries} == {exercise.id}
     assert dict(found.of(exercise)[0].sizes) == dict(exercise.bench)
     assert len(found.of(exercise)) == 3
-    assert results.readme_table().count("`gemm_naive`") == 1
+    assert published.readme_table().count("`gemm_naive`") == 1
 
 
 def test_figures_of_two_gpus_do_not_mix(folder):
@@ -106,17 +106,6 @@ def test_the_file_with_the_latest_figures_comes_first(folder):
     (folder / "ceilings.json").write_text("{}")
     assert [found.gpu for found in results.stored()] == ["B", "A"]
     assert [found.gpu for found in results.stored("A")] == ["A"]
-
-
-def test_the_readme_table_names_gpu_date_and_library(folder):
-    assert results.readme_table() == "Nothing has been measured yet.\n"
-    id = "01_naive_gemm/gemm_naive"
-    results.write(folder / "a.json", Results("NVIDIA H200", {id: entry(), "99_gone/x": entry()}))
-    table = results.readme_table()
-    assert "NVIDIA H200, 2026-11-20, with torch 2.11.0" in table
-    number = exercises.load(id).number
-    row = f"| {number} | `gemm_naive` | M=64 N=64 K=64 | 2 | 50 % | cuBLAS, 1 |"
-    assert table.splitlines()[-1] == row
 
 
 def test_every_file_in_the_repository_is_well_formed():

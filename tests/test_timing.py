@@ -261,6 +261,23 @@ def test_a_plot_is_the_same_every_time_and_says_what_it_shows():
     assert "dashed: predicted" in first and "<dc:date>" not in first
 
 
+def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
+    moved = []
+    monkeypatch.setattr(plots, "bars", lambda rows, title, ms, bytes: moved.append(bytes))
+    for id, median in (("00_start_here/axpy", 0.5), (NAIVE, 300.0)):
+        exercise = exercises.load(id)
+        timing._plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
+    axpy = exercises.load("00_start_here/axpy")
+    assert moved == [axpy.bytes(**axpy.bench), 0]
+
+
+def test_bandwidth_in_a_plot():
+    svg = plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
+    assert 'aria-label="axpy on X: gemm_naive 4 GB/s' in svg
+    assert "GB/s (dashed: predicted)" in svg and "milliseconds" not in svg
+    assert svg == plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
+
+
 def test_text_from_outside_is_escaped():
     svg = plots.bars(ROWS, 'a <b> & "c"')
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg

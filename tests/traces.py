@@ -182,6 +182,32 @@ def gemm_tiled(M, N, K, T=32):
 
 
 @functools.cache
+def interleaved(n, threads=128):
+    """The same as `tree`, but neighbours are added first, by every second thread, every fourth."""
+
+    def kernel(t):
+        i, tid = t.block[0] * threads + t.thread[0], t.thread[0]
+        if i < n:
+            t.load(5, "x", i)
+        t.store(5, "part", tid)
+        yield
+        step = 1
+        while step < threads:
+            if tid % (2 * step) == 0:
+                t.load(8, "part", tid + step)
+                t.load(8, "part", tid, column=1)
+                t.store(8, "part", tid)
+            yield
+            step *= 2
+        if tid == 0:
+            t.load(11, "part", 0)
+            t.atomic(11, "out", 0)
+
+    tensors = {"x": (n,), "out": ()}
+    return simulate(kernel, (-(-n // threads),), (threads,), tensors, [("part", threads)])
+
+
+@functools.cache
 def tree(n, threads=128):
     """A sum by halves in shared memory, one partial sum for each block, added up atomically."""
 

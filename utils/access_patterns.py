@@ -4,7 +4,7 @@ Everything is counted as Nsight Compute counts it. A request is one execution of
 by the active lanes of one warp. Global memory moves in sectors of 32 bytes; a tensor is taken to
 begin on a multiple of 256 bytes, as cudaMalloc's memory does. Shared memory has 32 banks of 4-byte
 words; a bank serves one word in a turn, to all lanes that want it. Accesses of 8 and 16 bytes are
-served to half a warp and a quarter of a warp at a time.
+served to half a warp and a quarter of a warp at a time; see `service_phases`.
 
 `accesses` are records of the type utils.tracing.ACCESSES, all of one launch.
 """
@@ -58,12 +58,12 @@ def ideal_sectors(accesses: np.ndarray) -> np.ndarray:
 def _distinct(accesses: np.ndarray, unit: int) -> np.ndarray:
     """Distinct units of `unit` bytes, by request."""
     request = requests(accesses)
-    owner, piece = _pieces(accesses["byte"], accesses["size"], unit)
+    owner, piece = pieces(accesses["byte"], accesses["size"], unit)
     first, _ = _groups(request[owner], accesses["array"][owner], piece)
     return np.bincount(request[owner][first], minlength=_count(request))
 
 
-def _pieces(byte: np.ndarray, size: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
+def pieces(byte: np.ndarray, size: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
     """Every unit that an access covers, even in part: (which access, number of the unit)."""
     first = byte // unit
     count = (byte + size.astype("i8") - 1) // unit - first + 1
@@ -86,15 +86,27 @@ class Banks:
 
 
 def service_phases(accesses: np.ndarray) -> np.ndarray:
-    """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16."""
+    """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16.
+
+    Half as many parts, where all lanes want the same as their neighbour, or as their neighbour but
+    one.
+    """
+    request, lane = requests(accesses), lanes(accesses)
     parts = np.clip(accesses["size"].astype("i8") // (2 * WORD) * 2, 1, 4)
-    return lanes(accesses) * parts // WARP
+    wanted = np.full((_count(request), WARP), -1, "i8")
+    wanted[request, lane] = accesses["byte"]
+    agree = np.zeros(len(wanted), bool)
+    for bit in (1, 2):
+        partner = wanted[:, np.arange(WARP) ^ bit]
+        agree |= ((wanted == partner) | (wanted < 0) | (partner < 0)).all(axis=1)
+    parts = np.where(agree[request] & (parts > 1), parts // 2, parts)
+    return lane * parts // WARP
 
 
 def bank_conflicts(accesses: np.ndarray) -> Banks:
     """Turns of each request of shared memory. The same word for several lanes is no conflict."""
     request, phase = requests(accesses), service_phases(accesses)
-    owner, word = _pieces(accesses["byte"], accesses["size"], WORD)
+    owner, word = pieces(accesses["byte"], accesses["size"], WORD)
     words, _ = _groups(request[owner], phase[owner], word)
     request, phase, bank = request[owner][words], phase[owner][words], word[words] % BANKS
     banks, label = _groups(request, phase, bank)
@@ -117,7 +129,7 @@ def reads_per_element(accesses: np.ndarray, number: int, array: Array) -> np.nda
 
 def elements(accesses: np.ndarray, array: Array) -> tuple[np.ndarray, np.ndarray]:
     """(which access, element) for each element that an access covers; float4 covers four."""
-    owner, element = _pieces(accesses["byte"] - array.offset, accesses["size"], array.element)
+    owner, element = pieces(accesses["byte"] - array.offset, accesses["size"], array.element)
     inside = element < math.prod(array.shape)  # an access at the end may reach beyond
     return owner[inside], element[inside]
 

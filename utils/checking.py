@@ -13,7 +13,7 @@ import time
 
 from torch import Generator, Tensor
 
-from utils import cases, declarations, diagnosing, exercises, gates, oracle, verdicts
+from utils import cases, declarations, diagnosing, exercises, gates, oracle, statements, verdicts
 from utils.cases import Case
 from utils.errors import (
     CheckFailed,
@@ -28,6 +28,8 @@ from utils.oracle import Expected
 from utils.verdicts import bits
 
 TIMEOUT = 10.0  # seconds for one call
+# What CUDA refused outright; hazards that follow are its consequence, not its cause.
+_REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
@@ -137,13 +139,27 @@ class _Check:
 
     def run(self) -> str:
         """The summary of a kernel that passes."""
-        if untouched(self.kernel):
+        starter, stands = untouched(self.kernel), ""
+        if not starter or self.exercise.faulty:
+            try:
+                summary = self._try()
+            except CheckFailed as failure:
+                if not starter:
+                    told = statements.beside(failure, self.exercise, self.kernel.source)
+                    raise told from failure.__cause__
+                stands = f"\nas it stands: {failure}"
+        if starter:
             effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
             raise CheckFailed(
                 "not attempted",
                 f"{self.kernel.name} is still as it was given; write your part{effort}, run the "
-                "cell, then check again",
+                f"cell, then check again{stands}",
             )
+        statements.judge(self.exercise, self.kernel.source)
+        return summary
+
+    def _try(self) -> str:
+        """The summary of a kernel whose values are right; what it says of itself is not read."""
         self._same_types()
         watched = self._diagnose()
         sizes = self.exercise.sizes
@@ -184,6 +200,8 @@ class _Check:
             seen = diagnosing.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
+        if seen.error and seen.error.name in _REFUSED:
+            raise CheckFailed("launch error", str(seen.error)) from seen.error
         if seen.hazards:
             reason = _HAZARDS.get(seen.hazards[0].kind, "launch error")
             self._fail(reason, case, diagnosing.tell(seen.hazards))

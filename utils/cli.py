@@ -2,6 +2,7 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -67,16 +68,25 @@ def run(
     gpu = measuring.gpu() if save and backend != "emulator" else None
     results = RESULTS / f"{gpu.replace(' ', '_')}.json" if gpu else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    runs = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        for path in paths:
+
+        def execute(path: Path) -> running.Run:
             cells = [c for c in notebooks.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
-            advance = lambda task=task: progress.advance(task)  # noqa: E731
-            run = running.execute(
-                path, solutions=solutions, backend=backend, results=results, advance=advance
+            return running.execute(
+                path,
+                solutions=solutions,
+                backend=backend,
+                results=results,
+                advance=lambda: progress.advance(task),
             )
-            runs.append(run)
+
+        # Each is a process of its own. On a GPU one after the other, since they time kernels.
+        pool = ThreadPoolExecutor(1 if measuring.gpu() else os.cpu_count())
+        try:
+            runs = list(pool.map(execute, paths))
+        finally:
+            pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)
     if save:  # before what could fail: measuring takes minutes
         for run in runs:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.access_patterns import WARP, requests
-from utils.tracing import GLOBAL, LOAD, SHARED, Launch
+from utils.access_patterns import SECTOR, bank_conflicts, pieces, requests
+from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
-SECTOR, LINE = 32, 128  # bytes: what is moved, and what a cache looks up at once
+LINE = 128  # bytes: what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once
 
 
@@ -31,6 +31,7 @@ class Cost:
     missed: int  # sectors that no earlier access of the block touched; stores go through: all
     missed_lines: int  # lines of 128 bytes that they lie in
     distinct: int  # sectors that no earlier access of the launch touched
+    hottest: int  # atomic updates of the word that has most of them
 
 
 def costs(launch: Launch) -> dict[tuple, Cost]:
@@ -57,11 +58,11 @@ def _cost(accesses: np.ndarray) -> Cost:
         accesses = widened(accesses)
     request = requests(accesses)
     count = int(request.max()) + 1
-    sectors = missed = lines = distinct = 0
+    sectors = missed = lines = distinct = hottest = 0
     if space == SHARED:
-        wavefronts = shared_wavefronts(accesses, request)
+        wavefronts = int(bank_conflicts(accesses).turns.sum())
     else:
-        owner, sector = _spread(accesses, SECTOR)
+        owner, sector = pieces(accesses["byte"], accesses["size"], SECTOR)
         sectors, wavefronts = global_wavefronts(request[owner], sector)
         distinct = len(np.unique(sector))
         if kind == LOAD:
@@ -70,18 +71,12 @@ def _cost(accesses: np.ndarray) -> Cost:
         else:  # each request on its own
             once, missed = request[owner], sectors
         lines = len(_pairs(once, sector // (LINE // SECTOR))[0])
+        if kind == ATOMIC:
+            hottest = int(np.unique(accesses["byte"], return_counts=True)[1].max())
     array = int(accesses["array"][0])
     each = int(accesses["nth"].max()) + 1
-    return Cost(space, kind, array, each, count, wavefronts, sectors, missed, lines, distinct)
-
-
-def _spread(accesses: np.ndarray, unit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every unit of `unit` bytes that an access covers: (which access, number of the unit)."""
-    first = accesses["byte"] // unit
-    count = (accesses["byte"] + accesses["size"].astype("i8") - 1) // unit - first + 1
-    owner = np.repeat(np.arange(len(accesses)), count)
-    start = np.cumsum(count) - count
-    return owner, first[owner] + np.arange(len(owner)) - start[owner]
+    traffic = wavefronts, sectors, missed, lines, distinct
+    return Cost(space, kind, array, each, count, *traffic, hottest)
 
 
 def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,31 +92,6 @@ def global_wavefronts(request: np.ndarray, sector: np.ndarray) -> tuple[int, int
     quarter = request * (LINE // SECTOR) + sector % (LINE // SECTOR)
     turns = np.bincount(quarter, minlength=(int(request.max()) + 1) * (LINE // SECTOR))
     return len(sector), int(turns.reshape(-1, LINE // SECTOR).max(axis=1).sum())
-
-
-def shared_wavefronts(accesses: np.ndarray, request: np.ndarray) -> int:
-    """Turns: a bank serves one 4-byte word in each, to all lanes that want it.
-
-    Loads of 8 and 16 bytes are served to half a warp and a quarter of it at a time; to twice as
-    many lanes where all want the same as their neighbour, or as their neighbour but one.
-    """
-    size = int(accesses["size"].max())
-    parts = np.full(int(request.max()) + 1, 1 if size <= 4 else size // 4)
-    lane = accesses["thread"].astype("i8") % WARP
-    if size > 4:
-        table = np.full((len(parts), WARP), -1, "i8")
-        table[request, lane] = accesses["byte"]
-        agree = np.zeros(len(parts), bool)
-        for bit in (1, 2):
-            partner = table[:, np.arange(WARP) ^ bit]
-            agree |= ((table == partner) | (table < 0) | (partner < 0)).all(axis=1)
-        parts[agree] //= 2
-    owner, word = _spread(accesses, 4)
-    part = lane[owner] * parts[request[owner]] // WARP
-    group = request[owner] * 4 + part
-    group, word = _pairs(group, word)
-    banks = np.bincount(group * 32 + word % 32, minlength=len(parts) * 4 * 32)
-    return int(banks.reshape(-1, 32).max(axis=1).sum())
 
 
 def widened(accesses: np.ndarray) -> np.ndarray:

@@ -43,6 +43,8 @@ class CheckFailed(WorkbookError):
 
     REASONS = (
         "not attempted",
+        "fault not named",
+        "wrong diagnosis",
         "wrong values",
         "not written",
         "nan",

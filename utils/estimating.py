@@ -7,8 +7,8 @@ speed, in the unit that is busiest; and what it needs if every thread waits for 
 with as many threads at a time as fit. Neither hides the other completely: the estimate is the root
 of the sum of their squares.
 
-Not in it: arithmetic beyond the spec's count of operations, atomics that wait for each other, and
-data that is read again but has fallen out of a cache. `benchmarks/estimates.py` prints estimated
+Not in it: arithmetic beyond the spec's count of operations, and data that is read again but has
+fallen out of a cache. `benchmarks/estimates.py` prints estimated
 beside measured times.
 """
 
@@ -58,6 +58,8 @@ class Model:
     shared_latency: float
     issue_cycles: float  # from one memory instruction of a lone warp to its next
     turnover: float  # that a block's place stays empty before the next block runs
+    atomic_cycles: float  # from one atomic update of an address to the next
+    start_cycles: float  # from one block's start to the next one's, on the whole GPU
     bytes_per_second: float
     flops_per_second: float
 
@@ -132,6 +134,8 @@ def launch_parts(model: Model, launch: Work, registers: int = 0) -> dict[str, fl
         "L1 and shared memory": cycles / model.clock,
         "L2": max(missed * SECTOR / model.l2_bytes, lines / model.l2_lines),
         "DRAM": distinct * SECTOR / model.bytes_per_second,
+        "atomics": model.atomic_cycles * sum(i.hottest for i in writes) / model.clock,
+        "block starts": model.start_cycles * launch.blocks / model.clock,
         "latency": _latency(model, launch, registers),
     }
 

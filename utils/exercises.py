@@ -49,8 +49,10 @@ class Exercise:
     card_sizes: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
+    exact: bool = False  # outputs are elements of the inputs, or indices: NaN must be NaN
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
+    follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
     gates: tuple[Gate, ...] = ()
     gate_sizes: Sizes = field(default_factory=dict)  # where they are read: whole tiles
@@ -98,8 +100,8 @@ def solved(text: str) -> str:
 
 
 def _essence(text: str) -> str:
-    """CUDA text without comments and white space."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/|\s+", "", text, flags=re.DOTALL)
+    """CUDA text without comments and white space, but with what a learner says of a fault."""
+    return re.sub(r"//(?![ \t]*fault:)[^\n]*|/\*.*?\*/|\s+", "", text, flags=re.DOTALL)
 
 
 def is_untouched(text: str, starter_text: str) -> bool:

@@ -4,8 +4,9 @@ from IPython.display import display
 from torch import Generator
 
 from utils import cases, checking, diagnosing, diagrams
-from utils.diagnosing import Diagnosis, Traffic
+from utils.diagnosing import Diagnosis
 from utils.diagrams.hazards import can_draw
+from utils.emulator.traffic import Traffic
 from utils.errors import WorkbookError
 from utils.tables import Table
 from utils.tracing import MOST
@@ -73,8 +74,8 @@ def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:
 
 
 def _row(traffic: Traffic, text: str) -> list[str]:
-    unit = "sector" if traffic.space == "global" else "wavefront"
-    unit += "s" * (f"{traffic.per_request:.3g}" != "1")
+    one = f"{traffic.per_request:.3g}" == "1"
+    unit = traffic.unit.removesuffix("s") if one else traffic.unit
     return [
         str(traffic.line or "?"),
         text if len(text) <= 60 else text[:57] + "...",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils.notebooks import write_text
+from utils.files import write_text
 from utils.paths import BUILD
 
 PAGE = """<!doctype html>

@@ -2,6 +2,8 @@
 
 The kernel's own text runs traced on the emulator at a small size, and once more with each size
 doubled. That tells how each count of each instruction grows: as a product of powers of the sizes.
+A size that follows another, as the number of groups follows the channels, is doubled with it: so a
+group stays as large as it is, which may decide what the kernel does.
 """
 
 import math
@@ -41,17 +43,20 @@ def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
     Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
     """
     runs: dict[tuple, Run] = {}
+    follows = kernel.exercise.follows
 
     def run(base: Mapping[str, int]) -> Run:
         key = tuple(base.values())
         if key not in runs:
-            runs[key] = _run(kernel, base)
+            shares = {n: base[of] * sizes[n] // sizes[of] or 1 for n, of in follows.items()}
+            runs[key] = _run(kernel, {n: {**base, **shares}[n] for n in sizes})
         return runs[key]
 
-    base = _small(kernel, sizes, run)
+    free = {name: size for name, size in sizes.items() if name not in follows}
+    base = _small(kernel, free, run)
     launches = run(base).launches
     flat = [_flat(launch) for launch in launches]
-    for name in (n for n in sizes if sizes[n] > base[n]):
+    for name in (n for n in free if sizes[n] > base[n]):
         doubled = run({**base, name: 2 * base[name]}).launches
         if len(doubled) != len(launches):
             raise WorkbookError(f"{kernel.name} launches more often where {name} is larger")
@@ -158,10 +163,23 @@ def _flat(launch: Work) -> dict[tuple, float]:
 
 def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
     instructions = {
-        key: Cost(
-            cost.space, cost.kind, cost.array, **{name: counts[key, name] for name in _COUNTS}
-        )
+        key: Cost(cost.space, cost.kind, cost.array, **_bounded(counts, key))
         for key, cost in launch.instructions.items()
     }
     scaled = {name: counts["launch", name] for name in _SCALED}
     return Work(launch.kernel, **scaled, instructions=instructions)
+
+
+def _bounded(counts: Mapping[tuple, float], key: tuple) -> dict[str, float]:
+    """An instruction's counts: no more sectors can miss than there are, nor more be distinct.
+
+    Small sizes may not show it, where what blocks share at a large size is still in one block.
+    """
+    found = {name: counts[key, name] for name in _COUNTS}
+    for name, bound in (
+        ("missed", "sectors"),
+        ("missed_lines", "missed"),
+        ("distinct", "missed"),
+    ):
+        found[name] = min(found[name], found[bound])
+    return found

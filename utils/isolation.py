@@ -27,8 +27,9 @@ T = TypeVar("T")
 _LIMITS = "a block has 1 to 1024 threads, a grid at least one block"
 ADVICE = {
     "cudaErrorInvalidConfiguration": _LIMITS,
-    # CUDA 13 has this one name for all that is wrong with a launch.
-    "cudaErrorInvalidValue": f"{_LIMITS}; is there more dynamic shared memory than it may have?",
+    # CUDA 13 has this one name for all that is wrong with a launch, and with cudaMemset.
+    "cudaErrorInvalidValue": f"{_LIMITS}; is there more dynamic shared memory than it may have? "
+    "does a cudaMemset reach beyond its array?",
 }
 
 
@@ -99,6 +100,7 @@ class Call:
             **place,
             "slots": self._slots(layout).hex(),
             "pointers": [i for i, p in enumerate(self.parameters) if p.is_tensor],
+            "regions": [{"start": r.start, "stop": r.stop} for r in layout.regions],
             "limit": self.timeout,
         }
         return layout, command
@@ -121,21 +123,14 @@ class Call:
         record = 32  # bytes of an access
         arena = worker.memory(layout.size + most * record)
         layout.fill(arena)
-        regions = [
-            {
-                "name": "/".join(region.names),
-                "start": region.start,
-                "stop": region.stop,
-                "element": layout.tensors[region.names[0]].element_size(),
-                "written": not set(region.names) <= set(unwritten),
-            }
-            for region in layout.regions
-        ]
+        for said, region in zip(command["regions"], layout.regions, strict=True):
+            said["name"] = "/".join(region.names)
+            said["element"] = layout.tensors[region.names[0]].element_size()
+            said["written"] = not set(region.names) <= set(unwritten)
         reply = worker.ask(
             self.timeout + GRACE,
             do="watch",
             size=layout.size + most * record,
-            regions=regions,
             tail=layout.size,
             most=most,
             order=order,

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from utils import exercises, plots, results, roofline
+from utils import exercises, plots, published, results, roofline
 from utils.results import Entry, Results, Row
 
 FAMILY = "01_naive_gemm/gemm_naive"  # the rungs are the kernels that compute what this one does
@@ -41,7 +41,6 @@ def _alike(stored: Results) -> list[Entry]:
     first = next((e for e in everything if e.id == FAMILY), None)
     if first is None:
         return []
-    task = (dict(first.shapes), first.outputs, first.library)
-    alike = [e for e in everything if (dict(e.shapes), e.outputs, e.library) == task]
+    alike = [e for e in everything if published.task(e) == published.task(first)]
     found = [stored.entries[e.id] for e in alike if e.id in stored.entries and not e.faulty]
     return [e for e in found if e.ours() and dict(e.sizes) == dict(first.bench)]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -64,27 +65,27 @@ def min_bias(y: Tensor, shift: Tensor) -> Tensor:
 
 
 def gn_leaky_relu_double(y: Tensor, weight: Tensor, bias: Tensor, groups: int) -> Tensor:
-    return leaky_relu_double(F.group_norm(y, groups, weight, bias, EPS))
+    return leaky_relu_double(torch.group_norm(y, groups, weight, bias, EPS))
 
 
 def gn_swish_multiply_swish(
     y: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, groups: int
 ) -> Tensor:
-    return swish_multiply_swish(F.group_norm(y, groups, weight, bias, EPS), scale)
+    return swish_multiply_swish(torch.group_norm(y, groups, weight, bias, EPS), scale)
 
 
 def gn_min_bias(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
-    return min_bias(F.group_norm(y, groups, weight, bias, EPS), shift)
+    return min_bias(torch.group_norm(y, groups, weight, bias, EPS), shift)
 
 
 def bias_hardtanh_mish_gn(
     y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int
 ) -> Tensor:
-    return F.group_norm(bias_hardtanh_mish(y, shift), groups, weight, bias, EPS)
+    return torch.group_norm(bias_hardtanh_mish(y, shift), groups, weight, bias, EPS)
 
 
 def swish_bias_gn(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
-    return F.group_norm(swish_bias(y, shift), groups, weight, bias, EPS)
+    return torch.group_norm(swish_bias(y, shift), groups, weight, bias, EPS)
 
 
 WIDE = {"rows": 1024, "features": 8192, "channels": 8192}

@@ -5,12 +5,12 @@ Canonical form: nbformat 4.5, no outputs, no execution counts, fixed metadata, a
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 
 import nbformat
 
+from utils import exercises
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import NOTEBOOKS
@@ -83,20 +83,6 @@ def to_text(notebook: nbformat.NotebookNode) -> str:
     return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        if path.exists():
-            draft.chmod(path.stat().st_mode)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
 def cuda_id(cell: nbformat.NotebookNode) -> str | None:
     """What stands behind `%%cuda` in a cell's first line; None for any other cell."""
     first = cell.source.partition("\n")[0]
@@ -118,6 +104,14 @@ def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNo
         if id and "/" in id:
             cells.setdefault(id, cell)
     return cells
+
+
+def solve(notebook: nbformat.NotebookNode) -> None:
+    """Put the solutions into the `%%cuda` cells."""
+    for id, cell in cuda_cells(notebook).items():
+        exercise = exercises.load(id)
+        if exercise.number is not None:
+            cell.source = f"{MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
 
 
 def path_of(exercise: Exercise) -> Path:

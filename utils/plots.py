@@ -1,4 +1,4 @@
-"""Bars of times, as an SVG that is the same byte for byte whenever the figures are the same."""
+"""Bars of times or rates, as an SVG that is the same byte for byte whenever the figures are."""
 
 import io
 import re
@@ -10,10 +10,11 @@ from utils.results import Row, digits
 COLOURS = {"ours": "#4c78a8", "eager": "#b8b8b8", "compile": "#8c8c8c", "library": "#e0903a"}
 
 
-def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> str:
+def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None, bytes: int = 0) -> str:
     """An SVG of one bar a row, with its 20 to 80 % range; a dashed line at the predicted time.
 
-    The axis is logarithmic where the slowest row takes over twenty times as long as the fastest.
+    The bars are milliseconds; with `bytes`, what each call moves at least, they are GB/s. The axis
+    is logarithmic where the longest bar is over twenty times as long as the shortest.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -22,14 +23,18 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
     with rc_context(style):
         figure = Figure(figsize=(6.4, 0.6 + 0.34 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        medians = [row.median_ms for row in rows]
+        lengths = [_length(row.median_ms, bytes) for row in rows]
+        ends = [
+            sorted(_length(ms, bytes) for ms in (row.p20_ms, row.median_ms, row.p80_ms))
+            for row in rows
+        ]
         ranges = [
-            [max(row.median_ms - row.p20_ms, 0) for row in rows],
-            [max(row.p80_ms - row.median_ms, 0) for row in rows],
+            [length - low for length, (low, _, _) in zip(lengths, ends, strict=True)],
+            [high - length for length, (_, _, high) in zip(lengths, ends, strict=True)],
         ]
         axes.barh(
             range(len(rows)),
-            medians,
+            lengths,
             xerr=ranges,
             color=[COLOURS[row.kind] for row in rows],
             ecolor="#444444",
@@ -37,36 +42,44 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None) -> 
         )
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.invert_yaxis()
-        unit = "milliseconds"
-        if max(medians) > 20 * min(medians):
+        unit = "GB/s" if bytes else "milliseconds"
+        if max(lengths) > 20 * min(lengths):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")
             unit += " on a logarithmic scale"
-        for y, row in enumerate(rows):
+        for y, (length, (_, _, high)) in enumerate(zip(lengths, ends, strict=True)):
             axes.annotate(
-                digits(row.median_ms),
-                (row.p80_ms, y),
+                digits(length),
+                (high, y),
                 (4, 0),
                 textcoords="offset points",
                 va="center",
             )
         axes.margins(x=0.12)
         if predicted_ms:
-            axes.axvline(predicted_ms, color="#c03030", linestyle="--", linewidth=1)
+            place = _length(predicted_ms, bytes)
+            axes.axvline(place, color="#c03030", linestyle="--", linewidth=1)
         axes.set_xlabel(unit + (" (dashed: predicted)" if predicted_ms else ""))
         axes.set_title(title, loc="left", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return _described(buffer.getvalue(), describe(rows, title))
+    return described(buffer.getvalue(), describe(rows, title, bytes))
 
 
-def describe(rows: Sequence[Row], title: str) -> str:
+def _length(milliseconds: float, bytes: int) -> float:
+    """Of a bar: the time, or GB/s."""
+    return bytes / milliseconds / 1e6 if bytes else milliseconds
+
+
+def describe(rows: Sequence[Row], title: str, bytes: int = 0) -> str:
     """The plot in words, for whoever cannot see it."""
-    return f"{title}: " + ", ".join(f"{row.label} {digits(row.median_ms)} ms" for row in rows)
+    unit = "GB/s" if bytes else "ms"
+    said = (f"{row.label} {digits(_length(row.median_ms, bytes))} {unit}" for row in rows)
+    return f"{title}: " + ", ".join(said)
 
 
-def _described(svg: str, text: str) -> str:
+def described(svg: str, text: str) -> str:
     """The SVG as one image with a text alternative."""
     attributes = f'role="img" aria-label="{escape(text)}"'
     svg = svg[svg.index("<svg") :]

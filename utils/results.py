@@ -1,4 +1,4 @@
-"""Measured figures on disk: `results/<GPU>.json`, one file for each GPU, and the README's table.
+"""Measured figures on disk: `results/<GPU>.json`, one file for each GPU.
 
     {"gpu": "NVIDIA H200", "entries": {"01_naive_gemm/gemm_naive": {
         "sizes": {"M": 4096, "N": 4096, "K": 4096}, "bytes": 201326592, "flops": 137438953472,
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from utils import exercises
+from utils import files
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import RESULTS
@@ -160,8 +160,7 @@ def write(path: Path, results: Results) -> None:
             raise WorkbookError(f"{path} holds figures of the {before.gpu}, not the {results.gpu}")
         entries = {**before.entries, **entries}
     data = {"gpu": results.gpu, "entries": {key: plain(entries[key]) for key in sorted(entries)}}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=1) + "\n")
+    files.write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 def plain(entry: Entry) -> dict:
@@ -183,41 +182,3 @@ def stored(gpu: str | None = None) -> list[Results]:
 
 def _latest(results: Results) -> str:
     return max(entry.date for entry in results.entries.values())
-
-
-def readme_table() -> str:
-    """The README's table in Markdown: a row for each kernel that has been measured."""
-    for results in stored()[:1]:
-        lines = [_readme_row(exercise, results) for exercise in _measured(results)]
-        dates = sorted({entry.date for entry in results.entries.values()})
-        versions = sorted({f"torch {entry.torch}" for entry in results.entries.values()})
-        when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-        caption = (
-            f"Measured on an {results.gpu}, {when}, with {', '.join(versions)}: medians of float32 "
-            "kernels with the L2 cache flushed, beside the library in the same run."
-        )
-        head = "| | kernel | size | ms | of the library's speed | library, ms |"
-        return "\n".join([caption, "", head, "|---|---|---|---|---|---|", *lines]) + "\n"
-    return "Nothing has been measured yet.\n"
-
-
-def _measured(results: Results) -> list[Exercise]:
-    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
-    return [e for e in everything if e.id in results.entries and results.entries[e.id].ours()]
-
-
-def _readme_row(exercise: Exercise, results: Results) -> str:
-    entry = results.entries[exercise.id]
-    ours, library = entry.ours(), entry.library()
-    size = " ".join(f"{name}={value}" for name, value in entry.sizes.items())
-    share = f"{digits(100 * library.median_ms / ours.median_ms)} %" if library else "–"
-    theirs = f"{library.label}, {digits(library.median_ms)}" if library else "–"
-    cells = [
-        exercise.number or "",
-        f"`{exercise.name}`",
-        size,
-        digits(ours.median_ms),
-        share,
-        theirs,
-    ]
-    return f"| {' | '.join(cells)} |"

@@ -54,6 +54,12 @@ def predict(ceilings: Ceilings, bytes: int, flops: int) -> Prediction | None:
     return Prediction(memory, "memory")
 
 
+def waits_for_memory(ceilings: Ceilings, bytes: int, flops: int) -> bool:
+    """Whether bytes rather than operations set the least time, as far as that is known."""
+    least = predict(ceilings, bytes, flops)
+    return least.bound == "memory" if least else flops <= FEW_FLOPS * bytes
+
+
 def quantity(value: float, unit: str) -> str:
     """Decimal units: `4.28 TB/s`, `137 GFLOP`."""
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -17,7 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from utils import exercises, notebooks
+from utils import exercises, files, notebooks
 from utils.exercises import Exercise
 from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
 
@@ -63,14 +63,6 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": search, **extra}
 
 
-def solve(notebook: NotebookNode) -> None:
-    """Put the solutions into the `%%cuda` cells."""
-    for id, cell in notebooks.cuda_cells(notebook).items():
-        exercise = exercises.load(id)
-        if exercise.number is not None:
-            cell.source = f"{notebooks.MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
-
-
 def _errors(notebook: NotebookNode) -> list[str]:
     """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
     found = []
@@ -99,7 +91,7 @@ def execute(
     """
     notebook = notebooks.read(path)
     if solutions:
-        solve(notebook)
+        notebooks.solve(notebook)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "events.jsonl"
         extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}
@@ -128,7 +120,7 @@ def execute(
         lines = log.read_text().splitlines() if log.exists() else []
     run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
     run.errors = _errors(notebook) + lost
-    notebooks.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
+    files.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
     return run
 
 
@@ -137,5 +129,5 @@ def save(run: Run) -> Path | None:
     if not run.passed():
         return None
     path = SOLUTIONS / run.path.name
-    notebooks.write_text(path, run.copy.read_text())
+    files.write_text(path, run.copy.read_text())
     return path

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import exercises, ladder, notebooks, results, selection
+from utils import exercises, files, ladder, notebooks, published, selection
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
 from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
@@ -35,7 +35,7 @@ class Report:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             self.changed.append(path.relative_to(ROOT).as_posix())
             if not check:
-                notebooks.write_text(path, text)
+                files.write_text(path, text)
 
 
 def sha(text: str) -> str:
@@ -111,6 +111,31 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
     report.learners += learners
     # Where a learner has worked, outputs are kept too.
     report.write(path, notebooks.to_text(notebooks.canonical(notebook, bool(learners))), check)
+    if not learners:
+        _sync_copy(SOLUTIONS / path.name, notebooks.canonical(notebook), report, check)
+
+
+def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) -> None:
+    """Bring the prose of an executed copy in step; its code must be what the notebook has now."""
+    if not path.is_file():
+        return
+    ran = {cell.id: cell for cell in notebooks.read(path).cells}
+    try:
+        notebooks.solve(notebook)
+    except (WorkbookError, OSError):
+        return  # a cell of no exercise: told of already
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.cell_type != "code":
+            continue
+        before = ran.get(cell.id)
+        if before is None or before.source != cell.source:
+            report.problems.append(
+                f"solutions/{path.name} is of an older cell {number}: run "
+                f"`workbook run {path.stem[:2]} --solutions --save` anew, on a GPU if you have one"
+            )
+            return
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    report.write(path, notebooks.to_text(notebooks.canonical(notebook, outputs=True)), check)
 
 
 def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
@@ -152,15 +177,16 @@ def _sync_starters(report: Report, check: bool) -> None:
 
 
 def _sync_readme(report: Report, check: bool) -> None:
-    """Put the table of measured results between the README's markers."""
+    """Put the table of measured results between the README's markers, and all on their page."""
     text = README.read_text(encoding="utf-8")
     head, begin, rest = text.partition(RESULTS_BEGIN)
     _, end, tail = rest.partition(RESULTS_END)
     if not (begin and end):
         report.problems.append(f"README.md has no {RESULTS_BEGIN} … {RESULTS_END}")
         return
-    table = results.readme_table().strip()
+    table = published.readme_table().strip()
     report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
+    report.write(RESULTS / "README.md", published.page(), check)
 
 
 def _sync_picture(report: Report, check: bool) -> None:
@@ -211,5 +237,5 @@ def reset(exercise: Exercise) -> Path | None:
     kept = _keep(notebooks.cuda_text(cell), exercise.name)
     cell.source, cell.outputs, cell.execution_count = new, [], None
     cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
-    notebooks.write_text(path, notebooks.to_text(notebook))
+    files.write_text(path, notebooks.to_text(notebook))
     return kept

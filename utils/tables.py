@@ -63,12 +63,8 @@ def comparison(
 ) -> Table:
     """The ladder as a table: the library last, speed-up over the first row."""
     least = roofline.predict(limits, entry.bytes, entry.flops)
-    arithmetic = entry.flops > roofline.FEW_FLOPS * entry.bytes
-    if least:
-        arithmetic = least.bound == "arithmetic"
-    amount, unit, scale = (
-        (entry.flops, "TFLOP/s", 1e9) if arithmetic else (entry.bytes, "GB/s", 1e6)
-    )
+    moves = roofline.waits_for_memory(limits, entry.bytes, entry.flops)
+    amount, unit, scale = (entry.bytes, "GB/s", 1e6) if moves else (entry.flops, "TFLOP/s", 1e9)
     library = entry.library()
     head = ["", "ms", "p20–p80", unit]
     head += [f"% of {library.label}"] if library else []

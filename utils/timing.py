@@ -138,7 +138,8 @@ def _ceilings(gpu: str, measured: bool) -> Ceilings:
 def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceilings) -> str:
     least = roofline.predict(limits, entry.bytes, entry.flops)
     title = f"{exercise.name} on {limits.gpu}, {entry.date}"
-    return plots.bars(rows, title, least.milliseconds if least else None)
+    moved = entry.bytes * roofline.waits_for_memory(limits, entry.bytes, entry.flops)
+    return plots.bars(rows, title, least.milliseconds if least else None, moved)
 
 
 def _show(table: Table, plot: str | None) -> None:

@@ -6,11 +6,13 @@ JSON lines:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
-     "limit": seconds, "device": index or null}      -> {"error": code, "name", "text", "seconds"}
-    {"do": "watch", ..., "regions": [...], "tail": offset, "most": n, "order": n} -> {..., "bases"}
+     "regions": [...], "limit": seconds, "device": index or null}
+                                                     -> {"error": code, "name", "text", "seconds"}
+    {"do": "watch", ..., "tail": offset, "most": n, "order": n} -> {..., "bases"}
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
-copied to it, and back after the launch; without one the launcher works on the arena itself.
+copied to it, and back after the launch; without one the launcher works on the arena itself, whose
+regions the emulator then takes for device memory.
 """
 
 import ctypes
@@ -72,9 +74,15 @@ class Worker:
             for index in command["pointers"]:
                 array[index] += base
             self._limit(library, command["limit"])
+            lent = [] if on_device else [here + region["start"] for region in command["regions"]]
+            for first, region in zip(lent, command["regions"], strict=False):
+                length = region["stop"] - region["start"]
+                library.emu_lend_memory(ctypes.c_void_p(first), ctypes.c_size_t(length))
             start = time.perf_counter()
             error = library.workbook_run(array) or library.workbook_sync()
             self._limit(library, 0.0)
+            for first in lent:
+                library.emu_take_back_memory(ctypes.c_void_p(first))
         seconds = time.perf_counter() - start
         if on_device and not error:
             error = library.workbook_download(

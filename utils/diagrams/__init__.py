@@ -12,6 +12,7 @@ from utils.diagnosing import Diagnosis
 from utils.diagrams.canvas import own_style
 from utils.diagrams.picture import Picture
 from utils.diagrams.scene import Scene
+from utils.diagrams.tree import is_tree
 from utils.errors import WorkbookError
 from utils.exercises import Exercise, Sizes
 from utils.tracing import MOST, SHARED, Trace, trace
@@ -21,6 +22,7 @@ VIEWS = {
     "sectors": "what one warp asks of global memory",
     "matrix": "who reads what of the matrices, and how often",
     "tiles": "what one block touches between its barriers",
+    "tree": "how one block makes one value of many, step by step",
     "banks": "how one warp's requests spread over the banks of shared memory",
     "hazards": "what went wrong: which threads touched what, in which order",
 }
@@ -41,8 +43,9 @@ def draw(
 
     `view` is one of VIEWS; without it, the one that suits the kernel. `sizes` replace those that
     the exercise is drawn at. `thread` (its number along x, or (x, y, z), in the whole grid) picks
-    whom "matrix" follows, `block` (the same) whom "tiles" follows, `array` what "threads" shows,
-    `line` the one line that "sectors" and "banks" show, `hazard` which of them "hazards" shows.
+    whom "matrix" follows, `block` (the same) whom "tiles" and "tree" follow, `array` what "threads"
+    and "tree" show, `line` the one line that "sectors" and "banks" show, `hazard` which of them
+    "hazards" shows.
 
     A starter that nobody has touched is not run: a line says so, and nothing is drawn.
     Raises WorkbookError saying what to do, and what a run of the kernel raises.
@@ -121,7 +124,7 @@ def render(scene: Scene, view: str | None = None) -> Picture:
 
 def _suitable(scene: Scene) -> str:
     if any((launch.accesses["space"] == SHARED).any() for launch in scene.trace.launches):
-        return "tiles"
+        return "tree" if is_tree(scene) else "tiles"
     shapes = [scene.trace.arrays[scene.trace.array(name)].shape for name in scene.outputs]
     if any(len(shape) == 2 for shape in shapes):
         return "matrix"

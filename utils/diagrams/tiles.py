@@ -21,8 +21,8 @@ BEFORE = cv.tint(cv.BLUE, 0.22)  # read from global memory in an earlier phase
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    launch = _launch(scene)
-    block = _block(scene, launch)
+    launch = launch_with_shared(scene)
+    block = chosen_block(scene, launch)
     accesses = launch.accesses[launch.accesses["block"] == block]
     numbers = [i for i in range(len(scene.arrays)) if np.any(accesses["array"] == i)]
     if not numbers:
@@ -32,7 +32,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
             raise scene.too_large(f"{array.name} is {shape_text(array)}")
     phases = sorted(set(accesses["phase"].tolist()))
     flat = all(len(scene.arrays[i].shape) < 2 for i in numbers)
-    shown = _some(phases, ROWS if flat else COLUMNS)
+    shown = some_phases(phases, ROWS if flat else COLUMNS)
     name = coordinate_text(block, launch.grid)
     title = f"{scene.name}: what block {name} touches, phase by phase"
     page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
@@ -48,13 +48,13 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return page, title, caption, alt
 
 
-def _launch(scene: Scene) -> Launch:
+def launch_with_shared(scene: Scene) -> Launch:
     """The busiest launch, of those with shared memory if there are any."""
     with_shared = [x for x in scene.trace.launches if np.any(x.accesses["space"] == SHARED)]
     return max(with_shared or scene.trace.launches, key=lambda x: len(x.accesses))
 
 
-def _block(scene: Scene, launch: Launch) -> int:
+def chosen_block(scene: Scene, launch: Launch) -> int:
     """The block asked for, or the last of the busiest, whose tiles are not in the first corner."""
     counts = np.bincount(launch.accesses["block"], minlength=math.prod(launch.grid))
     recorded = len(counts)
@@ -71,7 +71,7 @@ def _block(scene: Scene, launch: Launch) -> int:
     return int(np.flatnonzero(counts == counts.max())[-1])
 
 
-def _some(phases: Sequence[int], most: int) -> list[int]:
+def some_phases(phases: Sequence[int], most: int) -> list[int]:
     """All phases, or the first ones and the last one."""
     return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
 

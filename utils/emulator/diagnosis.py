@@ -127,11 +127,11 @@ def _title(launch: Launch) -> str:
 
 
 def _table(launch: Launch) -> Table:
-    costly = sorted(launch.traffic, key=lambda t: -t.moved)
+    costly = sorted(launch.lines, key=lambda t: -t.moved)
     table = Table()
     for name in ("line", "access", "requests", "bytes", "per request", "ideal"):
         table.add_column(name, justify="left" if name == "access" else "right", no_wrap=True)
-    several = len({t.file for t in launch.traffic}) > 1
+    several = len({t.file for t in launch.lines}) > 1
     for t in sorted(costly[:ROWS], key=lambda t: t.key):
         table.add_row(*_cells(t, several))
     if rest := costly[ROWS:]:
@@ -142,7 +142,7 @@ def _table(launch: Launch) -> Table:
 def _cells(t: Traffic, with_file: bool) -> tuple[str, ...]:
     place = f"{os.path.basename(t.file)}:{t.line}" if with_file else str(t.line or "?")
     access = f"{t.space} {t.access}, {t.size} B"
-    moved, ideal = t.moved / t.requests, t.ideal / t.requests
+    moved, ideal = t.per_request, t.ideal_per_request
     counts = f"{t.requests:,}", f"{t.bytes:,}"
     return (
         place,

@@ -69,6 +69,8 @@ class Report:
 
     def _story(self) -> str:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
+        if self.kind == "invalid-mask" and self.other_thread:
+            return f"the mask names thread {self.other_thread}, which has left the kernel"
         element = f"{self.array or 'memory'}[{self.index}]" if self.access else ""
         story = f"{_VERBS[self.access]} {element}" if self.access else "waits here"
         if self.other_thread:

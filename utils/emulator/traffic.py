@@ -13,7 +13,10 @@ SPACES = {"global": "sectors", "shared": "wavefronts"}
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one kind of access on one line cost in a launch."""
+    """What one instruction cost in a launch, or all of one kind on a line.
+
+    Names as in Nsight Compute, where it has them.
+    """
 
     file: str
     line: int  # 0 where it is not known
@@ -30,6 +33,15 @@ class Traffic:
     def __add__(self, other: "Traffic") -> "Traffic":
         sums = ("requests", "lanes", "bytes", "moved", "ideal", "contended")
         return replace(self, **{n: getattr(self, n) + getattr(other, n) for n in sums})
+
+    @property
+    def per_request(self) -> float:
+        """Sectors, or wavefronts, of one request of a warp."""
+        return self.moved / self.requests
+
+    @property
+    def ideal_per_request(self) -> float:
+        return self.ideal / self.requests
 
     @property
     def key(self) -> tuple:
@@ -54,8 +66,38 @@ class Launch:
     grid: Position | None  # None where it is not the same in all
     block: Position | None
     counters: Mapping[str, int]
-    traffic: tuple[Traffic, ...]  # by line
+    traffic: tuple[Traffic, ...]  # one for each instruction, by line
     times: int = 1
+
+    @property
+    def barriers(self) -> int:
+        """Passed by a block, summed over the blocks."""
+        return self.counters["barriers"]
+
+    @property
+    def distinct_read(self) -> int:
+        """Bytes of global memory, each counted once."""
+        return self.counters["distinct_bytes_read"]
+
+    @property
+    def distinct_written(self) -> int:
+        return self.counters["distinct_bytes_written"]
+
+    def total(self, what: str, space: str, *accesses: str) -> int:
+        """The sum of a field of `traffic` over a space and kinds of access."""
+        return sum(
+            getattr(t, what)
+            for t in self.traffic
+            if t.space == space and (not accesses or t.access in accesses)
+        )
+
+    @property
+    def lines(self) -> tuple[Traffic, ...]:
+        """The traffic with the instructions of a line added up, by kind of access."""
+        by_key: dict[tuple, Traffic] = {}
+        for t in self.traffic:
+            by_key[t.key] = by_key[t.key] + t if t.key in by_key else t
+        return tuple(by_key[key] for key in sorted(by_key))
 
     def __add__(self, other: "Launch") -> "Launch":
         same = ("static_shared", "dynamic_shared")
@@ -63,7 +105,7 @@ class Launch:
             name: value if name in same else value + other.counters[name]
             for name, value in self.counters.items()
         }
-        traffic = _merged((*self.traffic, *other.traffic))
+        traffic = (*self.traffic, *other.traffic)
         same_shape = (self.grid, self.block) == (other.grid, other.block)
         grid, block = (self.grid, self.block) if same_shape else (None, None)
         times = self.times + other.times
@@ -84,14 +126,7 @@ class Launch:
                 if space == "shared":
                     told[f"{name}_bank_conflicts"] = moved - ideal
         told["contended_atomics"] = sum(t.contended for t in self.traffic)
-        return told | {"lines": [t.told() for t in self.traffic]}
-
-
-def _merged(traffic: tuple[Traffic, ...]) -> tuple[Traffic, ...]:
-    by_key: dict[tuple, Traffic] = {}
-    for t in traffic:
-        by_key[t.key] = by_key[t.key] + t if t.key in by_key else t
-    return tuple(by_key[key] for key in sorted(by_key))
+        return told | {"lines": [t.told() for t in self.lines]}
 
 
 def read_launches(
@@ -103,7 +138,7 @@ def read_launches(
         if line.startswith('{"event":"launch"') and line.endswith("}"):
             events.append(json.loads(line))
     instructions = [i for event in events for i in event["instructions"] if "module" in i]
-    known = places([(i["module"], i["offset"]) for i in instructions])
+    known = places(list(dict.fromkeys((i["module"], i["offset"]) for i in instructions)))
     return [_launch(event, known) for event in events]
 
 
@@ -113,7 +148,7 @@ def _launch(event: dict, places: Mapping[Code, Place | None]) -> Launch:
     event.pop("event")
     for name in ("grid", "block"):
         parts[name] = tuple(parts[name])
-    return Launch(**parts, counters=event, traffic=_merged(traffic))
+    return Launch(**parts, counters=event, traffic=tuple(sorted(traffic, key=lambda t: t.key)))
 
 
 def _traffic(told: dict, places: Mapping[Code, Place | None]) -> Traffic:

@@ -77,6 +77,7 @@ void Core::run_block(uint64_t number) {
         f.context = make_context(stacks.top(i), enter_thread, this);
         f.index = thread;
         f.waits = Waits::kNothing;
+        f.site = EmuSite{};
         f.phase = 0;
         if (++thread.x == shape.x) {
             thread.x = 0;

@@ -1,52 +1,27 @@
 #include "watch.h"
 
-#include <link.h>
-#include <pthread.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "block.h"
 #include "device.h"
 #include "fences.h"
+#include "hazards.h"
 #include "heap.h"
+#include "reach.h"
 #include "report.h"
 #include "requests.h"
-#include "symbols.h"
-#include "waits.h"
 
 namespace emu {
 
 Running running;
 
 namespace {
-
-constexpr size_t kMostHazards = 30;  // different ones of a kind in a launch; each is counted
-
-// Told when it is first met, in full: the run may end any time. How often, when the launch ends.
-struct Hazard {
-    size_t number;
-    uint64_t count;
-};
-struct HazardKey {
-    std::string kind;
-    uint32_t side, other_side;  // instructions, or lines of barriers; the smaller one first
-    std::string array;
-    bool operator<(const HazardKey& o) const {
-        return std::tie(kind, side, other_side, array) <
-               std::tie(o.kind, o.side, o.other_side, o.array);
-    }
-};
 
 bool on = false;
 Heap* device_memory = nullptr;
@@ -65,9 +40,6 @@ bool any_synced = false;
 
 std::vector<Instruction*> touched;  // by the running warp since its requests were last counted
 uint64_t barriers, shuffles, syncwarps, distinct_read, distinct_written;
-std::map<HazardKey, Hazard> hazards;
-std::map<std::string, size_t> hazards_of_kind;
-size_t told = 0;  // hazards, in the whole run
 
 Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size) {
     Instruction*& known = instruction_by_pc[{uint64_t(pc), space}];
@@ -83,135 +55,6 @@ inline Instruction& instruction_at(const void* pc, Space space, Kind kind, size_
     Running::Bucket& b = instruction_bucket(key);
     if (__builtin_expect(b.key != key, 0)) b = {key, find_instruction(pc, space, kind, size)};
     return *b.instruction;
-}
-
-uint3 position(unsigned thread, const dim3& block) {
-    return uint3{thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
-}
-
-// The host's memory that the running launch was given pointers to, which a GPU cannot reach.
-std::vector<const char*> host_pointers;
-const char *arguments_first = nullptr, *arguments_end = nullptr;
-
-const char* stack_end() {  // of the host's stack
-    static const char* end = [] {
-        pthread_attr_t attributes;
-        void* first = nullptr;
-        size_t bytes = 0;
-        if (!pthread_getattr_np(pthread_self(), &attributes)) {
-            pthread_attr_getstack(&attributes, &first, &bytes);
-            pthread_attr_destroy(&attributes);
-        }
-        return static_cast<const char*>(first) + bytes;
-    }();
-    return end;
-}
-// For an address that is neither device memory nor shared.
-bool in_host_memory(const Core& core, const void* address) {
-    const char* p = static_cast<const char*>(address);
-    constexpr ptrdiff_t kNear =
-        64 * 1024;  // thread-local variables of ours; the stack from here on
-    if (core.stacks.holds(p) || (p >= arguments_first && p < arguments_end) || is_pinned(p))
-        return false;
-    if (std::abs(p - reinterpret_cast<const char*>(&threadIdx)) < 4096) return false;
-    const char *stack = static_cast<const char*>(core.launch->argument), *end = stack_end();
-    const bool on_stack = p >= stack - kNear && p < end;
-    for (const char* given : host_pointers) {
-        const bool given_stack = given >= stack - kNear && given < end;
-        if (on_stack ? given_stack && p >= given && p < given + kNear : !given_stack) return true;
-    }
-    return false;
-}
-
-// Which array an address is in, and which element of it.
-std::string locate(const Core& core, Space space, const void* address, size_t size, long* index) {
-    *index = -1;
-    if (space == kShared) {
-        ptrdiff_t offset = core.shared_offset(address);
-        const Core::Slot* best = nullptr;
-        for (const Core::Slot& slot : core.shared_slots()) {
-            if (!slot.key || slot.block != core.block_serial()) continue;
-            if (ptrdiff_t(slot.offset) <= offset && (!best || slot.offset > best->offset))
-                best = &slot;
-        }
-        if (offset >= ptrdiff_t(kDynamicAt) || !best) {
-            size_t element = core.dynamic_element ? core.dynamic_element : 1;
-            *index = long(offset - ptrdiff_t(kDynamicAt)) / long(element);
-            return core.dynamic_name ? core.dynamic_name : "shared memory";
-        }
-        *index = long(offset - ptrdiff_t(best->offset)) / long(best->key->element);
-        return best->key->name;
-    }
-    Allocation* a = heap().nearest(address);
-    if (!a || (!heap().in_range(address) && !a->lent)) return "host memory";
-    const long element = long(a->element == 1 ? size : a->element);
-    const long offset = long(static_cast<const char*>(address) - a->first);
-    *index = offset >= 0 ? offset / element : -((element - 1 - offset) / element);
-    return a->name.empty() ? "device memory" : a->name;
-}
-
-// Counts a hazard; true where it is a new one that is to be told.
-bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array,
-                size_t* number) {
-    // One race has two sides; whichever came second, it is the same one.
-    HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
-    auto found = hazards.find(key);
-    if (found == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
-        key = HazardKey{kind, ~0u, ~0u, ""};  // all that are too many
-        found = hazards.find(key);
-        if (found == hazards.end()) hazards[key] = Hazard{0, 1};
-        else ++found->second.count;
-        return false;
-    }
-    if (found != hazards.end()) {
-        ++found->second.count;
-        return false;
-    }
-    ++hazards_of_kind[kind];
-    hazards[key] = Hazard{* number = ++told, 1};
-    return true;
-}
-
-const char* space_name(Space space) { return space == kShared ? "shared" : "global"; }
-const char* kind_name(Kind kind) {
-    kind = plain(kind);
-    return kind == kLoad ? "load" : kind == kStore ? "store" : "atomic";
-}
-
-void begin_hazard(Json& json, const Core& core, const char* kind, size_t number, uint3 thread) {
-    json.text("event", "hazard");
-    json.number("number", number);
-    json.text("kind", kind);
-    json.text("kernel", core.launch->kernel);
-    json.position("block", core.block);
-    json.position("thread", thread);
-}
-
-void hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
-            const void* address, const Conflict* other, const char* message = nullptr) {
-    long index;
-    std::string array = locate(core, in.space, address, in.size, &index);
-    size_t number;
-    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, array, &number)) return;
-    Json json;
-    begin_hazard(json, core, kind, number, core.current->index);
-    json.text("space", space_name(in.space));
-    json.code("", (const void*)in.pc);
-    json.text("access", kind_name(access));
-    json.text("array", array.c_str());
-    json.integer("index", index);
-    if (message) json.text("message", message);
-    if (other) {
-        uint3 block = core.block;
-        if (other->block)
-            block = position(unsigned(other->block - (block_serial - core.block_number())),
-                             core.launch->grid);
-        json.position("other_block", block);
-        json.position("other_thread", position(other->id - 1u, core.launch->block));
-        json.code("other_", (const void*)instructions[other->instruction].pc);
-        json.text("other_access", kind_name(other->kind));
-    }
-    json.end();
 }
 
 // Whether a request's addresses are another's, all moved by one distance.
@@ -268,17 +111,6 @@ void settle_requests() {
     touched.clear();
 }
 
-struct Range {
-    const char *first, *end;
-};
-std::vector<Range> modules;  // writable segments of the libraries that kernels came from
-bool in_module(const void* address) {
-    const char* p = static_cast<const char*>(address);
-    for (const Range& r : modules)
-        if (p >= r.first && p < r.end) return true;
-    return false;
-}
-
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
 bool find_allocation(Instruction& in, const void* address, size_t size) {
     if (in.allocation && in.allocation->holds(address, size) && !in.allocation->freed) return true;
@@ -298,37 +130,11 @@ bool was_written(const Allocation& a, size_t offset, size_t size) {
     return true;
 }
 
-// A kernel's own static variables (__device__, __constant__) are device memory too.
-int lend_module(dl_phdr_info* info, size_t, void* address) {
-    uintptr_t p = (uintptr_t)address;
-    bool mine = false, fresh = false;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto& h = info->dlpi_phdr[i];
-        mine |= h.p_type == PT_LOAD && p >= info->dlpi_addr + h.p_vaddr &&
-                p < info->dlpi_addr + h.p_vaddr + h.p_memsz;
-    }
-    if (!mine) return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto& h = info->dlpi_phdr[i];
-        if (h.p_type != PT_LOAD || !(h.p_flags & PF_W)) continue;
-        const char* first = (const char*)(info->dlpi_addr + h.p_vaddr);
-        if (in_module(first)) continue;
-        modules.push_back({first, first + h.p_memsz});
-        fresh = true;
-    }
-    if (!fresh) return 1;
-    const bool program = !info->dlpi_name || !*info->dlpi_name;
-    const auto symbols = variables(program ? "/proc/self/exe" : info->dlpi_name, info->dlpi_addr);
-    for (const Symbol& s : symbols)
-        if (in_module(s.first)) heap().lend(s.first, s.bytes, s.name.c_str());
-    if (symbols.empty())
-        for (const Range& r : modules) heap().lend(r.first, size_t(r.end - r.first));
-    return 1;
-}
-
 }  // namespace
 
 bool watching() { return on; }
+
+uint64_t pc_of(uint16_t instruction) { return instructions[instruction].pc; }
 
 static void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
     if (!in.pending.used) touched.push_back(&in);
@@ -351,7 +157,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     Instruction& in = instruction_at(pc, kShared, kind, size);
     count_request(core, in, running.lane, uint64_t(address));
     if (!core.in_shared_array(offset, size))
-        return hazard(core, "out-of-bounds", in, kind, address, nullptr);
+        return tell_hazard(core, "out-of-bounds", in, kind, address, nullptr);
     if (in.array_block != block_serial || address < in.array ||
         address >= in.array + in.array_bytes) {
         in.array = core.last_array(&in.array_bytes);
@@ -366,8 +172,8 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
         Conflict c;
         if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) race = true, conflict = c;
     });
-    if (race) hazard(core, "race", in, kind, address, &conflict);
-    else if (unwritten) hazard(core, "uninitialized", in, kind, address, nullptr);
+    if (race) tell_hazard(core, "race", in, kind, address, &conflict);
+    else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
 }
 
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
@@ -380,7 +186,8 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
         // What a module holds beside its variables is the compiler's, unless it is right behind
         // one.
         if (!heap().in_range(address) && !(near && behind(*near, address))) return;
-        return hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address, nullptr);
+        return tell_hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address,
+                           nullptr);
     }
     Allocation& a = *in.allocation;
     const size_t inside = size_t(static_cast<const char*>(address) - a.first);
@@ -403,8 +210,8 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
         if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
-    if (race) hazard(core, "race", in, kind, address, &conflict);
-    else if (unwritten) hazard(core, "uninitialized", in, kind, address, nullptr);
+    if (race) tell_hazard(core, "race", in, kind, address, &conflict);
+    else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
 }
 
 void watch_fence() {
@@ -418,32 +225,17 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     if (!shared && !device_memory->in_range(address) && !in_module(address)) {
         // What is left is mostly the thread's own: its variables, the launch's arguments.
         if (!host_pointers.empty() && in_host_memory(core, address))
-            hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address,
-                   nullptr, "follows a pointer to host memory, where a GPU cannot go");
+            tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind,
+                        address, nullptr,
+                        "follows a pointer to host memory, where a GPU cannot go");
         return;
     }
     running.misaligned = size <= 16 && ((uintptr_t)address & (size - 1));
     if (running.misaligned)
-        hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind,
-               address, nullptr);
+        tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size),
+                    kind, address, nullptr);
     if (shared) access_shared(core, address, size, offset, kind, pc);
     else access_global(core, address, size, kind, pc);
-}
-
-void watch_host_access(const void* address, const void* pc) {
-    static std::set<const void*> known;
-    Allocation* a = heap().nearest(address);
-    if (!a || a->managed || !known.insert(pc).second) return;
-    Json json;
-    json.text("event", "hazard");
-    json.number("number", ++told);
-    json.text("kind", "out-of-bounds");
-    json.text("space", "global");
-    json.code("", pc);
-    json.text("array", a->name.c_str());
-    json.text("message",
-              "host code follows a pointer to device memory; cudaMemcpy brings the values");
-    json.end();
 }
 
 void watch_thread(Core* core, int thread) {
@@ -464,7 +256,7 @@ void watch_launch(const Launch& launch) {
     for (Instruction& in : instructions) in.totals = Totals{};
     barriers = shuffles = syncwarps = distinct_read = distinct_written = 0;
     if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(kSharedSpan);
-    dl_iterate_phdr(lend_module, (void*)launch.body);
+    lend_modules((const void*)launch.body);
 }
 
 void watch_block() {
@@ -523,25 +315,6 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
                    32 * warp + __builtin_ctz(gone));
 }
 
-void watch_site(const Core& core, const char* kind, int thread, int other) {
-    // Threads that have met at different barriers stay one apart: said once for a block.
-    static uint32_t diverged = 0;
-    if (!strcmp(kind, "divergent-barrier") && std::exchange(diverged, block_serial) == block_serial)
-        return;
-    const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
-    size_t number;
-    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
-        return;
-    if (!strcmp(kind, "divergent-barrier")) report_waits(core);
-    Json json;
-    begin_hazard(json, core, kind, number, mine.index);
-    json.site("", mine.site);
-    json.position("other_block", core.block);
-    json.position("other_thread", theirs.index);
-    if (theirs.site.file) json.site("other_", theirs.site);
-    json.end();
-}
-
 namespace {
 
 void write_totals(Json& json, const Totals& t, Space space) {
@@ -555,32 +328,6 @@ void write_totals(Json& json, const Totals& t, Space space) {
 }
 
 }  // namespace
-
-// A load that races with the store it should have waited for also came before it here: that it
-// read what nobody had written yet is the same fault.
-static bool is_consequence(const HazardKey& hazard) {
-    if (hazard.kind != "uninitialized") return false;
-    for (auto& [key, h] : hazards)
-        if (key.kind == "race" && key.array == hazard.array &&
-            (key.side == hazard.side || key.other_side == hazard.side))
-            return true;
-    return false;
-}
-
-static void end_hazards() {
-    for (auto& [key, h] : hazards) {
-        const uint64_t count = is_consequence(key) ? 0 : h.count;
-        if (count == 1 && h.number) continue;
-        Json json;
-        json.text("event", h.number ? "hazard-count" : "more-hazards");
-        if (h.number) json.number("number", h.number);
-        else json.text("of", key.kind.c_str());
-        json.number("count", count);
-        json.end();
-    }
-    hazards.clear();
-    hazards_of_kind.clear();
-}
 
 void watch_launch_end(const Launch& launch) {
     if (!on) return;
@@ -626,20 +373,6 @@ void emu_watch_begin() {
     on = true;
     heap().watched = true;
 }
-// The launch that follows: its arguments' copies, and those of them that are pointers.
-void emu_note_arguments(const void* copies, size_t bytes) {
-    host_pointers.clear();
-    arguments_first = static_cast<const char*>(copies);
-    arguments_end = arguments_first + bytes;
-}
-void emu_note_pointer(const void* pointer, size_t element) {
-    if (!on || !pointer) return;
-    if (Allocation* a = heap().find(pointer)) {
-        if (a->element == 1) a->element = element;
-    } else if (!heap().in_range(pointer) && !is_pinned(pointer) && !in_module(pointer)) {
-        host_pointers.push_back(static_cast<const char*>(pointer));
-    }
-}
 // Says that memory holds values that count as written.
 void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }
 void emu_watch_end() {
@@ -648,7 +381,7 @@ void emu_watch_end() {
     heap().forget();
     global_shadows.clear();
     for (Instruction& in : instructions) in.allocation = nullptr;
-    told = 0;
+    forget_hazards();
 }
 
 }  // extern "C"

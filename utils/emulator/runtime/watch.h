@@ -56,6 +56,8 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     Cell* cells = nullptr;
 };
 
+uint64_t pc_of(uint16_t instruction);
+
 struct Running {  // the thread that runs, in a watched launch
     Core* core;   // null outside of one
     Accessor me;  // without an instruction

@@ -1,0 +1,346 @@
+"""04: many values become one: sums of a whole tensor, minima of its rows."""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from utils.common_gates import COALESCED_LOADS, NO_CONFLICTS
+from utils.exercises import Exercise, Gate
+
+SUM = Exercise(
+    name="sum_serial",
+    title="the sum of a tensor, one thread adds everything",
+    shapes={"x": "n", "out": ""},
+    outputs=("out",),
+    reference=lambda x: x.sum(),
+    sizes=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}),
+    card_sizes=({"n": 100_003},),
+    bench={"n": 1 << 20},
+    bytes=lambda n: 4 * n,  # x is read once, 4 bytes a float; out is one float
+    flops=lambda n: n,
+    peers={"PyTorch": lambda x: torch.sum(x)},
+    library="PyTorch",
+    draw={"n": 300},
+)
+LARGE = dict(
+    sizes=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}, {"n": 20_001}),
+    card_sizes=({"n": 10_000_019},),
+    bench={"n": 1 << 28},
+    gate_sizes={"n": 1 << 16},
+)
+
+# Blocks of 64 to 1024 threads pass; a single block that walks over everything does not.
+MANY_BLOCKS = Gate(
+    "blocks",
+    0.25,
+    "let many blocks work: give each a stretch of x of its own",
+    ideal=lambda n: n / 256,
+    at_least=True,
+)
+WHOLE_WARPS = Gate(
+    "load requests to global memory",
+    1.125,
+    "let all 32 lanes of each warp load: one thread alone asks 32 times as often",
+    ideal=lambda n: n / 32,
+)
+ONE_ATOMIC = Gate(
+    "atomic operations",
+    4,
+    "add within the block first, and let one thread add the block's sum to out",
+    ideal=lambda n: n / 256,
+)
+
+
+def shared_loads(times, ideal, advice):
+    """`ideal` requests to shared memory for each block of 256 threads."""
+    return Gate("load requests to shared memory", times, advice, lambda n: n / 256 * ideal)
+
+
+# 8 warps add in the first 5 steps, then 4, 2 and 1; each sum needs two numbers. A single thread
+# that adds up the block sends 256 requests.
+TREE = shared_loads(
+    1.25, 2 * (5 * 8 + 4 + 2 + 1) + 1, "let half of the threads add two sums each, then a quarter"
+)
+# 4 warps in the first step, then 2, and one warp in the other 6.
+WHOLE_WARPS_ADD = shared_loads(
+    1.25,
+    2 * (4 + 2 + 6) + 1,
+    "let the first threads of the block add: then whole warps rest",
+)
+ONE_A_WARP = shared_loads(
+    8.5, 1, "add up each warp by shuffles, and bring one sum of each through shared memory"
+)
+
+
+def rows_inputs(sizes, generator):
+    """Rows of seven kinds in turn, of which only the first is ordinary."""
+    rows, channels, on = sizes["rows"], sizes["channels"], {"device": generator.device}
+    x = torch.randn((rows, channels), generator=generator, **on)
+    kind = torch.arange(rows, **on)[:, None] % 7
+    x = torch.where(kind == 1, x.abs() + 1, x)  # all positive
+    x = torch.where(kind == 2, (x / 2).round(), x)  # the smallest several times
+    some = torch.rand((rows, channels), generator=generator, **on) < 0.1
+    place = torch.randint(channels, (rows, 1), generator=generator, **on)
+    one = torch.arange(channels, **on) == place
+    x[(kind == 3) & one | (kind == 4) & (some | one)] = float("nan")
+    x[kind.expand_as(x) == 5] = float("inf")  # nothing is smaller
+    x[(kind == 6) & (some | one)] = float("-inf")
+    return {"x": x}
+
+
+ROWS = dict(
+    inputs=rows_inputs,
+    exact=True,
+    sizes=(
+        {"rows": 1, "channels": 1},
+        {"rows": 9, "channels": 31},
+        {"rows": 14, "channels": 256},
+        {"rows": 8, "channels": 1000},
+        {"rows": 14, "channels": 4099},
+    ),
+    card_sizes=({"rows": 70_001, "channels": 33}, {"rows": 15, "channels": 1_000_003}),
+    bench={"rows": 1024, "channels": 8192},
+    flops=lambda rows, channels: rows * channels,  # comparisons
+    library="PyTorch",
+    draw={"rows": 2, "channels": 300},
+    gate_sizes={"rows": 16, "channels": 4096},
+    gates=(
+        COALESCED_LOADS,
+        Gate(
+            "load requests to global memory",
+            1.125,
+            "let all 32 lanes of each warp load: one thread alone asks 32 times as often",
+            ideal=lambda rows, channels: rows * channels / 32,
+        ),
+        Gate(
+            "blocks",
+            0.125,
+            "let many blocks work: one for each row, or for a few rows",
+            ideal=lambda rows, channels: rows,
+            at_least=True,
+        ),
+        Gate(
+            "load requests to shared memory",
+            20,
+            "reduce each warp by shuffles, and bring one value of each through shared memory",
+            ideal=lambda rows, channels: rows,
+        ),
+        NO_CONFLICTS,
+    ),
+)
+
+EXERCISES = (
+    SUM,
+    replace(
+        SUM,
+        number="04.1",
+        name="sum_atomic",
+        title="a sum, every thread adds its element to one place",
+        gates=(COALESCED_LOADS, WHOLE_WARPS, MANY_BLOCKS),
+        # Above 2^21 elements one sum in float can be wrong for values that are all alike.
+        **{**LARGE, "card_sizes": ({"n": 1_000_003},)},
+        points=5,
+        effort="about 4 lines",
+        hints=(
+            "Two places are yours. In the kernel, thread number i adds element i to `*out`, if "
+            "there is one. In the launcher, `out` must become 0 before the kernel starts.",
+            "`*out += x[i]` would be a race: two threads read the same old sum. `atomicAdd(out, "
+            "x[i])` reads, adds and writes in one piece.",
+            "Before the launch: `cudaMemset(out, 0, sizeof(float));` It sets 4 bytes to 0, and "
+            "four bytes of 0 are the float 0.",
+        ),
+    ),
+    replace(
+        SUM,
+        number="04.2",
+        name="sum_tree",
+        title="a sum, each block adds in a tree: neighbours first",
+        gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
+        **LARGE,
+        points=10,
+        effort="about 6 lines",
+        hints=(
+            "One step of the tree: of every two sums that are `stride` apart, the left one takes "
+            "in the right one. Then `stride` doubles: 1, 2, 4, up to half of THREADS.",
+            "In the step with `stride`, the threads whose number is a multiple of `2 * stride` "
+            "add: `if (t % (2 * stride) == 0) sums[t] += sums[t + stride];`",
+            "Each step reads what other threads wrote in the step before. So a `__syncthreads();` "
+            "ends each step. It stands inside the loop and outside the `if`: all threads must "
+            "reach it.",
+        ),
+    ),
+    replace(
+        SUM,
+        number="04.3",
+        name="sum_sequential",
+        title="a sum, each block adds in a tree: the first half takes in the second",
+        gates=(WHOLE_WARPS_ADD, NO_CONFLICTS, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
+        **LARGE,
+        points=10,
+        effort="about 6 lines",
+        hints=(
+            "Only the order of the strides changes, and who adds. The first step has the largest "
+            "stride, half of THREADS.",
+            "In the step with `stride`, threads 0 to `stride - 1` add. So whole warps are busy or "
+            "idle, and neighbouring lanes read neighbouring words.",
+            "`for (int stride = THREADS / 2; stride > 0; stride /= 2)` and, in it, `if (t < "
+            "stride) sums[t] += sums[t + stride];` The barrier stays where it was.",
+        ),
+    ),
+    replace(
+        SUM,
+        number="04.4",
+        name="sum_warp",
+        title="a sum, each warp adds by shuffles, without shared memory",
+        gates=(
+            ONE_A_WARP,
+            Gate(
+                "barriers a block",
+                2,
+                "a warp needs no barrier for its shuffles; one, between the warps, is enough",
+                ideal=lambda n: 1,
+            ),
+            NO_CONFLICTS,
+            ONE_ATOMIC,
+            COALESCED_LOADS,
+            MANY_BLOCKS,
+        ),
+        **LARGE,
+        points=15,
+        effort="about 10 lines",
+        hints=(
+            "In `warp_sum`: `__shfl_xor_sync(0xffffffff, value, step)` is the value of the lane "
+            "whose number differs in the bit `step`. Add it to your own, for step = 16, 8, 4, 2, "
+            "1.",
+            "In the kernel: lane 0 of each warp puts the warp's sum into `sums[warp]`. After a "
+            "barrier the first warp adds these up, with `warp_sum` once more.",
+            "All 32 lanes must call `warp_sum`, but there are only WARPS sums. So the lanes from "
+            "WARPS on bring 0: `sum = warp_sum(lane < WARPS ? sums[lane] : 0.0f);`",
+        ),
+    ),
+    replace(
+        SUM,
+        number="04.5",
+        name="sum_grid",
+        title="a sum at the speed of memory: quads, a fixed grid, loads under way together",
+        bytes=lambda n, blocks: 4 * n,
+        flops=lambda n, blocks: n,
+        sizes=(
+            {"n": 1, "blocks": 1},
+            {"n": 31, "blocks": 3},
+            {"n": 1000, "blocks": 2},
+            {"n": 8192, "blocks": 1},  # two whole rounds
+            {"n": 8195, "blocks": 2},  # one, and 3 elements
+            {"n": 30_002, "blocks": 2},  # three, and less than a round
+            {"n": 40_001, "blocks": 7},
+        ),
+        card_sizes=({"n": 10_000_019, "blocks": 132}, {"n": 1 << 24, "blocks": 2112}),
+        bench={"n": 1 << 28, "blocks": 1056},
+        draw={"n": 5000, "blocks": 1},
+        gate_sizes={"n": 1 << 18, "blocks": 32},
+        gates=(
+            Gate(
+                "load requests to global memory",
+                1.125,
+                "load a float4: a quarter of the requests",
+                ideal=lambda n, blocks: n / 128,
+            ),
+            COALESCED_LOADS,
+            Gate(
+                "blocks",
+                0.9,
+                "let all blocks that were asked for work",
+                ideal=lambda n, blocks: blocks,
+                at_least=True,
+            ),
+            Gate(
+                "atomic operations",
+                1,
+                "add within the block first, and let one thread add the block's sum to out",
+                ideal=lambda n, blocks: blocks,
+            ),
+            NO_CONFLICTS,
+        ),
+        points=20,
+        effort="about 15 lines",
+        hints=(
+            "Three loops, one after the other, all with the same `stride`: rounds of QUADS quads, "
+            "then single quads, then the last n % 4 elements.",
+            "In a round, load all quads before you add any: `four[j] = quad(&x[4 * (q + j * "
+            "stride)]);` for each j, and only then a second loop with the sums. A round is whole "
+            "if its last quad is: `q + (QUADS - 1) * stride < quads`.",
+            "The second loop goes on with the same q: `for (; q < quads; q += stride)`. The third "
+            "begins behind the quads: `for (int i = 4 * quads + first; i < n; i += stride) sum += "
+            "x[i];`",
+        ),
+    ),
+    Exercise(
+        name="sum_two_pass",
+        title="a sum in two launches, the same bits every time",
+        shapes={"x": "n", "partials": "blocks", "out": ""},
+        outputs=("partials", "out"),
+        reference=lambda x, blocks: (
+            F.pad(x, (0, -len(x) % (256 * blocks))).reshape(-1, blocks, 256).sum(dim=(0, 2)),
+            x.sum(),
+        ),
+        sizes=(
+            {"n": 1, "blocks": 1},
+            {"n": 31, "blocks": 3},
+            {"n": 1000, "blocks": 2},
+            {"n": 8195, "blocks": 300},
+            {"n": 40_001, "blocks": 7},
+        ),
+        card_sizes=({"n": 10_000_019, "blocks": 132},),
+        bench={"n": 1 << 28, "blocks": 1056},
+        bytes=lambda n, blocks: 4 * n,
+        flops=lambda n, blocks: n,
+        peers={"PyTorch": lambda x: torch.sum(x)},
+        library="PyTorch",
+        draw={"n": 3000, "blocks": 4},
+    ),
+    Exercise(
+        number="04.6",
+        name="row_min",
+        title="the smallest element of each row; NaN wins, as in PyTorch",
+        shapes={"x": "rows channels", "out": "rows"},
+        outputs=("out",),
+        reference=lambda x: x.amin(dim=1),
+        bytes=lambda rows, channels: 4 * (rows * channels + rows),
+        peers={"torch.min": lambda x: torch.min(x, dim=1), "PyTorch": lambda x: x.amin(dim=1)},
+        **ROWS,
+        points=15,
+        effort="about 15 lines",
+        hints=(
+            "The skeleton is that of `sum_warp`, with `smaller` in place of `+` and `INFINITY` in "
+            "place of 0. Before it, each thread walks along its row in steps of THREADS.",
+            "Every comparison with NaN is false. So `a < b ? a : b` is b where a is NaN, and the "
+            "NaN is lost. Ask for it: `isnan(a)`. What happens where b is the NaN?",
+            "`return a < b || isnan(a) ? a : b;` If b is NaN, `a < b` is false and the result is "
+            "b. The walk is `for (int c = t; c < channels; c += THREADS) value = smaller(value, "
+            "row[c]);`",
+        ),
+    ),
+    Exercise(
+        number="04.7",
+        name="row_argmin",
+        title="where the smallest element of each row is: the first one, NaN before all others",
+        shapes={"x": "rows channels", "out": "rows"},
+        outputs=("out",),
+        reference=lambda x: x.argmin(dim=1),
+        bytes=lambda rows, channels: 4 * rows * channels + 8 * rows,
+        peers={"PyTorch": lambda x: torch.argmin(x, dim=1)},
+        **ROWS,
+        points=15,
+        effort="about 25 lines",
+        hints=(
+            "A pair travels: the value, and its column. `first` decides which of two pairs stays; "
+            "all the rest is `row_min` again, with `first` in place of `smaller`.",
+            "There are three rules in `first`. A NaN comes before any number. Then the smaller "
+            "value. If both are NaN, or the values are equal, the smaller column.",
+            "A shuffle takes one value at a time: `other.value = __shfl_xor_sync(0xffffffff, "
+            "mine.value, step);` and the same for `other.column`. Then `mine = first(mine, "
+            "other);`",
+        ),
+    ),
+)

@@ -1,0 +1,271 @@
+"""06: GroupNorm: mean and variance of many small groups, then one line for each element."""
+
+import torch
+
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.exercises import Exercise, Gate
+
+
+def stats(x, rows, groups, eps):
+    """mean and rstd, (rows, groups) each, of x, (rows, channels)."""
+    variance, mean = torch.var_mean(x.reshape(rows, groups, -1), dim=2, correction=0)
+    return mean, (variance + eps).rsqrt()
+
+
+def group_norm(x, weight, bias, groups, eps):
+    """F.group_norm, less its refusal of a single value."""
+    return torch.group_norm(x, groups, weight, bias, eps)
+
+
+def mixed(sizes, generator):
+    """Each group has a kind of its own: its variance near 1, below eps, zero, beside a large mean.
+
+    No infinities: whether one makes the mean infinite or NaN is a matter of the formula.
+    """
+    rows, groups = sizes["rows"], sizes["groups"]
+    shape = (rows * groups, sizes["channels"] // groups)
+    x = torch.randn(shape, generator=generator, device=generator.device)
+    kinds = (torch.arange(shape[0], device=x.device) + shape[1]) % 5
+    x[kinds == 1] += 1000.0
+    x[kinds == 2] *= 1e-3
+    x[kinds == 3] = 0.375
+    x[kinds == 4] *= 50.0
+    return {"x": x.reshape(rows, sizes["channels"])}
+
+
+def size(rows, channels, groups):
+    return {"rows": rows, "channels": channels, "groups": groups}
+
+
+def per_value(metric, number, advice, lanes=32):
+    """`number` requests of a warp for `lanes` values of x."""
+    return Gate(
+        metric,
+        1.125,
+        advice,
+        ideal=lambda rows, channels, groups: number * rows * channels / lanes,
+    )
+
+
+CHAPTER = dict(
+    scalars={"eps": (1e-6, 1e-3)},
+    sizes=(
+        size(1, 1, 1),
+        size(3, 5, 1),
+        size(3, 7, 7),  # one channel a group: its variance is zero
+        size(2, 12, 4),
+        size(5, 64, 4),
+        size(3, 96, 3),
+        size(2, 66, 2),  # one more than a warp
+        size(9, 40, 5),
+        size(6, 192, 16),  # quads, but 3 of them a group
+        size(33, 48, 12),
+        size(3, 128, 2),
+        size(2, 300, 3),
+        size(5, 512, 4),
+        size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
+    ),
+    card_sizes=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
+    bench=size(1024, 8192, 256),
+    follows={"groups": "channels"},
+    library="PyTorch",
+)
+
+STATS = dict(
+    shapes={"x": "rows channels", "mean": "rows groups", "rstd": "rows groups"},
+    outputs=("mean", "rstd"),
+    inputs=mixed,
+    reference=stats,
+    bytes=lambda rows, channels, groups: 4 * rows * channels + 2 * 4 * rows * groups,
+    flops=lambda rows, channels, groups: 4 * rows * channels,  # add; subtract, multiply, add
+    peers={"PyTorch": stats},
+    draw=size(2, 64, 4),
+    gate_sizes=size(4, 1024, 8),
+    **CHAPTER,
+)
+
+NORM = dict(
+    shapes={
+        "x": "rows channels",
+        "weight": "channels",
+        "bias": "channels",
+        "out": "rows channels",
+    },
+    outputs=("out",),
+    reference=group_norm,
+    bytes=lambda rows, channels, groups: 2 * 4 * rows * channels + 2 * 4 * channels,
+    flops=lambda rows, channels, groups: 8 * rows * channels,  # 4 for the statistics, then 4 more
+    peers={"PyTorch": group_norm},
+    draw=size(2, 64, 4),
+    **CHAPTER,
+)
+
+# x three times, weight and bias once each.
+FIVE_READS = per_value(
+    "load requests to global memory",
+    5,
+    "let the lanes of a warp read neighbours: x for the mean, for the variance and for the result, "
+    "weight and bias once each",
+)
+
+EXERCISES = (
+    Exercise(
+        name="groupnorm_serial",
+        title="GroupNorm, one thread for each group",
+        **NORM,
+    ),
+    Exercise(
+        number="06.1",
+        name="stats_two_pass",
+        gates=(
+            COALESCED_LOADS,
+            per_value("load requests to global memory", 2, "read each value twice, by 32 lanes"),
+        ),
+        title="mean and rstd of each group, in two passes, a warp for each group",
+        points=10,
+        effort="about 12 lines",
+        hints=(
+            "Two loops of the same shape, `for (int i = lane; i < size; i += 32)`: the first adds "
+            "up the values, the second the squares of their distance from the mean. The second "
+            "can only begin when the first is complete in all lanes.",
+            "`warp_sum(sum) / size` is the mean, and every lane gets it. It must be called by all "
+            "32 lanes: outside of any `if`.",
+            "The variance is the sum of the squares over `size`, not `size - 1`. Then, in lane 0: "
+            "`mean[group] = m; rstd[group] = rsqrtf(variance + eps);`",
+        ),
+        **STATS,
+    ),
+    Exercise(
+        number="06.2",
+        name="stats_welford",
+        gates=(
+            COALESCED_LOADS,
+            per_value(
+                "load requests to global memory",
+                1,
+                "read each value once: update count, mean and squares with it",
+            ),
+        ),
+        title="mean and rstd in one pass: Welford's update, merged across the warp",
+        points=15,
+        effort="about 15 lines",
+        hints=(
+            "The update for one value: `d` is its distance from the mean so far; the count grows "
+            "by 1; the mean moves by `d / count`; the squares grow by `d` times the distance from "
+            "the *new* mean.",
+            "In `merge`, `share` is `b.count / count`. The mean of both is "
+            "`a.mean + d * share` with `d = b.mean - a.mean`. The squares of both are "
+            "`a.squares + b.squares + d * d * a.count * share`. If both are empty, `count` is 0: "
+            "return `a` before you divide.",
+            "For `step` 16, 8, 4, 2, 1: fetch the three numbers of the other lane with "
+            "`__shfl_xor_sync(0xffffffffu, stats.count, step)` and so on, all three before you "
+            "change `stats`. Then `stats = merge(stats, other);`",
+        ),
+        **STATS,
+    ),
+    Exercise(
+        number="06.3",
+        name="groupnorm_block",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+            NO_CONFLICTS,
+            FIVE_READS,
+            Gate(
+                "blocks",
+                1.0,
+                "give each group of each row a block of its own",
+                ideal=lambda rows, channels, groups: rows * groups,
+                at_least=True,
+            ),
+            Gate(
+                "barriers a block",
+                5.0,  # so that a tree passes, and a sum in each round of the loop does not
+                "take both sums once for the whole group, not again and again in a loop",
+                ideal=lambda rows, channels, groups: 4,
+            ),
+        ),
+        gate_sizes=size(2, 4096, 2),
+        title="GroupNorm, a block for each group of each row",
+        points=15,
+        effort="about 14 lines",
+        hints=(
+            "Three loops, `for (int i = threadIdx.x; i < size; i += THREADS)`: one adds up the "
+            "values, one the squares, one writes the result. Between them, `block_sum`.",
+            "Every thread of the block must call `block_sum<THREADS>(sum)`, also one that found no "
+            "value at all. It holds barriers. Every thread gets the sum, so every thread can work "
+            "out mean and rstd for itself.",
+            "Value number i of the group is `x[first + i]`, and its channel is `channel + i`: "
+            "`out[first + i] = (x[first + i] - mean) * rstd * weight[channel + i] + "
+            "bias[channel + i];`",
+        ),
+        **NORM,
+    ),
+    Exercise(
+        number="06.4",
+        name="groupnorm_warp",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+            FIVE_READS,
+            Gate(
+                "barriers a block",
+                1.0,
+                "the lanes of a warp agree by shuffles alone: use warp_sum, and no barrier",
+                ideal=lambda rows, channels, groups: 0,
+            ),
+            Gate(
+                "blocks",
+                4.0,
+                "give a block several warps, and each of them a group",
+                ideal=lambda rows, channels, groups: rows * groups / 8,
+            ),
+        ),
+        gate_sizes=size(4, 1024, 16),
+        title="GroupNorm, a warp for each group, eight warps a block",
+        points=15,
+        effort="about 20 lines",
+        hints=(
+            "Which group does a warp own? The launcher of `stats_two_pass` starts enough blocks, "
+            "and its kernel works out `group` and `lane`. Both fit here as they are.",
+            "From `groupnorm_block`, three things change: the loops begin at `lane` and step by "
+            "32, `warp_sum` stands for `block_sum`, and a warp beyond the last group leaves.",
+            "`int blocks = (rows * groups + WARPS - 1) / WARPS;` with `32 * WARPS` threads each. "
+            "In the kernel `int first = group * size;` and `int channel = first % channels;`.",
+        ),
+        **NORM,
+    ),
+    Exercise(
+        number="06.5",
+        name="groupnorm_vectorized",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+            per_value(
+                "load requests to global memory",
+                3,
+                "load quads of x, weight and bias, each once, and keep them in registers",
+                lanes=128,
+            ),
+            per_value("store requests to global memory", 1, "store quads", lanes=128),
+        ),
+        gate_sizes=size(8, 1024, 32),
+        title="GroupNorm, four values a lane, several groups a warp, each value read once",
+        points=20,
+        effort="about 11 lines",
+        hints=(
+            "Load the quad of `x`, or zeros where `inside` is false. No thread may leave before "
+            "the shuffles. `quad(&weight[channel])` and `quad(&bias[channel])` are the "
+            "parameters of the same four channels.",
+            "`warp_sum<LANES>(v.x + v.y + v.z + v.w)` is the sum of the group, in each of its "
+            "lanes. A group has `4 * LANES` values. Take the mean away from all four members, "
+            "then add up their squares in the same way.",
+            "Each member has its own weight and bias: `v.x * rstd * w.x + b.x`, and so on. Last: "
+            "`if (inside) quad(&out[first]) = v;`",
+        ),
+        **NORM,
+    ),
+)

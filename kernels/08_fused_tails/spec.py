@@ -1,0 +1,240 @@
+"""08: all that follows the linear layer of each of the five models, as one kernel."""
+
+from dataclasses import replace
+
+import torch
+
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.exercises import Exercise, Gate
+from utils.models import MODELS
+
+
+def size(rows, channels, groups):
+    return {"rows": rows, "channels": channels, "groups": groups}
+
+
+def several_kinds(sizes, generator):
+    """Where the activation comes first: each row has a kind of its own, and each group of shifts.
+
+    A row is normal, or small, or far from zero beside its spread; one value may be infinite. No
+    group is far outside of what hardtanh lets through: a group of equal values has no digits.
+    """
+    rows, channels = sizes["rows"], sizes["channels"]
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    kinds = torch.arange(rows, device=generator.device).reshape(-1, 1) % 4
+    y = draw(rows, channels)
+    y = torch.where(kinds == 1, y * 1e-3, y)
+    y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
+    y = torch.where(kinds == 3, y * 3, y)
+    group = torch.arange(channels, device=generator.device) * sizes["groups"] // channels
+    shift = draw(channels) * torch.where(group % 2 == 0, 0.5, 1e-3)
+    return {"y": y, "shift": shift, "weight": draw(channels), "bias": draw(channels)}
+
+
+def far_from_zero(sizes, generator):
+    """For minima: in some calls all values are positive, so a zero that is no value shows."""
+    bias = torch.randn(sizes["channels"], generator=generator, device=generator.device)
+    return {"bias": bias + 50.0 * (sizes["rows"] % 2)}
+
+
+SIZES = (
+    size(1, 1, 1),
+    size(3, 5, 1),
+    size(3, 7, 7),  # one channel a group: its variance is zero
+    size(2, 12, 3),  # one quad a group
+    size(5, 64, 4),
+    size(7, 96, 3),
+    size(2, 66, 2),  # one more than a warp
+    size(9, 40, 5),
+    size(6, 192, 16),  # quads, but 3 of them a group
+    size(33, 48, 3),
+    size(3, 256, 2),
+    size(10, 512, 8),
+    size(2, 300, 2),
+    size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
+)
+CARD_SIZES = (
+    size(1024, 8192, 256),
+    size(37, 4096, 64),
+    size(1000, 8000, 80),
+    size(9, 8192, 1),
+    size(1021, 2048, 128),
+)
+
+ONE_LAUNCH = Gate(
+    "launches",
+    1.0,
+    "do all of it in one kernel: a second launch has to read what the first one wrote",
+    ideal=lambda rows, channels, groups: 1,
+)
+
+
+def loads(quads, times, advice):
+    """`quads` of requests for each quad of y, itself among them."""
+    return Gate(
+        "load requests to global memory",
+        times,
+        advice,
+        ideal=lambda rows, channels, groups: quads * rows * channels / 128,
+    )
+
+
+READ_ONCE = "read y once, four values at a time, and keep it in registers"
+ONCE_FOR_SEVERAL = "read the parameters once, keep them in registers, and use them for several rows"
+
+WHOLE_SECTORS = "let one block own 8 rows of y: they are neighbours in out, a whole sector"
+STORES = Gate(
+    "store requests to global memory",
+    1.125,
+    "store four neighbours at once",
+    ideal=lambda rows, channels, groups: rows * channels / 128,
+)
+
+
+def tail(name, operations, **more):
+    """An exercise, from the model itself. `operations` for each element, GroupNorm's 8 aside."""
+    model = MODELS[name]
+    parameters = ("weight", "bias", *model.extra)
+    usual = dict(
+        shapes={
+            "y": "rows channels",
+            **dict.fromkeys(parameters, "channels"),
+            "out": model.output,
+        },
+        outputs=("out",),
+        reference=model.tail,
+        peers={"PyTorch": model.tail},
+        library="PyTorch",
+        sizes=SIZES,
+        card_sizes=CARD_SIZES,
+        bench=model.sizes,
+        draw=size(2, 64, 4),
+        follows={"groups": "channels"},
+        gate_sizes=size(16, 1024, 32),
+        bytes=lambda rows, channels, groups: 4 * channels * (2 * rows + len(parameters)),
+        flops=lambda rows, channels, groups: (8 + operations) * rows * channels,
+        gates=(
+            ONE_LAUNCH,
+            loads(1 + len(parameters), 1.125, READ_ONCE),
+            STORES,
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+        ),
+    )
+    return Exercise(name=name, **{**usual, **more})
+
+
+EXERCISES = (
+    tail(
+        "gn_leaky_relu_double",
+        3,
+        number="08.1",
+        title="Task 62: GroupNorm, LeakyReLU, x + x",
+        points=10,
+        effort="about 6 lines",
+        hints=(
+            "The frame is that of `groupnorm_vectorized`. Between its last line of arithmetic and "
+            "its store, the four values are in registers. That is the place for `activate`.",
+            "`normalised<LANES>(v, EPS)` gives (v - mean) * rstd. All lanes must call it, those "
+            "with `inside == false` too. Then times `w`, plus `b`, each member for itself.",
+            "`v = {activate(v.x), activate(v.y), activate(v.z), activate(v.w)};` And x + x is 2 * "
+            "x, so `activate` is `x > 0.0f ? 2.0f * x : 0.02f * x`.",
+        ),
+    ),
+    tail(
+        "gn_swish_multiply_swish",
+        9,
+        number="08.2",
+        title="Task 88: GroupNorm, swish, times a scale, swish",
+        points=15,
+        effort="about 7 lines",
+        hints=(
+            "Only `activate` is new. It is called with the quad's own scales: "
+            "`activate(v.x, s.x)`, and so on.",
+            "First swish, then times the scale, then swish of that. The order matters: "
+            "swish(x * scale) is another number.",
+            "`x = __fdividef(x, 1.0f + expf(-x)) * scale;` then "
+            "`return __fdividef(x, 1.0f + expf(-x));` With `/` in their place the check passes, "
+            "too; compare the times.",
+        ),
+    ),
+    tail(
+        "bias_hardtanh_mish_gn",
+        12,
+        number="08.3",
+        title="Task 94: plus a shift, hardtanh, mish, then GroupNorm",
+        inputs=several_kinds,
+        points=15,
+        effort="about 9 lines",
+        hints=(
+            "The statistics are those of the activated values. So `activate` comes between the "
+            "load and `normalised`.",
+            "mish(x) = x * tanh(ln(1 + e^x)). With n = e^x the tangent is m / (m + 2), where "
+            "m = n * (n + 2).",
+            "`float x = y + shift; x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;` "
+            "then `float n = expf(x), m = n * (n + 2.0f);` and "
+            "`return x * __fdividef(m, m + 2.0f);`",
+        ),
+    ),
+    tail(
+        "swish_bias_gn",
+        5,
+        number="08.4",
+        title="Task 37: swish, plus a shift, then GroupNorm, several rows a thread",
+        inputs=several_kinds,
+        gates=(
+            ONE_LAUNCH,
+            loads(1 + 3 / 4, 1.5, ONCE_FOR_SEVERAL),
+            STORES,
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+        ),
+        points=20,
+        effort="about 11 lines",
+        hints=(
+            "Two loops over the ROWS rows. The first only loads, into `float4 v[ROWS]`: no load "
+            "waits for another. The second does the rest, row by row.",
+            "A row beyond the last one is loaded as zeros and not stored. But its lanes must call "
+            "`normalised` all the same: guard the load and the store, nothing in between.",
+            "`if (row + r < rows) v[r] = quad(&y[(row + r) * channels + channel]);` In the second "
+            "loop: activate, normalise, times `w` plus `b`, and the store at the same place of "
+            "`out`, with the same guard.",
+        ),
+    ),
+    tail(
+        "gn_min_bias",
+        2,
+        number="08.5",
+        title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
+        inputs=far_from_zero,
+        sizes=(*SIZES, size(1, 4160, 260)),  # more quads than a block has threads
+        gates=(
+            replace(ONE_LAUNCH, times=2.0),
+            loads(4, 1.125, "read y once, four at a time, and a shift once for several rows"),
+            replace(STORES, times=1.25),
+            COALESCED_LOADS,
+            replace(COALESCED_STORES, advice=WHOLE_SECTORS),
+            ALL_LANES,
+        ),
+        points=30,
+        effort="about 30 lines",
+        hints=(
+            "Three steps: each thread finds the least of its own values, for each row of the "
+            "block; the block finds the least of all threads; `spread` adds the shifts and "
+            "writes. `smaller` and `warp_min` know what PyTorch does with NaN.",
+            "In the loop over channels all lanes must call `normalised`, but only lanes with "
+            "`channel < channels` may change `mine[r]`: the zeros of the others are no values. "
+            "Then `warp_min(mine[r])`, one value of each warp in `partials[r][warp]`, a barrier, "
+            "and warp r reduces the 32 values of row r.",
+            "In `spread`, threads 2i and 2i + 1 own channel i, and then every 512th: "
+            "`int r = threadIdx.x % 2 * 4;` `for (int c = threadIdx.x / 2; c < channels; c += "
+            "THREADS / 2)`. Each adds `shift[c]` to four minima and calls "
+            "`store4(out, channels, rows, c, row0 + r, four, whole)`.",
+        ),
+    ),
+)

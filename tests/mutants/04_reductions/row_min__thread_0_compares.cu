@@ -1,0 +1,40 @@
+// reject: gate
+// Fault: thread 0 compares what all threads found
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+
+// The smaller of two; NaN if either is NaN, as in PyTorch.
+__device__ float smaller(float a, float b) { return a < b || isnan(a) ? a : b; }
+
+// The smallest value of all 32 lanes, in every lane.
+__device__ float warp_min(float value) {
+    for (int step = 16; step > 0; step /= 2) {
+        value = smaller(value, __shfl_xor_sync(0xffffffff, value, step));
+    }
+    return value;
+}
+
+// x: (rows, channels), out: (rows). out[i] = the smallest element of row i
+// One thread owns every THREADS-th element of a row. One block owns one row.
+__global__ void row_min_kernel(const float* x, float* out, int channels) {
+    __shared__ float smallest[THREADS];
+    int t = threadIdx.x;
+    int warp = t / 32, lane = t % 32;
+    const float* row = x + blockIdx.x * channels;
+    float value = INFINITY;
+    for (int c = t; c < channels; c += THREADS) {
+        value = smaller(value, row[c]);
+    }
+    smallest[t] = value;
+    __syncthreads();  // the value of every warp is there before the first warp reads them
+    for (int j = 0; j < THREADS && t == 0; j++) {
+        value = smaller(value, smallest[j]);
+    }
+    if (t == 0) {
+        out[blockIdx.x] = value;
+    }
+}
+
+void row_min(const float* x, float* out, int rows, int channels) {
+    row_min_kernel<<<rows, THREADS>>>(x, out, channels);
+}

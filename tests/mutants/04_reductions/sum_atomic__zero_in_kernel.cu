@@ -1,0 +1,17 @@
+// reject: race
+// Fault: thread 0 sets out to 0 while others may have added already
+constexpr int THREADS = 256;
+
+// x: (n), out: one value, the sum of x
+// One thread owns one element of x. One block owns THREADS of them.
+__global__ void sum_atomic_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    if (i == 0) *out = 0.0f;
+    if (i < n) {
+        atomicAdd(out, x[i]);
+    }
+}
+
+void sum_atomic(const float* x, float* out, int n) {
+    sum_atomic_kernel<<<(n + THREADS - 1) / THREADS, THREADS>>>(x, out, n);
+}

@@ -1,0 +1,29 @@
+// reject: gate
+// Fault: one float at a time: four times the requests
+#include "quads.cuh"
+#include "reduce.cuh"
+
+constexpr int THREADS = 256;
+constexpr int QUADS = 4;  // loads of a thread that are under way together
+
+// x: (n), from a multiple of 16 bytes on. out: one value, the sum of x
+// One thread owns QUADS quads of x in each round, one grid apart. One block owns THREADS * QUADS
+// of them in each round, and adds one sum to out.
+__global__ void sum_grid_kernel(const float* x, float* out, int n) {
+    int first = blockIdx.x * THREADS + threadIdx.x;
+    int stride = gridDim.x * THREADS;  // the threads of the grid
+    int quads = n / 4;
+    float sum = 0.0f;
+    for (int i = first; i < n; i += stride) {  // less than a quad
+        sum += x[i];
+    }
+    sum = block_sum<THREADS>(sum);
+    if (threadIdx.x == 0) {
+        atomicAdd(out, sum);
+    }
+}
+
+void sum_grid(const float* x, float* out, int n, int blocks) {
+    cudaMemset(out, 0, sizeof(float));
+    sum_grid_kernel<<<blocks, THREADS>>>(x, out, n);
+}

@@ -1,0 +1,40 @@
+// reject: uninitialized
+// Fault: out is added to, but never set to 0
+#include "quads.cuh"
+#include "reduce.cuh"
+
+constexpr int THREADS = 256;
+constexpr int QUADS = 4;  // loads of a thread that are under way together
+
+// x: (n), from a multiple of 16 bytes on. out: one value, the sum of x
+// One thread owns QUADS quads of x in each round, one grid apart. One block owns THREADS * QUADS
+// of them in each round, and adds one sum to out.
+__global__ void sum_grid_kernel(const float* x, float* out, int n) {
+    int first = blockIdx.x * THREADS + threadIdx.x;
+    int stride = gridDim.x * THREADS;  // the threads of the grid
+    int quads = n / 4;
+    float sum = 0.0f;
+    int q = first;
+    for (; q + (QUADS - 1) * stride < quads; q += QUADS * stride) {
+        float4 four[QUADS];
+#pragma unroll
+        for (int j = 0; j < QUADS; j++) four[j] = quad(&x[4 * (q + j * stride)]);
+#pragma unroll
+        for (int j = 0; j < QUADS; j++) sum += four[j].x + four[j].y + (four[j].z + four[j].w);
+    }
+    for (; q < quads; q += stride) {  // less than a round
+        float4 four = quad(&x[4 * q]);
+        sum += four.x + four.y + (four.z + four.w);
+    }
+    for (int i = 4 * quads + first; i < n; i += stride) {  // less than a quad
+        sum += x[i];
+    }
+    sum = block_sum<THREADS>(sum);
+    if (threadIdx.x == 0) {
+        atomicAdd(out, sum);
+    }
+}
+
+void sum_grid(const float* x, float* out, int n, int blocks) {
+    sum_grid_kernel<<<blocks, THREADS>>>(x, out, n);
+}

@@ -1,0 +1,38 @@
+// reject: gate
+// Fault: the tree of 04.3: right, by way of shared memory
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+
+// The sum of the values of all 32 lanes. Every lane of the warp must call it, and every lane gets
+// the sum.
+__device__ float warp_sum(float value) {
+    for (int step = 16; step > 0; step /= 2) {
+        value += __shfl_xor_sync(0xffffffff, value, step);
+    }
+    return value;
+}
+
+// x: (n), out: one value, the sum of x
+// One thread owns one element of x. One block owns THREADS of them, and adds one sum to out.
+__global__ void sum_warp_kernel(const float* x, float* out, int n) {
+    __shared__ float sums[THREADS];
+    int t = threadIdx.x;
+    int warp = t / 32, lane = t % 32;
+    int i = blockIdx.x * THREADS + t;
+    sums[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();  // all elements are there before anyone adds two of them
+    for (int stride = THREADS / 2; stride > 0; stride /= 2) {
+        if (t < stride) {
+            sums[t] += sums[t + stride];
+        }
+        __syncthreads();  // the sums of this step are complete before the next step reads them
+    }
+    if (t == 0) {
+        atomicAdd(out, sums[0]);
+    }
+}
+
+void sum_warp(const float* x, float* out, int n) {
+    cudaMemset(out, 0, sizeof(float));
+    sum_warp_kernel<<<(n + THREADS - 1) / THREADS, THREADS>>>(x, out, n);
+}

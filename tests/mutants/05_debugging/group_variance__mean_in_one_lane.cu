@@ -1,0 +1,23 @@
+// reject: wrong values
+// Wrong: only lane 0 knows the mean
+
+// fault: cancellation, line 13 or 20
+
+// x: (rows, channels), variance: (rows, groups). The variance of each group of channels of a row.
+// One thread owns every 32nd element of a group. One block, of one warp, owns one group of a row.
+__global__ void group_variance_kernel(const float* x, float* variance, int channels, int groups) {
+    int group = blockIdx.x, row = blockIdx.y, lane = threadIdx.x;
+    int size = channels / groups;
+    const float* own = x + row * channels + group * size;  // the group's first element
+    float sum = 0.0f, squares = 0.0f;
+    for (int i = lane; i < size; i += 32) sum += own[i];
+    for (int step = 16; step > 0; step /= 2) sum += __shfl_down_sync(0xffffffff, sum, step);
+    float mean = sum / size;
+    for (int i = lane; i < size; i += 32) squares += (own[i] - mean) * (own[i] - mean);
+    for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffff, squares, step);
+    if (lane == 0) variance[row * groups + group] = squares / size;
+}
+
+void group_variance(const float* x, float* variance, int rows, int channels, int groups) {
+    group_variance_kernel<<<dim3(groups, rows), 32>>>(x, variance, channels, groups);
+}

@@ -1,0 +1,22 @@
+// reject: gate
+// Wrong: the fault is named, and still there
+
+// fault: one thread does the work, line 10 or 12
+constexpr int THREADS = 256;
+
+// x: (rows, cols), out: (rows, cols). Each row minus its largest element.
+// One thread owns every 256th element of a row. One block owns a row.
+__global__ void shift_rows_kernel(const float* x, float* out, int cols) {
+    __shared__ float largest;
+    int row = blockIdx.x, t = threadIdx.x;
+    if (t == 0) {
+        largest = -INFINITY;
+        for (int c = 0; c < cols; c++) largest = fmaxf(largest, x[row * cols + c]);
+    }
+    __syncthreads();  // the largest element is known before anyone subtracts it
+    for (int c = t; c < cols; c += THREADS) out[row * cols + c] = x[row * cols + c] - largest;
+}
+
+void shift_rows(const float* x, float* out, int rows, int cols) {
+    shift_rows_kernel<<<rows, THREADS>>>(x, out, cols);
+}

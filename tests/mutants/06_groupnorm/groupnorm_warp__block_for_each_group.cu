@@ -1,0 +1,39 @@
+// reject: gate
+// Fault: 256 threads and their barriers for each group
+#include "reduce.cuh"
+
+constexpr int WARPS = 8;  // of a block
+
+// x, out: (rows, channels), weight, bias: (channels)
+// out = (x - mean) * rstd * weight + bias, with mean and rstd of x's own group in its own row
+// One thread owns every 32nd value of a group, and one warp the group. One block owns 8 groups.
+__global__ void groupnorm_warp_kernel(const float* x, const float* weight, const float* bias,
+                                      float* out, int rows, int channels, int groups, float eps) {
+    int group = blockIdx.x;  // counted through all rows
+    int lane = threadIdx.x;
+    if (group >= rows * groups) return;  // the whole warp leaves
+    int size = channels / groups;
+    int first = group * size;
+    int channel = first % channels;
+    float sum = 0.0f, squares = 0.0f;
+    for (int i = lane; i < size; i += 32 * WARPS) {
+        sum += x[first + i];
+    }
+    float mean = block_sum<32 * WARPS>(sum) / size;
+    for (int i = lane; i < size; i += 32 * WARPS) {
+        float d = x[first + i] - mean;
+        squares += d * d;
+    }
+    float rstd = rsqrtf(block_sum<32 * WARPS>(squares) / size + eps);
+    for (int i = lane; i < size; i += 32 * WARPS) {
+        float y = (x[first + i] - mean) * rstd;
+        out[first + i] = y * weight[channel + i] + bias[channel + i];
+    }
+}
+
+void groupnorm_warp(const float* x, const float* weight, const float* bias, float* out, int rows,
+                    int channels, int groups, float eps) {
+    int blocks = rows * groups;
+    groupnorm_warp_kernel<<<blocks, 32 * WARPS>>>(x, weight, bias, out, rows, channels, groups,
+                                                  eps);
+}

@@ -1,0 +1,72 @@
+"""The tables of stored figures say what was measured, on what, and beside what."""
+
+import pytest
+
+from utils import exercises, published, results
+from utils.results import Entry, Results, Row
+
+STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
+NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
+
+
+def entry(median: float, **sizes: int) -> Entry:
+    rows = (
+        Row("ours", "ours", median, 0.9 * median, 1.1 * median),
+        Row("torch.compile", "compile", 3.0, 3.0, 3.0),
+        Row("cuBLAS", "library", 1.0, 1.0, 1.0),
+    )
+    return Entry(sizes or {"M": 64, "N": 64, "K": 64}, 4_000_000, 8_000_000_000, rows, **STAMP)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+
+    def store(**entries: Entry) -> None:
+        found = Results("NVIDIA X", {key: value for key, value in entries.items()})
+        results.write(results.path_of("NVIDIA X"), found)
+
+    return store
+
+
+def rows(table: str) -> list[str]:
+    return [line for line in table.splitlines() if line.startswith("| ") and "`" in line]
+
+
+def test_without_figures_the_tables_say_so(store):
+    assert published.readme_table() == "Nothing has been measured yet.\n"
+    assert "Nothing has been measured yet." in published.page()
+
+
+def test_the_readmes_table_names_gpu_date_and_both_of_pytorchs_ways(store):
+    store(**{NAIVE: entry(2.0), "99_gone/x": entry(2.0)})
+    table = published.readme_table()
+    assert "Measured on an NVIDIA X, 2026-11-20, with torch 2.11.0" in table
+    number = exercises.load(NAIVE).number
+    beside = "2 | 0.5 × (1 ms) | 1.5 × (3 ms) |"
+    assert rows(table) == [f"| {number} | `gemm_naive` | M=64 N=64 K=64 | {beside}"]
+
+
+def test_the_readme_shows_the_last_rung_of_a_ladder_in_each_chapter(store):
+    later, other = "02_shared_memory_tiling/gemm_tiled", "01_naive_gemm/linear"
+    worked, broken = "01_naive_gemm/gemm_serial", "02_shared_memory_tiling/gemm_tiled_race"
+    names = (NAIVE, COALESCED, later, other, worked, broken)
+    store(**{name: entry(2.0) for name in names})
+    shown = [row.split("`")[1] for row in rows(published.readme_table())]
+    assert shown == ["gemm_coalesced", "linear", "gemm_tiled"]
+    listed = [row.split("`")[1] for row in rows(published.page())]
+    assert sorted(listed) == sorted(name.partition("/")[2] for name in names)
+
+
+def test_the_page_has_every_size_with_its_spread_and_rates(store):
+    small = entry(4.0, M=8, N=8, K=8)
+    store(**{NAIVE: entry(2.0), f"{NAIVE}, M=8 N=8 K=8": small})
+    first, second = rows(published.page())
+    assert "| 1.8–2.2 | 2 | 4 | 2026-11-20 | `abc` |" in first
+    assert "M=8 N=8 K=8 | 4 |" in second
+
+
+def test_a_row_without_peers_has_dashes(store):
+    alone = entry(2.0)
+    store(**{NAIVE: Entry(alone.sizes, 1, 1, alone.rows[:1], **STAMP)})
+    assert rows(published.readme_table())[0].endswith("| 2 | – | – |")

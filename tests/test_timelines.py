@@ -1,0 +1,66 @@
+"""Time lines of the five models: what is read, and that the same figures give the same picture."""
+
+import json
+
+import pytest
+
+from utils import timelines
+from utils.errors import WorkbookError
+from utils.models import MODELS
+from utils.timelines import Timelines
+
+
+def data(date: str = "2026-11-21") -> dict:
+    parts = {
+        "eager": [["linear", 2.7], ["group_norm", 0.2], ["leaky_relu", 0.03], ["x + x", 0.03]],
+        "fused": [["linear", 2.7], ["gn_leaky_relu_double", 0.02]],
+        "whole": {"PyTorch": 2.96, "torch.compile": 2.73, "linear + our tail": 2.72},
+    }
+    models = {"gn_leaky_relu_double": parts}
+    return {"gpu": "Some GPU", "date": date, "torch": "2.11.0", "models": models}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(timelines, "RESULTS", tmp_path)
+    (tmp_path / timelines.FOLDER).mkdir()
+    return tmp_path / timelines.FOLDER
+
+
+def test_the_latest_figures_are_taken(folder):
+    for name, date in (("a", "2026-11-20"), ("b", "2026-11-22"), ("c", "2026-11-21")):
+        (folder / f"{name}.json").write_text(json.dumps(data(date)))
+    found = timelines.stored()
+    assert (found.gpu, found.date) == ("Some GPU", "2026-11-22")
+    line = found.models["gn_leaky_relu_double"]
+    assert line.linear == 2.7 and line.tail == pytest.approx(0.26)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"gpu": "x"}', '{"models": {"a": {"eager": [1]}}}'])
+def test_a_malformed_file_is_a_clear_error(folder, text):
+    (folder / "x.json").write_text(text)
+    with pytest.raises(WorkbookError, match=r"x\.json"):
+        timelines.stored()
+
+
+def test_no_file_at_all_says_what_makes_one(folder):
+    with pytest.raises(WorkbookError, match=r"benchmarks/timeline\.py"):
+        timelines.stored()
+
+
+def test_the_picture_is_the_same_every_time_and_says_its_figures(folder):
+    (folder / "x.json").write_text(json.dumps(data()))
+    found = timelines.stored()
+    svg = timelines.picture(found)
+    assert svg == timelines.picture(found)
+    assert "task 62 eager: linear 2.7 ms, group_norm 0.2 ms" in svg
+    with pytest.raises(WorkbookError, match="gn_leaky_relu_double"):
+        timelines.picture(found, ["gn_min_bias"])
+
+
+def test_the_stored_ones_are_of_all_five_models():
+    found: Timelines = timelines.stored()
+    assert set(found.models) == set(MODELS)
+    for line in found.models.values():
+        assert [label for label, _ in line.fused] == ["linear", line.name]
+        assert min(ms for _, ms in (*line.eager, *line.fused)) > 0

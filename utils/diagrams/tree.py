@@ -1,0 +1,193 @@
+"""The view "tree": how one block makes one value of many in shared memory, phase by phase."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.access_patterns import WARP
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import Scene, coordinate_text, shape_text
+from utils.diagrams.tiles import chosen_block, launch_with_shared, some_phases
+from utils.errors import WorkbookError
+from utils.tracing import LOAD, SHARED, Array
+
+LARGEST = 1024  # elements
+ROWS = 12  # phases
+CELL, STRIP, GAP = 0.3, 0.17, 0.3  # inches: widest cell; height of a row; between two rows
+READ = cv.tint(cv.GREEN, 0.45)
+MANY = 64  # links, which are drawn thin
+WARPS = 8  # that a legend names
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the threads of a block do with an array between two barriers."""
+
+    phase: int
+    writes: dict[int, int]  # element -> the thread that writes it
+    links: list[tuple[int, int, int]]  # element read, element written, thread
+    reads: set[int]
+    readers: set[int]  # threads
+
+    def warps(self) -> set[int]:
+        return {thread // WARP for thread in self.writes.values()}
+
+
+def is_tree(scene: Scene) -> bool:
+    """Whether a thread takes one element of a shared array into another, all in one dimension."""
+    shared = [array for array in scene.arrays if array.space == SHARED]
+    if not shared or any(len(array.shape) > 1 for array in shared):
+        return False
+    launch = launch_with_shared(scene)
+    block = launch.accesses["block"]
+    first = launch.accesses[(block == block[:1]) & (launch.accesses["space"] == SHARED)]
+    numbers = [i for i, array in enumerate(scene.arrays) if array.space == SHARED]
+    return any(_joins(step) for i in numbers for step in _steps(first[first["array"] == i]))
+
+
+def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
+    launch = launch_with_shared(scene)
+    block = chosen_block(scene, launch)
+    accesses = launch.accesses[launch.accesses["block"] == block]
+    number = _array(scene, accesses)
+    array, steps = scene.arrays[number], _steps(accesses[accesses["array"] == number])
+    if array.shape[0] > LARGEST or len(array.shape) > 1:
+        raise scene.too_large(f"{array.name} is {shape_text(array)}")
+    kept = some_phases([step.phase for step in steps], ROWS)
+    name = coordinate_text(block, launch.grid)
+    title = f"{scene.name}: what block {name} does with {array.name}, phase by phase"
+    page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
+    warps = -(-launch.threads // WARP)
+    _draw(page, array, [step for step in steps if step.phase in kept], warps)
+    _legend(page, warps)
+    caption = _caption(array, steps, name)
+    if len(kept) < len(steps):
+        caption += f" {len(steps) - len(kept)} of the phases are left out."
+    alt = (
+        f"A row of the {array.shape[0]} elements of {array.name} for each of {len(kept)} phases. "
+        "Lines lead from the elements that a thread reads to the one that it writes; their colour "
+        "is that of its warp."
+    )
+    return page, title, caption, alt
+
+
+def _array(scene: Scene, accesses: np.ndarray) -> int:
+    """The shared array that was asked for, or the one with the most accesses."""
+    shared = [i for i, array in enumerate(scene.arrays) if array.space == SHARED]
+    counts = {i: int((accesses["array"] == i).sum()) for i in shared}
+    if scene.array is not None:
+        number = next((i for i in shared if scene.arrays[i].name == scene.array), None)
+        if number is None or not counts[number]:
+            raise WorkbookError(f"that block of {scene.name} uses no shared array '{scene.array}'")
+        return number
+    if not any(counts.values()):
+        raise WorkbookError(
+            f"that block of {scene.name} uses no shared memory, so there is no tree to draw"
+        )
+    return max(counts, key=counts.get)
+
+
+def _steps(accesses: np.ndarray) -> list[Step]:
+    """`accesses` are those of one block to one array, in the order in which they ran."""
+    steps = []
+    for phase in np.unique(accesses["phase"]):
+        step = Step(int(phase), {}, [], set(), set())
+        pending: dict[int, list[int]] = {}  # what each thread has read since it last wrote
+        mine = accesses[accesses["phase"] == phase]
+        for thread, element, kind in zip(
+            *(mine[field].tolist() for field in ("thread", "index", "kind")), strict=True
+        ):
+            if kind == LOAD:
+                step.reads.add(element)
+                step.readers.add(thread)
+                pending.setdefault(thread, []).append(element)
+            else:
+                step.writes[element] = thread
+                step.links.extend((read, element, thread) for read in pending.pop(thread, ()))
+        steps.append(step)
+    return steps
+
+
+def _joins(step: Step) -> list[tuple[int, int, int]]:
+    """Links from one element to another."""
+    return [link for link in step.links if link[0] != link[1]]
+
+
+def _color(warp: int, warps: int) -> np.ndarray:
+    return cv.lane_color(31 * warp / max(warps - 1, 1))
+
+
+def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
+    """A row for each phase; lines come down from the row above."""
+    count = array.shape[0]
+    notes = [(f"phase {step.phase}", _note(step)) for step in steps]
+    names = 0.15 + max(cv.text_width(text, cv.SMALL, bold=True) for note in notes for text in note)
+    left = cv.MARGIN + names
+    cell = min((cv.WIDTH - cv.MARGIN - left) / count, CELL)
+    middle = left + cell * (np.arange(count) + 0.5)
+    page.text(left, page.y, array.name, bold=True)
+    after = left + cv.text_width(array.name, bold=True) + 0.08
+    page.text(after, page.y, f"0 … {count - 1}", size=cv.SMALL, color=cv.GREY)
+    page.y += 0.16
+    above = None
+    for step, (phase, note) in zip(steps, notes, strict=True):
+        if above is not None:
+            page.y += GAP
+            links = sorted(step.links, key=lambda link: link[0] != link[1])
+            segments = [((middle[a], above), (middle[b], page.y)) for a, b, _ in links]
+            colors = [
+                _color(thread // WARP, warps) if a != b else cv.rgb(cv.LINE)
+                for a, b, thread in links
+            ]
+            page.lines(segments, colors, 0.4 if len(links) > MANY else 0.9, zorder=2)
+        page.text(cv.MARGIN, page.y + STRIP / 2 - 0.07, phase, size=cv.SMALL, bold=True)
+        page.text(cv.MARGIN, page.y + STRIP / 2 + 0.08, note, size=cv.SMALL, color=cv.GREY)
+        row = np.tile(cv.rgb(cv.PALE), (count, 1))
+        row[sorted(step.reads)] = READ
+        for element, thread in step.writes.items():
+            row[element] = _color(thread // WARP, warps)
+        page.cells(left, page.y, row[None], cell, STRIP)
+        page.box(left, page.y, cell * count, STRIP, edge=cv.LINE, width=0.6, zorder=3)
+        above = page.y = page.y + STRIP
+    page.y += 0.28
+
+
+def _note(step: Step) -> str:
+    if not step.writes:
+        return f"{_many(len(step.readers), 'thread')} read{'s' * (len(step.readers) == 1)}"
+    threads, warps = len(set(step.writes.values())), len(step.warps())
+    return f"{_many(threads, 'thread')}, {_many(warps, 'warp')}"
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def _legend(page: Canvas, warps: int) -> None:
+    shown = range(warps) if warps <= WARPS else (0, warps // 2, warps - 1)
+    entries = [(_color(warp, warps), f"written by warp {warp}") for warp in shown]
+    page.legend([*entries, (READ, "read")])
+
+
+def _caption(array: Array, steps: list[Step], name: str) -> str:
+    """How many threads and warps work in the steps in which elements are taken into others."""
+    joining = [step for step in steps if _joins(step)]
+    if not joining:
+        return f"Block {name} takes no element of {array.name} into another one."
+    threads = [len(set(step.writes.values())) for step in joining]
+    warps = [len(step.warps()) for step in joining]
+    least = sum(-(-count // WARP) for count in threads)
+    text = (
+        f"In phases {joining[0].phase} to {joining[-1].phase} block {name} has "
+        f"{_run(threads)} threads at work, in {_run(warps)} warps. Together "
+        f"{_many(sum(warps), 'turn')} of a warp"
+    )
+    if sum(warps) > least:
+        return f"{text}; {least} would do for as many threads."
+    return f"{text}, and no fewer would do for as many threads."
+
+
+def _run(counts: list[int]) -> str:
+    return ", ".join(f"{count:,}" for count in counts)

@@ -1,0 +1,202 @@
+#include "hazards.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "block.h"
+#include "heap.h"
+#include "report.h"
+#include "waits.h"
+
+namespace emu {
+
+namespace {
+
+constexpr size_t kMostHazards = 30;  // different ones of a kind in a launch; each is counted
+
+// Told when it is first met, in full: the run may end any time. How often, when the launch ends.
+struct Hazard {
+    size_t number;
+    uint64_t count;
+};
+struct HazardKey {
+    std::string kind;
+    uint32_t side, other_side;  // instructions, or lines of barriers; the smaller one first
+    std::string array;
+    bool operator<(const HazardKey& o) const {
+        return std::tie(kind, side, other_side, array) <
+               std::tie(o.kind, o.side, o.other_side, o.array);
+    }
+};
+
+std::map<HazardKey, Hazard> hazards;
+std::map<std::string, size_t> hazards_of_kind;
+size_t told = 0;  // hazards, in the whole run
+
+uint3 position(unsigned thread, const dim3& block) {
+    return uint3{thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
+}
+
+// Which array an address is in, and which element of it.
+std::string locate(const Core& core, Space space, const void* address, size_t size, long* index) {
+    *index = -1;
+    if (space == kShared) {
+        ptrdiff_t offset = core.shared_offset(address);
+        const Core::Slot* best = nullptr;
+        for (const Core::Slot& slot : core.shared_slots()) {
+            if (!slot.key || slot.block != core.block_serial()) continue;
+            if (ptrdiff_t(slot.offset) <= offset && (!best || slot.offset > best->offset))
+                best = &slot;
+        }
+        if (offset >= ptrdiff_t(kDynamicAt) || !best) {
+            size_t element = core.dynamic_element ? core.dynamic_element : 1;
+            *index = long(offset - ptrdiff_t(kDynamicAt)) / long(element);
+            return core.dynamic_name ? core.dynamic_name : "shared memory";
+        }
+        *index = long(offset - ptrdiff_t(best->offset)) / long(best->key->element);
+        return best->key->name;
+    }
+    Allocation* a = heap().nearest(address);
+    if (!a || (!heap().in_range(address) && !a->lent)) return "host memory";
+    const long element = long(a->element == 1 ? size : a->element);
+    const long offset = long(static_cast<const char*>(address) - a->first);
+    *index = offset >= 0 ? offset / element : -((element - 1 - offset) / element);
+    return a->name.empty() ? "device memory" : a->name;
+}
+
+// Counts a hazard; true where it is a new one that is to be told.
+bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array,
+                size_t* number) {
+    // One race has two sides; whichever came second, it is the same one.
+    HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
+    auto found = hazards.find(key);
+    if (found == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
+        key = HazardKey{kind, ~0u, ~0u, ""};  // all that are too many
+        found = hazards.find(key);
+        if (found == hazards.end()) hazards[key] = Hazard{0, 1};
+        else ++found->second.count;
+        return false;
+    }
+    if (found != hazards.end()) {
+        ++found->second.count;
+        return false;
+    }
+    ++hazards_of_kind[kind];
+    hazards[key] = Hazard{* number = ++told, 1};
+    return true;
+}
+
+void begin_hazard(Json& json, const Core& core, const char* kind, size_t number, uint3 thread) {
+    json.text("event", "hazard");
+    json.number("number", number);
+    json.text("kind", kind);
+    json.text("kernel", core.launch->kernel);
+    json.position("block", core.block);
+    json.position("thread", thread);
+}
+
+// A load that races with the store it should have waited for also came before it here: that it
+// read what nobody had written yet is the same fault.
+bool is_consequence(const HazardKey& hazard) {
+    if (hazard.kind != "uninitialized") return false;
+    for (auto& [key, h] : hazards)
+        if (key.kind == "race" && key.array == hazard.array &&
+            (key.side == hazard.side || key.other_side == hazard.side))
+            return true;
+    return false;
+}
+
+}  // namespace
+
+const char* space_name(Space space) { return space == kShared ? "shared" : "global"; }
+const char* kind_name(Kind kind) {
+    kind = plain(kind);
+    return kind == kLoad ? "load" : kind == kStore ? "store" : "atomic";
+}
+
+void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
+                 const void* address, const Conflict* other, const char* message) {
+    long index;
+    std::string array = locate(core, in.space, address, in.size, &index);
+    size_t number;
+    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, array, &number)) return;
+    Json json;
+    begin_hazard(json, core, kind, number, core.current->index);
+    json.text("space", space_name(in.space));
+    json.code("", (const void*)in.pc);
+    json.text("access", kind_name(access));
+    json.text("array", array.c_str());
+    json.integer("index", index);
+    if (message) json.text("message", message);
+    if (other) {
+        uint3 block = core.block;
+        if (other->block)
+            block = position(unsigned(other->block - (running.me.block - core.block_number())),
+                             core.launch->grid);
+        json.position("other_block", block);
+        json.position("other_thread", position(other->id - 1u, core.launch->block));
+        json.code("other_", (const void*)pc_of(other->instruction));
+        json.text("other_access", kind_name(other->kind));
+    }
+    json.end();
+}
+
+void watch_host_access(const void* address, const void* pc) {
+    static std::set<const void*> known;
+    Allocation* a = heap().nearest(address);
+    if (!a || a->managed || !known.insert(pc).second) return;
+    Json json;
+    json.text("event", "hazard");
+    json.number("number", ++told);
+    json.text("kind", "out-of-bounds");
+    json.text("space", "global");
+    json.code("", pc);
+    json.text("array", a->name.c_str());
+    json.text("message",
+              "host code follows a pointer to device memory; cudaMemcpy brings the values");
+    json.end();
+}
+
+void watch_site(const Core& core, const char* kind, int thread, int other) {
+    // Threads that have met at different barriers stay one apart: said once for a block.
+    static uint32_t diverged = 0;
+    if (!strcmp(kind, "divergent-barrier") &&
+        std::exchange(diverged, running.me.block) == running.me.block)
+        return;
+    const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
+    size_t number;
+    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
+        return;
+    report_waits(core);
+    Json json;
+    begin_hazard(json, core, kind, number, mine.index);
+    json.site("", mine.site);
+    json.position("other_block", core.block);
+    json.position("other_thread", theirs.index);
+    if (theirs.site.file) json.site("other_", theirs.site);
+    json.end();
+}
+
+void end_hazards() {
+    for (auto& [key, h] : hazards) {
+        const uint64_t count = is_consequence(key) ? 0 : h.count;
+        if (count == 1 && h.number) continue;
+        Json json;
+        json.text("event", h.number ? "hazard-count" : "more-hazards");
+        if (h.number) json.number("number", h.number);
+        else json.text("of", key.kind.c_str());
+        json.number("count", count);
+        json.end();
+    }
+    hazards.clear();
+    hazards_of_kind.clear();
+}
+
+void forget_hazards() { told = 0; }
+
+}  // namespace emu

@@ -1,0 +1,104 @@
+"""The stored figures as Markdown: the README's table, and all of them in results/README.md."""
+
+from collections.abc import Iterable
+
+from utils import exercises, results
+from utils.exercises import Exercise
+from utils.results import Entry, Results, Row, digits
+
+NOTHING = "Nothing has been measured yet.\n"
+HEAD = ("", "kernel", "size", "ms", "beside PyTorch", "beside torch.compile")
+MORE = ("20–80 %", "GB/s", "TFLOP/s", "measured", "commit")
+
+
+def task(exercise: Exercise) -> tuple:
+    """What kernels have in common that are rungs of one ladder: arguments, results, library."""
+    return dict(exercise.shapes), exercise.outputs, exercise.library
+
+
+def readme_table() -> str:
+    """A row for the last rung of each ladder of each chapter; in results/README.md are all."""
+    for found in results.stored()[:1]:
+        rows = [_cells(exercise, found.entries[exercise.id]) for exercise in _last_rungs(found)]
+        link = "All figures, rung by rung: [`results/`](results/README.md)."
+        return "\n".join([f"{_caption(found)} {link}", "", *_table(HEAD, rows)]) + "\n"
+    return NOTHING
+
+
+def page() -> str:
+    """Every figure of every GPU, the latest first."""
+    parts = ["# Measured figures"]
+    for found in results.stored():
+        rows = [
+            [*_cells(exercise, entry), *_more(entry)]
+            for exercise in _measured(found)
+            for entry in found.of(exercise)
+        ]
+        parts += [f"## {found.gpu}", _caption(found), "\n".join(_table(HEAD + MORE, rows))]
+    if len(parts) == 1:
+        parts.append(NOTHING.strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: Iterable[str], rows: list[list[str]]) -> list[str]:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _caption(found: Results) -> str:
+    entries = found.entries.values()
+    dates = sorted({entry.date for entry in entries})
+    versions = sorted({f"torch {entry.torch}" for entry in entries})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    return (
+        f"Measured on an {found.gpu}, {when}, with {', '.join(versions)}: medians of float32 "
+        "kernels with the L2 cache flushed. 2 × is twice as fast as PyTorch in the same run."
+    )
+
+
+def _measured(found: Results) -> list[Exercise]:
+    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
+    return [e for e in everything if any(entry.ours() for entry in found.of(e))]
+
+
+def _last_rungs(found: Results) -> list[Exercise]:
+    """Of the exercises of a chapter that compute the same, the last."""
+    kept: list[Exercise] = []
+    for exercise in _measured(found):
+        if exercise.number is None or exercise.faulty or exercise.id not in found.entries:
+            continue
+        same = [e for e in kept if (e.topic, task(e)) == (exercise.topic, task(exercise))]
+        kept = [e for e in kept if e not in same] + [exercise]
+    return kept
+
+
+def _cells(exercise: Exercise, entry: Entry) -> list[str]:
+    ours = entry.ours()
+    compiled = next((row for row in entry.rows if row.kind == "compile"), None)
+    return [
+        exercise.number or "",
+        f"`{exercise.name}`",
+        " ".join(f"{name}={value}" for name, value in entry.sizes.items()),
+        digits(ours.median_ms),
+        _beside(ours, entry.library()),
+        _beside(ours, compiled),
+    ]
+
+
+def _beside(ours: Row, theirs: Row | None) -> str:
+    if theirs is None:
+        return "–"
+    return f"{digits(theirs.median_ms / ours.median_ms)} × ({digits(theirs.median_ms)} ms)"
+
+
+def _more(entry: Entry) -> list[str]:
+    ours = entry.ours()
+    seconds = ours.median_ms / 1e3
+    return [
+        f"{digits(ours.p20_ms)}–{digits(ours.p80_ms)}",
+        digits(entry.bytes / seconds / 1e9),
+        digits(entry.flops / seconds / 1e12),
+        entry.date,
+        f"`{entry.commit}`" if entry.commit else "–",
+    ]
