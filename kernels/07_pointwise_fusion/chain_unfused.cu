@@ -1,6 +1,6 @@
 #include "quads.cuh"
 
-constexpr int THREADS = 256;  // a block owns 4 * THREADS channels of a row
+constexpr int THREADS = 128;  // a block owns 4 * THREADS channels of a row
 
 // x, out: (rows, channels). out = swish(x). x and out may be the same matrix.
 // One thread owns 4 neighbouring channels of a row. One block owns 4 * THREADS of them.

@@ -17,7 +17,7 @@ __global__ void add_kernel(const float* y, const float* shift, float* out, int r
     }
 }
 
-constexpr int ROWS = 4;  // of ROWS rows at a time
+constexpr int ROWS = 2;  // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
 __device__ float chain(float y, float shift) {

@@ -3,7 +3,7 @@
 #include "quads.cuh"
 
 constexpr int THREADS = 2048;  // a block owns 4 * THREADS channels
-constexpr int ROWS = 4;        // of ROWS rows at a time
+constexpr int ROWS = 2;        // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
 __device__ float chain(float y, float shift) {

@@ -2,8 +2,8 @@
 // Fault: the smaller of x and -1 is never above -1
 #include "quads.cuh"
 
-constexpr int THREADS = 256;  // a block owns 4 * THREADS channels
-constexpr int ROWS = 4;       // of ROWS rows at a time
+constexpr int THREADS = 128;  // a block owns 4 * THREADS channels
+constexpr int ROWS = 2;       // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
 __device__ float chain(float y, float shift) {

@@ -2,7 +2,7 @@
 // Fault: reads the parameter again for every row
 #include "quads.cuh"
 
-constexpr int THREADS = 256;  // a block owns 4 * THREADS channels
+constexpr int THREADS = 128;  // a block owns 4 * THREADS channels
 constexpr int ROWS = 1;       // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
