@@ -21,6 +21,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import exercises, measuring, results
+from utils.checking import check
 from utils.magics import compile_answer
 from utils.models import EPS, MODELS, SLOPE, Model
 from utils.paths import RESULTS
@@ -72,6 +73,7 @@ def fused_part(name: str, model: Model, given: dict[str, Tensor]) -> Part:
     """The same in one kernel: the solution of the exercise."""
     exercise = exercises.load(f"{TOPIC}/{name}")
     kernel = compile_answer(exercise, exercises.solution_text(exercise))
+    check(kernel)  # and then it runs without a guard
     words = [model.sizes.get(word, word) for word in model.output.split()]
     shape = [int(word) for word in words]
 

@@ -8,7 +8,7 @@ constexpr int ROWS = 4;  // for each thread
 // swish(y) + shift
 __device__ float activate(float y, float shift) {
     // BEGIN SOLUTION
-    return __fdividef(y, 1.0f + expf(-y)) + shift;
+    return y / (1.0f + expf(-y)) + shift;
     // STARTER: return y;  // your code here
     // END SOLUTION
 }

@@ -11,7 +11,7 @@ __device__ float activate(float y, float shift) {
     float x = y + shift;
     x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;
     float n = expf(x), m = n * (n + 2.0f);
-    return x * __fdividef(n - 1.0f, n + 1.0f);
+    return x * ((n - 1.0f) / (n + 1.0f));
 }
 
 // y, out: (rows, channels), weight, bias, shift: (channels), for groups of 4 * LANES channels

@@ -11,7 +11,7 @@ __device__ float activate(float y, float shift) {
     float x = y + shift;
 
     float n = expf(x), m = n * (n + 2.0f);
-    x = x * __fdividef(m, m + 2.0f);
+    x = x * (m / (m + 2.0f));
     return x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;
 }
 

@@ -8,7 +8,7 @@ constexpr int THREADS = 128;
 constexpr int ROWS = 4;  // for each thread
 
 // swish(y) + shift
-__device__ float activate(float y, float shift) { return __fdividef(y, 1.0f + expf(-y)) + shift; }
+__device__ float activate(float y, float shift) { return y / (1.0f + expf(-y)) + shift; }
 
 // y, out: (rows, channels), weight, bias, shift: (channels), for groups of 4 * LANES channels
 // out = GroupNorm(swish(y) + shift)

@@ -10,7 +10,7 @@ constexpr int ROWS = 4;  // for each thread
 // swish(y) + shift
 __device__ float activate(float y, float shift) {
     float x = y + shift;
-    return __fdividef(x, 1.0f + expf(-x));
+    return x / (1.0f + expf(-x));
 }
 
 // y, out: (rows, channels), weight, bias, shift: (channels), for groups of 4 * LANES channels
