@@ -80,6 +80,22 @@ def far_from_zero(sizes, generator):
     return {"b": b + torch.where(group % 2 == 1, 500.0, 0.0)}
 
 
+def large_scales(sizes, generator):
+    """Values that e^x does not hold, beside small ones: inf / inf is NaN."""
+    N = sizes["N"]
+    large = torch.arange(N, device=generator.device) % 4 == 3
+    scale = torch.randn(N, generator=generator, device=generator.device)
+    return {"scale": torch.where(large, 300 * scale, scale)}
+
+
+def one_group_of_nan(sizes, generator):
+    """Where there are five groups, one of them is NaN, and so is every minimum."""
+    b = torch.randn(sizes["N"], generator=generator, device=generator.device)
+    if sizes["groups"] == 5:
+        b[0] = float("inf")
+    return {"b": b}
+
+
 def launches(count, advice):
     return Gate("launches", 1.0, advice, ideal=lambda **sizes: count)
 
@@ -290,6 +306,7 @@ EXERCISES = (
         9,
         number="09.4",
         title="Task 88, whole",
+        inputs=large_scales,
         points=15,
         effort="about 12 lines",
         hints=(
@@ -337,6 +354,7 @@ EXERCISES = (
         number="09.7",
         gates=MIN_GATES,
         title="Task 75, whole",
+        inputs=one_group_of_nan,
         points=30,
         effort="about 30 lines",
         hints=(
