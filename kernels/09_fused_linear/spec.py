@@ -88,14 +88,6 @@ def large_scales(sizes, generator):
     return {"scale": torch.where(large, 300 * scale, scale)}
 
 
-def one_group_of_nan(sizes, generator):
-    """Where there are five groups, one of them is NaN, and so is every minimum."""
-    b = torch.randn(sizes["N"], generator=generator, device=generator.device)
-    if sizes["groups"] == 5:
-        b[0] = float("inf")
-    return {"b": b}
-
-
 def launches(count, advice):
     return Gate("launches", 1.0, advice, ideal=lambda **sizes: count)
 
@@ -354,7 +346,6 @@ EXERCISES = (
         number="09.7",
         gates=MIN_GATES,
         title="Task 75, whole",
-        inputs=one_group_of_nan,
         points=30,
         effort="about 30 lines",
         hints=(
