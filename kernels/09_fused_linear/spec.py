@@ -72,12 +72,23 @@ def shift_and_spread(sizes, generator):
     }
 
 
-def far_from_zero(sizes, generator):
-    """Biases that put every other group far from zero beside its spread: E[x²] - E[x]² fails."""
+def kinds_of_groups(sizes, generator):
+    """Groups far from zero beside their spread, where E[x²] - E[x]² fails, and groups with a
+    spread so small that eps decides; ordinary ones between them."""
+    N, K = sizes["N"], sizes["K"]
+    kinds = torch.arange(N, device=generator.device) * sizes["groups"] // N % 4
+    spread = torch.where(kinds == 2, 1e-3, 1.0)
+    b = torch.randn(N, generator=generator, device=generator.device) * spread
+    W = torch.randn(N, K, generator=generator, device=generator.device) * spread[:, None]
+    return {"W": W, "b": b + torch.where(kinds == 1, 500.0, 0.0)}
+
+
+def large_scales(sizes, generator):
+    """Values that e^x does not hold, beside small ones: inf / inf is NaN."""
     N = sizes["N"]
-    group = torch.arange(N, device=generator.device) * sizes["groups"] // N
-    b = torch.randn(N, generator=generator, device=generator.device)
-    return {"b": b + torch.where(group % 2 == 1, 500.0, 0.0)}
+    large = torch.arange(N, device=generator.device) % 4 == 3
+    scale = torch.randn(N, generator=generator, device=generator.device)
+    return {"scale": torch.where(large, 300 * scale, scale)}
 
 
 def launches(count, advice):
@@ -254,7 +265,7 @@ EXERCISES = (
         linear_groupnorm,
         number="09.2",
         title="GroupNorm of a linear layer, in the registers of the product",
-        inputs=far_from_zero,
+        inputs=kinds_of_groups,
         bench=size(1024, 8192, 8192, 256),
         points=20,
         effort="about 14 lines",
@@ -290,6 +301,7 @@ EXERCISES = (
         9,
         number="09.4",
         title="Task 88, whole",
+        inputs=large_scales,
         points=15,
         effort="about 12 lines",
         hints=(

@@ -140,8 +140,8 @@ __device__ inline void multiply(float (&sums)[TM][TN], const Tile& tile, const f
 }
 
 // y = the sums of row(0), and the others move up: the next call gives those of row(1). A loop
-// cannot number registers, sums[i] with i from a loop would lie in memory. Unrolled it could, but
-// an epilogue of thousands of instructions, each needed once, takes longer to fetch than to run.
+// cannot number registers: sums[i] with i from a loop would lie in memory. Written out for all rows
+// it could, but then an epilogue has thousands of instructions that each run once.
 __device__ inline void next_row(float (&y)[TN], float (&sums)[TM][TN]) {
 #pragma unroll
     for (int j = 0; j < TN; j++) {

@@ -1,4 +1,4 @@
-// reject: wrong values
+// reject: uninitialized
 // Fault: sets M bytes, not M keys
 #include "linear_groups.cuh"
 

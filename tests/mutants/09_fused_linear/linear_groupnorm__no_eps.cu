@@ -1,4 +1,4 @@
-// reject: nan
+// reject: wrong values
 // Fault: leaves out eps: a constant group has no spread
 #include "linear_epilogue.cuh"
 

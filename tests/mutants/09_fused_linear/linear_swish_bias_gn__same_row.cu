@@ -1,4 +1,4 @@
-// reject: wrong values
+// reject: not written
 // Fault: stores all its rows in the place of the first
 #include "linear_groups.cuh"
 
