@@ -1,5 +1,5 @@
 // reject: gate
-// Fault: each thread walks along the whole row
+// Fault: each warp walks along the whole row
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
 
@@ -36,7 +36,7 @@ __global__ void row_argmin_kernel(const float* x, long long* out, int channels) 
     const float* row = x + blockIdx.x * channels;
     Found nothing = {INFINITY, channels};  // every element comes before that
     Found mine = nothing;
-    for (int c = 0; c < channels; c++) {
+    for (int c = lane; c < channels; c += 32) {
         mine = first(mine, {row[c], c});
     }
     mine = warp_first(mine);

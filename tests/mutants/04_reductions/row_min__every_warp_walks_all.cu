@@ -1,5 +1,5 @@
 // reject: gate
-// Fault: each thread walks along the whole row
+// Fault: each warp walks along the whole row
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
 
@@ -22,7 +22,7 @@ __global__ void row_min_kernel(const float* x, float* out, int channels) {
     int warp = t / 32, lane = t % 32;
     const float* row = x + blockIdx.x * channels;
     float value = INFINITY;
-    for (int c = 0; c < channels; c++) {
+    for (int c = lane; c < channels; c += 32) {
         value = smaller(value, row[c]);
     }
     value = warp_min(value);
