@@ -134,6 +134,10 @@ def _bar(axes, y: float, parts: Parts, write: bool) -> None:
     for label, ms in parts:
         colour = _FUSED if label in MODELS else _COLOURS.get(label) or others.pop(0)
         axes.barh(y, ms, left=start, color=colour, edgecolor="white", linewidth=0.5, height=0.6)
+        if label == LINEAR:
+            axes.annotate(
+                f"{label} {digits(ms)}", (ms / 2, y), fontsize=7, ha="center", va="center"
+            )
         start += ms
     if write:
         words = " + ".join(f"{label} {digits(ms)}" for label, ms in parts)
