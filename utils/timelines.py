@@ -110,7 +110,7 @@ def picture(timelines: Timelines, names: Sequence[str] = ()) -> str:
                 _bar(tail, y + 0.2 * number, parts[1:], write=True)
         places = [y + 0.2 * (y // 2) for y in range(len(labels))]
         whole.set_yticks(places, labels)
-        whole.invert_yaxis()
+        whole.set_ylim(places[-1] + 0.5, -0.8)  # the first bar on top, with room for its words
         title = f"{timelines.gpu}, {timelines.date}, torch {timelines.torch}"
         whole.set_title(title, loc="left", fontsize=9)
         tail.set_title("after the linear layer", loc="left", fontsize=9)
