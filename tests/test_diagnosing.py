@@ -4,8 +4,9 @@ import threading
 
 import pytest
 import torch
+from torch import Generator
 
-from utils import gates, instrumenting
+from utils import cases, checking, exercises, gates, instrumenting
 from utils.compiling import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
@@ -322,3 +323,18 @@ def test_a_spec_may_name_the_ideal_itself(diagnose):
         f"{loaded.metric}: now 4096, ideal 1024"
     )
     assert gates.failing(loaded, seen, {"n": 2 * N}) is None
+
+
+def test_where_a_thread_waited_in_another_launch_is_forgotten():
+    """A lane that never met anybody has no line, whatever its fibre did in the kernel before."""
+    hazards = []
+    for name in (
+        "center_rows",
+        "row_max",
+    ):  # the first has barriers, the second a lane that is gone
+        exercise = exercises.load(f"05_debugging/{name}")
+        text = exercises.starter_text(exercise)
+        kernel = compile_cuda(text, name, exercise=exercise, backend="emulator")
+        case = cases.draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
+        hazards = diagnose_call(kernel, checking.arguments(kernel, case)).hazards
+    assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)

@@ -12,11 +12,12 @@ from traces import simulate
 
 from utils import exercises, explaining
 from utils.compiling import compile_cuda
-from utils.diagrams import draw, render
-from utils.diagrams.conflicts import racing
+from utils.diagrams import canvas, draw, masks, render, waits
+from utils.diagrams.conflicts import racing, read_unwritten
 from utils.diagrams.hazards import can_draw
 from utils.diagrams.scene import Scene
-from utils.diagrams.timeline import Event, some, together
+from utils.diagrams.story import ALSO, FINE, HERE
+from utils.diagrams.timeline import Event, labels, some, together
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
@@ -47,6 +48,52 @@ def picture(trace: Trace, *hazards: Report, number=1, source=""):
 
 def texts(picture) -> list[str]:
     return [text.get_text() for text in picture.figure.axes[0].texts]
+
+
+def place(picture, word: str, nth: int = 0) -> tuple[float, float]:
+    """Where a text stands."""
+    found = [text for text in picture.figure.axes[0].texts if text.get_text() == word]
+    return found[nth].get_position()
+
+
+def painted(picture, x: float, y: float) -> np.ndarray:
+    """The colour of the grid of cells at a point."""
+    for image in picture.figure.axes[0].get_images():
+        left, right, bottom, top = image.get_extent()
+        if left <= x < right and top <= y < bottom:
+            cells = image.get_array()
+            rows, columns = cells.shape[:2]
+            row, column = (y - top) / (bottom - top) * rows, (x - left) / (right - left) * columns
+            return np.asarray(cells[int(row), int(column)])
+    raise AssertionError(f"no cells at {x}, {y}")
+
+
+def grid(picture) -> np.ndarray:
+    """The colours of the first grid of cells, from left to right and top to bottom."""
+    return np.asarray(picture.figure.axes[0].get_images()[0].get_array()).reshape(-1, 3)
+
+
+def boxes(picture, x: float, y: float) -> list:
+    """The rectangles around a point, the one drawn last at the end."""
+    patches = picture.figure.axes[0].patches
+    return [
+        p
+        for p in patches
+        if p.get_bbox().x0 <= x <= p.get_bbox().x1 and p.get_bbox().y0 <= y <= p.get_bbox().y1
+    ]
+
+
+def face(box) -> np.ndarray:
+    return np.asarray(box.get_facecolor()[:3])
+
+
+def edge(box) -> np.ndarray:
+    return np.asarray(box.get_edgecolor()[:3])
+
+
+def alike(colors, *wanted) -> bool:
+    """Whether colours are these, one by one."""
+    return np.allclose(np.asarray(colors), [canvas.rgb(color) for color in wanted], atol=1e-3)
 
 
 # --- hand-made traces
@@ -82,6 +129,102 @@ def test_a_race_is_told_with_its_element_threads_and_lines():
     assert "7 more elements with a race" in words and "2 not touched" in words
 
 
+def test_the_cells_of_an_array_say_which_of_them_race():
+    shown = picture(reverse(), REVERSED)
+    assert alike(grid(shown), *[ALSO] * 7, HERE, *[canvas.PALE] * 2)
+    x, y = place(shown, "s[7]")  # it is named above its cell, and framed
+    assert alike([painted(shown, x, y + 0.2)], HERE)
+    assert any(alike([edge(box)], canvas.INK) for box in boxes(shown, x, y + 0.2))
+
+
+def test_the_lines_of_an_array_are_numbered():
+    def kernel(t):
+        t.store(1, "s", 130)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 500)])
+    shown = picture(trace, race((0, "store", 1), (1, "store", 1), 130))
+    below = place(shown, "128")[1]  # 32 in a line, so 130 is the third of the fifth
+    x, y = place(shown, "s[130]")
+    assert alike([painted(shown, x, below)], HERE)
+    assert {"0", "256"} <= set(texts(shown)) and "64" not in texts(shown)
+
+
+def test_a_tall_matrix_of_one_column_is_drawn_in_lines():
+    def kernel(t):
+        t.store(1, "out", 20)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (100, 1)})
+    hazard = race((0, "store", 1), (1, "store", 1), 20, space="global", array="out")
+    shown = picture(trace, hazard)
+    assert len(grid(shown)) == 7 * 16 and {"0", "16", "96"} <= set(texts(shown))
+
+
+def test_of_a_large_matrix_the_part_around_the_element_is_drawn():
+    def kernel(t):
+        t.store(1, "out", 700 * 500 + 123)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (900, 500)})
+    hazard = race((0, "store", 1), (1, "store", 1), 350123, space="global", array="out")
+    shown = picture(trace, hazard)
+    colors = grid(shown).reshape(64, 64, 3)
+    assert alike([colors[700 - 664, 123 - 88]], HERE)
+    assert "664" in texts(shown)  # the first row that is drawn
+
+
+def test_a_time_line_has_a_row_for_each_thread():
+    shown = picture(reverse(), REVERSED)
+    (x0, y0), (x1, y1) = place(shown, "R"), place(shown, "W")
+    above, below = place(shown, "thread 0")[1], place(shown, "thread 7")[1]
+    assert x0 < x1 and abs(y0 - above) < 0.1 and abs(y1 - below) < 0.1
+    for x, y in ((x0, y0), (x1, y1)):  # both are what the race is about
+        assert alike([edge(boxes(shown, x, y)[-1])], canvas.RED)
+    joint = [line for line in lines(shown) if alike([line[0][:3]], canvas.RED)]
+    assert len(joint) == 1 and {x0, x1} <= {x for x, _ in joint[0][1]}
+
+
+def test_only_the_accesses_of_the_hazard_are_marked():
+    again = race((0, "store", 3), (7, "load", 4), 0)
+    shown = picture(reverse(), again)
+    letters = [text for text in shown.figure.axes[0].texts if text.get_text() in ("R", "W")]
+    marked = [alike([edge(boxes(shown, *t.get_position())[-1])], canvas.RED) for t in letters]
+    assert marked.count(True) == 2 and marked.count(False) > 0
+
+
+def test_of_many_accesses_the_last_before_the_other_one_is_marked():
+    def kernel(t):
+        if t.thread[0] == 0:
+            for line in (4, 5, 4):
+                t.load(line, "s", 1)
+        else:
+            t.store(3, "s", 1)
+        yield
+        if t.thread[0] == 0:
+            t.load(4, "s", 1)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 2)])
+    shown = picture(trace, race((0, "load", 4), (1, "store", 3), 1))
+    letters = [text for text in shown.figure.axes[0].texts if text.get_text() in ("R", "W")]
+    letters.sort(key=lambda text: text.get_position()[0])
+    marked = [alike([edge(boxes(shown, *t.get_position())[-1])], canvas.RED) for t in letters]
+    assert [text.get_text() for text in letters] == list("RRRWR")
+    assert marked == [False, False, True, True, False]
+
+
+def test_lines_of_the_source_are_marked_where_they_do_something():
+    source = "__shared__ float s[10];\n\n  s[t] = 1;\n  s[7 - t];\n  more();\n  s[0];"
+    shown = picture(reverse(), race((0, "store", 3), (7, "load", 6), 0), source=source)
+    for text, marked in (("s[t] = 1;", True), ("more();", False), ("s[0];", True)):
+        assert bool(boxes(shown, *place(shown, text))) == marked
+    far = "\n\n  s[t] = 1;" + "\n" * 20 + "  s[0];"
+    trace = reverse()
+    late = trace.launches[0].accesses.copy()
+    late["line"][late["line"] == 6] = 23
+    launch = replace(trace.launches[0], accesses=late)
+    trace = replace(trace, launches=(launch,))
+    words = texts(picture(trace, race((0, "store", 3), (7, "load", 23), 0), source=far))
+    assert "…" in words and {"s[t] = 1;", "s[0];"} <= set(words)
+
+
 def test_a_barrier_stands_between_phases():
     again = race((0, "store", 3), (7, "load", 4), 0)  # s[0] is read once more after the barrier
     words = texts(picture(reverse(), again))
@@ -97,6 +240,23 @@ def test_which_of_the_accesses_race():
     words = texts(render(scene, "hazards"))
     assert seen.hazards[0].index == 32 and "thread 31 reads" in words
     assert "thread 32 writes" in words and "63 more elements with a race" in words
+
+
+def test_a_race_in_a_header_is_found_without_its_lines():
+    shown = picture(reverse(), replace(REVERSED, line=98, other_line=99))
+    assert "8 of the 10 elements of s" in shown.caption and "beyond" not in shown.caption
+    assert {"line 3", "line 4"} <= set(texts(shown))
+
+
+def test_an_atomic_update_reads_what_was_there():
+    def kernel(t):
+        t.atomic(1, "s", 0)
+        t.store(2, "s", 1)
+        t.load(3, "s", 2)
+
+    trace = simulate(kernel, (1,), (1,), {"out": (1,)}, [("s", 4)])
+    found = read_unwritten(trace.launches[0].accesses, trace.arrays[1])
+    assert found.tolist() == [True, False, True, False]
 
 
 def test_a_race_within_a_warp_that_meets_is_not_counted():
@@ -191,6 +351,7 @@ def test_an_unwritten_element():
     words = texts(shown)
     assert {"nobody has written it yet", "thread 0", "6 written by then"} <= set(words)
     assert "1 more read before they are written" in words  # s[7]
+    assert alike(grid(shown), *[FINE] * 6, HERE, ALSO, *[canvas.PALE] * 2)
     never = picture(trace, report("uninitialized", thread=(7, 0, 0), line=5, index=7))
     assert "nobody ever writes it" in texts(never)
     assert "Nobody writes it afterwards, either" in never.caption
@@ -212,6 +373,49 @@ def test_what_an_earlier_launch_wrote_counts_as_written():
     hazard = report("uninitialized", kernel="second", line=5, index=7, space="global", array="out")
     shown = picture(Trace(tuple(arrays), launches, False), hazard)
     assert "3 of the 8 elements of out are written" in shown.caption
+
+
+def grid_of(picture, row: str) -> np.ndarray:
+    """The colours of the cells beside a text."""
+    _, y = place(picture, row)
+    for image in picture.figure.axes[0].get_images():
+        _, _, bottom, top = image.get_extent()
+        if top <= y < bottom:
+            cells = np.asarray(image.get_array())
+            return cells[int((y - top) / (bottom - top) * len(cells))]
+    raise AssertionError(f"no cells beside {row}")
+
+
+def test_a_stray_far_away_has_cells_of_its_own():
+    trace = strays()
+    far = report("out-of-bounds", block=(1, 0, 0), thread=(4, 0, 0), line=2, index=999)
+    words = texts(picture(trace, replace(far, array="out", space="global", access="store")))
+    assert {"11", "12", "998", "999", "1,000"} <= set(words) and "19" not in words
+
+
+def test_what_nobody_touches_beside_a_stray_is_pale():
+    launch = strays().launches[0]
+    alone = launch.accesses[launch.accesses["block"] == 1]
+    trace = replace(strays(), launches=(replace(launch, accesses=alone),))
+    beyond = report("out-of-bounds", block=(1, 0, 0), thread=(4, 0, 0), line=2, index=12)
+    shown = picture(trace, replace(beyond, array="out", space="global", access="store"))
+    for number, color in (("6", canvas.PALE), ("8", FINE)):
+        x, y = place(shown, number)
+        assert alike([face(boxes(shown, x, y - 0.26)[-1])], color)
+    inks = {text.get_text(): text.get_color() for text in shown.figure.axes[0].texts}
+    assert (inks["11"], inks["12"], inks["13"]) == (canvas.GREY, canvas.RED, canvas.RED)
+    assert "thread of block 1 that comes here" in " ".join(texts(shown))
+    assert "blank" not in " ".join(texts(shown))
+
+
+def test_a_wide_access_over_the_end_is_drawn_whole():
+    trace = simulate(lambda t: t.store(2, "out", 10, width=4), (1,), (1,), {"out": (16,)})
+    trace = replace(trace, arrays=(replace(trace.arrays[0], shape=(12,)),))
+    over = report("out-of-bounds", line=2, index=10, array="out", space="global", access="store")
+    shown = picture(trace, over)
+    for number in range(9, 15):
+        x, y = place(shown, str(number))
+        assert alike([face(boxes(shown, x, y - 0.26)[-1])], HERE) == (10 <= number < 14)
 
 
 def strays() -> Trace:
@@ -242,8 +446,21 @@ def test_a_stray_lies_beside_the_end():
         "12 elements; in a cell, the thread of block 1 that comes here (blank: another block's)"
         in words
     )
+    for number in range(7, 16):  # the thread's own, others outside, inside, another block's
+        x, y = place(shown, str(number))
+        color = HERE if number == 12 else ALSO if number > 12 else FINE
+        assert alike([face(boxes(shown, x, y - 0.26)[-1])], color)
+    assert place(shown, "0", 0)[0] == place(shown, "8")[0]  # thread 0 of block 1 comes to out[8]
+    wall = [p for c, p in lines(shown) if alike([c[:3]], canvas.INK) and p[0][0] == p[1][0]]
+    assert place(shown, "11")[0] < wall[0][0][0] < place(shown, "12")[0]
+    threads = grid_of(shown, "warp 0")[:8]
+    assert alike(threads, *[FINE] * 4, HERE, *[ALSO] * 3)
+    x, y = place(shown, "4", -1)[0], place(shown, "warp 0")[1]  # lane 4 is framed
+    assert any(alike([edge(box)], canvas.INK) for box in boxes(shown, x, y))
     before = replace(beyond, index=-3)
     shown = picture(strays(), before)
+    assert place(shown, "-3")[0] < place(shown, "0")[0]
+    assert alike([grid_of(shown, "warp 0")[4]], HERE)
     assert "3 elements before the first" in shown.caption and "out begins here" in texts(shown)
 
 
@@ -255,9 +472,34 @@ def test_threads_that_do_not_meet():
     assert "1 has left the kernel" in shown.caption
     words = texts(shown)
     assert (words.count("A"), words.count("B")) == (3, 4)
+    first, second = waits.COLORS[:2]
+    assert alike(grid_of(shown, "warp 0")[:8], *[first] * 3, *[second] * 4, waits.LEFT)
+    assert alike([painted(shown, *place(shown, "A", 2))], first)
+    assert alike([painted(shown, *place(shown, "B", 0))], second)
+    assert "threads 0 … 7" in words
+    wide = simulate(lambda t: t.store(1, "out", 0), (1,), (40,), {"out": (1,)})
+    many = replace(apart, waits=((39, 4, "__syncthreads"), (1, 9, "__syncthreads")))
+    assert {"threads 0 … 31", "threads 32 … 39"} <= set(texts(picture(wide, many)))
     assert "A: 3 threads wait at line 4" in words
     lost = report("deadlock", waits=((7, 4, "__syncthreads"), (1, 9, "__shfl_sync")))
     assert "The warp function at line 9 waits for every lane" in picture(reverse(), lost).caption
+
+
+def test_a_lane_that_the_mask_names_and_that_is_gone():
+    waits = ((4, 9, "__shfl_sync"), (4, 0, ""))
+    gone = report("invalid-mask", line=9, other_thread=(5, 0, 0), other_block=ORIGIN, waits=waits)
+    shown = picture(reverse(), gone)
+    assert shown.title == "kernel: lane 5 is named by the mask, and does not come"
+    assert "Of the 8 lanes of warp 0, 4 make the call at line 9." in shown.caption
+    words = texts(shown)
+    assert words.count("A") == 4 and "A: 4 lanes make the call" in words
+    assert {"lane 5, named, is gone", "3 more do not make it"} <= set(words)
+    absent = masks.ABSENT
+    colors = [masks.CALLS] * 4 + [absent, masks.MISSING, absent, absent]
+    assert alike(grid_of(shown, "warp 0")[:8], *colors)
+    assert "other warps" not in words
+    assert not can_draw(replace(gone, message="lanes disagree"))
+    assert not can_draw(replace(gone, waits=()))
 
 
 # --- parts
@@ -294,6 +536,15 @@ def test_racing_elements_are_those_of_the_definition(given, across):
     assert set(np.flatnonzero(mask)) == pairs_that_race(accesses, across)
 
 
+def lines(picture) -> list[tuple]:
+    """(colour, points) of what was drawn as lines."""
+    found = []
+    for collection in picture.figure.axes[0].collections:
+        points = [tuple(point) for segment in collection.get_segments() for point in segment]
+        found.append((collection.get_colors()[0], points))
+    return found
+
+
 def test_like_events_are_one():
     read, write = Event(0, LOAD, 3, 0), Event(1, STORE, 4, 0)
     marked = replace(read, mark=True)
@@ -314,6 +565,13 @@ def test_events_around_the_hazard_are_shown():
     apart = [Event(i % 2, LOAD, i, 0, mark=i in (1, 30)) for i in range(40)]
     lines = [e.line if isinstance(e, Event) else f"{e} more" for e in some(apart)]
     assert lines == [0, 1, 2, "26 more", 29, 30, 31, "8 more"]
+
+
+def test_lines_are_named_once_where_there_is_little_room():
+    assert labels([(0.0, 16), (3.0, 16)]) == [(0.0, "line 16"), (3.0, "line 16")]
+    assert labels([(0.0, 16), (0.3, 16)]) == [(0.15, "line 16")]
+    assert labels([(0.0, 16), (0.3, 17), (3.0, 5)]) == [(0.0, "16"), (0.3, "17"), (3.0, "5")]
+    assert labels([]) == []
 
 
 def test_waits_are_read_with_the_hazard_that_follows():
@@ -374,6 +632,21 @@ def test_the_workbook_s_own_race(capsys, monkeypatch):
     assert "race for Bs[1][0]" in second.title and "Hazard 2 of 2." in " ".join(texts(second))
     with pytest.raises(WorkbookError, match="there is no hazard 3: gemm_tiled_race has 2 hazards"):
         explaining.diagnose(kernel, hazard=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("laplace", "Element 210 would be row 3, column 0"),
+        ("row_norm", "8 of the 32 elements of partial are written, and this one is not"),
+        ("row_share", "255 of the 256 elements of sums are touched by two threads"),
+        ("center_rows", "128 wait at line 16 and 128 wait at line 20"),
+        ("row_max", "16 make the call at line 13. Its mask names lane 16 as well"),
+    ],
+)
+def test_the_faults_of_the_debugging_chapter(name, said):
+    shown = draw(starter(f"05_debugging/{name}"), "hazards")
+    assert said in shown.caption and shown.title.startswith(f"{name}: ")
 
 
 def test_a_kernel_without_hazards_has_no_picture_of_them():

@@ -47,6 +47,16 @@ def test_an_unknown_address_is_given_as_it_is():
     assert "in kernel 'tree' at address 0x1f30 in lib.so\n" in report
 
 
+def test_a_mask_that_names_a_lane_that_is_gone():
+    hazard = {
+        "event": "hazard", "number": 1, "kind": "invalid-mask", "kernel": "tree",
+        "block": [0, 0, 0], "thread": [3, 0, 0], "file": "tree.cu", "line": 14,
+        "other_block": [0, 0, 0], "other_thread": [16, 0, 0],
+    }  # fmt: skip
+    story = str(read(json.dumps(hazard))[0]).splitlines()[1]
+    assert story.endswith("the mask names thread (16, 0, 0), which has left the kernel")
+
+
 def test_a_race_names_both_parties():
     hazard = {
         "event": "hazard", "kind": "race", "space": "shared", "kernel": "tree",

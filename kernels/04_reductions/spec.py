@@ -208,7 +208,7 @@ EXERCISES = (
         ),
         **LARGE,
         points=15,
-        effort="about 9 lines",
+        effort="about 10 lines",
         hints=(
             "In `warp_sum`: `__shfl_xor_sync(0xffffffff, value, step)` is the value of the lane "
             "whose number differs in the bit `step`. Add it to your own, for step = 16, 8, 4, 2, "
@@ -263,7 +263,7 @@ EXERCISES = (
             NO_CONFLICTS,
         ),
         points=20,
-        effort="about 13 lines",
+        effort="about 15 lines",
         hints=(
             "Three loops, one after the other, all with the same `stride`: rounds of QUADS quads, "
             "then single quads, then the last n % 4 elements.",
@@ -310,7 +310,7 @@ EXERCISES = (
         peers={"torch.min": lambda x: torch.min(x, dim=1), "PyTorch": lambda x: x.amin(dim=1)},
         **ROWS,
         points=15,
-        effort="about 13 lines",
+        effort="about 15 lines",
         hints=(
             "The skeleton is that of `sum_warp`, with `smaller` in place of `+` and `INFINITY` in "
             "place of 0. Before it, each thread walks along its row in steps of THREADS.",
@@ -332,7 +332,7 @@ EXERCISES = (
         peers={"PyTorch": lambda x: torch.argmin(x, dim=1)},
         **ROWS,
         points=15,
-        effort="about 18 lines",
+        effort="about 25 lines",
         hints=(
             "A pair travels: the value, and its column. `first` decides which of two pairs stays; "
             "all the rest is `row_min` again, with `first` in place of `smaller`.",

@@ -151,7 +151,7 @@ EXERCISES = (
     Exercise(
         number="05.3",
         name="row_share",
-        title="Find it: a sum that comes out right, most of the time",
+        title="Find it: shares that add up to another number each time",
         reference=lambda x: x / x.abs().sum(dim=1, keepdim=True),
         peers={"PyTorch": lambda x: F.normalize(x, p=1, dim=1)},
         flops=lambda rows, cols: 3 * rows * cols,
@@ -170,7 +170,7 @@ EXERCISES = (
     Exercise(
         number="05.4",
         name="center_rows",
-        title="Find it: rows minus their mean; sometimes it does not come back",
+        title="Find it: rows minus their mean, or part of them",
         reference=lambda x: x - x.mean(dim=1, keepdim=True),
         peers={"PyTorch": lambda x: x - x.mean(dim=1, keepdim=True)},
         flops=lambda rows, cols: 2 * rows * cols,
@@ -188,7 +188,7 @@ EXERCISES = (
     Exercise(
         number="05.5",
         name="row_max",
-        title="Find it: a warp waits for lanes that never come",
+        title="Find it: maxima that are too small",
         reference=lambda x: x.amax(dim=1),
         peers={"PyTorch": lambda x: x.amax(dim=1)},
         flops=lambda rows, cols: rows * cols,

@@ -1,6 +1,6 @@
 """The view "hazards": what went wrong, on which element, between which threads."""
 
-from utils.diagrams import races, strays, unwritten, waits
+from utils.diagrams import masks, races, strays, unwritten, waits
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene
 from utils.emulator.reports import Report
@@ -12,6 +12,7 @@ PICTURES = {
     "out-of-bounds": strays.draw,
     "divergent-barrier": waits.draw,
     "deadlock": waits.draw,
+    "invalid-mask": masks.draw,
 }
 
 
@@ -34,6 +35,8 @@ def can_draw(report: Report) -> bool:
     """Whether there is a picture for a hazard of this kind, and its parts are known."""
     if report.kind in ("divergent-barrier", "deadlock"):
         return bool(report.waits)
+    if report.kind == "invalid-mask":
+        return bool(report.waits and report.other_thread and not report.message)
     if report.kind == "out-of-bounds" and report.message:  # a pointer to the host's memory
         return False
     return report.kind in PICTURES and report.thread is not None and report.index is not None

@@ -110,6 +110,11 @@ def draw(
             page.text(middle, y + 0.1, _left_out(event), **small)
         else:
             _glyph(page, middle, heights[event.row], event)
+    for row, y in enumerate(heights):
+        placed = zip(shown, places, strict=True)
+        mine = [(x, e.line) for e, x in placed if isinstance(e, Event) and e.row == row and e.line]
+        for x, text in labels(mine):
+            page.text(x, y + GLYPH / 2 + 0.1, text, size=cv.SMALL, ha="center", zorder=7)
     marked = [
         (middle, heights[event.row])
         for event, middle in zip(shown, places, strict=True)
@@ -162,9 +167,28 @@ def _glyph(page: Canvas, x: float, y: float, event: Event) -> None:
     if event.count > 1:
         times = f"{event.count:,}×"
         page.text(x, y - half - 0.08, times, size=cv.SMALL, color=cv.GREY, ha="center", zorder=7)
-    if event.line:
-        small = {"size": cv.SMALL, "color": cv.INK, "ha": "center"}
-        page.text(x, y + half + 0.1, f"line {event.line}", zorder=7, **small)
+
+
+def labels(places: Sequence[tuple[float, int]]) -> list[tuple[float, str]]:
+    """Where the lines of a row's events are named: once for close neighbours of one line, and by
+    the number alone where words would touch."""
+    groups: list[tuple[list[float], int]] = []
+    for x, line in places:
+        close = groups and x - groups[-1][0][-1] < _wide(f"line {line}")
+        if close and groups[-1][1] == line:
+            groups[-1][0].append(x)
+        else:
+            groups.append(([x], line))
+    middles = [(sum(xs) / len(xs), line) for xs, line in groups]
+    tight = any(
+        x - before < (_wide(f"line {line}") + _wide(f"line {other}")) / 2
+        for (before, other), (x, line) in pairwise(middles)
+    )
+    return [(x, str(line) if tight else f"line {line}") for x, line in middles]
+
+
+def _wide(text: str) -> float:
+    return cv.text_width(text, cv.SMALL) + 0.06
 
 
 def _verdict(page: Canvas, marked: list, verdict: str, left: float, heights: list) -> None:

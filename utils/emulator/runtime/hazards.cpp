@@ -172,7 +172,7 @@ void watch_site(const Core& core, const char* kind, int thread, int other) {
     size_t number;
     if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
         return;
-    if (!strcmp(kind, "divergent-barrier")) report_waits(core);
+    report_waits(core);
     Json json;
     begin_hazard(json, core, kind, number, mine.index);
     json.site("", mine.site);

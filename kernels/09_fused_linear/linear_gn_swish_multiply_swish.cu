@@ -1,0 +1,26 @@
+#include "linear_groups.cuh"
+
+// your code here
+
+// x: (M, K), W: (N, K), b, weight, bias, scale: (N), out: (M, N).
+// out = swish(swish(GroupNorm(x * W^T + b)) * scale)
+// One thread owns TM x TN elements of out, in patches of 4 x 4. One block owns a tile of out: BM
+// rows, and as many whole groups of `size` channels as fit into BN.
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_gn_swish_multiply_swish_kernel(const float* x, const float* W, const float* b,
+                                          const float* weight, const float* bias,
+                                          const float* scale, float* out, int M, int N, int K,
+                                          int size) {
+    Tile tile(M, N, size);
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN], w[TN], c[TN], s[TN];
+    multiply(sums, tile, x, W, K);
+    // your code here
+}
+
+void linear_gn_swish_multiply_swish(const float* x, const float* W, const float* b,
+                                    const float* weight, const float* bias, const float* scale,
+                                    float* out, int M, int N, int K, int groups) {
+    int size = N / groups;
+    linear_gn_swish_multiply_swish_kernel<<<tiles(M, N, size), THREADS>>>(
+        x, W, b, weight, bias, scale, out, M, N, K, size);
+}

@@ -1,0 +1,367 @@
+"""09: the five models whole: the linear layer and all that follows it in one kernel."""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.exercises import Exercise, Gate
+from utils.models import EPS, MODELS, SLOPE
+
+
+def size(M, N, K, groups):
+    return {"M": M, "N": N, "K": K, "groups": groups}
+
+
+# N / groups is 16, 32 or 64; 128 rows or columns make a whole tile.
+FITTING = (
+    size(5, 16, 4, 1),
+    size(3, 96, 7, 6),
+    size(67, 64, 40, 4),
+    size(5, 160, 9, 5),
+    size(2, 192, 12, 3),
+    size(130, 64, 8, 1),
+    size(128, 128, 8, 4),
+    size(128, 128, 12, 8),  # K is no multiple of BK
+)
+# And other sizes of groups: 1, 3, 20, 24, 100, 128.
+ANY = (
+    size(1, 1, 1, 1),
+    size(2, 10, 3, 10),
+    size(4, 9, 5, 3),
+    size(2, 260, 8, 13),
+    size(7, 144, 6, 6),
+    size(3, 300, 4, 3),
+    size(2, 128, 8, 1),
+    *FITTING,
+)
+CARD_SIZES = (
+    size(1024, 2048, 512, 128),
+    size(1000, 2048, 500, 64),
+    size(513, 1024, 1024, 16),
+    size(300, 2400, 200, 100),
+)
+
+
+def shift_and_spread(sizes, generator):
+    """Where the activation comes first: y = x * W^T + b of all kinds, each row of x its own.
+
+    Rows are normal, small, far from zero beside their spread, and wide. No group lies far outside
+    of what hardtanh lets through: a group of equal values has no digits.
+    """
+    M, N, K = (sizes[name] for name in "MNK")
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    kinds = torch.arange(M, device=generator.device).reshape(-1, 1) % 4
+    x = draw(M, K)
+    x = torch.where(kinds == 1, x * 1e-3, x)
+    x = torch.where(kinds == 2, x * 1e-2 + 0.5, x)
+    x = torch.where(kinds == 3, x * 3, x)
+    group = torch.arange(N, device=generator.device) * sizes["groups"] // N
+    spread = torch.where(group % 2 == 0, 0.5, 1e-3)
+    return {
+        "x": x,
+        "W": draw(N, K) / K**0.5,
+        "b": draw(N) * spread,
+        "shift": draw(N) * spread,
+        "weight": draw(N),
+        "bias": draw(N),
+    }
+
+
+def kinds_of_groups(sizes, generator):
+    """Groups far from zero beside their spread, where E[x²] - E[x]² fails, and groups with a
+    spread so small that eps decides; ordinary ones between them."""
+    N, K = sizes["N"], sizes["K"]
+    kinds = torch.arange(N, device=generator.device) * sizes["groups"] // N % 4
+    spread = torch.where(kinds == 2, 1e-3, 1.0)
+    b = torch.randn(N, generator=generator, device=generator.device) * spread
+    W = torch.randn(N, K, generator=generator, device=generator.device) * spread[:, None]
+    return {"W": W, "b": b + torch.where(kinds == 1, 500.0, 0.0)}
+
+
+def large_scales(sizes, generator):
+    """Values that e^x does not hold, beside small ones: inf / inf is NaN."""
+    N = sizes["N"]
+    large = torch.arange(N, device=generator.device) % 4 == 3
+    scale = torch.randn(N, generator=generator, device=generator.device)
+    return {"scale": torch.where(large, 300 * scale, scale)}
+
+
+def launches(count, advice):
+    return Gate("launches", 1.0, advice, ideal=lambda **sizes: count)
+
+
+ONE_LAUNCH = launches(
+    1, "do all of it in one kernel: a second launch has to read what the first one wrote"
+)
+TWO_LAUNCHES = launches(2, "one kernel for the minima, one that spreads them; no third")
+
+
+def loads(parameters, more=0):
+    """Each element of x and W once for 128 columns or rows, the parameters once for each warp.
+
+    `more`: bytes for each element of out.
+    """
+    more += parameters * 4 * 4 * 64 / 128 / 128  # 4 warps of a tile, 64 columns each
+    return Gate(
+        "bytes loaded from global memory",
+        1.3,
+        "use what multiply() left in sums, and read each parameter once, not once for each row",
+        ideal=lambda M, N, K, groups=1: 2 * 4 * M * N * K / 128 + more * M * N,
+    )
+
+
+def stores(each):
+    return Gate(
+        "store requests to global memory",
+        1.125,
+        "store each element once, and nothing else" + ", four at a time" * (each == 4),
+        ideal=lambda M, N, K, groups=1: M * N / 32 / each,
+    )
+
+
+BARRIERS = Gate(
+    "barriers a block",
+    1.25,
+    "a row of a group lies in one warp: lanes can shuffle, and need not wait for the block",
+    ideal=lambda M, N, K, groups=1: K / 8 + 1,
+)
+
+
+def gates(parameters):
+    return (
+        ONE_LAUNCH,
+        loads(parameters),
+        stores(4),
+        BARRIERS,
+        ALL_LANES,
+        COALESCED_LOADS,
+        COALESCED_STORES,
+        NO_CONFLICTS,
+    )
+
+
+# One for each row of a warp's tile of 64 columns.
+FEW_ATOMICS = Gate(
+    "atomic operations",
+    1.125,
+    "find the minimum of a row within the warp first: one lane then tells it to all",
+    ideal=lambda M, N, K, groups: M * N / 64,
+)
+MIN_GATES = (
+    TWO_LAUNCHES,
+    loads(3, more=1),  # a shift for each quad of a warp, which is one sector
+    replace(stores(1), times=1.25),  # a row of minima for each tile, say
+    BARRIERS,
+    FEW_ATOMICS,
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+)
+
+
+def fused(name, of, operations, parameters, peer, **more):
+    """An exercise that begins with x * W^T + b. `of`: names of what else there is for a channel."""
+    return Exercise(
+        **{
+            "name": name,
+            "shapes": {
+                "x": "M K",
+                "W": "N K",
+                "b": "N",
+                **dict.fromkeys(of, "N"),
+                "out": "M N",
+            },
+            "outputs": ("out",),
+            "reference": peer,
+            "peers": {"PyTorch": peer},
+            "library": "PyTorch",
+            "sizes": ANY,
+            "card_sizes": CARD_SIZES,
+            "draw": size(128, 128, 8, 4),
+            "gate_sizes": size(128, 128, 64, 4),
+            "bytes": lambda M, N, K, groups=1: 4 * (M * K + N * K + M * N + parameters * N),
+            "flops": lambda M, N, K, groups=1: 2 * M * N * K + operations * M * N,
+            "gates": gates(parameters),
+            **more,
+        }
+    )
+
+
+def whole(name, operations, **more):
+    """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside."""
+    model = MODELS[name]
+
+    def plain(x, W, b, weight, bias, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, groups)
+
+    def scaled(x, W, b, weight, bias, scale, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, scale, groups)
+
+    def shifted(x, W, b, weight, bias, shift, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, shift, groups)
+
+    peer = {(): plain, ("scale",): scaled, ("shift",): shifted}[model.extra]
+    return fused(
+        f"linear_{name}",
+        ("weight", "bias", *model.extra),
+        9 + operations,
+        3 + len(model.extra),
+        peer,
+        bench=size(model.rows, model.channels, model.features, model.groups),
+        **more,
+    )
+
+
+def linear_bias_act(x, W, b):
+    return F.leaky_relu(F.linear(x, W, b), SLOPE)
+
+
+def linear_groupnorm(x, W, b, weight, bias, groups):
+    return torch.group_norm(F.linear(x, W, b), groups, weight, bias, EPS)
+
+
+def without_groups(sizes):
+    return tuple({name: s[name] for name in "MNK"} for s in sizes)
+
+
+EXERCISES = (
+    fused(
+        "linear_bias_act",
+        (),
+        3,
+        1,
+        linear_bias_act,
+        number="09.1",
+        title="out = LeakyReLU(x * W^T + b): a first epilogue",
+        sizes=without_groups(ANY),
+        card_sizes=without_groups(CARD_SIZES),
+        draw={"M": 128, "N": 128, "K": 8},
+        gate_sizes={"M": 128, "N": 128, "K": 64},
+        bench={"M": 1024, "N": 8192, "K": 8192},
+        points=10,
+        effort="about 6 lines",
+        hints=(
+            "The elements y[0] to y[3] are neighbours in `out`, and so are y[4] to y[7]. So "
+            "the bias comes in quads, and `out` is written in quads: `load4` and `store4` of "
+            "03.3.",
+            "`b` is a matrix of one row: `quad(&add[j]) = load4(b, 1, N, 0, tile.col(j), "
+            "tile.whole);`",
+            "For each `j` of the row: `float v = y[j] + add[j];` and `y[j] = v > 0.0f ? v : "
+            "SLOPE * v;`. Then, for every fourth `j`: `store4(out, M, N, tile.row(i), "
+            "tile.col(j), quad(&y[j]), tile.whole);`",
+        ),
+    ),
+    fused(
+        "linear_groupnorm",
+        ("weight", "bias"),
+        9,
+        3,
+        linear_groupnorm,
+        number="09.2",
+        title="GroupNorm of a linear layer, in the registers of the product",
+        inputs=kinds_of_groups,
+        bench=size(1024, 8192, 8192, 256),
+        points=20,
+        effort="about 14 lines",
+        hints=(
+            "Which lanes own a row of a group? Look at the picture: their numbers differ by 2,"
+            " 4 and 8. So the steps of the shuffle are 2, 4, and, where a group has eight "
+            "lanes, 8.",
+            "Two passes, as in 06: add up y[j] to y[j + EACH - 1], then over the lanes, and "
+            "divide by SIZE. Subtract the mean in place. Then the same with the squares.",
+            "`for (int step = 1; step < LANES; step *= 2) value += "
+            "__shfl_xor_sync(0xffffffffu, value, 2 * step);` and at the end "
+            "`rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS)`. Weight and bias are per "
+            "channel: `y[j] * w[j] + c[j]`.",
+        ),
+    ),
+    whole(
+        "gn_leaky_relu_double",
+        3,
+        number="09.3",
+        title="Task 62, whole",
+        points=15,
+        effort="about 10 lines",
+        hints=(
+            "Before the loop: `read_columns(add, b, tile);` and the same for `w` and `c`. In "
+            "the loop: `next_row`, what belongs before GroupNorm, `normalise`, what belongs "
+            "after it, `store_row`.",
+            "The bias of the linear layer belongs before GroupNorm: `y[j] += add[j];`. After "
+            "it: `float v = y[j] * w[j] + c[j];`, then LeakyReLU of v, times 2.",
+        ),
+    ),
+    whole(
+        "gn_swish_multiply_swish",
+        9,
+        number="09.4",
+        title="Task 88, whole",
+        inputs=large_scales,
+        points=15,
+        effort="about 12 lines",
+        hints=(
+            "The loop is that of 09.3. Only what follows `normalise` differs, and there is one"
+            " more parameter to read.",
+            "Swish is x * sigmoid(x). Written as `x / (1.0f + expf(-x))` it holds for every x:"
+            " where `expf` overflows, the quotient is 0.",
+            "`y[j] = swish(swish(y[j] * w[j] + c[j]) * s[j]);`",
+        ),
+    ),
+    whole(
+        "bias_hardtanh_mish_gn",
+        12,
+        number="09.5",
+        title="Task 94, whole",
+        inputs=shift_and_spread,
+        points=15,
+        effort="about 14 lines",
+        hints=(
+            "Here the activation stands before GroupNorm, weight and bias alone after it. The "
+            "two biases before the activation are simply added: `y[j] + add[j] + s[j]`.",
+            "Hardtanh clamps to [-1, 1], in a way that lets a NaN pass: `x < -1.0f ? -1.0f : x"
+            " > 1.0f ? 1.0f : x`.",
+            "With n = e^x, tanh(ln(1 + n)) is p / (p + 2), where p = n * (n + 2). After the "
+            "clamp n is at most e.",
+        ),
+    ),
+    whole(
+        "swish_bias_gn",
+        5,
+        number="09.6",
+        title="Task 37, whole",
+        inputs=shift_and_spread,
+        points=15,
+        effort="about 12 lines",
+        hints=(
+            "The order is: bias of the linear layer, swish, shift, GroupNorm, weight and bias.",
+            "`y[j] = swish(y[j] + add[j]) + s[j];` before `normalise`, and `y[j] = y[j] * w[j]"
+            " + c[j];` after it.",
+        ),
+    ),
+    whole(
+        "gn_min_bias",
+        2,
+        number="09.7",
+        gates=MIN_GATES,
+        title="Task 75, whole",
+        points=30,
+        effort="about 30 lines",
+        hints=(
+            "The loop is that of 09.3 as far as the affine step. Then each lane finds the "
+            "smallest key of its columns, the lanes of a row find theirs with three shuffles, "
+            "and one of them calls `atomicMin`. Columns that the block does not own must not "
+            "take part: `tile.owns(i, j)`.",
+            "Bits of a positive float: set the highest bit. Bits of a negative one: turn all "
+            "of them, `~bits`. NaN: 0. Before the launch every key is the largest: "
+            "`cudaMemset(keys, 0xff, M * sizeof(unsigned));`",
+            "In `spread_kernel` the first ROWS threads read a key each: `least[threadIdx.x] = "
+            "from_key(__float_as_uint(out[m]));`. Then a barrier, since `out[m]` is "
+            "overwritten next. `out[n * M + m] = least[threadIdx.x % ROWS] + shift[n];`",
+        ),
+    ),
+)

@@ -1,0 +1,27 @@
+// reject: gate
+// Fault: the four floats of a thread lie a block apart
+#include "quads.cuh"
+
+constexpr int THREADS = 128;  // a block owns 4 * THREADS floats
+
+// leaky_relu(y) + leaky_relu(y), for one element
+__device__ float chain(float y) { return 2.0f * (y > 0.0f ? y : 0.01f * y); }
+
+// Whether four floats at p may be read or written at once
+__device__ bool aligned(const float* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
+
+// y, out: (rows, channels), taken as n floats in a row: here no element needs to know its channel.
+// One thread owns 4 neighbouring floats. One block owns 4 * THREADS of them.
+__global__ void leaky_relu_double_kernel(const float* y, float* out, size_t n) {
+    size_t first = size_t(blockIdx.x) * 4 * THREADS + threadIdx.x;
+    for (int k = 0; k < 4; k++) {
+        size_t i = first + k * THREADS;
+        if (i < n) out[i] = chain(y[i]);
+    }
+}
+
+void leaky_relu_double(const float* y, float* out, int rows, int channels) {
+    size_t n = size_t(rows) * channels;  // may be more than an int can hold
+    unsigned blocks = (n + 4 * THREADS - 1) / (4 * THREADS);
+    leaky_relu_double_kernel<<<blocks, THREADS>>>(y, out, n);
+}

@@ -1,0 +1,35 @@
+// reject: wrong values
+// Fault: stores all its rows in the place of the first
+#include "linear_tile.cuh"
+
+constexpr float SLOPE = 0.01f;
+
+// x: (M, K), W: (N, K), b: (N), out: (M, N), all row-major. out = LeakyReLU(x * W^T + b)
+// One thread owns TM x TN elements of out, in patches of 4 x 4: in row number i, y[j] belongs to
+// row tile.row(i) and column tile.col(j). One block owns a tile of BM x BN.
+__global__ void __launch_bounds__(THREADS, 2)
+    linear_bias_act_kernel(const float* x, const float* W, const float* b, float* out, int M, int N,
+                           int K) {
+    Tile tile(M, N);
+    alignas(16) float sums[TM][TN] = {}, y[TN], add[TN];
+    multiply(sums, tile, x, W, K);
+    for (int j = 0; j < TN; j += 4) {
+        quad(&add[j]) = load4(b, 1, N, 0, tile.col(j), tile.whole);
+    }
+#pragma unroll 2
+    for (int i = 0; i < TM; i++) {
+        next_row(y, sums);
+        for (int j = 0; j < TN; j++) {
+            float v = y[j] + add[j];
+            y[j] = v > 0.0f ? v : SLOPE * v;
+        }
+        for (int j = 0; j < TN; j += 4) {
+            store4(out, M, N, tile.row(0), tile.col(j), quad(&y[j]), tile.whole);
+        }
+    }
+}
+
+void linear_bias_act(const float* x, const float* W, const float* b, float* out, int M, int N,
+                     int K) {
+    linear_bias_act_kernel<<<tiles(M, N), THREADS>>>(x, W, b, out, M, N, K);
+}

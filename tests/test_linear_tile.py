@@ -1,0 +1,18 @@
+"""The tile of chapter 09: groups that fit into none are refused, not computed wrongly."""
+
+import pytest
+import torch
+
+from utils import exercises
+from utils.compiling import compile_cuda
+from utils.errors import LaunchError
+
+
+@pytest.mark.parametrize("size", [129, 200])
+def test_a_group_that_fits_into_no_tile_is_an_error(size):
+    exercise = exercises.load("09_fused_linear/linear_groupnorm")
+    text = exercises.solution_text(exercise)
+    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    shapes = [(2, 4), (size, 4), (size,), (size,), (size,), (2, size)]
+    with pytest.raises(LaunchError):
+        kernel(*map(torch.zeros, shapes), 2, size, 4, 1)

@@ -1,0 +1,54 @@
+"""A warp function whose mask names a lane that does not come: who calls, and who is gone."""
+
+import numpy as np
+
+from utils.access_patterns import WARP
+from utils.diagrams import block_cells, excerpt
+from utils.diagrams import canvas as cv
+from utils.diagrams.canvas import Canvas
+from utils.diagrams.scene import Scene, coordinate_text, linear
+from utils.diagrams.story import opening
+from utils.emulator.reports import Report
+
+CALLS, MISSING = cv.tint(cv.BLUE, 0.75), cv.rgb(cv.RED)
+ABSENT, OTHERS = cv.tint(cv.RED, 0.4), cv.rgb(cv.PALE)
+
+
+def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
+    """(page, title, caption, description)"""
+    launch = next(x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63])
+    missing = linear(report.other_thread, launch.block, "thread")
+    warp = missing // WARP
+    lanes = range(warp * WARP, min(warp * WARP + WARP, launch.threads))
+    each = [(line, at) for threads, line, at in report.waits for _ in range(threads)]
+    here = each[linear(report.thread, launch.block, "thread")]
+    calls = [thread for thread in lanes if each[thread] == here]
+    absent = [thread for thread in lanes if thread not in calls and thread != missing]
+    colors = np.full((launch.threads, 3), OTHERS)
+    colors[calls], colors[absent], colors[missing] = CALLS, ABSENT, MISSING
+    texts = ["A" if thread in calls else "" for thread in range(launch.threads)]
+    block = coordinate_text(linear(report.block, launch.grid, "block"), launch.grid)
+    lane, line = f"lane {missing % WARP}", report.line
+    title = f"{scene.name}: {lane} is named by the mask, and does not come"
+    page = Canvas(
+        title,
+        f"{opening(scene)}A cell is a thread of block {block}. Warp {warp} is at the warp function "
+        f"in line {line}.",
+    )
+    block_cells.draw(page, launch, colors, texts, [missing])
+    legend = [(CALLS, f"A: {len(calls)} lanes make the call"), (MISSING, f"{lane}, named, is gone")]
+    if absent:
+        legend.append((ABSENT, f"{len(absent)} more do not make it"))
+    if len(lanes) < launch.threads:
+        legend.append((OTHERS, "other warps"))
+    page.legend(legend)
+    page.y += 0.1
+    excerpt.draw(page, scene, {line: f"A: {len(calls)} lanes"} if line else {})
+    text = (
+        f"Of the {len(lanes)} lanes of warp {warp}, {len(calls)} make the call at line {line}. Its "
+        f"mask names {lane} as well, which has left the kernel. A warp function is a meeting of "
+        "all lanes that its mask names: to give a value, a lane must be there. What a GPU makes of "
+        "it is not defined: it may wait for ever, or go on with any value."
+    )
+    alt = "The threads of the block as cells, a row for each warp: who calls, and who does not."
+    return page, title, text, alt
