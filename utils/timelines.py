@@ -110,7 +110,7 @@ def picture(timelines: Timelines, names: Sequence[str] = ()) -> str:
                 _bar(tail, y + 0.2 * number, parts[1:], write=True)
         places = [y + 0.2 * (y // 2) for y in range(len(labels))]
         whole.set_yticks(places, labels)
-        whole.invert_yaxis()
+        whole.set_ylim(places[-1] + 0.5, -0.8)  # the first bar on top, with room for its words
         title = f"{timelines.gpu}, {timelines.date}, torch {timelines.torch}"
         whole.set_title(title, loc="left", fontsize=9)
         tail.set_title("after the linear layer", loc="left", fontsize=9)
@@ -134,6 +134,10 @@ def _bar(axes, y: float, parts: Parts, write: bool) -> None:
     for label, ms in parts:
         colour = _FUSED if label in MODELS else _COLOURS.get(label) or others.pop(0)
         axes.barh(y, ms, left=start, color=colour, edgecolor="white", linewidth=0.5, height=0.6)
+        if label == LINEAR:
+            axes.annotate(
+                f"{label} {digits(ms)}", (ms / 2, y), fontsize=7, ha="center", va="center"
+            )
         start += ms
     if write:
         words = " + ".join(f"{label} {digits(ms)}" for label, ms in parts)
