@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll 2
     for (int i = 0; i < TM; i++) {
         next_row(y, sums);
-        for (int j = 0; j < TN; j++) y[j] = y[j] + add[j] > 0.0f ? y[j] + add[j] : SLOPE * (y[j] + add[j]);
+        for (int j = 0; j < TN; j++)
+            y[j] = y[j] + add[j] > 0.0f ? y[j] + add[j] : SLOPE * (y[j] + add[j]);
         normalise(y, tile, size);
         for (int j = 0; j < TN; j++) {
             float v = y[j] * w[j] + c[j];

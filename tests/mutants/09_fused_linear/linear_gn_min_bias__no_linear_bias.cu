@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll 2
     for (int i = 0; i < TM; i++) {
         next_row(y, sums);
-        for (int j = 0; j < TN; j++) ;
+        for (int j = 0; j < TN; j++);
         normalise(y, tile, size);
         unsigned least = FULL;
         for (int j = 0; j < TN; j++) {

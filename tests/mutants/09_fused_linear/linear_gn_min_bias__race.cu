@@ -42,7 +42,8 @@ __global__ void __launch_bounds__(THREADS, 2)
         for (int step = 2; step < 2 * LANES_N; step *= 2) {  // over the lanes of this row
             least = min(least, __shfl_xor_sync(FULL, least, step));
         }
-        if (tile.left % WN == 0 && tile.row(i) < M) keys[tile.row(i)] = min(keys[tile.row(i)], least);
+        if (tile.left % WN == 0 && tile.row(i) < M)
+            keys[tile.row(i)] = min(keys[tile.row(i)], least);
     }
 }
 
