@@ -498,6 +498,17 @@ def test_a_lane_that_the_mask_names_and_that_is_gone():
     colors = [masks.CALLS] * 4 + [absent, masks.MISSING, absent, absent]
     assert alike(grid_of(shown, "warp 0")[:8], *colors)
     assert "other warps" not in words
+    wide = simulate(lambda t: t.store(1, "out", 0), (1,), (72,), {"out": (1,)})
+    waits_ = ((32, 0, ""), (8, 9, "__shfl_sync"), (32, 0, ""))
+    parts = {"thread": (32, 0, 0), "other_thread": (44, 0, 0), "waits": waits_}
+    shown = picture(wide, replace(gone, **parts))
+    assert shown.title == "kernel: lane 12 is named by the mask, and does not come"
+    assert "Of the 32 lanes of warp 1, 8 make the call" in shown.caption
+    assert "other warps" in texts(shown)
+    assert alike(grid_of(shown, "warp 0"), *[masks.OTHERS] * 32)
+    assert alike([grid_of(shown, "warp 1")[12]], masks.MISSING)
+    x, y = place(shown, "12")[0], place(shown, "warp 1")[1]
+    assert any(alike([edge(box)], canvas.INK) for box in boxes(shown, x, y))
     assert not can_draw(replace(gone, message="lanes disagree"))
     assert not can_draw(replace(gone, waits=()))
 
@@ -662,5 +673,8 @@ def test_hazards_without_a_picture_are_told_in_words():
     assert not can_draw(odd) and can_draw(REVERSED)
     with pytest.raises(WorkbookError, match="hazard 1 has no picture; in words:\n.*misaligned"):
         picture(reverse(), odd)
+    for number in (0, 2):
+        with pytest.raises(WorkbookError, match=f"no hazard {number}: kernel has one hazard"):
+            picture(reverse(), REVERSED, number=number)
     with pytest.raises(WorkbookError, match="hazard 1 has no picture"):
         picture(reverse(), replace(REVERSED, kernel="another"))
