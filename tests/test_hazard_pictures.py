@@ -182,6 +182,16 @@ def test_a_time_line_has_a_row_for_each_thread():
     assert len(joint) == 1 and {x0, x1} <= {x for x, _ in joint[0][1]}
 
 
+def test_a_time_line_is_of_one_element():
+    def kernel(t):
+        for index in (3, 4, 5) if t.thread[0] == 0 else (4,):
+            t.store(index, "s", index)
+
+    trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 8)])
+    words = texts(picture(trace, race((0, "store", 4), (1, "store", 4), 4)))
+    assert words.count("W") == 2 and "line 3" not in words and "line 5" not in words
+
+
 def test_only_the_accesses_of_the_hazard_are_marked():
     again = race((0, "store", 3), (7, "load", 4), 0)
     shown = picture(reverse(), again)
@@ -281,6 +291,7 @@ def test_a_race_between_blocks_has_no_barriers():
     words = texts(shown)
     assert {"block 0", "block 1", "1 other thread", "of block 2"} <= set(words)
     assert not any(word.startswith("phase") for word in words)
+    assert "Blocks run in any order" in " ".join(words)
     assert "1 of the 8 elements of out is touched by two threads in two blocks" in shown.caption
     lost = picture(blocks(), replace(both, line=3, other_line=3, access="store"))
     assert "The later write stays in out[5]" in lost.caption
@@ -393,6 +404,18 @@ def test_a_stray_far_away_has_cells_of_its_own():
     assert {"11", "12", "998", "999", "1,000"} <= set(words) and "19" not in words
 
 
+def test_the_threads_of_another_block_are_not_those_of_this_one():
+    launch = strays().launches[0]
+    a = launch.accesses
+    few = replace(launch, accesses=a[(a["block"] == 0) | (a["thread"] == 4)])
+    beyond = report("out-of-bounds", block=(1, 0, 0), thread=(4, 0, 0), line=2, index=12)
+    beyond = replace(beyond, array="out", space="global", access="store")
+    shown = picture(replace(strays(), launches=(few,)), beyond)
+    pale = [canvas.PALE]
+    assert alike(grid_of(shown, "warp 0")[:8], *pale * 4, HERE, *pale * 3)
+    assert "7 touch nothing here" in texts(shown)
+
+
 def test_what_nobody_touches_beside_a_stray_is_pale():
     launch = strays().launches[0]
     alone = launch.accesses[launch.accesses["block"] == 1]
@@ -498,6 +521,17 @@ def test_a_lane_that_the_mask_names_and_that_is_gone():
     colors = [masks.CALLS] * 4 + [absent, masks.MISSING, absent, absent]
     assert alike(grid_of(shown, "warp 0")[:8], *colors)
     assert "other warps" not in words
+    wide = simulate(lambda t: t.store(1, "out", 0), (1,), (72,), {"out": (1,)})
+    waits_ = ((32, 0, ""), (8, 9, "__shfl_sync"), (32, 0, ""))
+    parts = {"thread": (32, 0, 0), "other_thread": (44, 0, 0), "waits": waits_}
+    shown = picture(wide, replace(gone, **parts))
+    assert shown.title == "kernel: lane 12 is named by the mask, and does not come"
+    assert "Of the 32 lanes of warp 1, 8 make the call" in shown.caption
+    assert "other warps" in texts(shown)
+    assert alike(grid_of(shown, "warp 0"), *[masks.OTHERS] * 32)
+    assert alike([grid_of(shown, "warp 1")[12]], masks.MISSING)
+    x, y = place(shown, "12")[0], place(shown, "warp 1")[1]
+    assert any(alike([edge(box)], canvas.INK) for box in boxes(shown, x, y))
     assert not can_draw(replace(gone, message="lanes disagree"))
     assert not can_draw(replace(gone, waits=()))
 
@@ -662,5 +696,8 @@ def test_hazards_without_a_picture_are_told_in_words():
     assert not can_draw(odd) and can_draw(REVERSED)
     with pytest.raises(WorkbookError, match="hazard 1 has no picture; in words:\n.*misaligned"):
         picture(reverse(), odd)
+    for number in (0, 2):
+        with pytest.raises(WorkbookError, match=f"no hazard {number}: kernel has one hazard"):
+            picture(reverse(), REVERSED, number=number)
     with pytest.raises(WorkbookError, match="hazard 1 has no picture"):
         picture(reverse(), replace(REVERSED, kernel="another"))
