@@ -7,9 +7,11 @@ a product in TF32 or fp16. For each output element, with u = 2**-24 for float32:
     scale = |expected| + response
     bound = (ORDER * sqrt(fan_in) * u + PATH * err) * scale + TYPICAL * u * median(scale)
 
-* response: what a relative change of every input value by u, at random, does to the output, in
-  units of u. It is the conditioning of the problem: for a dot product sqrt(2 * sum((a*b)**2)),
-  for GroupNorm |x| / std, which is large where the mean is.
+* response: what a relative change of every value by u, at random, does to the output, in units of
+  u: of the inputs, and of what each operation of the reference gives. It is the conditioning of
+  the problem: for a dot product sqrt(2 * sum((a*b)**2)), for GroupNorm |x| / std, which is large
+  where the mean is. Inputs alone would not do: behind a clamp they change nothing, and what is
+  rounded there may yet be normalised.
 * fan_in: how many input values one output depends on. The roundings of a sum of n terms are a
   random walk; taken serially, in fp32, it ends near 0.3 * sqrt(n) * u * scale, a tree's far below.
 * err: the largest error of PyTorch's own fp32 path on these inputs, in units of scale.
@@ -26,7 +28,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from utils.cases import Case, dimensions, draw, reads
 from utils.errors import WorkbookError
@@ -160,7 +164,7 @@ def expect(
 def _responses(
     exercise: Exercise, case: Case, wide: dict, values: dict, names: list[str], probes: int
 ) -> dict[str, Tensor]:
-    """Root mean square of the outputs' change under random relative changes of the inputs."""
+    """Root mean square of the outputs' change under random relative changes of all values."""
     device = values[names[0]].device
     generator = torch.Generator(device).manual_seed(0)
     squares = {name: torch.zeros_like(values[name]) for name in names}
@@ -168,17 +172,36 @@ def _responses(
         changed = dict(wide)
         for name, value in wide.items():
             if isinstance(value, Tensor) and value.is_floating_point():
-                noise = torch.randn(
-                    value.shape, generator=generator, device=device, dtype=value.dtype
-                )
-                changed[name] = value * (1 + STEP * noise)
-        outputs = _outputs(exercise, case, changed)
+                changed[name] = _nudged(value, generator)
+        with _Rounding(generator):
+            outputs = _outputs(exercise, case, changed)
         for name in names:
             change = (outputs[name] - values[name]).nan_to_num(0, 0, 0) / STEP
             squares[name] += change**2 / probes
     if probes < PROBES:
         squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
     return {name: square.sqrt() for name, square in squares.items()}
+
+
+def _nudged(value: Tensor, generator: Generator) -> Tensor:
+    noise = torch.randn(value.shape, generator=generator, device=value.device, dtype=value.dtype)
+    return value * (1 + STEP * noise)
+
+
+class _Rounding(TorchDispatchMode):
+    """PyTorch's operations, each with its result changed a little at random, as rounding would."""
+
+    def __init__(self, generator: Generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        return result if operation.is_view else tree_map(self._round, result)
+
+    def _round(self, result):
+        inexact = isinstance(result, Tensor) and result.is_floating_point()
+        return _nudged(result, self.generator) if inexact else result
 
 
 def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> dict[str, Tensor]:

@@ -1,0 +1,79 @@
+"""How far off a right kernel may be: its rounding passes, wherever it happens."""
+
+import pytest
+import torch
+from torch import Generator
+
+from utils import oracle
+from utils.cases import Case
+from utils.exercises import Exercise
+from utils.models import EPS, bias_hardtanh_mish_gn
+
+ROWS, CHANNELS, GROUPS = 64, 64, 4
+EXERCISE = Exercise(
+    name="tail",
+    title="clamp, mish, GroupNorm",
+    shapes={
+        "y": "rows channels",
+        **dict.fromkeys(("weight", "bias", "shift"), "channels"),
+        "out": "rows channels",
+    },
+    outputs=("out",),
+    reference=bias_hardtanh_mish_gn,
+    sizes=(),
+    bench={},
+    bytes=lambda **_: 0,
+    flops=lambda **_: 0,
+)
+
+
+def in_float(y, weight, bias, shift, ulps):
+    """The tail as a GPU computes it, whose expf() is off by up to two units in the last place."""
+    x = (y + shift).clamp(-1, 1)
+    n = torch.exp(x) * (1 + ulps * 2.0**-23 * torch.sign(torch.randn(y.shape)))
+    m = n * (n + 2)
+    v = (x * (m / (m + 2))).reshape(ROWS, GROUPS, -1)
+    d = v - v.mean(-1, keepdim=True)
+    rstd = torch.rsqrt((d * d).mean(-1, keepdim=True) + EPS)
+    return (d * rstd).reshape(ROWS, CHANNELS) * weight + bias
+
+
+@pytest.mark.parametrize(("ulps", "passes"), [(0, True), (2, True), (400, False)])
+def test_what_is_rounded_behind_a_clamp_may_yet_be_normalised(ulps, passes):
+    torch.manual_seed(0)
+    y, (weight, bias, shift) = torch.randn(ROWS, CHANNELS), torch.randn(3, CHANNELS)
+    y[::2, :15] = 9.0  # groups of which all values but one are 1: the inputs hardly matter,
+    y[::2, 15] = 1 - shift[15] - 1e-4  # and a rounding of mish(1) is 316 times as large behind
+    tensors = {"y": y, "weight": weight, "bias": bias, "shift": shift}
+    case = Case({"rows": ROWS, "channels": CHANNELS, "groups": GROUPS}, "clamped", tensors, {})
+    dtypes = {name: torch.float32 for name in EXERCISE.shapes}
+    right = oracle.expect(EXERCISE, case, dtypes)["out"]
+    got = in_float(**tensors, ulps=ulps)
+    assert bool(((got.double() - right.value).abs() <= right.bound).all()) == passes
+
+
+def test_a_product_in_tf32_is_refused():
+    K = 4096
+    exercise = Exercise(
+        name="dot",
+        title="dot",
+        shapes={"a": "n K", "b": "K", "out": "n"},
+        outputs=("out",),
+        reference=lambda a, b: a @ b,
+        sizes=(),
+        bench={},
+        bytes=lambda **_: 0,
+        flops=lambda **_: 0,
+    )
+    generator = Generator().manual_seed(0)
+    a, b = torch.randn(64, K, generator=generator), torch.randn(K, generator=generator)
+    case = Case({"n": 64, "K": K}, "normal", {"a": a, "b": b}, {})
+    right = oracle.expect(exercise, case, {name: torch.float32 for name in exercise.shapes})["out"]
+
+    def tf32(x):  # 10 bits behind the point, rounded to nearest
+        return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+    def far(got):
+        return ((got.double() - right.value).abs() > right.bound).any()
+
+    assert not far(a @ b) and far(tf32(a) @ tf32(b))
