@@ -19,7 +19,6 @@ __global__ void bias_hardtanh_mish_kernel(const float* y, const float* shift, fl
     int col = 4 * (blockIdx.x * THREADS + threadIdx.x);
     if (col >= channels) return;  // no barrier follows
     bool whole = channels % 4 == 0 && aligned(y) && aligned(shift) && aligned(out);
-    // your code here
     for (int row0 = blockIdx.y * ROWS; row0 < rows; row0 += gridDim.y * ROWS) {
         // your code here
     }

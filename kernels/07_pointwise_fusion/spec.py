@@ -77,13 +77,12 @@ SWISH = Exercise(
     effort="about 14 lines",
     hints=(
         "One element goes through the whole chain in a variable: `chain` needs no memory. Around "
-        "it: `scale` once before the loop over rows, then ROWS quads of `y`, then ROWS quads of "
-        "`out`.",
+        "it: ROWS quads of `y`, then `scale`, once for all of them, then ROWS quads of `out`.",
         "`load4` counts its index in `int`. Give it the address where the row begins, and let it "
         "see one row: `load4(y + size_t(row) * channels, 1, channels, 0, col, whole)`. `store4` in "
         "the same way. The last group may have fewer than ROWS rows.",
-        "`float4 s = load4(scale, 1, channels, 0, col, whole);` before the loop. In it: "
-        "`float4 v[ROWS];`, one loop that fills `v[i]` where `row0 + i < rows`, one that stores "
+        "`float4 v[ROWS];` and a loop that fills `v[i]` where `row0 + i < rows`; then "
+        "`float4 s = load4(scale, 1, channels, 0, col, whole);` and a loop that stores "
         "`make_float4(chain(v[i].x, s.x), ...)`. And `__fdividef(y, 1.0f + __expf(-y))` is a fast "
         "swish.",
     ),

@@ -24,13 +24,13 @@ __global__ void bias_hardtanh_mish_kernel(const float* y, const float* shift, fl
     int col = 4 * (blockIdx.x * THREADS + threadIdx.x);
     if (col >= channels) return;  // no barrier follows
     bool whole = channels % 4 == 0 && aligned(y) && aligned(shift) && aligned(out);
-    float4 s = load4(shift, 1, channels, 0, col, whole);  // once, for all rows
     for (int row0 = blockIdx.y * ROWS; row0 < rows; row0 += gridDim.y * ROWS) {
         float4 v[ROWS];
         for (int i = 0; i < ROWS; i++) {  // all are on their way before the first is needed
             const float* from = y + size_t(row0 + i) * channels;
             if (row0 + i < rows) v[i] = load4(from, 1, channels, 0, col, whole);
         }
+        float4 s = load4(shift, 1, channels, 0, col, whole);  // once, for all these rows
         for (int i = 0; i < ROWS && row0 + i < rows; i++) {
             float4 four = make_float4(chain(v[i].x, s.x), chain(v[i].y, s.y),  //
                                       chain(v[i].z, s.z), chain(v[i].w, s.w));

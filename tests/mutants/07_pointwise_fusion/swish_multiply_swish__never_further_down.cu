@@ -22,7 +22,6 @@ __global__ void swish_multiply_swish_kernel(const float* y, const float* scale, 
     int col = 4 * (blockIdx.x * THREADS + threadIdx.x);
     if (col >= channels) return;  // no barrier follows
     bool whole = channels % 4 == 0 && aligned(y) && aligned(scale) && aligned(out);
-    float4 s = load4(scale, 1, channels, 0, col, whole);  // once, for all rows
     int row0 = blockIdx.y * ROWS;
     if (row0 < rows) {
         float4 v[ROWS];
@@ -30,6 +29,7 @@ __global__ void swish_multiply_swish_kernel(const float* y, const float* scale, 
             const float* from = y + size_t(row0 + i) * channels;
             if (row0 + i < rows) v[i] = load4(from, 1, channels, 0, col, whole);
         }
+        float4 s = load4(scale, 1, channels, 0, col, whole);  // once, for all these rows
         for (int i = 0; i < ROWS && row0 + i < rows; i++) {
             float4 four = make_float4(chain(v[i].x, s.x), chain(v[i].y, s.y),  //
                                       chain(v[i].z, s.z), chain(v[i].w, s.w));
