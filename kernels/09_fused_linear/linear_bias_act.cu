@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     for (int j = 0; j < TN; j += 4) {
         // your code here
     }
-#pragma unroll 2
+#pragma unroll 4
     for (int i = 0; i < TM; i++) {
         next_row(y, sums);
         // your code here

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     read_columns(add, b, tile);  // add[j] = b[tile.col(j)]
     read_columns(w, weight, tile);
     read_columns(c, bias, tile);
-#pragma unroll 2
+#pragma unroll 1
     for (int i = 0; i < TM; i++) {
         next_row(y, sums);
         for (int j = 0; j < TN; j++) y[j] += add[j];

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         quad(&add[j]) = load4(b, 1, N, 0, tile.col(j), tile.whole);
         // END SOLUTION
     }
-#pragma unroll 2
+#pragma unroll 4
     for (int i = 0; i < TM; i++) {
         next_row(y, sums);
         // BEGIN SOLUTION
