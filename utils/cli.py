@@ -84,7 +84,7 @@ def run(
         # Each is a process of its own. On a GPU one after the other, since they time kernels.
         pool = ThreadPoolExecutor(1 if measuring.gpu() else os.cpu_count())
         try:
-            runs = list(pool.map(execute, paths))
+            runs = list(pool.map(execute, reversed(paths)))[::-1]  # the longest are the last
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)
