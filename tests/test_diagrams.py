@@ -143,9 +143,18 @@ def test_owners():
     assert "212 threads write no element" in texts(render(scene(traces.axpy(300)), "threads"))
 
 
+def test_four_elements_at_once_are_one_turn():
+    def quads(t):
+        for half in range(2):
+            t.store(1 + half, "out", 8 * t.thread[0] + 4 * half, 4)
+
+    text = caption("threads", simulate(quads, (1,), (4,), {"out": (32,)}))
+    assert "A thread writes up to 8 elements, in 2 turns." in text
+
+
 def test_owners_in_a_grid_stride_loop():
     picture = render(scene(traces.grid_stride(1100, 2)), "threads")
-    assert "A thread writes up to 3 elements" in picture.caption
+    assert "A thread writes up to 3 elements, one after the other." in picture.caption
     assert {"block 0, pass 1", "block 1, pass 2", "block 0, pass 3"} <= set(texts(picture))
 
 

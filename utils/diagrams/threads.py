@@ -150,9 +150,11 @@ def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
         first = element(array, int(np.argmax(owned.threads > 1)))
         text += f" {shared:,} of the {n:,} elements {are} {done} by more than one thread, the "
         text += f"first of them {first}."
-    passes = int(owned.turn.max(initial=0)) + 1
-    if passes > 1:
-        text += f" A thread {verb} up to {passes:,} elements, one after the other."
+    most = int(np.bincount(owned.thread[owned.thread >= 0]).max(initial=0))
+    turns = int(owned.turn.max(initial=0)) + 1
+    if most > 1:
+        several = "one after the other" if turns == most else f"in {turns:,} turns"
+        text += f" A thread {verb} up to {most:,} elements, {several}."
     often = owned.times.sum() / max(1, (owned.threads > 0).sum())
     if verb == "writes" and often > 1 and not shared:
         text += f" An element is written {often:.1f} times on average; once, at the end, would do."
