@@ -43,7 +43,7 @@ def test_the_readmes_table_names_gpu_date_and_both_of_pytorchs_ways(store):
     table = published.readme_table()
     assert "Measured on an NVIDIA X, 2026-11-20, with torch 2.11.0" in table
     number = exercises.load(NAIVE).number
-    beside = "2 | 0.5 × (1 ms) | 1.5 × (3 ms) |"
+    beside = "2 | 0.50 × (1 ms) | 1.50 × (3 ms) |"
     assert rows(table) == [f"| {number} | `gemm_naive` | M=64 N=64 K=64 | {beside}"]
 
 

@@ -12,8 +12,8 @@ MORE = ("20–80 %", "GB/s", "TFLOP/s", "measured", "commit")
 
 
 def task(exercise: Exercise) -> tuple:
-    """What kernels have in common that are rungs of one ladder: arguments, results, library."""
-    return dict(exercise.shapes), exercise.outputs, exercise.library
+    """What kernels have in common that are rungs of one ladder: what they compute, of what."""
+    return exercise.reference, dict(exercise.shapes), exercise.outputs
 
 
 def readme_table() -> str:
@@ -89,7 +89,9 @@ def _cells(exercise: Exercise, entry: Entry) -> list[str]:
 def _beside(ours: Row, theirs: Row | None) -> str:
     if theirs is None:
         return "–"
-    return f"{digits(theirs.median_ms / ours.median_ms)} × ({digits(theirs.median_ms)} ms)"
+    ratio = theirs.median_ms / ours.median_ms
+    text = f"{ratio:.2f}" if 0.095 <= ratio < 9.995 else digits(ratio)
+    return f"{text} × ({digits(theirs.median_ms)} ms)"
 
 
 def _more(entry: Entry) -> list[str]:
