@@ -4,18 +4,22 @@ A mutant, tests/mutants/NN_topic/<exercise>__<fault>.cu, says in its first line 
 must be rejected for: `// reject: out of bounds`.
 """
 
+import functools
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from utils import checking, exercises
+from utils import checking, exercises, instrumenting
 from utils.checking import check
 from utils.compiling import compile_cuda
 from utils.errors import CheckFailed
 from utils.exercises import BEGIN, END, Exercise
+from utils.kernel import Kernel
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"
@@ -86,6 +90,24 @@ def reason(mutant: Path) -> str:
     return mutant.read_text().partition("\n")[0].removeprefix("// reject: ")
 
 
+class Late:
+    """The library of a kernel, built where it is first needed."""
+
+    def __init__(self, build: Callable[[], Kernel]):
+        self._build = functools.cache(build)
+
+    def __str__(self) -> str:
+        return str(self._build().library)
+
+
+def built_late(mutant: Path, exercise: Exercise) -> Kernel:
+    """A wrong kernel, of which only the instrumented build is there: it shows most faults."""
+    text, place = mutant.read_text(), {"first_line": 1, "filename": mutant.name}
+    watched = instrumenting.prepare(text, exercise.name, exercise, **place).result()
+    plain = functools.partial(compile_cuda, text, exercise.name, exercise=exercise, **place)
+    return replace(watched, library=Late(functools.partial(plain, backend="emulator")))
+
+
 @each(ALL)
 def test_a_solution_passes(exercise):
     text = exercises.solution_text(exercise)
@@ -111,48 +133,45 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
     monkeypatch.setattr(checking, "TIMEOUT", 3.0)  # seconds; the slowest solution's call needs 0.3
-    kernel = compile_cuda(
-        mutant.read_text(),
-        exercise.name,
-        exercise=exercise,
-        backend="emulator",
-        filename=mutant.name,
-    )
     with pytest.raises(CheckFailed) as failure:
-        check(kernel)
+        check(built_late(mutant, exercise))
     assert failure.value.reason == reason(mutant)
 
 
-def test_nvcc_compiles_every_text(tmp_path):
-    """Worked kernels, solutions, starters and mutants, for all architectures, in one compilation.
+def compiled_by_nvcc(texts: dict[Path, str], folder: Path, *options: str) -> str:
+    """What nvcc has to say of many texts in one compilation; "" where it is content.
 
     Each text gets a namespace of its own in a single file, since nvcc takes seconds to start.
     """
-    if not shutil.which("nvcc"):
-        pytest.skip("there is no nvcc here")
-    texts = {exercises.kernel_path(exercise): exercises.starter_text(exercise) for exercise in ALL}
-    for exercise in NUMBERED:
-        texts[exercises.solution_path(exercise)] = exercises.solution_text(exercise)
-        for path in mutants(exercise):
-            texts[path] = path.read_text()
     headers, spaces = {}, []
     for number, (path, text) in enumerate(texts.items()):
         headers.update(dict.fromkeys(re.findall(r"^#include.*$", text, re.MULTILINE)))
         text = re.sub(r"^#include.*$", "", text, flags=re.MULTILINE)
         spaces.append(f'namespace text{number} {{\n#line 1 "{path}"\n{text}\n}}')
-    unit = tmp_path / "all.cu"
+    unit = folder / "all.cu"
     unit.write_text("\n".join([*headers, *spaces]))
-    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES]
     unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
-    quick = ["-Xcicc", "-O1", "-Xptxas", "-O0"]  # nothing runs: a third of the time
-    options = [
-        "-std=c++17",
-        "-Wno-deprecated-gpu-targets",
-        unused,
-        *quick,
-        f"-I{exercises.KERNELS / 'include'}",
-    ]
-    command = ["nvcc", "-c", *options, *targets, "--threads", "2", "-o", tmp_path / "all.o", unit]
+    quick = ["-Xcicc", "-O1", "-Wno-deprecated-gpu-targets"]  # nothing runs
+    include = f"-I{exercises.KERNELS / 'include'}"
+    command = ["nvcc", "-std=c++17", unused, *quick, include, *options, "-o", folder / "out", unit]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr, done.stderr
+    return done.stderr if done.returncode or "warning" in done.stderr else ""
+
+
+def test_nvcc_compiles_what_learners_meet_for_all_architectures(tmp_path):
+    if not shutil.which("nvcc"):
+        pytest.skip("there is no nvcc here")
+    texts = {exercises.kernel_path(exercise): exercises.starter_text(exercise) for exercise in ALL}
+    for exercise in NUMBERED:
+        texts[exercises.solution_path(exercise)] = exercises.solution_text(exercise)
+    targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES]
+    said = compiled_by_nvcc(texts, tmp_path, "-c", *targets, "-Xptxas", "-O0", "--threads", "2")
+    assert not said, said
+
+
+def test_nvcc_compiles_every_mutant(tmp_path):
+    if not shutil.which("nvcc"):
+        pytest.skip("there is no nvcc here")
+    texts = {path: path.read_text() for exercise in NUMBERED for path in mutants(exercise)}
+    said = compiled_by_nvcc(texts, tmp_path, "-ptx", "-arch=compute_75")
+    assert not said, said
