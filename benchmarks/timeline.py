@@ -20,7 +20,7 @@ import typer
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import exercises, measuring, results
+from utils import exercises, files, measuring, results
 from utils.checking import check
 from utils.magics import compile_answer
 from utils.models import EPS, MODELS, SLOPE, Model
@@ -145,13 +145,12 @@ def main(file: Annotated[Path | None, typer.Option("--json", help="where to writ
     flush = measuring.flusher()
     data = {"gpu": gpu, **measuring.provenance(), "models": {}}
     path = file or RESULTS / "timelines" / results.path_of(gpu).name
-    path.parent.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         for name, model in MODELS.items():
             data["models"][name] = measure(name, model, flush)
             print(name, data["models"][name], flush=True)
             torch.cuda.empty_cache()
-            path.write_text(json.dumps(data, indent=1) + "\n")
+            files.write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 if __name__ == "__main__":
