@@ -15,7 +15,7 @@ class thread_group {
     }
     unsigned num_threads() const { return size(); }
     unsigned thread_rank() const {
-        return mask_ ? unsigned(__popc(mask_ & ((1u << emu::lane()) - 1))) : emu::linear_thread();
+        return mask_ ? unsigned(__popc(mask_ & ((1u << emu::lane()) - 1))) : emu_thread();
     }
     void sync(emu::Here here = emu::Here()) const {
         if (mask_) emu_collective(EMU_SYNCWARP, mask_, 0, 0, here);
@@ -30,7 +30,7 @@ class thread_block : public thread_group {
    public:
     thread_block() : thread_group(0) {}
     static void sync(emu::Here here = emu::Here()) { emu_barrier(EMU_BARRIER_PLAIN, 0, here); }
-    static unsigned thread_rank() { return emu::linear_thread(); }
+    static unsigned thread_rank() { return emu_thread(); }
     static dim3 group_index() { return blockIdx; }
     static dim3 thread_index() { return threadIdx; }
     static dim3 dim_threads() { return blockDim; }

@@ -491,6 +491,7 @@ extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int 
     return core()->collective(kind, mask, value, parameter, site);
 }
 extern "C" unsigned emu_active_mask(EmuSite site) { return core()->active_mask(site); }
+extern "C" unsigned emu_thread() { return unsigned(core()->current_index()); }
 extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared(key); }
 extern "C" void* emu_dynamic_shared(const char* name, size_t element) {
     return core()->dynamic_shared(name, element);

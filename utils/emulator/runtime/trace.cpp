@@ -9,6 +9,7 @@
 #include "block.h"
 #include "device.h"
 #include "heap.h"
+#include "reach.h"
 #include "watch.h"
 
 namespace emu {
@@ -40,11 +41,13 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     if (offset != Core::kNotShared) {
         a.space = kShared;
         a.address = uint64_t(offset);
-    } else if (is_global(address) || heap().in_range(address)) {  // or beside an allocation
+    } else if (c->stacks.holds((const char*)address)) {
+        return;  // the thread's own
+    } else if (heap().in_range(address) || in_module(address)) {  // or beside an allocation
         a.space = kGlobal;
         a.address = uint64_t(address);
     } else {
-        return;  // the thread's own stack, the launch's arguments
+        return;  // the launch's arguments, threadIdx and its kin
     }
     a.pc = uint64_t(return_address) - 1;  // within the call, whose line is the access's
     a.block = c->block_number();

@@ -50,6 +50,7 @@ enum EmuCollective {
 };
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
 unsigned emu_active_mask(EmuSite site);
+unsigned emu_thread();  // the number of the running thread in its block
 
 // Shared memory of the running block. `key` is one static per declaration (and template instance).
 struct EmuSharedKey {

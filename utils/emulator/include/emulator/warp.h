@@ -30,10 +30,7 @@ inline void __nanosleep(unsigned) {}
 
 namespace emu {
 
-inline unsigned linear_thread() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
-inline int lane() { return linear_thread() % 32; }
+inline int lane() { return int(emu_thread() % 32); }
 
 template <class T>
 uint64_t bits(T value) {
