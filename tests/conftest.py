@@ -5,15 +5,18 @@ import pytest
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file's tests share a worker, and what its fixtures built; those of the chapters' kernels,
-    which are more than all the others, share nothing and are spread."""
+    """A file's tests share a worker, and what its fixtures built; those of the chapters' kernels
+    and notebooks, which take longer than all the others, share nothing and are spread."""
     from xdist.scheduler import LoadFileScheduling
 
-    class SpreadKernels(LoadFileScheduling):
-        def _split_scope(self, nodeid):
-            return nodeid if "test_kernels.py" in nodeid else super()._split_scope(nodeid)
+    spread = "test_kernels.py", "test_nbval.py"
 
-    return SpreadKernels(config, log) if config.getvalue("dist") == "loadfile" else None
+    class SpreadChapters(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            alone = any(file in nodeid for file in spread)
+            return nodeid if alone else super()._split_scope(nodeid)
+
+    return SpreadChapters(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture

@@ -113,10 +113,18 @@ def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 
 def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
-    """Normal, with one infinity."""
+    """Normal, with one infinity in about half of the rows, in one at least.
+
+    An infinity that is multiplied by a zero which should not be there, or that is kept from one
+    row to the next, makes NaN of a result.
+    """
     x = normal(shape, generator)
-    where = _whole(0, x.numel(), generator)
-    x.view(-1)[where] = float("inf") * (0.5 - _whole(0, 2, generator))
+    rows = x.view(-1, x.shape[-1])
+    chosen = uniform((len(rows),), generator) < 0.5
+    chosen[_whole(0, len(rows), generator)] = True
+    for row in chosen.nonzero()[:, 0].tolist():
+        sign = 1 - 2 * _whole(0, 2, generator)
+        rows[row, _whole(0, rows.shape[1], generator)] = sign * float("inf")
     return x
 
 

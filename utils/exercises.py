@@ -49,7 +49,7 @@ class Exercise:
     card_sizes: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
-    exact: bool = False  # outputs are elements of the inputs, or indices: NaN must be NaN
+    exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
     follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of

@@ -29,8 +29,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
+from torch.overrides import TorchFunctionMode
 
 from utils.cases import Case, dimensions, draw, reads
 from utils.errors import WorkbookError
@@ -54,7 +53,6 @@ class Expected:
 
     value: Tensor
     bound: Tensor
-    exact: bool = False  # NaN must be NaN; else anything may stand where NaN is expected
 
 
 @contextlib.contextmanager
@@ -156,9 +154,15 @@ def expect(
         least = torch.finfo(torch.float32).tiny / UNIT[torch.float32]
         errors = ((path[name].double() - values[name]).abs() / (scale + least)).nan_to_num(0, 0)
         relative = ORDER * fans[name] ** 0.5 * unit + PATH * float(errors.max())
-        typical = torch.cat([scale.reshape(-1), others[name]]).median()
+        typical = _typical(scale[values[name].isfinite()], others[name])
         bounds[name] = relative * scale + TYPICAL * unit * typical
-    return {name: Expected(values[name], bounds[name], exercise.exact) for name in values}
+    return {name: Expected(values[name], bounds[name]) for name in values}
+
+
+def _typical(scale: Tensor, others: Tensor) -> float:
+    """The median of the scales of finite values; 0 where there are none."""
+    scales = torch.cat([scale, others])
+    return float(scales.median()) if len(scales) else 0.0
 
 
 def _responses(
@@ -184,24 +188,30 @@ def _responses(
 
 
 def _nudged(value: Tensor, generator: Generator) -> Tensor:
-    noise = torch.randn(value.shape, generator=generator, device=value.device, dtype=value.dtype)
-    return value * (1 + STEP * noise)
+    most = 3**0.5 * STEP  # evenly spread up to there: then STEP is the root of the mean square
+    return torch.empty_like(value).uniform_(1 - most, 1 + most, generator=generator).mul_(value)
 
 
-class _Rounding(TorchDispatchMode):
-    """PyTorch's operations, each with its result changed a little at random, as rounding would."""
+class _Rounding(TorchFunctionMode):
+    """PyTorch's operations, each with its result changed a little at random, as rounding would.
+
+    A view of what was rounded already is left as it is. (A TorchDispatchMode would do, and import
+    torch._dynamo, at three seconds.)
+    """
 
     def __init__(self, generator: Generator):
         super().__init__()
         self.generator = generator
 
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        result = operation(*args, **(kwargs or {}))
-        return result if operation.is_view else tree_map(self._round, result)
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, tuple):
+            return type(result)([self._rounded(part) for part in result])  # `.min(dim=1)` has names
+        return self._rounded(result)
 
-    def _round(self, result):
-        inexact = isinstance(result, Tensor) and result.is_floating_point()
-        return _nudged(result, self.generator) if inexact else result
+    def _rounded(self, result):
+        fresh = isinstance(result, Tensor) and result.is_floating_point() and not result._is_view()
+        return _nudged(result, self.generator) if fresh else result
 
 
 def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> dict[str, Tensor]:
