@@ -2,8 +2,9 @@
 
     python benchmarks/estimates.py [kernel ...]
 
-The measured times of the workbook's kernels are those of results/calibration/ladder.json, those of
-the others of tests/calibration/timed_kernels.cuh come from Nsight Compute: see calibrate.py.
+The figures were fitted to the kernels of results/calibration/ladder.json. Those of
+tests/calibration/timed_kernels.cuh, timed by Nsight Compute (see calibrate.py), and all that
+results/ holds show what that is worth.
 """
 
 import json
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from utils import exercises
+from utils import exercises, results
 from utils.compiling import compile_cuda
 from utils.estimating import Estimate, estimate
 from utils.exercises import Exercise
@@ -42,6 +43,16 @@ def ladder(only: tuple[str, ...] = ()) -> Iterator[Row]:
             yield _row(exercises.solution_text(exercise), exercise, ms / 1e3)
 
 
+def stored(only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """All kernels and sizes that results/ has figures of."""
+    for found in results.stored("NVIDIA H200"):
+        for key, entry in found.entries.items():
+            exercise, ours = exercises.load(results.id_of(key)), entry.ours()
+            if ours and (not only or exercise.name in only):
+                text = exercises.solution_text(exercise)
+                yield _row(text, exercise, ours.median_ms / 1e3, **entry.sizes)
+
+
 def held_out(only: tuple[str, ...] = ()) -> Iterator[Row]:
     """The kernels of timed_kernels.cuh."""
     source = (ROOT / "tests/calibration/timed_kernels.cuh").read_text()
@@ -51,9 +62,9 @@ def held_out(only: tuple[str, ...] = ()) -> Iterator[Row]:
             yield _row(source, exercise, stored[kernel]["nanoseconds"] / 1e9)
 
 
-def _row(source: str, exercise: Exercise, measured: float) -> Row:
+def _row(source: str, exercise: Exercise, measured: float, **sizes: int) -> Row:
     kernel = compile_cuda(source, exercise.name, exercise=exercise, backend="emulator")
-    return Row(estimate(kernel), measured)
+    return Row(estimate(kernel, **sizes), measured)
 
 
 def _exercise(name: str, shapes: dict[str, str], flops, **bench: int) -> Exercise:
@@ -99,12 +110,12 @@ for _name, _shapes, _flops, _bench, _kernel in (
 
 
 def table(title: str, rows: list[Row]) -> None:
-    print(f"\n{title}\n{'kernel':20}{'measured':>10}{'estimate':>10}{'error':>8}  bound by")
+    print(f"\n{title}\n{'kernel':32}{'measured':>10}{'estimate':>10}{'error':>8}  bound by")
     for row in rows:
         measured, estimated = 1e3 * row.measured, 1e3 * row.estimate.seconds
         error = f"{100 * row.error:+.0f} %"
         name, bound = row.estimate.kernel, row.estimate.bound
-        print(f"{name:20}{measured:10.4g}{estimated:10.4g}{error:>8}  {bound}")
+        print(f"{name:32}{measured:10.4g}{estimated:10.4g}{error:>8}  {bound}")
     errors = [abs(row.error) for row in rows]
     if errors:
         median, worst = 100 * statistics.median(errors), 100 * max(errors)
@@ -113,8 +124,9 @@ def table(title: str, rows: list[Row]) -> None:
 
 def main() -> None:
     only = tuple(sys.argv[1:])
-    table("The workbook's kernels, ms", list(ladder(only)))
+    table("Fitted to, ms", list(ladder(only)))
     table("Held out, ms", list(held_out(only)))
+    table("All of results/, ms", list(stored(only)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Estimates beside measured times of an H200, and what they are made of."""
 
+import shutil
 import statistics
 from itertools import combinations
 
@@ -65,6 +66,29 @@ def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
     assert [row.estimate.kernel for row in rows] == list(HELD_OUT)
     assert statistics.median(abs(row.error) for row in rows) <= 0.15
     assert max(abs(row.error) for row in rows) <= 0.3
+
+
+# A product whose tiles are large, with a second launch behind it; loads that lanes share only where
+# there are few channels.
+@pytest.mark.parametrize("name", ["linear_gn_min_bias", "linear_groupnorm", "groupnorm_serial"])
+def test_kernels_that_change_with_their_size_are_estimated(monkeypatch, name):
+    monkeypatch.setattr(estimating, "registers", lambda *_: {})
+    (row,) = estimates.stored((name,))
+    assert abs(row.error) <= 0.3, row
+
+
+def test_registers_are_known_of_a_kernel_with_headers_of_its_own():
+    if not shutil.which("nvcc"):
+        pytest.skip("there is no nvcc here")
+    used = estimating.registers(solution_text(load("03_register_tiles/gemm_warp")), "sm_90")
+    assert used["gemm_warp_kernel"] > 64  # its sums alone
+
+
+def test_a_call_costs_a_launch_at_least():
+    exercise = load("00_start_here/axpy")
+    text = solution_text(exercise)
+    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    assert 3e-6 < estimate(kernel, n=32).seconds < 6e-6
 
 
 def test_sizes_of_the_call_take_the_place_of_the_benchs():

@@ -5,7 +5,6 @@ diagnosing run counts, the addresses of a trace show which loads nvcc makes one 
 finds its data in the L1 cache, and how the sectors of a request lie in it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,22 +33,11 @@ class Cost:
     hottest: int  # atomic updates of the word that has most of them
 
 
-def costs(launch: Launch) -> dict[tuple, Cost]:
-    """By instruction: (line, rank among the line's instructions)."""
-    found = {}
-    ranks: dict[int, int] = {}
-    for accesses in _instructions(launch.accesses):
-        line = int(accesses["line"][0])
-        ranks[line] = ranks.get(line, -1) + 1
-        found[line, ranks[line]] = _cost(accesses)
-    return found
-
-
-def _instructions(accesses: np.ndarray) -> Iterator[np.ndarray]:
-    """Global and shared accesses, instruction by instruction."""
+def costs(launch: Launch) -> dict[int, Cost]:
+    """By instruction, which its place in the kernel's library stands for."""
+    accesses = launch.accesses
     memory = accesses[(accesses["space"] == GLOBAL) | (accesses["space"] == SHARED)]
-    for pc in np.unique(memory["pc"]):
-        yield memory[memory["pc"] == pc]
+    return {int(pc): _cost(memory[memory["pc"] == pc]) for pc in np.unique(memory["pc"])}
 
 
 def _cost(accesses: np.ndarray) -> Cost:

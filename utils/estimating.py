@@ -2,14 +2,13 @@
 
     estimate(kernel, M=4096, N=4096, K=4096).seconds
 
-Two times are set against each other. What the GPU needs to move and compute all of it at full
-speed, in the unit that is busiest; and what it needs if every thread waits for each of its loads,
-with as many threads at a time as fit. Neither hides the other completely: the estimate is the root
-of the sum of their squares.
+Three times are set against each other. What the GPU needs to move all of it at full speed, in the
+part of the memory system that is busiest; what it needs to compute it; and what it needs if every
+thread waits for each of its loads, with as many threads at a time as fit. None hides the others
+completely: the estimate is the root of the sum of their squares, and a launch's own time.
 
 Not in it: arithmetic beyond the spec's count of operations, and data that is read again but has
-fallen out of a cache. `benchmarks/estimates.py` prints estimated
-beside measured times.
+fallen out of a cache. `benchmarks/estimates.py` prints estimated beside measured times.
 """
 
 import functools
@@ -28,7 +27,7 @@ from utils.costs import SECTOR, Cost
 from utils.errors import ToolError, WorkbookError
 from utils.growth import Work, work
 from utils.kernel import Kernel
-from utils.paths import RESULTS
+from utils.paths import INCLUDE, RESULTS
 from utils.tracing import GLOBAL, LOAD
 
 MODELS = RESULTS / "calibration/model.json"
@@ -60,6 +59,7 @@ class Model:
     turnover: float  # that a block's place stays empty before the next block runs
     atomic_cycles: float  # from one atomic update of an address to the next
     start_cycles: float  # from one block's start to the next one's, on the whole GPU
+    launch_seconds: float  # of a call that does next to nothing
     bytes_per_second: float
     flops_per_second: float
 
@@ -96,8 +96,10 @@ def estimate(kernel: Kernel, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
         for name, seconds in of_launch.items():
             parts[name] += seconds
     parts["arithmetic"] = exercise.flops(**sizes) / model.flops_per_second
-    busiest = max(seconds for name, seconds in parts.items() if name != "latency")
-    seconds = math.hypot(busiest, parts["latency"])
+    apart = "latency", "arithmetic"
+    busiest = max(seconds for name, seconds in parts.items() if name not in apart)
+    parts["launch"] = model.launch_seconds
+    seconds = math.hypot(busiest, *(parts[name] for name in apart)) + model.launch_seconds
     return Estimate(kernel.name, gpu, sizes, seconds, max(parts, key=parts.get), dict(parts))
 
 
@@ -196,7 +198,7 @@ def registers(source: str, architecture: str) -> dict[str, int]:
         path = Path(folder, "kernel.cu")
         path.write_text(source)
         command = [str(nvcc), "-std=c++17", f"-arch={architecture}", "-cubin", "-Xptxas", "-v"]
-        command += [str(path), "-o", str(path.with_suffix(".cubin"))]
+        command += [f"-I{INCLUDE}", str(path), "-o", str(path.with_suffix(".cubin"))]
         done = subprocess.run(command, capture_output=True, text=True)
     used: dict[str, int] = {}
     for mangled, count in re.findall(_USED, done.stderr, re.DOTALL):

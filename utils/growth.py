@@ -22,6 +22,7 @@ SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will
 LONGER = 32  # times as much where a tensor has but one
 OTHER = 2  # of a size that no tensor has, such as a number of blocks
 EDGES = 0.2
+LANES = 32  # of a warp
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 
 
@@ -34,7 +35,7 @@ class Work:
     threads: float  # of a block
     shared: float  # bytes of a block
     barriers: float  # that a thread passes
-    instructions: Mapping[tuple, Cost]
+    instructions: Mapping[int, Cost]
 
 
 def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
@@ -71,14 +72,16 @@ def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
 
 @dataclass(frozen=True)
 class Run:
-    """One small call."""
+    """One small call; `whole` where all of its accesses were recorded."""
 
     launches: list[Work]
     accesses: int
+    whole: bool
 
-    @property
-    def blocks(self) -> float:
-        return sum(launch.blocks for launch in self.launches)
+    def doubles(self, larger: "Run") -> int:
+        """How many launches have twice the blocks in a larger run."""
+        pairs = zip(self.launches, larger.launches, strict=False)
+        return sum(large.blocks >= 2 * small.blocks for small, large in pairs)
 
 
 def _power(growth: float) -> float:
@@ -93,14 +96,18 @@ def _power(growth: float) -> float:
 def _small(
     kernel: Kernel, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Run]
 ) -> dict[str, int]:
-    """Small sizes from which on the blocks grow with those sizes that they grow with at all."""
+    """Small sizes from which on the blocks of each launch grow with those sizes that they grow
+    with at all."""
     shaped = {word for shape in kernel.exercise.shapes.values() for word in shape.split()}
     shaped &= sizes.keys()
     sides = [side * LONGER if len(shaped) == 1 else side for side in SMALL]
     base = {n: min(v, sides[0] if n in shaped else OTHER) for n, v in sizes.items()}
     while True:
         try:
-            run(base)
+            if not run(base).whole:
+                raise WorkbookError(
+                    f"{kernel.name} makes too many accesses with {cases.size_text(base)}"
+                )
             break
         except LaunchError:  # no block at all: the kernel takes no sizes as small as these
             larger = {n: min(sizes[n], 2 * v if n in shaped else v) for n, v in base.items()}
@@ -108,14 +115,17 @@ def _small(
                 raise
             base = larger
     for name in sorted(shaped):
+        most, chosen = 0, base[name]
         for side in sides:
             if base[name] <= side <= sizes[name] // 2:
                 small, large = (run({**base, name: n}) for n in (side, 2 * side))
-                if large.blocks >= 2 * small.blocks:
-                    base[name] = side
+                if not large.whole:
                     break
-                if large.accesses > FEW:
+                if (grown := small.doubles(large)) > most:
+                    most, chosen = grown, side
+                if most == len(small.launches) or large.accesses > FEW:
                     break
+        base[name] = chosen
     # The larger, the less the edges disturb.
     while run(base).accesses * 2 ** len(shaped) <= FEW and all(
         2 * base[n] <= sizes[n] for n in shaped
@@ -126,9 +136,8 @@ def _small(
 
 def _run(kernel: Kernel, sizes: Mapping[str, int]) -> Run:
     seen = _trace(kernel, sizes)
-    if seen.truncated:
-        raise WorkbookError(f"{kernel.name} makes too many accesses with {cases.size_text(sizes)}")
-    return Run(_works(seen), sum(len(launch.accesses) for launch in seen.launches))
+    accesses = sum(len(launch.accesses) for launch in seen.launches)
+    return Run([] if seen.truncated else _works(seen), accesses, not seen.truncated)
 
 
 def _trace(kernel: Kernel, sizes: Mapping[str, int]) -> Trace:
@@ -171,15 +180,17 @@ def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
 
 
 def _bounded(counts: Mapping[tuple, float], key: tuple) -> dict[str, float]:
-    """An instruction's counts: no more sectors can miss than there are, nor more be distinct.
+    """An instruction's counts, within what is possible: a request has a sector and a turn for each
+    lane at most, no more sectors can miss than there are, nor more be distinct.
 
-    Small sizes may not show it, where what blocks share at a large size is still in one block.
+    Small sizes may not show it, where what blocks or lanes share at a large size is still one's.
     """
     found = {name: counts[key, name] for name in _COUNTS}
-    for name, bound in (
-        ("missed", "sectors"),
-        ("missed_lines", "missed"),
-        ("distinct", "missed"),
-    ):
-        found[name] = min(found[name], found[bound])
+    for name in ("sectors", "wavefronts"):
+        found[name] = min(found[name], LANES * found["requests"])
+    if found["missed"] > found["sectors"]:  # those that go take their lines with them
+        found["missed_lines"] *= found["sectors"] / found["missed"]
+        found["missed"] = found["sectors"]
+    for name in ("missed_lines", "distinct"):
+        found[name] = min(found[name], found["missed"])
     return found

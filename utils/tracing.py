@@ -66,9 +66,9 @@ class Launch:
 
 
 # What a reader of a trace sees of an access. `array` is an index into Trace.arrays, or -1 for an
-# address in no array, which `byte` then holds as it is; `index` counts elements; `nth` is how often
-# the thread has run this instruction before; lanes of a warp with equal `pc` and `nth` make one
-# request.
+# address in no array, which `byte` then holds as it is; `index` counts elements; `pc` is the
+# instruction's place in the kernel's library, the same in every run; `nth` is how often the thread
+# has run this instruction before; lanes of a warp with equal `pc` and `nth` make one request.
 ACCESSES = np.dtype(
     [
         ("array", "i2"),
@@ -129,7 +129,8 @@ def read(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | flo
     if dynamic := max((int(x["shared"]) for x in launches), default=0):
         arrays.append(Array("dynamic", SHARED, (dynamic // 4,), 4, _DYNAMIC))
     accesses = _readable(np.frombuffer(raw.accesses, ACCESS), arrays)
-    accesses["line"] = _lines(build, accesses["pc"], raw.module_base)
+    accesses["pc"] -= np.uint64(raw.module_base)
+    accesses["line"] = _lines(build, accesses["pc"])
     ends = [*(int(x["first"]) for x in launches[1:]), len(accesses)]
     return Trace(
         tuple(arrays),
@@ -177,8 +178,8 @@ def _counted(accesses: np.ndarray) -> np.ndarray:
     return accesses
 
 
-def _lines(kernel: Kernel, pcs: np.ndarray, module_base: int) -> np.ndarray:
+def _lines(kernel: Kernel, pcs: np.ndarray) -> np.ndarray:
     """The line of each pc in the cell or file; 0 where it is not known."""
     unique, inverse = np.unique(pcs, return_inverse=True)
-    lines = resolve_lines(kernel.library, [int(pc) - module_base for pc in unique], kernel.filename)
+    lines = resolve_lines(kernel.library, [int(pc) for pc in unique], kernel.filename)
     return np.array(lines, "i4")[inverse] if len(unique) else np.zeros(0, "i4")

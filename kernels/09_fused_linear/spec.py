@@ -216,6 +216,7 @@ def whole(name, operations, **more):
         3 + len(model.extra),
         peer,
         bench=size(model.rows, model.channels, model.features, model.groups),
+        follows={"groups": "N"},
         **more,
     )
 
@@ -269,6 +270,7 @@ EXERCISES = (
         title="GroupNorm of a linear layer, in the registers of the product",
         inputs=kinds_of_groups,
         bench=size(1024, 8192, 8192, 256),
+        follows={"groups": "N"},
         points=20,
         effort="about 14 lines",
         hints=(
