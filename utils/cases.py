@@ -115,16 +115,20 @@ def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
 def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Normal, with one infinity in about half of the rows, in one at least.
 
-    An infinity that is multiplied by a zero which should not be there, or that is kept from one
-    row to the next, makes NaN of a result.
+    Times a zero that stands for what lies beyond an edge, an infinity makes NaN of a result. So
+    most lie near an end of their row, where a neighbour that reads too far meets them.
     """
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
     chosen = uniform((len(rows),), generator) < 0.5
     chosen[_whole(0, len(rows), generator)] = True
+    width = rows.shape[1]
+    near = min(8, width)
+    spans = (0, width), (0, near), (width - near, width)
     for row in chosen.nonzero()[:, 0].tolist():
         sign = 1 - 2 * _whole(0, 2, generator)
-        rows[row, _whole(0, rows.shape[1], generator)] = sign * float("inf")
+        column = _whole(*spans[_whole(0, 3, generator)], generator)
+        rows[row, column] = sign * float("inf")
     return x
 
 
