@@ -42,7 +42,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
         a.space = kShared;
         a.address = uint64_t(offset);
     } else if (c->stacks.holds((const char*)address)) {
-        return;  // the thread's own
+        return;                                                   // the thread's own
     } else if (heap().in_range(address) || in_module(address)) {  // or beside an allocation
         a.space = kGlobal;
         a.address = uint64_t(address);
