@@ -10,6 +10,7 @@ import pytest
 
 from utils import emulator, warming
 from utils.compiling import compile_cuda
+from utils.emulator import precompiled
 from utils.errors import ToolError
 from utils.paths import ROOT
 
@@ -32,6 +33,24 @@ print(made, emulator.runtime_library().exists())
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert (done.stdout, done.stderr) == ("True\n[True, True, True] True\n", "")
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_a_build_takes_the_precompiled_header(monkeypatch, trace):
+    precompiled.build()
+    said, run = [], subprocess.run
+
+    def recorded(*args, **kwargs):
+        done = run(*args, **kwargs)
+        said.append(str(done.stdout))
+        return done
+
+    emulator.digest()  # is not to know of the flag: -H names the headers, "!" before one in use
+    monkeypatch.setattr(emulator, "_COMMON", [*emulator._COMMON, "-H"])
+    monkeypatch.setattr(subprocess, "run", recorded)
+    text = f"// {time.time_ns()}\nvoid nothing(int n) {{}}"
+    compile_cuda(text, "nothing", backend="emulator", trace=trace)
+    assert f"! {precompiled.folder(trace)}/cuda_runtime.h.gch" in "".join(said)
 
 
 @pytest.fixture

@@ -22,6 +22,9 @@ LIBRARY = "workbook_emulator"
 # __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
 _COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
 _COMMON += ["-D__assert_fail=__emu_assert_fail"]
+# Some releases of PyTorch put this on the command line, others do not. The standard library's
+# headers read it, and a precompiled one fits no other value, nor none.
+_COMMON += ["-D_GLIBCXX_USE_CXX11_ABI=1"]
 # A large local array must not step over the guard page into another thread's stack.
 _COMMON += ["-fstack-clash-protection"]
 # -gdwarf-4: addr2line of binutils 2.40 names the wrong file for #line in DWARF 5.

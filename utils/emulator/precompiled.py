@@ -13,8 +13,6 @@ from utils import emulator
 from utils.paths import cache
 
 _HEADER = "cuda_runtime.h"
-# PyTorch puts this on the command line, and the standard library's headers read it.
-_TORCH = ["-D_GLIBCXX_USE_CXX11_ABI=1"]
 
 
 def folder(trace: bool) -> Path:
@@ -32,7 +30,7 @@ def build() -> None:
         header = emulator.include_dir() / _HEADER
         with tempfile.TemporaryDirectory(dir=path.parent.parent) as work:
             made = Path(work) / path.name
-            command = [emulator.compiler(), *_TORCH, *emulator.compile_flags(trace)]
+            command = [emulator.compiler(), *emulator.compile_flags(trace)]
             command += ["-x", "c++-header", str(header), "-o", str(made)]
             if subprocess.run(command, capture_output=True).returncode == 0:
                 os.replace(made, path)
