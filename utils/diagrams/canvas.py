@@ -40,9 +40,12 @@ def tint(color: str, strength: float) -> np.ndarray:
     return 1 - strength * (1 - rgb(color))
 
 
+_LANES = colormaps["viridis"](np.arange(32) / 31 * 0.95)[:, :3]
+
+
 def lane_color(lane: int | np.ndarray) -> np.ndarray:
     """Lane 0 is dark violet, lane 31 yellow."""
-    return np.asarray(colormaps["viridis"](np.asarray(lane) / 31 * 0.95))[..., :3]
+    return _LANES[lane]
 
 
 def snap(inches: float) -> float:

@@ -116,7 +116,7 @@ def _joins(step: Step) -> list[tuple[int, int, int]]:
 
 
 def _color(warp: int, warps: int) -> np.ndarray:
-    return cv.lane_color(31 * warp / max(warps - 1, 1))
+    return cv.lane_color(round(31 * warp / max(warps - 1, 1)))
 
 
 def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:

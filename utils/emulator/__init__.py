@@ -31,7 +31,7 @@ _COMMON += ["-fstack-clash-protection"]
 _COMMON += ["-gdwarf-4"]
 PLAIN = ["-O2", "-g1"]
 # The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
-INSTRUMENTED = ["-O1", "-g", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
+INSTRUMENTED = ["-O1", "-g1", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
 # No jump threading: it would make one store of a line into several.
 INSTRUMENTED += ["-fno-thread-jumps", "-Wno-tsan", "-DEMU_INSTRUMENTED"]
 
