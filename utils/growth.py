@@ -24,6 +24,7 @@ OTHER = 2  # of a size that no tensor has, such as a number of blocks
 EDGES = 0.2
 LANES = 32  # of a warp
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
+ENOUGH = MOST // 16  # for edges to disturb little
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _small(
                     break
         base[name] = chosen
     # The larger, the less the edges disturb.
-    while run(base).accesses * 2 ** len(shaped) <= FEW and all(
+    while run(base).accesses * 2 ** len(shaped) <= ENOUGH and all(
         2 * base[n] <= sizes[n] for n in shaped
     ):
         base = {n: 2 * v if n in shaped else v for n, v in base.items()}
