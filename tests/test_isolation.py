@@ -254,7 +254,16 @@ def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypa
     assert works(kernel) and pid() != first
 
 
-def test_an_interrupt_ends_the_call_and_the_next_one_works(kernel):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt here, as in a notebook: a process that a shell script has
+    started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_the_call_and_the_next_one_works(kernel, interruptible):
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
