@@ -123,7 +123,7 @@ def test_literals_are_untouched_beside_launches(first, second):
         ),
         ("std::ostream& operator<<<>(int);", "std::ostream& operator<<<>(int);"),
         ("#if 0\nk<<<1\n#else\nint x;\n#endif", "#if 0\nk<<<1\n#else\nint x;\n#endif"),
-        ("__noinline__ int f();", "__attribute__((noinline)) int f();"),
+        ("__noinline__ int f();", "EMU_NOINLINE int f();"),
         ("__attribute__((__noinline__)) f();", "__attribute__((__noinline__)) f();"),
     ],
 )

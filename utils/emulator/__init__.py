@@ -25,15 +25,24 @@ _COMMON += ["-D__assert_fail=__emu_assert_fail"]
 # Some releases of PyTorch put this on the command line, others do not. The standard library's
 # headers read it, and a precompiled one fits no other value, nor none.
 _COMMON += ["-D_GLIBCXX_USE_CXX11_ABI=1"]
+# A kernel calls the __device__ functions of its own library: they may be inlined.
+_COMMON += ["-fno-semantic-interposition"]
 # A large local array must not step over the guard page into another thread's stack.
 _COMMON += ["-fstack-clash-protection"]
 # -gdwarf-4: addr2line of binutils 2.40 names the wrong file for #line in DWARF 5.
 _COMMON += ["-gdwarf-4"]
 PLAIN = ["-O2", "-g1"]
 # The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
-INSTRUMENTED = ["-O1", "-g1", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
+INSTRUMENTED = ["-O1", "-g1", "-gstatement-frontiers", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
 # No jump threading: it would make one store of a line into several.
 INSTRUMENTED += ["-fno-thread-jumps", "-Wno-tsan", "-DEMU_INSTRUMENTED"]
+# __device__ functions of any length are inlined, as nvcc does: the compiler announces no access
+# that is part of a call, as in `pair = first(pair, pairs[lane])` with a struct passed by value.
+INSTRUMENTED += ["-finline-functions", "-finline-small-functions"]
+_NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insns
+    large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
+INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
+INSTRUMENTED += ["--param=inline-min-speedup=0"]
 
 
 def include_dir() -> Path:

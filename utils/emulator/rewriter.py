@@ -112,7 +112,7 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         raise CompileError(f"{filename}:{line}: error: {error}") from None
     for position in range(len(code)):
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
-            code.put(position, "__attribute__((noinline))")
+            code.put(position, "EMU_NOINLINE")
 
 
 def _rewrite_macro(text: str, filename: str, line: int) -> str:

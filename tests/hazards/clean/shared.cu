@@ -257,3 +257,25 @@ __global__ void copied_by_the_library(float4* out, const float4* in, int n) {
     std::memcpy(&out[2 * threadIdx.x], s[threadIdx.x % 2] + threadIdx.x / 2 * 2, 2 * n);
 }
 CASE(copied_by_the_library, 1, 64, zeros<float4>(128), zeros<float4>(64), 16)
+
+// Structs in a call: no access stands there but the call itself.
+struct Pair {
+    int key;
+    float value;
+};
+__device__ __noinline__ Pair smaller(Pair a, Pair b) {
+    bool less = a.value < b.value || (a.value == b.value && a.key < b.key);
+    return less ? a : b;
+}
+__global__ void tree_of_pairs(Pair* out) {
+    __shared__ Pair s[64];
+    int t = threadIdx.x;
+    s[t] = smaller({t, 1}, {t + 1, 2});
+    __syncthreads();
+    for (int n = 32; n > 0; n /= 2) {
+        if (t < n) s[t] = smaller(s[t], s[t + n]);
+        __syncthreads();
+    }
+    if (t == 0) *out = smaller(s[0], {64, 1});
+}
+CASE(tree_of_pairs, 1, 64, zeros<Pair>(1))

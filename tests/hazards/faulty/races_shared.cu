@@ -267,3 +267,49 @@ __global__ void copied_by_the_library(Particle* out, int n) {
     memcpy(&out[threadIdx.x], &s[threadIdx.x], n);
 }
 CASE(copied_by_the_library, 1, 64, zeros<Particle>(64), sizeof(Particle))
+
+// Structs in a call: no access stands there but the call itself.
+__device__ __noinline__ Pair smaller(Pair a, Pair b) {
+    bool less = a.value < b.value || (a.value == b.value && a.key < b.key);
+    return less ? a : b;
+}
+__device__ Particle joined(Particle a, Particle b) {
+    float mass = a.mass + b.mass, share = mass > 0 ? b.mass / mass : 0;
+    if (share > 1) return a;
+    return {a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share, a.z + (b.z - a.z) * share, mass,
+            a.charge + b.charge};
+}
+
+__global__ void passed_by_value(float* out) {
+    __shared__ Pair s[64];
+    int t = threadIdx.x;
+    s[t] = {t, 1};  // HAZARD race
+    Pair mine = {t, 2};
+    mine = smaller(mine, s[63 - t]);  // WITH
+    mine = smaller(mine, {t + 1, 3});
+    out[t] = mine.value;
+}
+CASE(passed_by_value, 1, 64, zeros<float>(64))
+
+__global__ void returned_into_an_array(float* out) {
+    __shared__ Pair s[64];
+    int t = threadIdx.x;
+    s[t] = {t, 1};
+    __syncthreads();
+    Pair other = {0, 2};
+    s[t] = smaller(other, {t, 3});  // HAZARD race
+    other = smaller(other, {1, 1});
+    out[t] = s[63 - t].value + other.value;  // WITH
+}
+CASE(returned_into_an_array, 1, 64, zeros<float>(64))
+
+__global__ void tree_of_particles(Particle* out) {
+    __shared__ Particle s[64];
+    int t = threadIdx.x;
+    s[t] = Particle{1, 2, 3, 4, 5};
+    __syncthreads();
+    for (int n = 32; n > 0; n /= 2)
+        if (t < n) s[t] = joined(s[t], s[t + n]);  // HAZARD race
+    if (t == 0) *out = joined(s[0], Particle{1, 1, 1, 1, 1});
+}
+CASE(tree_of_particles, 1, 64, zeros<Particle>(1))

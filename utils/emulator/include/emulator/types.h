@@ -11,6 +11,11 @@
 #define __managed__
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
+#ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
+#    define EMU_NOINLINE
+#else
+#    define EMU_NOINLINE __attribute__((noinline))
+#endif
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __cluster_dims__(...)
