@@ -37,8 +37,8 @@ clean:  # spares build/kept: what `workbook reset` replaced
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or say where it is \
 	with make PYTHON=/path/to/python3"; exit 2; }
-	@command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "A C++ compiler is needed: \
-	apt install g++, dnf install gcc-c++ or xcode-select --install"; exit 2; }
+	@command -v "$${CXX:-g++}" >/dev/null || { echo "$${CXX:-g++} is needed: apt install g++, \
+	dnf install gcc-c++, or say where it is with CXX=/path/to/g++"; exit 2; }
 	@echo "Installing the workbook into $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@extras=dev; \

@@ -31,13 +31,24 @@ def test_without_any_compiler_the_error_says_what_to_install():
 
 
 def test_the_compiler_that_CXX_names_comes_first(tmp_path, monkeypatch):
-    clang = program(tmp_path / "bin" / "clang++")
-    assert toolchain.cxx() == str(clang)
+    other = program(tmp_path / "bin" / "c++")
+    assert toolchain.cxx() == str(other)
     gcc = program(tmp_path / "bin" / "g++")
     assert toolchain.cxx() == str(gcc)
     mine = program(tmp_path / "mine")
     monkeypatch.setenv("CXX", str(mine))
     assert toolchain.cxx() == str(mine)
+
+
+def test_clang_is_passed_over(tmp_path, monkeypatch):
+    clang = program(tmp_path / "bin" / "g++", "echo '#define __clang__ 1'")
+    with pytest.raises(ToolError, match="g[+][+]' is clang.*needs GCC.*apt install g"):
+        toolchain.cxx()
+    gcc = program(tmp_path / "bin" / "c++", "echo '#define __GNUC__ 12'")
+    assert toolchain.cxx() == str(gcc)
+    monkeypatch.setenv("CXX", str(clang))
+    with pytest.raises(ToolError, match="is clang"):
+        toolchain.cxx()
 
 
 def test_a_script_that_calls_nvcc_leads_to_the_toolkit(tmp_path):

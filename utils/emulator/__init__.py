@@ -33,7 +33,14 @@ _COMMON += ["-fstack-clash-protection"]
 _COMMON += ["-gdwarf-4"]
 PLAIN = ["-O2", "-g1"]
 # The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
-INSTRUMENTED = ["-O1", "-g1", "-gstatement-frontiers", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"]
+INSTRUMENTED = [
+    "-O1",
+    "-g1",
+    "-gstatement-frontiers",
+    "-fsanitize=thread",
+    "--param",
+    "tsan-instrument-func-entry-exit=0",
+]
 # No jump threading: it would make one store of a line into several.
 INSTRUMENTED += ["-fno-thread-jumps", "-Wno-tsan", "-DEMU_INSTRUMENTED"]
 # __device__ functions of any length are inlined, as nvcc does: the compiler announces no access
@@ -51,19 +58,36 @@ def include_dir() -> Path:
 
 
 def compiler() -> str:
-    """Path of the C++ compiler: the one that `CXX` names; else g++, c++ or clang++.
+    """Path of the C++ compiler, which is GCC's: the one that `CXX` names; else g++ or c++.
 
     Raises ToolError saying what to install.
     """
     named = os.environ.get("CXX")
-    for name in [named] if named else ("g++", "c++", "clang++"):
-        if path := shutil.which(name):
+    found = [
+        path for name in ([named] if named else ("g++", "c++")) if (path := shutil.which(name))
+    ]
+    if not found:
+        raise ToolError(
+            (f"there is no '{named}', which CXX names. " if named else "no g++ was found. ")
+            + _INSTALL
+        )
+    for path in found:
+        if not _is_clang(path):
             return path
-    raise ToolError(
-        (f"there is no '{named}', which CXX names. " if named else "no C++ compiler was found. ")
-        + "Install one: `sudo apt install g++`, or `conda install -c conda-forge cxx-compiler` "
-        "and activate the environment again"
-    )
+    raise ToolError(f"'{found[0]}' is clang, and the emulator needs GCC's g++. {_INSTALL}")
+
+
+_INSTALL = (
+    "Install it: `sudo apt install g++`, or `conda install -c conda-forge cxx-compiler` and "
+    "activate the environment again. CXX=/path/to/g++ names one that is elsewhere"
+)
+
+
+@functools.cache
+def _is_clang(path: str) -> bool:
+    """clang instruments what its optimiser has left over: other accesses, other counts."""
+    ask = [path, "-dM", "-E", "-x", "c++", os.devnull]
+    return "__clang__" in subprocess.run(ask, capture_output=True, text=True).stdout
 
 
 def compile_flags(trace: bool = False) -> list[str]:
