@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_rungs_stand_in_the_order_of_the_chapters_and_the_library_last():
     store(gemm_tiled=15.5, gemm_naive=276.0)
     svg = ladder.picture()
-    words = "on NVIDIA X, 2026-11-20: gemm_naive 276 ms, gemm_tiled 15.5 ms, cuBLAS 2.7 ms"
+    words = "on NVIDIA X, 2026-11-20. gemm_naive 276 ms, gemm_tiled 15.5 ms, cuBLAS 2.7 ms"
     assert words in svg and svg == ladder.picture()
 
 

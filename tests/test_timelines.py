@@ -51,8 +51,8 @@ def test_no_file_at_all_says_what_makes_one(folder):
 def test_the_picture_is_the_same_every_time_and_says_its_figures(folder):
     (folder / "x.json").write_text(json.dumps(data()))
     found = timelines.stored()
-    svg = timelines.picture(found)
-    assert svg == timelines.picture(found)
+    svg = timelines.picture(found).svg()
+    assert svg == timelines.picture(found).svg()
     assert "task 62 eager: linear 2.7 ms, group_norm 0.2 ms" in svg
     with pytest.raises(WorkbookError, match="gn_leaky_relu_double"):
         timelines.picture(found, ["gn_min_bias"])

@@ -1,7 +1,9 @@
 """bench: nothing is timed unchecked, nothing is called measured that was not."""
 
+import base64
 import json
 
+import matplotlib
 import pytest
 import toys
 from fakes import FakeKernel
@@ -256,9 +258,28 @@ ROWS = entry().rows
 
 def test_a_plot_is_the_same_every_time_and_says_what_it_shows():
     first = plots.bars(ROWS, "gemm_naive on X", 0.5)
-    assert first == plots.bars(ROWS, "gemm_naive on X", 0.5)
-    assert first.startswith('<svg role="img" aria-label="gemm_naive on X: gemm_naive 2 ms')
-    assert "dashed: predicted" in first and "<dc:date>" not in first
+    again = plots.bars(ROWS, "gemm_naive on X", 0.5)
+    assert first.svg() == again.svg() and first.png() == again.png()
+    assert '<svg role="img" aria-label="gemm_naive on X. gemm_naive 2 ms' in first.svg()
+    assert "dashed: predicted" in first.svg() and "<dc:date>" not in first.svg()
+
+
+def test_a_plot_does_not_depend_on_the_readers_settings(monkeypatch):
+    first = plots.bars(ROWS, "gemm_naive on X").png()
+    monkeypatch.setitem(matplotlib.rcParams, "font.size", 20.0)
+    assert plots.bars(ROWS, "gemm_naive on X").png() == first
+
+
+def test_a_plot_is_shown_where_svg_is_not(monkeypatch):
+    """JupyterLab shows no SVG of a notebook that was executed elsewhere."""
+    shown = []
+    monkeypatch.setattr("IPython.get_ipython", lambda: object())
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    timing._show(tables.Table("", ["x"], [["1"]]), plots.bars(ROWS, "gemm_naive on X"))
+    data, metadata = shown[1]._repr_mimebundle_()
+    assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+    assert "gemm_naive 2 ms" in data["text/plain"] and "gemm_naive 2 ms" in data["image/svg+xml"]
+    assert "gemm_naive 2 ms" in metadata["image/png"]["alt"]
 
 
 def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
@@ -272,14 +293,13 @@ def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
 
 
 def test_bandwidth_in_a_plot():
-    svg = plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
-    assert 'aria-label="axpy on X: gemm_naive 4 GB/s' in svg
+    svg = plots.bars(ROWS, "axpy on X", 0.5, 8_000_000).svg()
+    assert 'aria-label="axpy on X. gemm_naive 4 GB/s' in svg
     assert "GB/s (dashed: predicted)" in svg and "milliseconds" not in svg
-    assert svg == plots.bars(ROWS, "axpy on X", 0.5, 8_000_000)
 
 
 def test_text_from_outside_is_escaped():
-    svg = plots.bars(ROWS, 'a <b> & "c"')
+    svg = plots.bars(ROWS, 'a <b> & "c"').svg()
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg
     assert ">&lt;b&gt;</td>" in tables.Table("", ["x"], [["<b>"]])._repr_html_()
 

@@ -11,13 +11,13 @@ FAMILY = "01_naive_gemm/gemm_naive"  # the rungs are the kernels that compute wh
 def in_step(svg: str) -> bool:
     """Whether a picture says what the stored figures say, whichever matplotlib drew it."""
     found = _rungs()
-    return found is None or escape(plots.describe(*found[:2])) in svg
+    return found is None or escape(plots.bars(*found).description) in svg
 
 
 def picture() -> str | None:
     """The SVG; None where no rung has been measured."""
     found = _rungs()
-    return plots.bars(*found) if found else None
+    return plots.bars(*found).svg() if found else None
 
 
 def _rungs() -> tuple[list[Row], str, float | None] | None:

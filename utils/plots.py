@@ -1,26 +1,24 @@
-"""Bars of times or rates, as an SVG that is the same byte for byte whenever the figures are."""
+"""Bars of times or rates."""
 
-import io
-import re
 from collections.abc import Sequence
-from html import escape
 
+from matplotlib.figure import Figure
+
+from utils.picture import Picture, own_style
 from utils.results import Row, digits
 
 COLOURS = {"ours": "#4c78a8", "eager": "#b8b8b8", "compile": "#8c8c8c", "library": "#e0903a"}
 
 
-def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None, bytes: int = 0) -> str:
-    """An SVG of one bar a row, with its 20 to 80 % range; a dashed line at the predicted time.
+def bars(
+    rows: Sequence[Row], title: str, predicted_ms: float | None = None, bytes: int = 0
+) -> Picture:
+    """One bar a row, with its 20 to 80 % range; a dashed line at the predicted time.
 
     The bars are milliseconds; with `bytes`, what each call moves at least, they are GB/s. The axis
     is logarithmic where the longest bar is over twenty times as long as the shortest.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    style = {"svg.hashsalt": "workbook", "svg.fonttype": "none", "font.size": 9}
-    with rc_context(style):
+    with own_style(font_size=9):
         figure = Figure(figsize=(6.4, 0.6 + 0.34 * len(rows)), layout="constrained")
         axes = figure.subplots()
         lengths = [_length(row.median_ms, bytes) for row in rows]
@@ -62,9 +60,7 @@ def bars(rows: Sequence[Row], title: str, predicted_ms: float | None = None, byt
         axes.set_xlabel(unit + (" (dashed: predicted)" if predicted_ms else ""))
         axes.set_title(title, loc="left", fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return described(buffer.getvalue(), describe(rows, title, bytes))
+    return Picture(figure, title, describe(rows, bytes), text="none")
 
 
 def _length(milliseconds: float, bytes: int) -> float:
@@ -72,17 +68,8 @@ def _length(milliseconds: float, bytes: int) -> float:
     return bytes / milliseconds / 1e6 if bytes else milliseconds
 
 
-def describe(rows: Sequence[Row], title: str, bytes: int = 0) -> str:
-    """The plot in words, for whoever cannot see it."""
+def describe(rows: Sequence[Row], bytes: int = 0) -> str:
+    """The bars in words, for whoever cannot see them."""
     unit = "GB/s" if bytes else "ms"
     said = (f"{row.label} {digits(_length(row.median_ms, bytes))} {unit}" for row in rows)
-    return f"{title}: " + ", ".join(said)
-
-
-def described(svg: str, text: str) -> str:
-    """The SVG as one image with a text alternative."""
-    attributes = f'role="img" aria-label="{escape(text)}"'
-    svg = svg[svg.index("<svg") :]
-    return re.sub(
-        r"<svg ([^>]*)>", rf"<svg {attributes} \1><title>{escape(text)}</title>", svg, count=1
-    )
+    return f"{', '.join(said)}."

@@ -7,15 +7,16 @@
 Milliseconds, medians. Parts are measured within a run of the whole, one after the other.
 """
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from utils import plots
+from matplotlib.figure import Figure
+
 from utils.errors import WorkbookError
 from utils.models import MODELS
 from utils.paths import RESULTS
+from utils.picture import Picture, own_style
 from utils.results import digits
 
 FOLDER = "timelines"
@@ -85,18 +86,15 @@ def show(*names: str) -> None:
 
     Raises WorkbookError for a name that has none.
     """
-    from IPython.display import SVG, display
+    from IPython.display import display
 
-    display(SVG(picture(stored(), names)))
+    display(picture(stored(), names))
 
 
-def picture(timelines: Timelines, names: Sequence[str] = ()) -> str:
-    """The same as an SVG that is the same byte for byte whenever the figures are the same."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
+def picture(timelines: Timelines, names: Sequence[str] = ()) -> Picture:
+    """What `show` draws."""
     chosen = [_chosen(timelines, name) for name in names] or list(timelines.models.values())
-    with rc_context({"svg.hashsalt": "workbook", "svg.fonttype": "none", "font.size": 9}):
+    with own_style(font_size=9):
         figure = Figure(figsize=(8.4, 0.9 + 0.8 * len(chosen)), layout="constrained")
         whole, tail = figure.subplots(1, 2, sharey=True)
         labels = []
@@ -117,9 +115,7 @@ def picture(timelines: Timelines, names: Sequence[str] = ()) -> str:
         for axes in (whole, tail):
             axes.set_xlabel("milliseconds")
             axes.spines[["top", "right"]].set_visible(False)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return plots.described(buffer.getvalue(), describe(chosen, title))
+    return Picture(figure, title, describe(chosen), text="none")
 
 
 def _chosen(timelines: Timelines, name: str) -> Timeline:
@@ -144,7 +140,7 @@ def _bar(axes, y: float, parts: Parts, write: bool) -> None:
         axes.annotate(words, (0, y - 0.34), fontsize=7)
 
 
-def describe(chosen: Sequence[Timeline], title: str) -> str:
+def describe(chosen: Sequence[Timeline]) -> str:
     """The picture in words, for whoever cannot see it."""
     words = [
         f"task {MODELS[timeline.name].task} {word}: "
@@ -152,4 +148,4 @@ def describe(chosen: Sequence[Timeline], title: str) -> str:
         for timeline in chosen
         for word, parts in (("eager", timeline.eager), ("fused", timeline.fused))
     ]
-    return f"{title}. {'; '.join(words)}"
+    return f"{'; '.join(words)}."

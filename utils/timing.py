@@ -8,6 +8,7 @@ from pathlib import Path
 from utils import checking, exercises, measuring, plots, results, roofline, tables
 from utils.errors import CheckFirst, WorkbookError
 from utils.exercises import Exercise
+from utils.picture import Picture
 from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
 from utils.tables import Table
@@ -135,18 +136,18 @@ def _ceilings(gpu: str, measured: bool) -> Ceilings:
     return limits
 
 
-def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceilings) -> str:
+def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceilings) -> Picture:
     least = roofline.predict(limits, entry.bytes, entry.flops)
     title = f"{exercise.name} on {limits.gpu}, {entry.date}"
     moved = entry.bytes * roofline.waits_for_memory(limits, entry.bytes, entry.flops)
     return plots.bars(rows, title, least.milliseconds if least else None, moved)
 
 
-def _show(table: Table, plot: str | None) -> None:
+def _show(table: Table, plot: Picture | None) -> None:
     """In a notebook as HTML and a picture, elsewhere as text."""
     try:
         from IPython import get_ipython
-        from IPython.display import SVG, display
+        from IPython.display import display
     except ImportError:
         print(table)
         return
@@ -155,7 +156,7 @@ def _show(table: Table, plot: str | None) -> None:
         return
     display(table)
     if plot:
-        display(SVG(plot))
+        display(plot)
 
 
 # --- all of them

@@ -9,12 +9,11 @@ from torch import Generator
 
 from utils import cases, checking, diagnosing
 from utils.diagnosing import Diagnosis
-from utils.diagrams.canvas import own_style
-from utils.diagrams.picture import Picture
 from utils.diagrams.scene import Scene
 from utils.diagrams.tree import is_tree
 from utils.errors import WorkbookError
 from utils.exercises import Exercise, Sizes
+from utils.picture import Picture, own_style
 from utils.tracing import MOST, SHARED, Trace, trace
 
 VIEWS = {
@@ -119,7 +118,7 @@ def render(scene: Scene, view: str | None = None) -> Picture:
         page, title, caption, alt = module.draw(scene)
         if view != "hazards":
             caption = " ".join([caption, *scene.notes])
-        return Picture(page.finish(caption), title, caption, alt)
+        return Picture(page.finish(caption), title, alt, caption)
 
 
 def _suitable(scene: Scene) -> str:

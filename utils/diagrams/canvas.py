@@ -4,7 +4,6 @@ import functools
 import math
 from collections.abc import Iterable, Sequence
 
-import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
@@ -24,11 +23,6 @@ WIDTH, MARGIN = 9.0, 0.25
 INNER = WIDTH - 2 * MARGIN
 SMALL, BODY, TITLE = 8.0, 9.0, 12.0  # points
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same everywhere
-
-# The reader's own settings of matplotlib must not change a picture.
-own_style = functools.partial(
-    matplotlib.style.context, ["default", {"svg.hashsalt": "workbook", "svg.fonttype": "path"}]
-)
 
 
 def rgb(color: str | Sequence[float]) -> np.ndarray:

@@ -7,25 +7,35 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+import matplotlib.style
 from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from utils.diagrams.canvas import own_style
+
+def own_style(**settings):
+    """A context without the reader's own settings of matplotlib: they must not change a picture.
+
+    `settings` are more of ours, such as font_size=9.
+    """
+    more = {name.replace("_", "."): value for name, value in settings.items()}
+    return matplotlib.style.context(["default", {"svg.hashsalt": "workbook", **more}])
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Shown as SVG, or as PNG where SVG is not. The same trace gives the same bytes."""
+    """Shown as SVG, or as PNG where SVG is not: JupyterLab shows none of a notebook that was
+    executed elsewhere. The same figures give the same bytes."""
 
     figure: Figure
     title: str
-    caption: str  # what there is to see, with numbers from the trace; stands below the picture
     alt: str  # what the picture looks like, for those who cannot see it
+    caption: str = ""  # what there is to see, with numbers; stands below the picture
+    text: str = "path"  # words of the SVG: "path" draws them, "none" leaves that to the reader
 
     @property
     def description(self) -> str:
-        return f"{self.title}. {self.alt} {self.caption}"
+        return " ".join(filter(None, (f"{self.title}.", self.alt, self.caption)))
 
     def svg(self) -> str:
         metadata = {"Date": None, "Creator": None, "Type": None, "Format": None}
@@ -47,7 +57,7 @@ class Picture:
 
     def _saved(self, format: str, **options) -> bytes:
         file = io.BytesIO()
-        with own_style():
+        with own_style(svg_fonttype=self.text):
             self.figure.savefig(file, format=format, dpi=100, facecolor="white", **options)
         return file.getvalue()
 
@@ -71,7 +81,7 @@ class Picture:
         return data, {"image/svg+xml": alt, "image/png": alt}
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.caption}"
+        return f"{self.title}\n{self.caption or self.alt}"
 
 
 def _without_bulk(svg: str) -> str:
