@@ -22,7 +22,7 @@ def test_a_seed_gives_the_same_values_and_another_one_others():
     assert not torch.equal(first.tensors["A"], other.tensors["A"])
 
 
-@pytest.mark.parametrize("family", sorted(cases.FIRST_ONLY))
+@pytest.mark.parametrize("family", ["shifted", "small", "constant", "infinite"])
 def test_the_odd_kinds_are_of_the_first_tensor_alone(family):
     tensors = draw(family).tensors
     assert abs(float(tensors["B"].std()) - 1) < 0.1 and abs(float(tensors["B"].mean())) < 0.1
@@ -35,6 +35,10 @@ def test_each_kind_is_what_it_is_called():
     assert (first["constant"] == first["constant"][0, 0]).all() and first["constant"][0, 0] != 0
     infinities = first["infinite"].isinf().sum(dim=1)
     assert infinities.max() == 1 and 10 <= infinities.sum() <= 30  # of 40 rows
+    nans = first["NaN"].isnan().sum(dim=1)
+    assert nans.max() == 1 and 3 <= nans.sum() <= 20 and not first["NaN"].isinf().any()
+    others = [int(draw("NaN", seed=seed).tensors["B"].isnan().sum()) for seed in range(20)]
+    assert set(others) == {0, 1}
     assert first["heavy-tailed"].abs().max() > 10 > 5 > first["standard normal"].abs().max()
     assert 0 <= first["uniform"].min() and first["uniform"].max() < 1
 
@@ -42,8 +46,13 @@ def test_each_kind_is_what_it_is_called():
 def test_every_size_meets_two_kinds_and_the_largest_meet_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.sizes))
     assert [size for size, _ in plan] == list(toys.GEMM.sizes)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 7, 7]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 8, 8]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
+
+
+def test_an_exercise_that_drops_nan_is_tried_on_none():
+    plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.sizes)
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 7, 7]
 
 
 def test_what_the_exercise_draws_itself_is_taken_as_it_is():

@@ -132,22 +132,44 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return x
 
 
+def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Normal, with one NaN in about a quarter of the rows, in one at least."""
+    x = normal(shape, generator)
+    rows = x.view(-1, x.shape[-1])
+    chosen = uniform((len(rows),), generator) < 0.25
+    chosen[_whole(0, len(rows), generator)] = True
+    for row in chosen.nonzero()[:, 0].tolist():
+        rows[row, _whole(0, rows.shape[1], generator)] = float("nan")
+    return x
+
+
+def sometimes_nan(x: Tensor, generator: Generator) -> Tensor:
+    """`x`, every second time with a NaN in the place of one element."""
+    if _whole(0, 2, generator):
+        x.view(-1)[_whole(0, x.numel(), generator)] = float("nan")
+    return x
+
+
 def _whole(low: int, high: int, generator: Generator) -> int:
     """An integer from `low` to `high - 1`."""
     return int(torch.randint(low, high, (), generator=generator, device=generator.device))
 
 
-# Kinds that every tensor takes, and kinds of the first tensor alone, beside normal ones.
-FAMILIES: dict[str, Draw] = {
-    "standard normal": normal,
-    "uniform": uniform,
-    "heavy-tailed": heavy_tailed,
-    "shifted": shifted,
-    "small": small,
-    "constant": constant,
-    "infinite": infinite,
+# Of the first tensor, and of the others.
+FAMILIES: dict[str, tuple[Draw, Draw]] = {
+    "standard normal": (normal, normal),
+    "uniform": (uniform, uniform),
+    "heavy-tailed": (heavy_tailed, heavy_tailed),
+    "shifted": (shifted, normal),
+    "small": (small, normal),
+    "constant": (constant, normal),
+    "infinite": (infinite, normal),
+    "NaN": (
+        not_numbers,
+        lambda shape, generator: sometimes_nan(normal(shape, generator), generator),
+    ),
 }
-FIRST_ONLY = {"shifted", "small", "constant", "infinite"}
+FINITE = [name for name in FAMILIES if name not in ("infinite", "NaN")]
 OWN = "the exercise's own"
 
 
@@ -163,11 +185,11 @@ def draw(
     `dtypes` are those of the launcher's tensors, so that the reference sees what the kernel sees.
     """
     tensors = dict(exercise.inputs(sizes, generator)) if exercise.inputs else {}
-    kind = FAMILIES.get(family, normal)
+    kind, others = FAMILIES.get(family, (normal, normal))
     for name in inputs(exercise):
         if name not in tensors:
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
-            kind = normal if family in FIRST_ONLY else kind
+            kind = others
     tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
     scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
     return Case(sizes, family, tensors, scalars)
@@ -191,8 +213,8 @@ def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, 
     ):
         yield from ((size, [OWN, OWN]) for size in sizes)
         return
-    first, *others = FAMILIES
-    finite = [name for name in others if name != "infinite"]
+    first, *others = (name for name in FAMILIES if name != "NaN" or not exercise.drops_nan)
+    finite = FINITE[1:]
     largest = sorted(range(len(sizes)), key=lambda i: _elements(exercise, sizes[i]))[-2:]
     for i, size in enumerate(sizes):
         yield size, [first, *(others if i in largest else [finite[i % len(finite)]])]

@@ -161,7 +161,7 @@ def expect(
 
 def _typical(scale: Tensor, others: Tensor) -> float:
     """The median of the scales of finite values; 0 where there are none."""
-    scales = torch.cat([scale, others])
+    scales = torch.cat([scale, others[others.isfinite()]])
     return float(scales.median()) if len(scales) else 0.0
 
 

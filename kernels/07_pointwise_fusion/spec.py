@@ -115,12 +115,12 @@ EXERCISES = (
         points=15,
         effort="about 5 new lines",
         hints=(
-            "All but `chain` is as in 07.1, with `shift` in place of `scale`. Clamp with `fminf` "
-            "and `fmaxf`.",
+            "All but `chain` is as in 07.1, with `shift` in place of `scale`. Clamp with two "
+            "comparisons: `x < -1.0f ? -1.0f : …`. With a NaN both are false, and it stays.",
             "With n = e^x, the hyperbolic tangent of log(1 + n) is (n^2 + 2n) / (n^2 + 2n + 2). "
             "Compute m = n^2 + 2n once: n * (n + 2).",
-            "`float x = fminf(fmaxf(y + shift, -1.0f), 1.0f);` `float n = __expf(x);` "
-            "`float m = n * (n + 2.0f);` `return __fdividef(x * m, m + 2.0f);`",
+            "`float x = y + shift;` `x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;` `float n = "
+            "__expf(x);` `float m = n * (n + 2.0f);` `return __fdividef(x * m, m + 2.0f);`",
         ),
         **CHAPTER,
     ),

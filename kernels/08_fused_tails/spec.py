@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import torch
 
+from utils.cases import sometimes_nan
 from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 from utils.exercises import Exercise, Gate
 from utils.models import MODELS
@@ -16,8 +17,9 @@ def size(rows, channels, groups):
 def several_kinds(sizes, generator):
     """Where the activation comes first: each row has a kind of its own, and each group of shifts.
 
-    A row is normal, or small, or far from zero beside its spread; one value may be infinite. No
-    group is far outside of what hardtanh lets through: a group of equal values has no digits.
+    A row is normal, or small, or far from zero beside its spread; in the larger sizes one value
+    may be NaN. No group is far outside of what hardtanh lets through: a group of equal values has
+    no digits.
     """
     rows, channels = sizes["rows"], sizes["channels"]
 
@@ -29,6 +31,7 @@ def several_kinds(sizes, generator):
     y = torch.where(kinds == 1, y * 1e-3, y)
     y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
     y = torch.where(kinds == 3, y * 3, y)
+    y = sometimes_nan(y, generator) if channels >= 256 else y
     group = torch.arange(channels, device=generator.device) * sizes["groups"] // channels
     shift = draw(channels) * torch.where(group % 2 == 0, 0.5, 1e-3)
     weight = draw(channels)

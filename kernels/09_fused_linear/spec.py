@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
+from utils.cases import sometimes_nan
 from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.exercises import Exercise, Gate
 from utils.models import EPS, MODELS, SLOPE
@@ -47,8 +48,9 @@ CARD_SIZES = (
 def shift_and_spread(sizes, generator):
     """Where the activation comes first: y = x * W^T + b of all kinds, each row of x its own.
 
-    Rows are normal, small, far from zero beside their spread, and wide. No group lies far outside
-    of what hardtanh lets through: a group of equal values has no digits.
+    Rows are normal, small, far from zero beside their spread, and wide; in the larger sizes one
+    value may be NaN. No group lies far outside of what hardtanh lets through: a group of equal
+    values has no digits.
     """
     M, N, K = (sizes[name] for name in "MNK")
 
@@ -60,6 +62,7 @@ def shift_and_spread(sizes, generator):
     x = torch.where(kinds == 1, x * 1e-3, x)
     x = torch.where(kinds == 2, x * 1e-2 + 0.5, x)
     x = torch.where(kinds == 3, x * 3, x)
+    x = sometimes_nan(x, generator) if M >= 64 else x
     group = torch.arange(N, device=generator.device) * sizes["groups"] // N
     spread = torch.where(group % 2 == 0, 0.5, 1e-3)
     # A lone value is its own mean, but for a rounding, and that 316 times.

@@ -7,7 +7,8 @@ constexpr int ROWS = 2;       // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
 __device__ float chain(float y, float shift) {
-    float x = fminf(fmaxf(y + shift, -1.0f), 1.0f);
+    float x = y + shift;
+    x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;
     float n = __expf(x);
     return __fdividef(x * (n - 1.0f), n + 1.0f);
 }
