@@ -183,7 +183,7 @@ EXERCISES = (
             "Only the order of the strides changes, and who adds. The first step has the largest "
             "stride, half of THREADS.",
             "In the step with `stride`, threads 0 to `stride - 1` add. So whole warps are busy or "
-            "idle, and neighbouring lanes read neighbouring words.",
+            "idle, and neighbouring lanes read neighbouring floats.",
             "`for (int stride = THREADS / 2; stride > 0; stride /= 2)` and, in it, `if (t < "
             "stride) sums[t] += sums[t + stride];` The barrier stays where it was.",
         ),

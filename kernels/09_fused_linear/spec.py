@@ -359,10 +359,10 @@ EXERCISES = (
         points=30,
         effort="about 30 lines",
         hints=(
-            "The loop is that of 09.3 as far as the affine step. Then each lane finds the "
-            "smallest key of its columns, the lanes of a row find theirs with three shuffles, "
-            "and one of them calls `atomicMin`. Columns that the block does not own must not "
-            "take part: `tile.owns(i, j)`.",
+            "The loop is that of 09.3 up to weight and bias. Then each lane finds the smallest "
+            "key of its columns, the lanes of a row find theirs with three shuffles, and one "
+            "of them calls `atomicMin`. Columns that the block does not own must not take "
+            "part: `tile.owns(i, j)`.",
             "Bits of a positive float: set the highest bit. Bits of a negative one: turn all "
             "of them, `~bits`. NaN: 0. Before the launch every key is the largest: "
             "`cudaMemset(keys, 0xff, M * sizeof(unsigned));`",

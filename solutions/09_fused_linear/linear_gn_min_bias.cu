@@ -12,7 +12,9 @@ __device__ unsigned to_key(float value) {
     if (isnan(value)) return 0;
     return bits >> 31 ? ~bits : bits | 0x80000000;
 }
-// STARTER: __device__ unsigned to_key(float value) { return __float_as_uint(value); }
+// STARTER: __device__ unsigned to_key(float value) {
+// STARTER:     return __float_as_uint(value);  // your code here
+// STARTER: }
 // END SOLUTION
 __device__ float from_key(unsigned key) {
     return __uint_as_float(key >> 31 ? key & 0x7fffffff : ~key);
