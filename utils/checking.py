@@ -193,7 +193,8 @@ class _Check:
 
     def _watch(self, sizes) -> tuple[diagnosing.Diagnosis, Case]:
         """Diagnose one call of these sizes, and judge what it computed."""
-        case = cases.draw(self.exercise, sizes, "standard normal", self.generator, self.dtypes)
+        family = cases.usual(self.exercise)
+        case = cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
         fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
         given = arguments(self.kernel, case)
         try:
@@ -299,7 +300,7 @@ class _Check:
         bad = verdicts.wrong(got, expected)
         if not bad.any():
             return
-        message = verdicts.explain(name, got, expected, bad)
+        message = verdicts.explain(name, got, expected, bad, self.exercise.has_eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):
