@@ -533,7 +533,7 @@ def test_writes_outside_are_refused():
             gemm(A, B, C, M, N, K)
             beyond(C, offset if offset < 0 else C.numel()).fill_(0)
 
-        assert f"wrote outside of C: 1 elements {side}" in rejected(kernel, reason="out of bounds")
+        assert f"wrote outside of C: 1 element {side}" in rejected(kernel, reason="out of bounds")
 
 
 def test_an_input_that_was_changed_is_refused():

@@ -26,6 +26,7 @@ from utils.errors import (
 )
 from utils.oracle import Expected
 from utils.verdicts import bits
+from utils.wording import many
 
 TIMEOUT = 10.0  # seconds for one call
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
@@ -277,7 +278,7 @@ class _Check:
             places = [s.offset for s in strays if (s.parameter, s.side) == (name, side)]
             edge = "its end" if side == "after" else "its beginning"
             lines.append(
-                f"wrote outside of {name}: {len(places)} elements {side} {edge}, "
+                f"wrote outside of {name}: {many(len(places), 'element')} {side} {edge}, "
                 f"the first at offset {min(places, key=abs)}"
             )
         self._fail("out of bounds", case, "\n".join(lines) + "\nhint: which threads need a guard?")
