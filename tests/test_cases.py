@@ -62,6 +62,7 @@ def test_what_the_exercise_draws_itself_is_taken_as_it_is():
     assert (tensors["A"] == 1).all() and 0 <= tensors["B"].min()
     whole = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
     assert {kind for _, kinds in cases.plan(whole, whole.sizes) for kind in kinds} == {cases.OWN}
+    assert (cases.usual(exercise), cases.usual(whole)) == (cases.NORMAL, cases.OWN)
 
 
 def test_the_reference_sees_the_values_that_the_kernel_sees():

@@ -9,7 +9,7 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import cases, checking, diagnosing, exercises, oracle
+from utils import cases, checking, diagnosing, exercises, oracle, verdicts
 from utils.cases import Case
 from utils.checking import check
 from utils.errors import (
@@ -227,33 +227,55 @@ def amin(x, low, rows, n):
     low.copy_(x.amin(dim=1))
 
 
+def nan_and_infinite(sizes, generator):
+    """A NaN in every other row, nothing but infinities in the row after the first."""
+    x = torch.randn((sizes["rows"], sizes["n"]), generator=generator)
+    x[::2, -1] = float("nan")
+    x[1:2] = float("inf")
+    return {"x": x}
+
+
+LOWEST = replace(
+    toys.ARGMIN,
+    name="lowest",
+    shapes={"x": "rows n", "low": "rows"},
+    outputs=("low",),
+    reference=lambda x: x.amin(dim=1),
+    inputs=nan_and_infinite,
+    exact=True,
+)
+
+
+def number_for_nan(x, low, rows, n):
+    low.copy_(x.nan_to_num(1.0, posinf=float("inf")).amin(dim=1))
+
+
 def test_where_nothing_is_rounded_every_value_must_be_that_of_the_reference():
-    def inputs(sizes, generator):
-        x = torch.randn((sizes["rows"], sizes["n"]), generator=generator)
-        x[::2, -1] = float("nan")
-        return {"x": x}
-
-    lowest = replace(
-        toys.ARGMIN,
-        name="lowest",
-        shapes={"x": "rows n", "low": "rows"},
-        outputs=("low",),
-        reference=lambda x: x.amin(dim=1),
-        inputs=inputs,
-        exact=True,
-    )
-    accepted(amin, lowest)
-
-    def number_for_nan(x, low, rows, n):
-        low.copy_(x.nan_to_num(1.0).amin(dim=1))
-
-    assert "expected nan" in rejected(number_for_nan, lowest)
-    assert "expected nan" in rejected(number_for_nan, replace(lowest, exact=False))
+    accepted(amin, LOWEST)
+    assert "expected nan" in rejected(number_for_nan, LOWEST)
 
     def nearly(x, low, rows, n):
         low.copy_(x.amin(dim=1) * (1 + 1e-6))
 
-    assert "allowed" not in rejected(nearly, lowest)
+    assert "allowed" not in rejected(nearly, LOWEST)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_lost_nan_is_named(exact):
+    message = rejected(number_for_nan, replace(LOWEST, exact=exact, sizes=LOWEST.sizes[1:]))
+    assert "expected nan\n" in message and "infinite)" not in message
+    assert f"hint: {verdicts.LOST}" in message and "nearly right" not in message
+
+
+def test_the_exercise_s_own_values_are_called_so_from_the_first_run_on(monkeypatch):
+    clean = diagnosing.diagnose_call
+
+    def diagnose_call(kernel, arguments, **options):
+        seen = clean(kernel, arguments, **options)
+        return replace(seen, after={**seen.after, "low": torch.full_like(seen.after["low"], 7.0)})
+
+    monkeypatch.setattr(diagnosing, "diagnose_call", diagnose_call)
+    assert "the exercise's own values" in rejected(amin, LOWEST)
 
 
 def test_an_output_may_be_an_input_too():
@@ -382,7 +404,7 @@ def test_an_unstable_variance_is_refused():
         var = ((grouped**2).mean(2, keepdim=True) - mean**2).clamp(min=0)
         out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
 
-    rejected(kernel, toys.GROUPNORM, seeds=range(10))
+    assert verdicts.NEAR_EPS in rejected(kernel, toys.GROUPNORM, seeds=range(10))
 
 
 def test_the_sample_variance_is_refused():
@@ -486,6 +508,24 @@ def test_all_but_the_first_column_is_no_tail():
     assert "look at the tail" not in message
 
 
+def test_a_lone_wrong_value_in_the_last_row_is_no_tail():
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        C[-1, -1] += 100
+
+    message = rejected(kernel, replace(toys.GEMM, sizes=({"M": 7, "N": 96, "K": 3},)))
+    assert "1 of 672 values of C is wrong" in message and "hint" not in message
+
+
+def test_values_that_are_nearly_right_are_all_finite():
+    want = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
+    expected = oracle.Expected(want, torch.full_like(want, 1e-6))
+    near = torch.tensor([1.0, 2.001, 3.0, 4.0])
+    for got, right in ((near, True), (near.clamp(max=3.0) / (near < 4), False)):
+        hint = verdicts.hint(got, expected, verdicts.wrong(got, expected))
+        assert (hint == verdicts.NEAR + verdicts.NEAR_ELSE) == right
+
+
 def test_writes_outside_are_refused():
     for offset, side in ((-1, "before its beginning"), (0, "after its end")):
 
@@ -493,7 +533,7 @@ def test_writes_outside_are_refused():
             gemm(A, B, C, M, N, K)
             beyond(C, offset if offset < 0 else C.numel()).fill_(0)
 
-        assert f"wrote outside of C: 1 elements {side}" in rejected(kernel, reason="out of bounds")
+        assert f"wrote outside of C: 1 element {side}" in rejected(kernel, reason="out of bounds")
 
 
 def test_an_input_that_was_changed_is_refused():

@@ -195,6 +195,19 @@ def test_check_of_a_notebook_goes_on_past_a_failure(root):
     assert "copy.cu:2" in output, "lines are the cell's"
 
 
+def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
+    assert not syncing.sync().problems
+    unguarded = SOLUTION.replace("if (i < n) ", "")
+    text = exercises.solved(unguarded)
+    write_notebook(root, f"%%cuda {ID}\n{text}")
+    assert "twice.cu:5: access outside" in workbook("check", "01/twice")[1]
+    (root / "solutions/01_pairs/twice.cu").write_text(unguarded)
+    assert "twice.cu:5: access outside" in workbook("check", "01/twice", "--solutions")[1]
+    file = tmp_path / "mine.cu"
+    file.write_text(text)
+    assert "mine.cu:4: access outside" in workbook("check", "01/twice", "--file", str(file))[1]
+
+
 def test_a_missing_compiler_is_2(root, monkeypatch):
     assert not syncing.sync().problems
     monkeypatch.setenv("PATH", "")

@@ -151,6 +151,12 @@ def test_four_elements_at_once_are_one_turn():
     text = caption("threads", simulate(quads, (1,), (4,), {"out": (32,)}))
     assert "A thread writes up to 8 elements, in 2 turns." in text
 
+    def quad(t):
+        t.store(1, "out", 4 * t.thread[0], 4)
+
+    text = caption("threads", simulate(quad, (1,), (4,), {"out": (16,)}))
+    assert "A thread writes up to 4 elements, in 1 turn." in text
+
 
 def test_owners_in_a_grid_stride_loop():
     picture = render(scene(traces.grid_stride(1100, 2)), "threads")
@@ -283,6 +289,7 @@ PICTURES = {
     "tree's banks": lambda: (scene(traces.tree(500)), "banks"),
     "banks": lambda: (scene(traces.linear_tiled(32, 32, 32), source=UNPADDED), "banks"),
     "padded": lambda: (scene(traces.linear_tiled(32, 32, 32, 1), source=PADDED), "banks"),
+    "broadcasts of quads": lambda: (scene(broadcast_quads()), "banks"),
     "wrong": lambda: (scene(wrong(), ("C",)), "threads"),
     "long lines": lambda: (scene(traces.axpy(40), source="x = " + "y + " * 99), "sectors"),
     **{f"hazard, {n}": lambda n=n: (faulty_scene(n), "hazards") for n in FAULTY},
@@ -317,6 +324,16 @@ def volume():
             t.store(2, "out", (z * 5 + y) * 6 + x)
 
     return simulate(kernel, (2, 2, 2), (4, 4, 2), {"x": (3, 5, 6), "out": (3, 5, 6)})
+
+
+def broadcast_quads():
+    """Half a warp wants one quad, the other half its neighbour, of an array with several rows."""
+
+    def kernel(t):
+        t.load(1, "s", t.thread[0] // 16 * 4, 4)
+        t.load(2, "s", t.thread[0] // 16 * 132, 4)
+
+    return simulate(kernel, (1,), (32,), {"out": (1,)}, [("s", 264)])
 
 
 def wrong():
@@ -482,6 +499,26 @@ def test_what_is_too_much_for_one_picture_is_left_out():
         assert "line 8" in texts(picture) and "line 9" not in texts(picture)
     many = traces.gemm_tiled(5, 7, 60, T=4)  # 15 phases that load, 15 that use, one that stores
     assert "23 of the phases are left out" in caption("tiles", many, ("C",))
+
+
+def test_one_is_no_plural():
+    def kernel(t):
+        for line in range(1, 10):
+            t.load(line, "out", t.thread[0] * line)
+            t.load(line, "s", t.thread[0] * line)
+            yield
+        t.store(10, "s", 0)
+
+    trace = simulate(kernel, (1,), (1,), {"out": (40,)}, [("s", 40)])
+    left = {"sectors": "1 more instruction is", "banks": "2 more instructions are"}
+    for view, words in left.items():
+        said = render(scene(trace), view).caption
+        assert f"{words} not shown; draw one with line=..." in said
+    things = "block|element|instruction|lane|phase|read|request|sector|thread|time|turn|warp"
+    for view in ("threads", "sectors", "banks", "matrix", "tiles", "tree"):
+        picture = render(scene(trace), view)
+        for said in (picture.caption, picture.alt, *texts(picture)):
+            assert not re.search(rf"\b1 (more )?({things})s\b", said), said
 
 
 def test_names():

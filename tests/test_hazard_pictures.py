@@ -361,7 +361,7 @@ def test_an_unwritten_element():
     assert "written later, at line 8" in shown.caption
     words = texts(shown)
     assert {"nobody has written it yet", "thread 0", "6 written by then"} <= set(words)
-    assert "1 more read before they are written" in words  # s[7]
+    assert "1 more read before it is written" in words  # s[7]
     assert alike(grid(shown), *[FINE] * 6, HERE, ALSO, *[canvas.PALE] * 2)
     never = picture(trace, report("uninitialized", thread=(7, 0, 0), line=5, index=7))
     assert "nobody ever writes it" in texts(never)

@@ -108,6 +108,25 @@ def built_late(mutant: Path, exercise: Exercise) -> Kernel:
     return replace(watched, library=Late(functools.partial(plain, backend="emulator")))
 
 
+@pytest.mark.parametrize(
+    ("mutant", "advice"),
+    [
+        ("02_shared_memory_tiling/linear_tiled__no_padding", "one element longer"),
+        ("03_register_tiles/gemm_vectorized__no_padding", "four elements longer, so that quads"),
+        ("03_register_tiles/gemm_warp__no_padding", "rows of As four elements longer"),
+        ("04_reductions/sum_sequential__strided_index", "begin with the largest stride"),
+        ("07_pointwise_fusion/swish_multiply_swish__scale_for_each_row", "once for several rows"),
+        ("07_pointwise_fusion/bias_hardtanh_mish__shift_for_each_row", "once for several rows"),
+    ],
+)
+def test_what_a_gate_advises_is_the_way_out(mutant, advice):
+    path = MUTANTS / f"{mutant}.cu"
+    exercise = exercises.load(mutant.partition("__")[0])
+    with pytest.raises(CheckFailed) as failure:
+        check(built_late(path, exercise))
+    assert failure.value.reason == "gate" and advice in str(failure.value)
+
+
 @each(ALL)
 def test_a_solution_passes(exercise):
     text = exercises.solution_text(exercise)

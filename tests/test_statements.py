@@ -130,6 +130,23 @@ def test_the_right_statement_names_a_line_of_code_of_the_cell_as_given(exercise)
     assert right.name not in starter, "the starter gives its fault away"
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "statement"),
+    [
+        ("matvec", "cols < MOST ? cols : MOST", "MOST", "tail dropped, line 23"),
+        ("matvec", "<<<rows, threads>>>", "<<<rows, MOST>>>", "tail dropped, line 24"),
+        ("mish", "20.0f));", "20.0f)); e = e * (e + 2.0f);", "wrong identity, line 10"),
+    ],
+)
+def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, statement):
+    exercise = exercises.load(f"{TOPIC}/{name}")
+    starter = exercises.starter_text(exercise)
+    (changed,) = [n for n, line in enumerate(starter.splitlines(), 2) if old in line]
+    text = starter.replace(old, new).replace("// fault: ?", f"// fault: {statement}")
+    assert statement.endswith(f" {changed}")
+    check(compile_cuda(text, name, exercise=exercise, backend="emulator"))
+
+
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
     text = exercises.starter_text(exercise)

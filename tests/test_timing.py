@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import matplotlib
 import pytest
@@ -177,6 +178,27 @@ def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch
     assert sum(line.startswith("gemm  ") and "128" in line for line in lines) == 3  # 1, then 2
     bench(real(NAIVE), M=128)
     assert "Stored figures" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("groups", [256, 512])
+def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
+    serial, block = "06_groupnorm/groupnorm_serial", "06_groupnorm/groupnorm_block"
+    few = dict(exercises.load(serial).bench)
+    many = {**few, "groups": 512}
+    entries = {
+        results.key(exercises.load(id), sizes): timing.replace(figures(id, median), sizes=sizes)
+        for id, sizes, median in ((serial, few, 77.0), (serial, many, 55.0), (block, many, 11.0))
+    } | {block: figures(block, 22.0)}
+    results.write(results.path_of(H200), Results(H200, entries))
+    bench(real(block), groups=groups)
+    (rung,) = re.findall(r"^groupnorm_serial +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    assert rung == {256: "77", 512: "55"}[groups]
+
+
+def test_a_rung_may_lack_a_size(capsys):
+    store(("04_reductions/sum_warp", 30.0), ("04_reductions/sum_grid", 10.0))
+    bench(real("04_reductions/sum_grid"))
+    assert "\nsum_warp " in capsys.readouterr().out
 
 
 def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):

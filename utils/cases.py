@@ -155,9 +155,10 @@ def _whole(low: int, high: int, generator: Generator) -> int:
     return int(torch.randint(low, high, (), generator=generator, device=generator.device))
 
 
+NORMAL = "standard normal"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
-    "standard normal": (normal, normal),
+    NORMAL: (normal, normal),
     "uniform": (uniform, uniform),
     "heavy-tailed": (heavy_tailed, heavy_tailed),
     "shifted": (shifted, normal),
@@ -203,14 +204,20 @@ def _scalar(low: float, high: float, generator: Generator) -> float:
     return torch.tensor(value, dtype=torch.float32).item()
 
 
+def usual(exercise: Exercise) -> str:
+    """The kind of values that every size meets: normal ones, or all of them the exercise's own."""
+    if not exercise.inputs:
+        return NORMAL
+    own = exercise.inputs(exercise.sizes[0], Generator().manual_seed(0))
+    return OWN if set(inputs(exercise)) <= set(own) else NORMAL
+
+
 def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:
     """Which kinds of values each size meets. Always the same; only the values are fresh.
 
     Every size has normal values and one other kind; the two with the most elements meet them all.
     """
-    if exercise.inputs and set(inputs(exercise)) <= set(
-        exercise.inputs(sizes[0], Generator().manual_seed(0))
-    ):
+    if usual(exercise) == OWN:
         yield from ((size, [OWN, OWN]) for size in sizes)
         return
     first, *others = (name for name in FAMILIES if name != "NaN" or not exercise.drops_nan)

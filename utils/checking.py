@@ -26,6 +26,7 @@ from utils.errors import (
 )
 from utils.oracle import Expected
 from utils.verdicts import bits
+from utils.wording import many
 
 TIMEOUT = 10.0  # seconds for one call
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
@@ -193,7 +194,8 @@ class _Check:
 
     def _watch(self, sizes) -> tuple[diagnosing.Diagnosis, Case]:
         """Diagnose one call of these sizes, and judge what it computed."""
-        case = cases.draw(self.exercise, sizes, "standard normal", self.generator, self.dtypes)
+        family = cases.usual(self.exercise)
+        case = cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
         fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
         given = arguments(self.kernel, case)
         try:
@@ -276,7 +278,7 @@ class _Check:
             places = [s.offset for s in strays if (s.parameter, s.side) == (name, side)]
             edge = "its end" if side == "after" else "its beginning"
             lines.append(
-                f"wrote outside of {name}: {len(places)} elements {side} {edge}, "
+                f"wrote outside of {name}: {many(len(places), 'element')} {side} {edge}, "
                 f"the first at offset {min(places, key=abs)}"
             )
         self._fail("out of bounds", case, "\n".join(lines) + "\nhint: which threads need a guard?")
@@ -299,7 +301,7 @@ class _Check:
         bad = verdicts.wrong(got, expected)
         if not bad.any():
             return
-        message = verdicts.explain(name, got, expected, bad)
+        message = verdicts.explain(name, got, expected, bad, self.exercise.has_eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):

@@ -140,16 +140,16 @@ def check(
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
     if file and not file.is_file():
         _fail(f"there is no file {file}", 2)
-    failed = 0
+    failed, cell = 0, {"first_line": 2}  # below its %%cuda, from which the statements count
     for exercise in chosen:
         if file:
             text, place = file.read_text(), {"filename": str(file)}
         elif solutions:
-            text, place = exercises.solution_text(exercise), {}
+            text, place = exercises.solution_text(exercise), cell
         else:
             from utils import notebooks  # needs nbformat, which the other ways do without
 
-            text, place = notebooks.answer(exercise), {"first_line": 2}
+            text, place = notebooks.answer(exercise), cell
         try:
             check(compile_answer(exercise, text, **place))
         except FALLS_SHORT as error:

@@ -1,5 +1,7 @@
 """Gates that many exercises share."""
 
+from dataclasses import replace
+
 from utils.exercises import Gate
 
 ALL_LANES = Gate(
@@ -20,5 +22,10 @@ COALESCED_STORES = Gate(
 NO_CONFLICTS = Gate(
     "wavefronts per shared request",
     1.125,
-    "several lanes want different words of one bank: make the rows of the tile one element longer",
+    "several lanes want different words of one bank: let neighbouring lanes use neighbouring words",
 )
+
+
+def without_conflicts(way: str) -> Gate:
+    """NO_CONFLICTS, with the way out of them that an exercise has."""
+    return replace(NO_CONFLICTS, advice=f"several lanes want different words of one bank: {way}")

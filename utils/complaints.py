@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from utils.wording import many
+
 MAX_LINES = 30
 
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
@@ -30,7 +32,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path]) -> str:
     text = re.sub(r"^\./", "", text, flags=re.MULTILINE)
     lines = list(_relevant(text.splitlines(), filename)) or (text or output).strip().splitlines()
     if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [f"... ({len(lines) - MAX_LINES} more lines)"]
+        lines[MAX_LINES:] = [f"... ({many(len(lines) - MAX_LINES, 'more line')})"]
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from utils.errors import LaunchError
 from utils.instrumenting import instrumented
 from utils.kernel import Kernel
 from utils.tracing import Trace
+from utils.wording import many
 
 SECTOR = 32  # bytes
 
@@ -40,7 +41,7 @@ def tell(hazards: Sequence[Report]) -> str:
     """The first few hazards in words, and how many more there are."""
     told = [str(hazard) for hazard in hazards[:SHOWN]]
     if len(hazards) > SHOWN:
-        told.append(f"and {len(hazards) - SHOWN} more places like these")
+        told.append(f"and {many(len(hazards) - SHOWN, 'more place')} like these")
     return "\n".join(told)
 
 

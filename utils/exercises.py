@@ -67,6 +67,11 @@ class Exercise:
     def id(self) -> str:
         return f"{self.topic}/{self.name}"
 
+    @property
+    def has_eps(self) -> bool:
+        """Whether eps is added to a variance: a parameter, or the constant of a GroupNorm."""
+        return "eps" in self.scalars or bool({"gn", "groupnorm"} & set(self.name.split("_")))
+
 
 BEGIN, END, STARTER = "// BEGIN SOLUTION", "// END SOLUTION", "// STARTER:"
 _REGION = re.compile(

@@ -10,6 +10,7 @@ from utils.emulator.traffic import Traffic
 from utils.errors import WorkbookError
 from utils.tables import Table
 from utils.tracing import MOST
+from utils.wording import many
 
 
 def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
@@ -51,7 +52,7 @@ def _findings(kernel, seen: Diagnosis, sizes: str) -> str:
         a * b * c * x * y * z
         for (a, b, c), (x, y, z) in ((launch.grid, launch.block) for launch in seen.launches)
     )
-    return f"{kernel.name} with {sizes}: no hazards among {threads:,} threads"
+    return f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
 
 
 def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:

@@ -18,6 +18,7 @@ from utils.entry import slot_format
 from utils.errors import LaunchError
 from utils.exercises import Exercise
 from utils.isolation import IsolatedRun, Watched
+from utils.wording import many
 
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
 
@@ -64,10 +65,10 @@ class Kernel:
         run = self._run(given, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
         if run.strays:
-            stray = run.strays[0]
+            stray, elements = run.strays[0], many(len(run.strays), "element")
             raise LaunchError(
                 "cudaErrorIllegalAddress",
-                f"{self.name} wrote outside of {stray.parameter}: {len(run.strays)} elements, "
+                f"{self.name} wrote outside of {stray.parameter}: {elements}, "
                 f"the first at offset {stray.offset} from its "
                 + ("end" if stray.side == "after" else "beginning"),
             )

@@ -106,7 +106,7 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
     sets: list[Set] = []
     free, _ = torch.cuda.mem_get_info()
     while len(sets) < SETS:
-        case = cases.draw(exercise, sizes, "standard normal", generator, dtypes)
+        case = cases.draw(exercise, sizes, cases.usual(exercise), generator, dtypes)
         tensors = {name: tensor.cuda() for name, tensor in case.tensors.items()}
         case = Case(case.sizes, case.family, tensors, case.scalars)
         given = checking.arguments(kernel, case, "cuda")
@@ -116,7 +116,7 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
         for name, right in expected.items():
             bad = verdicts.wrong(given[name], right)
             if bad.any():
-                message = verdicts.explain(name, given[name], right, bad)
+                message = verdicts.explain(name, given[name], right, bad, exercise.has_eps)
                 raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)

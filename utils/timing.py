@@ -106,14 +106,20 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
     rungs = []
     for other in _earlier(exercise):
         for key, found, stored in [*fresh, *kept]:
-            alike = (found.bytes, found.flops) == (entry.bytes, entry.flops)
-            if results.id_of(key) == other.id and alike and found.ours():
+            if results.id_of(key) == other.id and _alike(found, entry) and found.ours():
                 rungs.append(replace(found.ours(), stored=stored))
                 break
     ours = [row for row in entry.rows if row.kind == "ours"]
     library = [row for row in entry.rows if row.kind == "library"]
     others = [row for row in entry.rows if row not in ours and row not in library]
     return [*rungs, *ours, *others, *library]
+
+
+def _alike(one: Entry, other: Entry) -> bool:
+    """Whether both are of the same problem. A rung may lack a size, such as a number of blocks."""
+    shared = one.sizes.keys() & other.sizes.keys()
+    same = all(one.sizes[name] == other.sizes[name] for name in shared)
+    return same and (one.bytes, one.flops) == (other.bytes, other.flops)
 
 
 def _earlier(exercise: Exercise) -> list[Exercise]:

@@ -1,5 +1,7 @@
 """What is wrong with an output, in words: how many values, which first, and what it looks like."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -16,6 +18,10 @@ POISON = {
 }
 SHOWN = 4  # mismatches in a message
 TAIL = 32  # right values that may come before a tail which is longer
+LOST = "a NaN was lost: every comparison with NaN is false, and fminf and fmaxf drop it"
+NEAR = "the values are nearly right: is a sum or a product less precise than float"
+NEAR_EPS = ", do two large numbers cancel, or is eps another?"
+NEAR_ELSE = ", or do two large numbers cancel?"
 
 
 def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> Tensor:
@@ -47,22 +53,26 @@ def index(name: str, flat: int, shape: torch.Size) -> str:
     return f"{name}[{', '.join(str(int(i)) for i in place)}]" if shape else name
 
 
-def explain(name: str, got: Tensor, expected: Expected, bad: Tensor) -> str:
-    """The mismatches of one output: a count, the first few, a hint where there is a pattern."""
+def explain(name: str, got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str:
+    """The mismatches of one output: a count, the first few, a hint where there is a pattern.
+
+    `eps`: whether the exercise has one, which may be another than the kernel's.
+    """
     count, total = int(bad.sum()), bad.numel()
     lines = [f"{count} of {total} values of {name} {'is' if count == 1 else 'are'} wrong"]
     if got.is_floating_point():
-        nan, inf = int(got.isnan().sum()), int(got.isinf().sum())
+        nan, inf = int(got[bad].isnan().sum()), int(got[bad].isinf().sum())
         lines[0] += f" ({nan} NaN, {inf} infinite)" if nan or inf else ""
     values, bounds = expected.value.reshape(-1), expected.bound.reshape(-1)
     for flat in bad.reshape(-1).nonzero().reshape(-1)[:SHOWN].tolist():
         place = index(name, flat, got.shape)
-        value, want = got.reshape(-1)[flat].item(), values[flat].item()
-        allowed = f" (allowed: ± {bounds[flat].item():.1e})" if bounds[flat] > 0 else ""
+        value, want, bound = got.reshape(-1)[flat].item(), values[flat].item(), bounds[flat].item()
+        bounded = math.isfinite(want) and bound > 0
+        allowed = f" (allowed: ± {bound:.1e})" if bounded else ""
         lines.append(f"  {place}: got {value:.8g}, expected {want:.8g}{allowed}")
     if count > SHOWN:
         lines.append("  ...")
-    advice = hint(got, expected, bad)
+    advice = hint(got, expected, bad, eps)
     return "\n".join([*lines, f"hint: {advice}"] if advice else lines)
 
 
@@ -76,44 +86,55 @@ def missing(name: str, unwritten: Tensor) -> str:
     return f"{text}; {first} is the first that was not" + (f"\nhint: {region}" if region else "")
 
 
-def hint(got: Tensor, expected: Expected, bad: Tensor) -> str:
+def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str:
     """What a familiar mistake would look like, if this is one; else an empty string."""
     want = expected.value
-    if not got.is_floating_point() or bad.numel() < 2:
+    if not got.is_floating_point():
         return _region(bad)
-    if bool((got == 0).all()):
+    if bad.numel() > 1 and bool((got == 0).all()):
         return "every value is 0: is the result stored, and does the launch start any threads?"
+    lost = bad & want.isnan() & ~got.isnan()
+    if 2 * int(lost.sum()) > int(bad.sum()):
+        return LOST
     if got.ndim == 2 and not wrong(got.reshape(got.shape[::-1]).T, expected).any():
         return "this is the transpose of what was expected: row and column are swapped"
-    region = _region(bad)
-    finite = want.isfinite() & got.isfinite() & (want != 0)
-    if region or int(finite.sum()) < 2:
+    finite = want.isfinite() & got.isfinite()
+    if (region := _region(bad)) or not finite[bad].all():
         return region
-    ratio = (got.double() / want)[finite]
-    factor = ratio.median()
+    return _offset(got[finite].double(), want[finite].double(), eps)
+
+
+def _offset(got: Tensor, want: Tensor, eps: bool) -> str:
+    """How finite values differ from what was expected: by a factor, a constant, a little."""
+    some = want != 0
+    if int(some.sum()) < 2:
+        return ""
+    ratio, difference = got[some] / want[some], got - want
+    factor, offset = ratio.median(), difference.median()
     if factor != 0 and ((ratio / factor - 1).abs() < 1e-4).all() and (factor - 1).abs() > 1e-3:
         return f"every value is {float(factor):.5g} times what was expected"
-    difference = (got.double() - want)[finite]
-    offset = difference.median()
     if (difference - offset).abs().max() < 1e-3 * offset.abs():
         return f"every value is off by the same {float(offset):.5g}"
-    if (difference.abs() / (want[finite].abs() + want[finite].abs().median())).max() < 3e-2:
-        return "the values are nearly right: is a sum or a product less precise than float?"
+    if (difference.abs() / (want.abs() + want[some].abs().median())).max() < 3e-2:
+        return NEAR + (NEAR_EPS if eps else NEAR_ELSE)
     return ""
 
 
 def _region(bad: Tensor) -> str:
-    """Whether the mismatches are the end, or every row's or column's end, of a tensor."""
+    """Whether the mismatches are the end, or every row's or column's end, of a tensor.
+
+    Of each of these rows or columns more than half must be wrong: a lone value has other causes.
+    """
     if bad.ndim == 0 or bool(bad.all()):
         return ""
     axes = {0: "row", 1: "column"} if bad.ndim == 2 else {0: "value"}
     for axis, word in axes.items() if bad.ndim <= 2 else ():
         others = [i for i in range(bad.ndim) if i != axis]
-        lines = bad.any(dim=others) if others else bad
-        first = int(lines.nonzero()[0])
-        rest = len(lines) - first
+        share = bad.double().mean(dim=others) if others else bad.double()
+        first = int(share.nonzero()[0])
+        rest = len(share) - first
         tail = rest <= 2 * first or first >= TAIL  # all but the first: that is no tail
-        if first > 0 and tail and bool(lines[first:].all()):
+        if first > 0 and tail and bool((share[first:] > 0.5).all()):
             words = f"the last {word} is" if rest == 1 else f"the last {rest} {word}s are"
             return f"only {words} wrong, from {word} {first} on: look at the tail of the last block"
     return ""

@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+    without_conflicts,
+)
 from utils.exercises import Gate, topic
 
 FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, bytes and peers stay
@@ -29,14 +35,15 @@ TILED = Gate(
     ideal=lambda M, N, K: 2 * 4 * M * N * K / 32,
 )
 TILED_LINEAR = replace(TILED, ideal=lambda M, N, K: 2 * 4 * M * N * K / 32 + 4 * M * N)  # + b
-MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS)
+MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES)
+PADDED = without_conflicts("make the rows of the tile one element longer")
 
 EXERCISES = (
     replace(
         FIRST["gemm_coalesced"],
         number="02.1",
         name="gemm_tiled",
-        gates=(TILED, *MEMORY),
+        gates=(TILED, *MEMORY, NO_CONFLICTS),
         title="C = A * B, tiles of A and B shared by the block",
         points=15,
         effort="about 7 lines",
@@ -57,7 +64,7 @@ EXERCISES = (
         number="02.2",
         name="gemm_tiled_race",
         faulty=True,
-        gates=(TILED, *MEMORY),
+        gates=(TILED, *MEMORY, NO_CONFLICTS),
         title="Mend it: the barriers of a tiled product are missing",
         points=10,
         effort="2 lines",
@@ -75,7 +82,7 @@ EXERCISES = (
         FIRST["linear"],
         number="02.3",
         name="linear_tiled",
-        gates=(TILED_LINEAR, *MEMORY),
+        gates=(TILED_LINEAR, *MEMORY, PADDED),
         title="out = x * W^T + b in tiles, without bank conflicts",
         points=15,
         effort="about 8 lines",

@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+    without_conflicts,
+)
 from utils.exercises import Gate, topic
 
 FIRST = topic("01_naive_gemm")["gemm_coalesced"]  # shapes, reference, bytes and peers stay
@@ -44,7 +50,16 @@ def shared_loads(requests, steps, advice):
     )
 
 
-MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS)
+MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES)
+NEIGHBOURS = without_conflicts(
+    "let a thread own every 16th row and column, so that neighbouring lanes read neighbours"
+)
+PADDED = without_conflicts(
+    "make the rows of the tile four elements longer, so that quads stay at multiples of 16 bytes"
+)
+QUADS_SIDE_BY_SIDE = without_conflicts(
+    "leave the rows of As four elements longer, and let neighbouring lanes read neighbouring quads"
+)
 QUADS_IN_SHARED = shared_loads(
     4, 64, "read four neighbours of shared memory at once: turn the tile of A around, use quad()"
 )
@@ -71,6 +86,7 @@ EXERCISES = (
             shared_loads(9, 8, "read b once, keep it in a variable, and use it for all TM rows"),
             tiled(64),
             *MEMORY,
+            NO_CONFLICTS,
         ),
         title="C = A * B, each thread owns 8 elements of a column",
         draw={"M": 64, "N": 64, "K": 8},
@@ -94,6 +110,7 @@ EXERCISES = (
             shared_loads(16, 64, "read TM elements of As and TN of Bs, then use each many times"),
             tiled(128),
             *MEMORY,
+            NEIGHBOURS,
         ),
         title="C = A * B, each thread owns 8 x 8 elements: an outer product in registers",
         draw={"M": 128, "N": 128, "K": 8},
@@ -115,7 +132,7 @@ EXERCISES = (
         FIRST,
         number="03.3",
         name="gemm_vectorized",
-        gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, tiled(128), *MEMORY),
+        gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, tiled(128), *MEMORY, PADDED),
         title="C = A * B, four floats at a time; A turned around in shared memory",
         draw={"M": 128, "N": 128, "K": 8},
         points=20,
@@ -137,7 +154,14 @@ EXERCISES = (
         FIRST,
         number="03.4",
         name="gemm_warp",
-        gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, ONE_BARRIER, tiled(128), *MEMORY),
+        gates=(
+            QUADS_IN_SHARED,
+            QUADS_IN_GLOBAL,
+            ONE_BARRIER,
+            tiled(128),
+            *MEMORY,
+            QUADS_SIDE_BY_SIDE,
+        ),
         title="Challenge: C = A * B with warp tiles, fetching ahead, at 93 % of cuBLAS",
         draw={"M": 128, "N": 128, "K": 16},
         points=30,

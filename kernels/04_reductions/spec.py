@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.common_gates import COALESCED_LOADS, NO_CONFLICTS
+from utils.common_gates import COALESCED_LOADS, NO_CONFLICTS, without_conflicts
 from utils.exercises import Exercise, Gate
 
 SUM = Exercise(
@@ -67,6 +67,9 @@ WHOLE_WARPS_ADD = shared_loads(
     1.25,
     2 * (4 + 2 + 6) + 1,
     "let the first threads of the block add: then whole warps rest",
+)
+LARGEST_FIRST = without_conflicts(
+    "let neighbouring lanes read neighbours: begin with the largest stride"
 )
 ONE_A_WARP = shared_loads(
     8.5, 1, "add up each warp by shuffles, and bring one sum of each through shared memory"
@@ -175,7 +178,7 @@ EXERCISES = (
         number="04.3",
         name="sum_sequential",
         title="a sum, each block adds in a tree: the first half takes in the second",
-        gates=(WHOLE_WARPS_ADD, NO_CONFLICTS, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
+        gates=(WHOLE_WARPS_ADD, LARGEST_FIRST, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
         **LARGE,
         points=10,
         effort="about 6 lines",

@@ -1,5 +1,5 @@
 // BEGIN SOLUTION
-// fault: tail dropped, line 15 or 16
+// fault: tail dropped, line 15 or 16 or 23 or 24
 // STARTER: // fault: ?
 // END SOLUTION
 constexpr int MOST = 256;

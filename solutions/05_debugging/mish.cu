@@ -1,5 +1,5 @@
 // BEGIN SOLUTION
-// fault: wrong identity, line 11
+// fault: wrong identity, line 10 or 11
 // STARTER: // fault: ?
 // END SOLUTION
 

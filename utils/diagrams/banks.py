@@ -8,6 +8,7 @@ from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import KINDS, Instruction, Scene, instructions, shape_text
 from utils.errors import WorkbookError
 from utils.tracing import SHARED
+from utils.wording import left_out, many
 
 MOST = 8  # instructions in one picture
 COLUMN = 0.2  # inches of a bank
@@ -30,10 +31,9 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     )
     for row in rows:
         row.draw(page)
-    left_out = len(found) - len(rows)
     caption = _caption(rows)
-    if left_out:
-        caption += f" {left_out} more instructions are not shown; draw one with line=..."
+    if len(found) > len(rows):
+        caption += f" {left_out(len(found) - len(rows))}"
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
     return page, title, caption, alt
@@ -93,8 +93,7 @@ class _Row:
         return "; ".join(notes)
 
     def draw(self, page: Canvas) -> None:
-        top = page.y
-        turns = f"{self.turns} turn" + "s" * (self.turns > 1)
+        top, turns = page.y, many(self.turns, "turn")
         page.heading(
             self.one.line,
             self.source,
@@ -150,14 +149,9 @@ class _Row:
         page.box(x + 0.01, y + gap, COLUMN - 0.02, tall - 2 * gap, fill=color)
         if tall > 0.15:
             text = "all" if len(who) == WARP else f"×{len(who)}" if len(who) > 1 else str(who[0])
-            page.text(
-                x + COLUMN / 2,
-                y + tall / 2,
-                text,
-                size=cv.SMALL,
-                ha="center",
-                color=cv.ink_on(color),
-            )
+            if cv.text_width(text, cv.SMALL) < COLUMN:
+                ink = cv.ink_on(color)
+                page.text(x + COLUMN / 2, y + tall / 2, text, size=cv.SMALL, ha="center", color=ink)
 
     def _explain(self, page: Canvas, bottom: float, tall: float) -> None:
         """Words beside the tallest columns, on the side with more room, if there is any."""

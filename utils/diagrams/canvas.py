@@ -113,6 +113,8 @@ class Canvas:
         self.y += 0.21
         self.text(MARGIN, self.y, verdict, bold=True, color=GREEN if good else RED)
         after = MARGIN + text_width(verdict, bold=True) + 0.15
+        if after + text_width(note, SMALL) > WIDTH - MARGIN - room:
+            self.y, after = self.y + 0.18, MARGIN
         self.text(after, self.y, note, size=SMALL, color=GREY)
 
     def box(self, x, y, w, h, *, fill=None, edge=None, width=1.0, **more) -> None:

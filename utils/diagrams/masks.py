@@ -9,6 +9,7 @@ from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, linear
 from utils.diagrams.story import opening
 from utils.emulator.reports import Report
+from utils.wording import many
 
 CALLS, MISSING = cv.tint(cv.BLUE, 0.75), cv.rgb(cv.RED)
 ABSENT, OTHERS = cv.tint(cv.RED, 0.4), cv.rgb(cv.PALE)
@@ -36,19 +37,22 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         f"in line {line}.",
     )
     block_cells.draw(page, launch, colors, texts, [missing])
-    legend = [(CALLS, f"A: {len(calls)} lanes make the call"), (MISSING, f"{lane}, named, is gone")]
+    makes = "makes" if len(calls) == 1 else "make"
+    callers = many(len(calls), "lane")
+    legend = [(CALLS, f"A: {callers} {makes} the call"), (MISSING, f"{lane}, named, is gone")]
     if absent:
-        legend.append((ABSENT, f"{len(absent)} more do not make it"))
+        do = "does" if len(absent) == 1 else "do"
+        legend.append((ABSENT, f"{len(absent)} more {do} not make it"))
     if len(lanes) < launch.threads:
         legend.append((OTHERS, "other warps"))
     page.legend(legend)
     page.y += 0.1
-    excerpt.draw(page, scene, {line: f"A: {len(calls)} lanes"} if line else {})
+    excerpt.draw(page, scene, {line: f"A: {callers}"} if line else {})
     text = (
-        f"Of the {len(lanes)} lanes of warp {warp}, {len(calls)} make the call at line {line}. Its "
-        f"mask names {lane} as well, which has left the kernel. A warp function is a meeting of "
-        "all lanes that its mask names: to give a value, a lane must be there. What a GPU makes of "
-        "it is not defined: it may wait for ever, or go on with any value."
+        f"Of the {many(len(lanes), 'lane')} of warp {warp}, {len(calls)} {makes} the call at line "
+        f"{line}. Its mask names {lane} as well, which has left the kernel. A warp function is "
+        "a meeting of all lanes that its mask names: to give a value, a lane must be there. What a "
+        "GPU makes of it is not defined: it may wait for ever, or go on with any value."
     )
     alt = "The threads of the block as cells, a row for each warp: who calls, and who does not."
     return page, title, text, alt

@@ -12,6 +12,7 @@ from utils.diagrams.places import Place, lay_out
 from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL, LOAD
+from utils.wording import many
 
 LARGEST = 512  # rows or columns that can be drawn
 READ, WRITE = cv.BLUE, cv.RED
@@ -162,6 +163,7 @@ def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -
         total, size, same = int(count.sum()), count.size, count.min() == count.max()
         each = f"{times(int(count.max()))} each" if same else f"{total / size:.1f} each on average"
         text += (
-            f" The grid reads the {size:,} elements of {arrays[i].name} {total:,} times, {each}."
+            f" The grid reads the {many(size, 'element')} of {arrays[i].name} {total:,} "
+            f"time{'s' * (total > 1)}, {each}."
         )
     return text

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from utils import wording
 from utils.access_patterns import CELL, SECTOR, WARP, ideal_sectors, lanes, sectors_per_request
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
@@ -18,6 +19,7 @@ from utils.diagrams.scene import (
 )
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL
+from utils.wording import many
 
 MOST = 8  # instructions in one picture
 STRIP = 6.9  # inches for lanes and memory
@@ -54,8 +56,9 @@ def _caption(rows: list["_Row"], left_out: int, averages: bool) -> str:
     if worst.sectors > worst.ideal:
         text = (
             f"Line {worst.one.line}, {worst.what}: one request of {worst.warp} touches "
-            f"{_sectors(worst.sectors)}; {worst.ideal} would do if its lanes were neighbours in "
-            f"memory. It moves {worst.sectors * SECTOR} bytes for {worst.wanted} that are wanted."
+            f"{many(worst.sectors, 'sector')}; {worst.ideal} would do if its lanes were neighbours "
+            f"in memory. It moves {worst.sectors * SECTOR} bytes for {worst.wanted} that are "
+            "wanted."
         )
     else:
         text = "No request here touches more sectors than it must."
@@ -64,12 +67,8 @@ def _caption(rows: list["_Row"], left_out: int, averages: bool) -> str:
         text += " Sectors per request on average, ragged warps included: "
         text += ", ".join(means) + "."
     if left_out:
-        text += f" {left_out} more instructions are not shown; draw one with line=..."
+        text += f" {wording.left_out(left_out)}"
     return text
-
-
-def _sectors(count: int) -> str:
-    return f"{count} sector" + "s" * (count != 1)
 
 
 class _Row:
@@ -88,11 +87,11 @@ class _Row:
         self.warp = f"warp {int(lead['thread']) // WARP} of block {block}"
         every = sectors_per_request(one.accesses)
         self.varies = len(set(every.tolist())) > 1
-        self.mean = f"{every.mean():.1f} for the {self.what} ({len(every):,} requests)"
+        self.mean = f"{every.mean():.1f} for the {self.what} ({many(len(every), 'request')})"
 
     @property
     def cost(self) -> str:
-        return f"{_sectors(self.sectors)} per request, ideal {self.ideal}"
+        return f"{many(self.sectors, 'sector')} per request, ideal {self.ideal}"
 
     @property
     def wanted(self) -> int:
@@ -168,7 +167,8 @@ class _Row:
         final = element(array, min((touched[-1] + 1) * SECTOR // array.element - 1, last))
         small = {"size": cv.SMALL, "color": cv.GREY}
         gaps = touched[-1] - touched[0] + 1 - len(touched)
-        skipped = f"  ({gaps} sectors between them are left out)" if gaps else ""
+        are = "is" if gaps == 1 else "are"
+        skipped = f"  ({many(gaps, 'sector')} between them {are} left out)" if gaps else ""
         if first == final:
             page.text(cv.MARGIN, y, first, **small)
         elif end - cv.MARGIN < 3:

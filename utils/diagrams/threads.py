@@ -11,6 +11,7 @@ from utils.diagrams.canvas import Canvas
 from utils.diagrams.owned_cells import FEW, STRIP
 from utils.diagrams.scene import Scene, coordinate_text, element, shape_text
 from utils.tracing import GLOBAL, LOAD, Launch
+from utils.wording import many
 
 MANY = 8192  # elements of a strip
 LARGEST = 256  # rows or columns of a matrix
@@ -61,7 +62,8 @@ def _subject(scene: Scene) -> tuple[int, str]:
 def _subtitle(scene: Scene, launch: Launch, flat: bool, size: int) -> str:
     blocks = math.prod(launch.grid)
     inside = " × ".join(str(b) for b in launch.block if b > 1) or "1"
-    text = f"{scene.size_text}. {blocks} block{'s' * (blocks > 1)} of {inside} threads. A colour "
+    text = f"{scene.size_text}. {many(blocks, 'block')} of {inside} "
+    text += f"thread{'s' * (launch.threads > 1)}. A colour "
     text += "is a block, darker for its later threads."
     if flat and size <= FEW:
         text += " A number is the thread's own in its block."
@@ -111,10 +113,11 @@ def _legend(page: Canvas, owned: Owners, launch: Launch, verb: str) -> None:
     for block in range(min(blocks, NAMED)):
         count = int((busy // launch.threads == block).sum())
         name = f"block {coordinate_text(block, launch.grid)}"
+        does = verb if count == 1 else verb[:-1]
         entries.append(
             (
                 cv.tint(cv.BLOCKS[block % len(cv.BLOCKS)], 0.7),
-                f"{name}: {count} of {launch.threads} threads {verb[:-1] if count != 1 else verb}",
+                f"{name}: {count} of {many(launch.threads, 'thread')} {does}",
             )
         )
     if blocks > NAMED:
@@ -135,7 +138,7 @@ def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
     busy = len(np.unique(owned.thread[owned.thread >= 0]))
     done = "written" if verb == "writes" else "read"
     does = verb if busy == 1 else verb[:-1]
-    text = f"{busy:,} of {threads:,} threads {does} {array.name}; "
+    text = f"{busy:,} of {many(threads, 'thread')} {does} {array.name}; "
     rest = threads - busy
     text += f"{rest:,} {verb if rest == 1 else verb[:-1]} no element." if rest else "none is idle."
     missed, shared = int((owned.threads == 0).sum()), int((owned.threads > 1).sum())
@@ -153,7 +156,7 @@ def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
     most = int(np.bincount(owned.thread[owned.thread >= 0]).max(initial=0))
     turns = int(owned.turn.max(initial=0)) + 1
     if most > 1:
-        several = "one after the other" if turns == most else f"in {turns:,} turns"
+        several = "one after the other" if turns == most else f"in {many(turns, 'turn')}"
         text += f" A thread {verb} up to {most:,} elements, {several}."
     often = owned.times.sum() / max(1, (owned.threads > 0).sum())
     if verb == "writes" and often > 1 and not shared:

@@ -11,6 +11,7 @@ from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.tracing import GLOBAL, LOAD, SHARED, Array, Launch
+from utils.wording import many, phases_left_out
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other
@@ -40,9 +41,9 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     _legend(page, accesses)
     caption = _caption(scene, numbers, accesses, phases, name)
     if len(shown) < len(phases):
-        caption += f" {len(phases) - len(shown)} of the phases are left out."
+        caption += f" {phases_left_out(len(phases) - len(shown))}"
     alt = (
-        f"A panel for each phase and array; {len(shown)} phases of "
+        f"A panel for each phase and array; {many(len(shown), 'phase')} of "
         f"{', '.join(scene.arrays[i].name for i in numbers)}, with the elements touched in colour."
     )
     return page, title, caption, alt

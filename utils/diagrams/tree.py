@@ -11,6 +11,7 @@ from utils.diagrams.scene import Scene, coordinate_text, shape_text
 from utils.diagrams.tiles import chosen_block, launch_with_shared, some_phases
 from utils.errors import WorkbookError
 from utils.tracing import LOAD, SHARED, Array
+from utils.wording import many, phases_left_out
 
 LARGEST = 1024  # elements
 ROWS = 12  # phases
@@ -64,11 +65,11 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     _legend(page, warps)
     caption = _caption(array, steps, name)
     if len(kept) < len(steps):
-        caption += f" {len(steps) - len(kept)} of the phases are left out."
+        caption += f" {phases_left_out(len(steps) - len(kept))}"
     alt = (
-        f"A row of the {array.shape[0]} elements of {array.name} for each of {len(kept)} phases. "
-        "Lines lead from the elements that a thread reads to the one that it writes; their colour "
-        "is that of its warp."
+        f"A row of the {many(array.shape[0], 'element')} of {array.name} for each of "
+        f"{many(len(kept), 'phase')}. Lines lead from the elements that a thread reads to the one "
+        "that it writes; their colour is that of its warp."
     )
     return page, title, caption, alt
 
@@ -156,13 +157,9 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
 
 def _note(step: Step) -> str:
     if not step.writes:
-        return f"{_many(len(step.readers), 'thread')} read{'s' * (len(step.readers) == 1)}"
+        return f"{many(len(step.readers), 'thread')} read{'s' * (len(step.readers) == 1)}"
     threads, warps = len(set(step.writes.values())), len(step.warps())
-    return f"{_many(threads, 'thread')}, {_many(warps, 'warp')}"
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'s' * (count != 1)}"
+    return f"{many(threads, 'thread')}, {many(warps, 'warp')}"
 
 
 def _legend(page: Canvas, warps: int) -> None:
@@ -180,14 +177,19 @@ def _caption(array: Array, steps: list[Step], name: str) -> str:
     warps = [len(step.warps()) for step in joining]
     least = sum(-(-count // WARP) for count in threads)
     text = (
-        f"In phases {joining[0].phase} to {joining[-1].phase} block {name} has "
-        f"{_run(threads)} threads at work, in {_run(warps)} warps. Together "
-        f"{_many(sum(warps), 'turn')} of a warp"
+        f"{_when(joining)} block {name} has {_run(threads, 'thread')} at work, in "
+        f"{_run(warps, 'warp')}. Together {many(sum(warps), 'turn')} of a warp"
     )
     if sum(warps) > least:
         return f"{text}; {least} would do for as many threads."
     return f"{text}, and no fewer would do for as many threads."
 
 
-def _run(counts: list[int]) -> str:
-    return ", ".join(f"{count:,}" for count in counts)
+def _when(steps: list[Step]) -> str:
+    if len(steps) == 1:
+        return f"In phase {steps[0].phase}"
+    return f"In phases {steps[0].phase} to {steps[-1].phase}"
+
+
+def _run(counts: list[int], thing: str) -> str:
+    return f"{', '.join(f'{count:,}' for count in counts)} {thing}{'s' * (counts != [1])}"

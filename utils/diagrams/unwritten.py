@@ -105,7 +105,8 @@ def _colors(subject: Subject) -> tuple[np.ndarray | None, list, str]:
     more = int(unread.sum())
     none = n - done - more - 1
     legend = [(HERE, "read here, unwritten")]
-    legend += [(ALSO, f"{more:,} more read before they are written")] if more else []
+    they = "it is" if more == 1 else "they are"
+    legend += [(ALSO, f"{more:,} more read before {they} written")] if more else []
     legend += [(FINE, f"{done:,} written by then")] if done else []
     legend += [(cv.PALE, f"{none:,} not written by then")] if none > 0 else []
     by_then = int(written.sum())

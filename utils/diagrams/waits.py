@@ -10,6 +10,7 @@ from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, linear, listing
 from utils.diagrams.story import opening
 from utils.emulator.reports import Report
+from utils.wording import many
 
 COLORS = [cv.tint(color, 0.75) for color in (cv.BLUE, cv.ORANGE, cv.GREEN, cv.PURPLE)]
 LEFT = cv.rgb(cv.PALE)  # has left the kernel
@@ -34,26 +35,26 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     )
     colors = np.array([color.get(place, LEFT) for place in each])
     block_cells.draw(page, launch, colors, [letters.get(p, "") for p in each])
-    legend = [(color[p], f"{letters[p]}: {_many(counts[p])} at line {p[0]}") for p in places]
+    legend = [(color[p], f"{letters[p]}: {_threads(counts[p])} at line {p[0]}") for p in places]
     if gone := counts[0, ""]:
-        legend.append((LEFT, f"{_many(gone, 'has', 'have')} left the kernel"))
+        legend.append((LEFT, f"{_threads(gone, 'has', 'have')} left the kernel"))
     page.legend(legend)
     page.y += 0.1
     notes: dict[int, str] = {}
     for place in places:
-        told = f"{letters[place]}: {_many(counts[place])}"
+        told = f"{letters[place]}: {_threads(counts[place])}"
         notes[place[0]] = f"{notes[place[0]]}; {told}" if place[0] in notes else told
     excerpt.draw(page, scene, notes)
     told = [f"{counts[p]:,} wait{'s' * (counts[p] == 1)} at line {p[0]}" for p in places]
-    text = f"Of the {launch.threads:,} threads of block {block}, {listing(told)}"
+    text = f"Of the {many(launch.threads, 'thread')} of block {block}, {listing(told)}"
     text += f"; {gone:,} {'has' if gone == 1 else 'have'} left the kernel. " if gone else ". "
     text += _advice(places, never)
     alt = "The threads of the block as cells, a row for each warp, coloured by where they wait."
     return page, title, text, alt
 
 
-def _many(count: int, one: str = "waits", more: str = "wait") -> str:
-    return f"{count:,} thread{'s' * (count != 1)} {one if count == 1 else more}"
+def _threads(count: int, one: str = "waits", more: str = "wait") -> str:
+    return f"{many(count, 'thread')} {one if count == 1 else more}"
 
 
 def _advice(places: list[tuple[int, str]], never: bool) -> str:
