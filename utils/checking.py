@@ -42,6 +42,7 @@ _HAZARDS = {
     "divergent-barrier": "divergent barrier",
     "deadlock": "timeout",
     "invalid-mask": "invalid mask",
+    "host-call": "host function",
 }
 
 
