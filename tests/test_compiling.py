@@ -91,6 +91,19 @@ def test_a_long_message_is_cut():
     assert len(lines) == complaints.MAX_LINES + 1 and "more lines" in lines[-1]
 
 
+def test_a_struct_is_not_shuffled_as_a_whole():
+    """nvcc has no such overload; a group of cooperative_groups passes structs."""
+    text = (
+        "struct Pair {\n  float v;\n  int c;\n};\n"
+        "__global__ void kernel(float* out, int n) {\n  Pair p = {out[0], n};\n"
+        "  p = __shfl_xor_sync(0xffffffff, p, 1);\n  out[0] = p.v;\n}\n"
+        "void twice(float* out, int n) { kernel<<<1, 32>>>(out, n); }\n"
+    )
+    with pytest.raises(CompileError, match="twice.cu:7:") as error:
+        build(text)
+    assert "a shuffle takes one number" in str(error.value)
+
+
 def test_a_function_that_is_nowhere_defined_is_an_error():
     with pytest.raises(CompileError, match=r"twice.cu:2:.* undefined reference to `elsewhere"):
         build("void elsewhere();\nvoid twice(int n) { elsewhere(); }")

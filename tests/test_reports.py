@@ -82,6 +82,32 @@ def test_a_stray_names_the_element():
     assert "thread (3, 0, 0): reads x[-1]\n" in report
 
 
+STRAY = {"kind": "out-of-bounds", "message": None, "access": "load", "array": "x", "index": 4}
+
+
+def test_a_wide_stray_names_all_its_elements_and_the_size_of_the_array():
+    assert "reads x[4] to x[7]; x has 6 elements\n" in text(**STRAY, last=7, length=6)
+    assert "reads x[4]; x has 1 element\n" in text(**STRAY, last=4, length=1)
+    assert "reads x[4]\n" in text(**STRAY | {"kind": "uninitialized"}, last=7, length=6)
+    assert "the whole matrix" in text(**STRAY, space="shared")
+    assert "the whole matrix" not in text(**STRAY, space="global")
+
+
+def race(**changes) -> str:
+    parties = {"other_block": [2, 0, 0], "other_thread": [5, 0, 0], "other_file": "tree.cu"}
+    accesses = {"access": "load", "other_access": "store", "other_line": 14, "space": "shared"}
+    race = {"kind": "race", "message": None, "array": "s", "index": 1}
+    return text(**race | parties | accesses | changes)
+
+
+def test_what_to_do_about_a_race_depends_on_its_two_sides():
+    assert "behind it, in the loop" in race()
+    assert "this round and the next" in race(other_line=12)
+    assert "two threads write the same element" in race(access="store")
+    assert "two blocks write the same element" in race(access="store", other_block=[0, 0, 0])
+    assert "Blocks run in any order" in race(other_block=[0, 0, 0])
+
+
 def test_events_that_are_no_faults_are_passed_over():
     launch = {"event": "launch", "kernel": "tree", "grid": [1, 1, 1], "instructions": []}
     assert read(json.dumps(launch)) == []
@@ -138,6 +164,19 @@ def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):
     file, line = locate(module, inner)
     assert (file.rpartition("/")[2], line) == ("outer.cu", 21)
     monkeypatch.undo()
+
+
+def test_who_called_a_headers_function_is_said(library):
+    module, offsets = library
+    inner = next(o for o in offsets if (locate(module, o) or ("",))[0].endswith("inner.h"))
+    event = {key: value for key, value in EVENT.items() if key not in ("file", "line")}
+    (report,) = read(json.dumps(event | {"module": module, "offset": inner}))
+    assert report.place.endswith("inner.h:7") and report.caller[1] == 21
+    assert "\n  called at " in str(report) and "outer.cu:21\n" in str(report)
+    (known,) = read(json.dumps(event | {"module": module, "offset": inner} | {"file": "inner.h"}))
+    assert known.place == "inner.h" and "outer.cu:21\n" in str(known)
+    (own,) = read(json.dumps(EVENT | {"file": report.caller[0]}))
+    assert own.caller is None and "called at" not in str(own)
 
 
 def test_without_addr2line_the_address_remains(library, monkeypatch):

@@ -43,6 +43,7 @@ _HAZARDS = {
     "divergent-barrier": "divergent barrier",
     "deadlock": "timeout",
     "invalid-mask": "invalid mask",
+    "host-call": "host function",
 }
 
 

@@ -59,6 +59,7 @@ class CheckFailed(WorkbookError):
         "misaligned",
         "divergent barrier",
         "invalid mask",
+        "host function",
         "gate",
     )
 

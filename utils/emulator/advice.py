@@ -17,6 +17,11 @@ WORDS = {
         "Compare the index with the array's size, and guard this line with an `if` for the threads "
         "that have no element.",
     ),
+    "out of a shared array": (
+        "access outside of an array",
+        "Is this an index into the whole matrix, where one within the tile is needed? Are row and "
+        "column swapped?",
+    ),
     "use-after-free": (
         "access to memory that has been freed",
         "Call cudaFree only after the last launch that uses the memory.",
@@ -28,8 +33,19 @@ WORDS = {
     ),
     "race": (
         "race between two threads",
-        "Put a __syncthreads() between the two lines, for shared memory, or use an atomic "
-        "operation where many threads add to one place.",
+        "Put a __syncthreads() between the two lines, for shared memory; in a loop also between "
+        "this round and the next. Where many threads add to one place, use an atomic operation.",
+    ),
+    "race in a line": (
+        "race between two threads",
+        "One step of this line reads what another writes: put a __syncthreads() behind it, in the "
+        "loop and outside of any `if`; or use an atomic operation where many threads add to one "
+        "place.",
+    ),
+    "race of writers": (
+        "two threads write the same element",
+        "Each element should belong to one thread: is the index right, and should all of them "
+        "come to this line?",
     ),
     "race of owners": (
         "two blocks write the same element",
@@ -51,10 +67,15 @@ WORDS = {
         "Move __syncthreads() to where all threads of the block come by, out of any `if` that "
         "depends on threadIdx.",
     ),
+    "host-call": (
+        "a host function called",
+        "nvcc does not compile this: call it in the launcher, before or after the launch.",
+    ),
     "invalid-mask": (
         "a warp function with a wrong mask",
-        "The mask must have a bit for every lane that makes the call, the caller's own among them; "
-        "0xffffffff is right where the whole warp makes it.",
+        "The mask must have a bit for every lane that makes the call, the caller's own among them. "
+        "0xffffffff is right where the whole warp makes it: outside of any `if`, and nobody may "
+        "return before it.",
     ),
     "timeout": (
         "stopped at the time limit",

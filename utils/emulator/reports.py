@@ -14,6 +14,7 @@ from utils.emulator.advice import WORDS
 
 Position = tuple[int, int, int]
 Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
+Place = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,13 @@ class Report:
     thread: Position | None = None
     file: str | None = None
     line: int | None = None
+    caller: Place | None = None  # who called the header's function that the line is in
     address: str | None = None  # "0x1f30 in program", where there is no line
     space: str | None = None  # "shared" or "global"
     array: str | None = None
     index: int | None = None  # of the element, from the start of the array
+    last: int | None = None  # of a wide access: its last element
+    length: int = 0  # of the array, in elements; 0 where nobody knows
     access: str | None = None  # "load", "store" or "atomic"
     other_block: Position | None = None
     other_thread: Position | None = None
@@ -57,22 +61,30 @@ class Report:
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
-        return "\n  ".join(filter(None, (head, who + (self.message or self._story()), advice)))
+        called = f"called at {self.caller[0]}:{self.caller[1]}" if self.caller else ""
+        story = who + (self.message or self._story())
+        return "\n  ".join(filter(None, (head, called, story, advice)))
 
     @property
     def _word(self) -> str:
         """The kind, or a special case of it that has advice of its own."""
-        apart = self.other_block is not None and self.other_block != self.block
-        if self.kind == "race" and apart and self.access == self.other_access == "store":
-            return "race of owners"
-        return "race of blocks" if self.kind == "race" and apart else self.kind
+        if self.kind == "out-of-bounds" and self.space == "shared":
+            return "out of a shared array"
+        if self.kind != "race":
+            return self.kind
+        stores = self.access == self.other_access == "store"
+        if self.other_block is not None and self.other_block != self.block:
+            return "race of owners" if stores else "race of blocks"
+        if stores:
+            return "race of writers"
+        same = (self.file, self.line) == (self.other_file, self.other_line)
+        return "race in a line" if same and self.line else "race"
 
     def _story(self) -> str:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
         if self.kind == "invalid-mask" and self.other_thread:
             return f"the mask names thread {self.other_thread}, which has left the kernel"
-        element = f"{self.array or 'memory'}[{self.index}]" if self.access else ""
-        story = f"{_VERBS[self.access]} {element}" if self.access else "waits here"
+        story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
         if self.other_thread:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
@@ -80,6 +92,17 @@ class Report:
             where = f" of {self.other_file}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
         return story
+
+    def _elements(self) -> str:
+        """Such as "y[0]", and where it is out of bounds "y[0] to y[3]; y has 1 element"."""
+        array = self.array or "memory"
+        text = f"{array}[{self.index}]"
+        if self.kind != "out-of-bounds":
+            return text
+        if self.last is not None and self.last != self.index:
+            text += f" to {array}[{self.last}]"
+        plural = "" if self.length == 1 else "s"
+        return f"{text}; {array} has {self.length} element{plural}" if self.length else text
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -108,11 +131,11 @@ def read(text: str) -> list[Report]:
             numbered[event["number"]]["count"] = event["count"]
     events = [event for event in events if event.get("count") != 0]  # withdrawn
     names = [(f"{side}module", f"{side}offset") for side in ("", "other_")]
-    known = places([(e[m], e[o]) for e in events for m, o in names if m in e])
+    known = _chains([(e[m], e[o]) for e in events for m, o in names if m in e])
     return [_report(event, known) for event in events]
 
 
-def _report(event: dict, known: Mapping[Code, tuple[str, int] | None]) -> Report:
+def _report(event: dict, known: Mapping[Code, list[Place]]) -> Report:
     parts = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
     for name in ("block", "thread", "other_block", "other_thread"):
@@ -120,16 +143,21 @@ def _report(event: dict, known: Mapping[Code, tuple[str, int] | None]) -> Report
             parts[name] = tuple(parts[name])
     for prefix in ("", "other_"):
         module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
-        if f"{prefix}file" in parts or module is None:
+        if module is None:
             continue
-        if place := known[module, offset]:
-            parts[f"{prefix}file"], parts[f"{prefix}line"] = place[0].removeprefix("./"), place[1]
-        elif not prefix:
-            parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
+        chain = known[module, offset]
+        if f"{prefix}file" not in parts:
+            if chain:
+                parts[f"{prefix}file"], parts[f"{prefix}line"] = chain[0]
+            elif not prefix:
+                parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
+        if not prefix:
+            own = f"/{parts.get('file', '')}"  # a header's, or the whole path of it
+            parts["caller"] = next((p for p in chain if not f"/{p[0]}".endswith(own)), None)
     return Report(**parts)
 
 
-def locate(module: str, offset: str) -> tuple[str, int] | None:
+def locate(module: str, offset: str) -> Place | None:
     """The source line of an offset such as "0x1f30" in a library or program with debug info.
 
     Where it was inlined, the line of the caller's own source. None without binutils' addr2line.
@@ -137,19 +165,24 @@ def locate(module: str, offset: str) -> tuple[str, int] | None:
     return places([(module, offset)])[module, offset]
 
 
-def places(codes: Iterable[Code]) -> dict[Code, tuple[str, int] | None]:
+def places(codes: Iterable[Code]) -> dict[Code, Place | None]:
     """The source line of each of many offsets; see `locate`."""
-    known: dict[Code, tuple[str, int] | None] = {}
+    return {code: chain[0] if chain else None for code, chain in _chains(codes).items()}
+
+
+def _chains(codes: Iterable[Code]) -> dict[Code, list[Place]]:
+    """For each offset its line and those of who called it inlined, without the emulator's own."""
+    known: dict[Code, list[Place]] = {}
     for module, group in groupby(sorted(set(codes)), key=lambda code: code[0]):
         offsets = [offset for _, offset in group]
         frames = _frames(module, [int(offset, 16) for offset in offsets])
-        known |= {(module, o): _own_place(f) for o, f in zip(offsets, frames, strict=True)}
+        known |= {(module, o): _own(f) for o, f in zip(offsets, frames, strict=True)}
     return known
 
 
-def _own_place(frames: list[tuple[str, int]]) -> tuple[str, int] | None:
+def _own(frames: list[Place]) -> list[Place]:
     own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
-    return (own or frames or [None])[0]
+    return [(file.removeprefix("./"), line) for file, line in own or frames]
 
 
 def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> list[int]:

@@ -47,6 +47,12 @@ __device__ int descend(int n) {  // HAZARD stack-overflow
 __global__ void too_deep(int* out) { out[0] = descend(out[1]); }
 CASE(too_deep, 1, 1, zeros<int>(2))
 
+__global__ void sets_memory_itself(int* p) {
+    if (threadIdx.x == 0) cudaMemset(p, 0, sizeof(int));  // HAZARD host-call
+    p[threadIdx.x] += 1;
+}
+CASE(sets_memory_itself, 1, 32, zeros<int>(32))
+
 __global__ void asserts(int* p) {
     assert(p[threadIdx.x] == 1);  // HAZARD assert
 }

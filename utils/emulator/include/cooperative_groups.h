@@ -108,12 +108,12 @@ class lanes_group : public thread_group {
     template <class T>
     T exchange(T value, int lane, emu::Here here) const {
         if constexpr (sizeof(T) <= 8) {
-            return emu::shuffle(mask_, value, lane, here);
+            return emu::shuffle(EMU_SHUFFLE, mask_, value, lane, here);
         } else {
             static_assert(std::is_trivially_copyable_v<T>, "a group exchanges plain values");
             uint64_t words[(sizeof(T) + 7) / 8] = {};
             std::memcpy(words, &value, sizeof(T));
-            for (uint64_t& word : words) word = emu::shuffle(mask_, word, lane, here);
+            for (uint64_t& word : words) word = emu::shuffle(EMU_SHUFFLE, mask_, word, lane, here);
             std::memcpy(&value, words, sizeof(T));
             return value;
         }

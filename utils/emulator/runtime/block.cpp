@@ -25,7 +25,7 @@ static const char* const kCollectiveNames[] = {
     "__syncwarp",        "__shfl_sync",       "__ballot_sync",     "__match_any_sync",
     "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
     "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-    "__reduce_xor_sync"};
+    "__reduce_xor_sync", "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync"};
 
 Core::Core() {
     void* range = mmap(nullptr, kSharedGap + kSharedSpan, PROT_READ | PROT_WRITE,
@@ -259,7 +259,7 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
         char text[160];
         snprintf(text, sizeof text, "lane %d called %s with mask 0x%08x, which does not name it",
                  i % 32, kCollectiveNames[kind], mask);
-        report("invalid-mask", Where{launch->kernel, block, self->index, site, nullptr}, text);
+        report("invalid-mask", Where{launch->kernel, block, self->index, site, self->pc}, text);
         abandon(cudaErrorLaunchFailure);
     }
     warp.runnable &= ~bit;
@@ -313,6 +313,9 @@ void Core::settle(int w) {
             switch (f.kind) {
                 case EMU_SYNCWARP: break;
                 case EMU_SHUFFLE:
+                case EMU_SHUFFLE_UP:
+                case EMU_SHUFFLE_DOWN:
+                case EMU_SHUFFLE_XOR:
                     // A lane that takes no part has nothing to give: NaN shows it.
                     if (f.parameter >= 0)
                         f.value = group >> f.parameter & 1 ? value[f.parameter] : ~uint64_t(0);
@@ -340,6 +343,13 @@ void Core::settle(int w) {
         warp.waiting &= ~group;
         warp.runnable |= group;
     }
+}
+
+void Core::refuse(const char* function, const void* pc) {
+    char text[120];
+    snprintf(text, sizeof text, "calls %s, which is for host code alone", function);
+    report("host-call", Where{launch->kernel, block, current->index, {}, pc}, text);
+    abandon(cudaErrorLaunchFailure);
 }
 
 unsigned Core::active_mask(EmuSite site) {
@@ -420,7 +430,7 @@ void Core::lost() {
                 say(" of lanes 0x%08x, but lanes disagree about mask or operation", f.mask);
         }
     }
-    Where where{launch->kernel, block, shown->index, shown->site, nullptr};
+    Where where{launch->kernel, block, shown->index, shown->site, shown->pc};
     if (count > 1) {
         const Fibre* other = shown == groups[0].first ? groups[1].first : groups[0].first;
         where.other_site = other->site;
@@ -483,11 +493,16 @@ void* Core::shared(EmuSharedKey* key) {
 
 using emu::core;
 
+// The call itself, not what follows it.
+#define CALLER ((const char*)__builtin_return_address(0) - 1)
+
 extern "C" int emu_barrier(int kind, int predicate, EmuSite site) {
+    core()->current->pc = CALLER;
     return core()->barrier(kind, predicate, site);
 }
 extern "C" uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter,
                                    EmuSite site) {
+    core()->current->pc = CALLER;
     return core()->collective(kind, mask, value, parameter, site);
 }
 extern "C" unsigned emu_active_mask(EmuSite site) { return core()->active_mask(site); }

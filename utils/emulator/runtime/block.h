@@ -43,6 +43,7 @@ struct Fibre {
     uint64_t value;  // what the thread brings, then what it takes away
     int parameter;   // a shuffle's source lane
     EmuSite site;
+    const void* pc;  // of the call, in the kernel's own code
     uint32_t phase;  // block barriers passed
 };
 
@@ -62,6 +63,7 @@ class Core {
     int barrier(int kind, int predicate, EmuSite site);
     uint64_t collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
     unsigned active_mask(EmuSite site);
+    [[noreturn]] void refuse(const char* function, const void* pc);  // that nvcc would not compile
     void* shared(EmuSharedKey* key);
     void* dynamic_shared(const char* name, size_t element) {
         dynamic_name = name;

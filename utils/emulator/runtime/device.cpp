@@ -33,6 +33,11 @@ cudaError_t result(cudaError_t error) {
 
 size_t total_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
 
+// What nvcc refuses to compile in a kernel ends the launch here.
+void for_the_host(const char* function, const void* pc) {
+    if (Core* c = core(); c && c->current) c->refuse(function, pc);
+}
+
 }  // namespace
 
 void set_error(cudaError_t error) {
@@ -103,6 +108,7 @@ void emu_name_next(const char* arguments) {
     if (next_name.find_first_of("()<{ ") != std::string::npos) next_name.clear();
 }
 cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element) {
+    for_the_host("cudaMalloc", __builtin_return_address(0));
     if (!pointer) return result(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0 || lost) return result(cudaSuccess);
@@ -119,6 +125,7 @@ cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, s
     return error;
 }
 cudaError_t cudaFree(void* pointer) {
+    for_the_host("cudaFree", __builtin_return_address(0));
     return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
 // Memory of the caller's that kernels will be given pointers into.
@@ -153,6 +160,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t emu_fail(cudaError_t error) { return result(error); }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    for_the_host("cudaMemcpy", __builtin_return_address(0));
     if (lost || bytes == 0) return result(cudaSuccess);
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return result(cudaErrorInvalidMemcpyDirection);
@@ -167,6 +175,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     return result(cudaSuccess);
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    for_the_host("cudaMemset", __builtin_return_address(0));
     if (lost || bytes == 0) return result(cudaSuccess);
     if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
     memset(to, value, bytes);
@@ -276,7 +285,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     return result(cudaSuccess);
 }
 // Work has ended when a launch returns; what is left is to say how it ended.
-cudaError_t cudaDeviceSynchronize() { return lost ? last_error : cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() {
+    for_the_host("cudaDeviceSynchronize", __builtin_return_address(0));
+    return lost ? last_error : cudaSuccess;
+}
 cudaError_t cudaDeviceReset() {
     lost = false;
     last_error = cudaSuccess;

@@ -42,9 +42,20 @@ uint3 position(unsigned thread, const dim3& block) {
     return uint3{thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
 }
 
-// Which array an address is in, and which element of it.
-std::string locate(const Core& core, Space space, const void* address, size_t size, long* index) {
-    *index = -1;
+struct Place {  // of an access: elements `first` to `last` of an array
+    std::string array;
+    long first = -1, last = -1;
+    long length = 0;  // of the array, in elements; 0 where nobody knows
+};
+
+Place place(std::string array, long offset, long element, size_t size, size_t bytes) {
+    auto index = [=](long at) {
+        return at >= 0 ? at / element : -((element - 1 - at) / element);  // rounded down
+    };
+    return {std::move(array), index(offset), index(offset + long(size) - 1), long(bytes) / element};
+}
+
+Place locate(const Core& core, Space space, const void* address, size_t size) {
     if (space == kShared) {
         ptrdiff_t offset = core.shared_offset(address);
         const Core::Slot* best = nullptr;
@@ -55,18 +66,17 @@ std::string locate(const Core& core, Space space, const void* address, size_t si
         }
         if (offset >= ptrdiff_t(kDynamicAt) || !best) {
             size_t element = core.dynamic_element ? core.dynamic_element : 1;
-            *index = long(offset - ptrdiff_t(kDynamicAt)) / long(element);
-            return core.dynamic_name ? core.dynamic_name : "shared memory";
+            return place(core.dynamic_name ? core.dynamic_name : "shared memory",
+                         offset - ptrdiff_t(kDynamicAt), long(element), size, core.launch->shared);
         }
-        *index = long(offset - ptrdiff_t(best->offset)) / long(best->key->element);
-        return best->key->name;
+        return place(best->key->name, offset - ptrdiff_t(best->offset), long(best->key->element),
+                     size, best->key->size);
     }
     Allocation* a = heap().nearest(address);
-    if (!a || (!heap().in_range(address) && !a->lent)) return "host memory";
+    if (!a || (!heap().in_range(address) && !a->lent)) return {"host memory"};
     const long element = long(a->element == 1 ? size : a->element);
-    const long offset = long(static_cast<const char*>(address) - a->first);
-    *index = offset >= 0 ? offset / element : -((element - 1 - offset) / element);
-    return a->name.empty() ? "device memory" : a->name;
+    return place(a->name.empty() ? "device memory" : a->name,
+                 long(static_cast<const char*>(address) - a->first), element, size, a->bytes);
 }
 
 // Counts a hazard; true where it is a new one that is to be told.
@@ -121,17 +131,18 @@ const char* kind_name(Kind kind) {
 
 void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
                  const void* address, const Conflict* other, const char* message) {
-    long index;
-    std::string array = locate(core, in.space, address, in.size, &index);
+    const Place at = locate(core, in.space, address, in.size);
     size_t number;
-    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, array, &number)) return;
+    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, at.array, &number)) return;
     Json json;
     begin_hazard(json, core, kind, number, core.current->index);
     json.text("space", space_name(in.space));
     json.code("", (const void*)in.pc);
     json.text("access", kind_name(access));
-    json.text("array", array.c_str());
-    json.integer("index", index);
+    json.text("array", at.array.c_str());
+    json.integer("index", at.first);
+    json.integer("last", at.last);
+    json.integer("length", at.length);
     if (message) json.text("message", message);
     if (other) {
         uint3 block = core.block;
@@ -176,6 +187,7 @@ void watch_site(const Core& core, const char* kind, int thread, int other) {
     Json json;
     begin_hazard(json, core, kind, number, mine.index);
     json.site("", mine.site);
+    json.code("", mine.pc);
     json.position("other_block", core.block);
     json.position("other_thread", theirs.index);
     if (theirs.site.file) json.site("other_", theirs.site);

@@ -34,6 +34,11 @@ struct __attribute__((aligned(4))) EMU_FLOAT2 {
     EMU_FLOAT2(EMU_FLOAT x, EMU_FLOAT y) : x(x), y(y) {}
 };
 
+template <>
+inline constexpr bool emu::is_number<EMU_FLOAT> = true;
+template <>
+inline constexpr bool emu::is_number<EMU_FLOAT2> = true;
+
 // The bits.
 inline EMU_FLOAT EMU_NAMED(__ushort_as_, )(unsigned short word) { return EMU_RAW{word}; }
 inline EMU_FLOAT EMU_NAMED(__short_as_, )(short word) { return EMU_RAW{(unsigned short)word}; }

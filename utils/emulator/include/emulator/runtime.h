@@ -47,6 +47,9 @@ enum EmuCollective {
     EMU_REDUCE_AND,
     EMU_REDUCE_OR,
     EMU_REDUCE_XOR,
+    EMU_SHUFFLE_UP,  // a shuffle by another name
+    EMU_SHUFFLE_DOWN,
+    EMU_SHUFFLE_XOR,
 };
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
 unsigned emu_active_mask(EmuSite site);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "emulator/runtime.h"
 
@@ -46,8 +47,15 @@ T value(uint64_t bits) {
     return result;
 }
 template <class T>
-T shuffle(unsigned mask, T v, int source, EmuSite site) {
-    return value<T>(emu_collective(EMU_SHUFFLE, mask, bits(v), source, site));
+constexpr bool is_number = std::is_arithmetic_v<T> || std::is_enum_v<T>;  // or a narrow type
+template <class T>
+T shuffle(int kind, unsigned mask, T v, int source, EmuSite site) {
+    return value<T>(emu_collective(kind, mask, bits(v), source, site));
+}
+template <class T>
+T shuffle_number(int kind, unsigned mask, T v, int source, EmuSite site) {
+    static_assert(is_number<T>, "a shuffle takes one number: shuffle each member by itself");
+    return shuffle(kind, mask, v, source, site);
 }
 // Lanes [first, last] of the caller's segment of `width` lanes.
 inline int segment_first(int width) { return lane() & ~(width - 1); }
@@ -57,22 +65,26 @@ inline int segment_last(int width) { return lane() | (width - 1); }
 
 template <class T>
 T __shfl_sync(unsigned mask, T v, int source, int width = 32, EMU_HERE) {
-    return emu::shuffle(mask, v, emu::segment_first(width) + (source & (width - 1)), here);
+    return emu::shuffle_number(EMU_SHUFFLE, mask, v,
+                               emu::segment_first(width) + (source & (width - 1)), here);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
     int source = emu::lane() - int(delta);
-    return emu::shuffle(mask, v, source < emu::segment_first(width) ? -1 : source, here);
+    return emu::shuffle_number(EMU_SHUFFLE_UP, mask, v,
+                               source < emu::segment_first(width) ? -1 : source, here);
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
     int source = emu::lane() + int(delta);
-    return emu::shuffle(mask, v, source > emu::segment_last(width) ? -1 : source, here);
+    return emu::shuffle_number(EMU_SHUFFLE_DOWN, mask, v,
+                               source > emu::segment_last(width) ? -1 : source, here);
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, EMU_HERE) {
     int source = emu::lane() ^ lanes;
-    return emu::shuffle(mask, v, source > emu::segment_last(width) ? -1 : source, here);
+    return emu::shuffle_number(EMU_SHUFFLE_XOR, mask, v,
+                               source > emu::segment_last(width) ? -1 : source, here);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, EMU_HERE) {
