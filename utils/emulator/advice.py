@@ -67,6 +67,11 @@ WORDS = {
         "Move __syncthreads() to where all threads of the block come by, out of any `if` that "
         "depends on threadIdx.",
     ),
+    "barrier left out": (
+        "a barrier that not all threads of the block come to",
+        "Move __syncthreads() out of the `if` or loop that only some of them enter: all must come "
+        "by, equally often.",
+    ),
     "host-call": (
         "a host function called",
         "nvcc does not compile this: call it in the launcher, before or after the launch.",

@@ -70,6 +70,8 @@ class Report:
         """The kind, or a special case of it that has advice of its own."""
         if self.kind == "out-of-bounds" and self.space == "shared":
             return "out of a shared array"
+        if self.kind == "divergent-barrier" and self.other_thread and not self.other_line:
+            return "barrier left out"
         if self.kind != "race":
             return self.kind
         stores = self.access == self.other_access == "store"
@@ -84,6 +86,8 @@ class Report:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
         if self.kind == "invalid-mask" and self.other_thread:
             return f"the mask names thread {self.other_thread}, which has left the kernel"
+        if self._word == "barrier left out":
+            return f"waits here; thread {self.other_thread} has come to the kernel's end without it"
         story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
         if self.other_thread:
             story += f"; thread {self.other_thread}"

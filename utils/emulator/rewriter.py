@@ -111,13 +111,18 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         line = first_line + "".join(before).count("\n")
         raise CompileError(f"{filename}:{line}: error: {error}") from None
     for position in range(len(code)):
+        if code.text(position) == "return" and code.text(position + 1) == ";":
+            code.put(position, "{ emu::returns(); return")
+            code.append(position + 1, " }")
+        if code.text(position) == "return" and code.macro and position + 1 == len(code):
+            code.put(position, "return emu::returns()")
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
 
 
 def _rewrite_macro(text: str, filename: str, line: int) -> str:
     """A `#define` with the launches and declarations in its body rewritten."""
-    if not any(word in text for word in ("<<<", "__shared__", "__noinline__")):
+    if not any(word in text for word in ("<<<", "__shared__", "__noinline__", "return")):
         return text
     head, _, params, body = _DEFINE.match(text).groups()
     names = [name.strip(" \t\\\n.") for name in (params or "").split(",")]

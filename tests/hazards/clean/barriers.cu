@@ -12,6 +12,27 @@ __global__ void return_before_barrier(int* out, int n) {
 }
 CASE(return_before_barrier, 1, 64, zeros<int>(64), 40)
 
+// The same in other words: each of these leaves before a barrier, and none of them leaves one out.
+#define LEAVE_UNLESS(condition) \
+    if (!(condition)) return
+__device__ void in_a_function(int* out, int* s, int n) {
+    if (threadIdx.x >= n) return;
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = s[n - 1 - threadIdx.x];
+}
+__global__ void return_in_other_words(int* out, int n) {
+    __shared__ int s[64];
+    __syncthreads();
+    LEAVE_UNLESS(threadIdx.x < n + 8);
+    __syncthreads();
+    if (threadIdx.x < n + 4) __syncthreads();
+    else return;
+    auto rest = [&] { in_a_function(out, s, n); };
+    rest();
+}
+CASE(return_in_other_words, 1, 64, zeros<int>(64), 40)
+
 __global__ void whole_warps_leave(int* out) {
     __shared__ int s[96];
     if (threadIdx.x >= 32) return;

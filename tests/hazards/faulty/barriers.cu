@@ -23,6 +23,36 @@ __global__ void in_a_branch(int* out) {
 }
 CASE(in_a_branch, 1, 64, zeros<int>(64))
 
+// Those that leave it out come to the end. A GPU of today goes on, and compute-sanitizer objects.
+__global__ void tree_with_barrier_in_the_branch(int* out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    for (int n = 32; n > 0; n /= 2) {
+        if (threadIdx.x < n) {
+            s[threadIdx.x] += s[threadIdx.x + n];
+            __syncthreads();  // HAZARD divergent-barrier
+        }
+    }
+    if (threadIdx.x == 0) *out = s[0];
+}
+CASE(tree_with_barrier_in_the_branch, 1, 64, zeros<int>(1))
+
+__device__ int sum_of_all(int* s) {
+    for (int n = blockDim.x / 2; n > 0; n /= 2) {
+        __syncthreads();  // HAZARD divergent-barrier
+        if (threadIdx.x < n) s[threadIdx.x] += s[threadIdx.x + n];
+    }
+    return s[0];
+}
+__global__ void the_first_alone_asks_for_the_sum(int* out) {
+    __shared__ int s[32];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) *out = sum_of_all(s);
+}
+CASE(the_first_alone_asks_for_the_sum, 1, 32, zeros<int>(1))
+
 __global__ void loops_of_different_length(int* out) {
     for (int i = 0; i < 1 + threadIdx.x / 32; ++i) __syncthreads();  // HAZARD divergent-barrier
     out[threadIdx.x] = 1;

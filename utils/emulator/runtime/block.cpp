@@ -78,6 +78,7 @@ void Core::run_block(uint64_t number) {
         f.index = thread;
         f.waits = Waits::kNothing;
         f.site = EmuSite{};
+        f.returned = false;
         f.phase = 0;
         if (++thread.x == shape.x) {
             thread.x = 0;
@@ -86,6 +87,7 @@ void Core::run_block(uint64_t number) {
     }
     live_ = launch->threads;
     at_barrier_ = counted_ = 0;
+    ended_ = -1;
     warp_count_ = (live_ + 31) / 32;
     for (int w = 0; w < warp_count_; ++w) {
         int lanes = live_ - 32 * w;
@@ -171,6 +173,10 @@ void Core::finish() {
     warp.live &= ~(1u << i % 32);
     warp.runnable &= ~(1u << i % 32);
     --live_;
+    if (!current->returned && ended_ < 0) {
+        ended_ = i;
+        current->site = EmuSite{};  // it waits nowhere
+    }
     if (live_ && at_barrier_ == live_) release_barrier();
     if (warp.waiting) settle(i / 32);
     Fibre* to = live_ ? next() : nullptr;
@@ -217,7 +223,8 @@ int Core::barrier(int kind, int predicate, EmuSite site) {
     return count_result_;
 }
 
-// In a watched run: everybody should have come to the same barrier.
+// In a watched run: everybody should have come to the same barrier. Who has returned before is
+// excused, but not who went on to the kernel's end: a barrier in a branch, or in a shorter loop.
 void Core::check_barrier() const {
     int first = -1;
     for (int i = 0; i < launch->threads; ++i) {
@@ -229,6 +236,7 @@ void Core::check_barrier() const {
             return;
         }
     }
+    if (ended_ >= 0) watch_site(*this, "divergent-barrier", first, ended_);
 }
 
 void Core::release_barrier() {
@@ -510,4 +518,7 @@ extern "C" unsigned emu_thread() { return unsigned(core()->current_index()); }
 extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared(key); }
 extern "C" void* emu_dynamic_shared(const char* name, size_t element) {
     return core()->dynamic_shared(name, element);
+}
+extern "C" void emu_note_return() {
+    if (emu::Core* c = core(); c && c->current) c->current->returned = true;
 }

@@ -44,6 +44,7 @@ struct Fibre {
     int parameter;   // a shuffle's source lane
     EmuSite site;
     const void* pc;  // of the call, in the kernel's own code
+    bool returned;   // has come to a `return;`: it may leave before a barrier
     uint32_t phase;  // block barriers passed
 };
 
@@ -131,6 +132,7 @@ class Core {
     std::vector<Fibre> fibres_{kMaxThreads};
     Warp warps_[kMaxThreads / 32];
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
+    int ended_ = -1;  // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     char* shared_;
     size_t static_used_ = 0;  // bytes, as a GPU would count them

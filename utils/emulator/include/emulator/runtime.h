@@ -68,6 +68,7 @@ void* emu_dynamic_shared(const char* name, size_t element);
 [[noreturn]] void emu_trap(EmuSite site);
 
 // In an instrumented build.
+void emu_note_return();  // the running thread, if it is one of a kernel, has come to a `return;`
 void emu_note_atomic(const void* address, size_t bytes);
 void emu_note_range(const void* address, size_t bytes, int writes);
 void emu_name_next(const char* arguments);                  // of the call that will allocate memory
@@ -76,6 +77,12 @@ void emu_note_pointer(const void* pointer, size_t element);  // one of them
 }
 
 namespace emu {
+
+constexpr void returns() {
+#ifdef EMU_INSTRUMENTED
+    if (!__builtin_is_constant_evaluated()) emu_note_return();
+#endif
+}
 
 struct Here : EmuSite {
     Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : EmuSite{file, line} {}

@@ -1,0 +1,27 @@
+// reject: divergent barrier
+// Fault: only those who add come to the barrier of a step
+constexpr int THREADS = 256;  // a power of two
+
+// x: (n), out: one value, the sum of x
+// One thread owns one element of x. One block owns THREADS of them, and adds one sum to out.
+__global__ void sum_tree_kernel(const float* x, float* out, int n) {
+    __shared__ float sums[THREADS];
+    int t = threadIdx.x;
+    int i = blockIdx.x * THREADS + t;
+    sums[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();  // all elements are there before anyone adds two of them
+    for (int stride = 1; stride < THREADS; stride *= 2) {
+        if (t % (2 * stride) == 0) {
+            sums[t] += sums[t + stride];
+            __syncthreads();
+        }
+    }
+    if (t == 0) {
+        atomicAdd(out, sums[0]);
+    }
+}
+
+void sum_tree(const float* x, float* out, int n) {
+    cudaMemset(out, 0, sizeof(float));
+    sum_tree_kernel<<<(n + THREADS - 1) / THREADS, THREADS>>>(x, out, n);
+}
