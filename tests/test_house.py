@@ -1,5 +1,6 @@
 """The house is in order: one list of dependencies, one style, a short README."""
 
+import json
 import os
 import re
 import subprocess
@@ -120,3 +121,13 @@ def test_no_path_of_somebodys_machine_is_in_the_project():
         text = (ROOT / name).read_text(errors="ignore")
         found += [f"{name}: {match[0]}" for match in home.finditer(text)]
     assert [line for line in found if not line.startswith("tests/test_house.py")] == []
+
+
+def test_every_picture_of_an_executed_notebook_is_seen_without_trust():
+    """JupyterLab shows no SVG of a notebook that was executed elsewhere; so a PNG is with it."""
+    for path in sorted((ROOT / "solutions").glob("*.ipynb")):
+        cells = json.loads(path.read_text())["cells"]
+        outputs = [output for cell in cells for output in cell.get("outputs", ())]
+        shown = [output["data"] for output in outputs if "data" in output]
+        assert shown and not [data for data in shown if "<IPython" in str(data["text/plain"])]
+        assert all("image/png" in data for data in shown if "image/svg+xml" in data), path.name
