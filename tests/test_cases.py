@@ -83,3 +83,10 @@ def test_a_shape_may_hold_numbers_and_be_empty():
     assert cases.dimensions("", {}) == ()
     with pytest.raises(WorkbookError, match="'M P' needs a size that is not given: 'P'"):
         cases.dimensions("M P", {"M": 3})
+
+
+def test_a_slice_begins_one_element_late_and_holds_the_same():
+    x = torch.randn(3, 5)
+    cut = cases.sliced(x)
+    assert torch.equal(cut, x) and cut.is_contiguous()
+    assert cut.data_ptr() % 16 == 4 and cut.untyped_storage().nbytes() == 4 * 16

@@ -338,3 +338,18 @@ def test_where_a_thread_waited_in_another_launch_is_forgotten():
         case = cases.draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
         hazards = diagnose_call(kernel, checking.arguments(kernel, case)).hazards
     assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)
+
+
+def test_a_diagnosing_run_meets_the_alignment_of_its_tensors():
+    text = (
+        "__global__ void kernel(const float* x, float* out) {\n"
+        "    reinterpret_cast<float4*>(out)[0] = reinterpret_cast<const float4*>(x)[0];\n}\n"
+        "void run(const float* x, float* out) { kernel<<<1, 1>>>(x, out); }\n"
+    )
+    kernel = compile_cuda(text, "run", backend="emulator")
+    given = {"x": torch.ones(4), "out": torch.zeros(4)}
+    assert not diagnose_call(kernel, given).hazards
+    (hazard,) = diagnose_call(kernel, given | {"x": torch.ones(5)[1:]}).hazards
+    assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "x", 0)
+    (hazard,) = diagnose_call(kernel, given | {"out": torch.zeros(6)[2:]}).hazards
+    assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "out", 0)

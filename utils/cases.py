@@ -22,6 +22,7 @@ class Case:
     family: str
     tensors: dict[str, Tensor]
     scalars: dict[str, float]
+    note: str = ""  # what else is unusual
 
     @property
     def values(self) -> dict[str, Tensor | float | int]:
@@ -30,7 +31,8 @@ class Case:
 
     def __str__(self) -> str:
         scalars = [f"{name}={value:.6g}" for name, value in self.scalars.items()]
-        return f"{', '.join([size_text(self.sizes), *scalars])}, {self.family} values"
+        words = [size_text(self.sizes), *scalars, f"{self.family} values", self.note]
+        return ", ".join(filter(None, words))
 
 
 def size_text(sizes: Sizes) -> str:
@@ -73,6 +75,12 @@ def inputs(exercise: Exercise) -> list[str]:
     """Tensors that hold something before the call: all but the pure outputs."""
     taken = reads(exercise.reference, dict(exercise.shapes))
     return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
+
+
+def sliced(tensor: Tensor) -> Tensor:
+    """A copy that begins one element behind the start of its memory, as `y[1:]` does."""
+    whole = tensor.new_empty(tensor.numel() + 1)
+    return whole[1:].view(tensor.shape).copy_(tensor)
 
 
 # --- kinds of values

@@ -50,6 +50,7 @@ class Exercise:
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
+    slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)

@@ -132,13 +132,14 @@ class Worker:
 
     @staticmethod
     def _lend(library, here: int, region: dict) -> int | None:
-        """The address of a copy of a region of the arena."""
+        """The address of a copy of a region of the arena, aligned as the region is."""
         pointer, length = ctypes.c_void_p(), region["stop"] - region["start"]
         library.emu_malloc(
             ctypes.byref(pointer),
             ctypes.c_size_t(length),
             region["name"].encode(),
             ctypes.c_size_t(region["element"]),
+            ctypes.c_size_t(region["start"] % 256),
         )
         ctypes.memmove(pointer, here + region["start"], length)
         if region["written"]:

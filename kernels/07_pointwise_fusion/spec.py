@@ -29,6 +29,7 @@ def scales(sizes, generator):
 
 
 CHAPTER = dict(
+    slices=True,
     outputs=("out",),
     sizes=SIZES,
     # the second has more groups of rows than a grid can count along y
@@ -94,6 +95,7 @@ EXERCISES = (
         SWISH,
         number=None,
         name="chain_unfused",
+        slices=False,
         gates=(),
         title="the same chain, one kernel for each operation",
         points=0,

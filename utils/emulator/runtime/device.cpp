@@ -107,13 +107,14 @@ void emu_name_next(const char* arguments) {
     next_name = at == std::string::npos ? "" : first.substr(first.find_first_not_of(' ', at + 1));
     if (next_name.find_first_of("()<{ ") != std::string::npos) next_name.clear();
 }
-cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element) {
+cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element,
+                       size_t shift) {
     for_the_host("cudaMalloc", __builtin_return_address(0));
     if (!pointer) return result(cudaErrorInvalidValue);
     *pointer = nullptr;
     if (bytes == 0 || lost) return result(cudaSuccess);
     if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
-    Allocation* a = heap().allocate(bytes, name ? name : next_name.c_str(), element);
+    Allocation* a = heap().allocate(bytes, name ? name : next_name.c_str(), element, shift);
     next_name.clear();
     if (!a) return result(cudaErrorMemoryAllocation);
     *pointer = a->first;

@@ -46,10 +46,11 @@ char* Heap::reserve(size_t bytes) {
     return page + allocations_.size() * 1280 % kPage;
 }
 
-Allocation* Heap::allocate(size_t bytes, const char* name, size_t element) {
+Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_t shift) {
     std::lock_guard<std::recursive_mutex> lock(mutex_);
-    char* first = reserve(bytes);
+    char* first = reserve(bytes + shift);
     if (!first) return nullptr;
+    first += shift;
     char* page = page_of(first);
     size_t pages = up(size_t(first + bytes - page), kPage), gap = watched ? kGap : 0;
     if (mprotect(page - gap, pages + 2 * gap, PROT_READ | PROT_WRITE)) return nullptr;

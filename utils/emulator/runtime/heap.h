@@ -30,7 +30,8 @@ struct Allocation {
 
 class Heap {
    public:
-    Allocation* allocate(size_t bytes, const char* name, size_t element);
+    // `shift` bytes behind where cudaMalloc would put it, at a multiple of 256.
+    Allocation* allocate(size_t bytes, const char* name, size_t element, size_t shift = 0);
     bool free(void* first);
     // Memory of the caller's, known as device memory from now on.
     void lend(const void* first, size_t bytes, const char* name = "");

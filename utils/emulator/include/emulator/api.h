@@ -51,7 +51,8 @@ struct cudaMemLocation {
 enum { cudaCpuDeviceId = -1, cudaInvalidDeviceId = -2 };
 
 extern "C" {
-cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element);
+cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element,
+                       size_t shift = 0);  // bytes behind a multiple of 256
 cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, size_t element);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
