@@ -68,11 +68,6 @@ KINDS = {
     "Divergent thread(s)": {"divergent-barrier"},
     "Invalid arguments": {"invalid-mask"},
 }
-# Its findings that the emulator does not share.
-NOT_SHARED = {
-    "barrier_in_half_a_warp": "the other half leaves the kernel, and a barrier waits for nobody "
-    "who has left: not good style, but it does what it says"
-}
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +157,6 @@ def test_races_that_racecheck_passes_over_are_told_of_too(diagnosed):
 def test_what_the_sanitizer_finds_is_found_on_the_same_line(tool, command, diagnosed):
     ours = [(h["kind"], h["kernel"], h["line"]) for h in diagnosed(command)["hazards"]]
     for finding in STORED["findings"][tool][command]:
-        if finding["kernel"] in NOT_SHARED:
-            assert ours == []
-            continue
         (kinds,) = (ours_ for words, ours_ in KINDS.items() if words in finding["kind"])
         assert any((kind, finding["kernel"], finding["line"]) in ours for kind in kinds), ours
 

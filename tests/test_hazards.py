@@ -81,7 +81,7 @@ def verdict(run: dict) -> tuple[set[str], set[int]]:
 
 @pytest.mark.parametrize("case", FAULTY, ids=str)
 def test_a_fault_is_found_with_its_kind_and_lines(case, diagnose, capfd):
-    status, run = diagnose(case, timeout=1 if "timeout" in case.kinds else 30)
+    status, run = diagnose(case, timeout=2 if "timeout" in case.kinds else 30)
     assert verdict(run) == (case.kinds, case.lines)
     assert status == 1
     hazard = run["hazards"][0]

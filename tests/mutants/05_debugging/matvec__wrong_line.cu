@@ -1,7 +1,7 @@
 // reject: wrong diagnosis
 // Wrong: mended, and the fault is looked for in another line
 
-// fault: tail dropped, line 24
+// fault: tail dropped, line 12
 constexpr int MOST = 256;
 
 // A: (rows, cols), x: (cols), y: (rows). y = A * x

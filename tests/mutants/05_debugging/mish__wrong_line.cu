@@ -1,7 +1,7 @@
 // reject: wrong diagnosis
 // Wrong: mended, and the fault is looked for in another line
 
-// fault: wrong identity, line 10
+// fault: wrong identity, line 9
 
 // x: (n), out: (n). out = x * tanh(log(1 + exp(x))), without tanh or log
 // One thread owns every (number of threads)-th element.
