@@ -185,13 +185,13 @@ class _Check:
         try:
             for sizes in self.exercise.sizes:
                 self._watch(sizes)
-            if self.exercise.slices:
-                self._watch(self.exercise.gate_sizes, sliced=True)
             if self.exercise.gates:
                 seen, case = self._watch(self.exercise.gate_sizes)
                 for gate in self.exercise.gates:
                     if message := gates.failing(gate, seen, self.exercise.gate_sizes):
                         self._fail("gate", case, message)
+            if self.exercise.slices:
+                self._watch(self.exercise.gate_sizes, sliced=True)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
