@@ -11,6 +11,7 @@ from pathlib import Path
 
 from utils.emulator import include_dir
 from utils.emulator.advice import WORDS
+from utils.wording import many
 
 Position = tuple[int, int, int]
 Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
@@ -105,8 +106,7 @@ class Report:
             return text
         if self.last is not None and self.last != self.index:
             text += f" to {array}[{self.last}]"
-        plural = "" if self.length == 1 else "s"
-        return f"{text}; {array} has {self.length} element{plural}" if self.length else text
+        return f"{text}; {array} has {many(self.length, 'element')}" if self.length else text
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
