@@ -1,12 +1,13 @@
 """A watched call tells what went wrong and counts what each line cost; gates judge the counts."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Generator
 
-from utils import cases, checking, exercises, gates, instrumenting
+from utils import cases, checking, compiling, exercises, gates, instrumenting
 from utils.compiling import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
@@ -232,33 +233,60 @@ def test_every_launch_is_told_in_its_order(diagnose):
 # --- the build
 
 
-def test_the_instrumented_build_is_begun_in_the_background_and_made_once(monkeypatch):
-    begun, go_on = [], threading.Event()
+@pytest.fixture
+def builds(monkeypatch):
+    """What was compiled since the test's beginning; each build waits until `go_on` is set."""
+    compile_build, built = compiling.Build.kernel, []
+    go_on = threading.Event()
 
-    def build(source, name, **options):
-        begun.append((source, name, options))
+    def build(self):
+        built.append(self)
         assert go_on.wait(20)
-        return "built"
+        return compile_build(self)
 
-    monkeypatch.setattr(instrumenting, "compile_cuda", build)
+    monkeypatch.setattr(compiling.Build, "kernel", build)
     monkeypatch.setattr(instrumenting, "_builds", {})
-    future = instrumenting.prepare("text", "name", None, first_line=2, filename="f.cu")
-    assert not future.done()
-    assert instrumenting.prepare("text", "name", None, first_line=2, filename="f.cu") is future
+    yield SimpleNamespace(begun=built, go_on=go_on)
     go_on.set()
-    assert future.result(20) == "built"
-    place = {"first_line": 2, "filename": "f.cu"}
-    assert begun == [("text", "name", {"exercise": None, "trace": True, **place})]
 
 
-def test_an_error_of_the_background_build_is_raised_where_its_result_is_wanted(kernel, monkeypatch):
-    def build(source, name, **options):
-        raise CompileError("no such thing")
+def test_the_instrumented_build_is_begun_in_the_background_and_made_once(kernel, builds):
+    place = {"first_line": FIRST, "filename": "run.cu"}
+    instrumenting.prepare(SOURCE, "run", **place)  # returns although the build waits
+    instrumenting.prepare(SOURCE, "run", **place)
+    builds.go_on.set()
+    assert instrumenting.instrumented(kernel) is instrumenting.instrumented(kernel)
+    assert len(builds.begun) == 1
 
-    monkeypatch.setattr(instrumenting, "compile_cuda", build)
-    monkeypatch.setattr(instrumenting, "_builds", {})
-    with pytest.raises(CompileError, match="no such thing"):
+
+def test_a_build_that_failed_is_tried_again(kernel, builds, monkeypatch):
+    """A full disk or a killed compiler must not cost the whole session its diagnosis."""
+    builds.go_on.set()
+    monkeypatch.setattr(compiling, "_build", lambda *_: (_ for _ in ()).throw(CompileError("full")))
+    with pytest.raises(CompileError, match="full"):
         diagnose_call(kernel, {})
+    monkeypatch.undo()
+    assert instrumenting.instrumented(kernel).library.exists()
+
+
+def test_a_header_that_was_edited_is_built_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "INCLUDE", tmp_path)
+    source = '#include "two.cuh"\nvoid run(float* y) { *y = two; }'
+    given = {"y": torch.zeros(1)}
+    for value in (2, 3):
+        (tmp_path / "two.cuh").write_text(f"constexpr int two = {value};\n")
+        kernel = compile_cuda(source, "run", backend="emulator")
+        assert kernel.isolated(given).after["y"].item() == value
+        assert diagnose_call(kernel, given).after["y"].item() == value
+
+
+def test_only_so_many_builds_are_remembered(monkeypatch):
+    monkeypatch.setattr(instrumenting, "_builds", {})
+    monkeypatch.setattr(instrumenting, "KEEP", 2)
+    monkeypatch.setattr(compiling.Build, "kernel", lambda self: self.name)
+    for name in "abc":
+        instrumenting.prepare(f"void {name}() {{}}", name)
+    assert [build.result() for build in instrumenting._builds.values()] == ["b", "c"]
 
 
 # --- gates

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from utils import checking, exercises, instrumenting
+from utils import checking, exercises
 from utils.checking import check
 from utils.compiling import compile_cuda
 from utils.errors import CheckFailed
@@ -103,7 +103,7 @@ class Late:
 def built_late(mutant: Path, exercise: Exercise) -> Kernel:
     """A wrong kernel, of which only the instrumented build is there: it shows most faults."""
     text, place = mutant.read_text(), {"first_line": 1, "filename": mutant.name}
-    watched = instrumenting.prepare(text, exercise.name, exercise, **place).result()
+    watched = compile_cuda(text, exercise.name, exercise=exercise, trace=True, **place)
     plain = functools.partial(compile_cuda, text, exercise.name, exercise=exercise, **place)
     return replace(watched, library=Late(functools.partial(plain, backend="emulator")))
 

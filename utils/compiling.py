@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
@@ -20,7 +20,7 @@ import torch
 
 from utils import emulator, toolchain
 from utils.complaints import complaint
-from utils.declarations import parse_launcher
+from utils.declarations import Parameter, parse_launcher
 from utils.emulator import precompiled, rewriter
 from utils.entry import entry_text
 from utils.errors import CompileError, DeclarationError
@@ -64,7 +64,53 @@ class _Unit:
         return [str(precompiled.folder(trace=set(emulator.INSTRUMENTED) <= set(self.cflags)))]
 
 
-def compile_cuda(
+@dataclass(frozen=True)
+class Build:
+    """A CUDA text, ready to be compiled. `digest` is of everything that goes into its library."""
+
+    name: str
+    source: str
+    first_line: int
+    exercise: Exercise | None
+    unit: Callable[[str], _Unit]  # from the text of the entry that goes behind the source
+
+    @functools.cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return parse_launcher(self.source, self.name)
+
+    @functools.cached_property
+    def _whole(self) -> _Unit:
+        return self.unit(entry_text(self.name, self.parameters))
+
+    @property
+    def digest(self) -> str:
+        """Raises DeclarationError."""
+        return self._whole.digest
+
+    def kernel(self) -> Kernel:
+        """Compile it, where that was not done before. Raises CompileError and DeclarationError."""
+        try:
+            library = _build(self._whole, self.name)
+        except (DeclarationError, CompileError) as error:
+            # A missing `}` hides the launcher, or spills into the entry: let the compiler say it
+            # about the learner's text alone.
+            if isinstance(error, DeclarationError) or _ENTRY in str(error):
+                _build(self.unit(""), self.name)
+            raise
+        return Kernel(
+            self.name,
+            self.exercise,
+            self.source,
+            self._whole.backend,
+            library,
+            self.parameters,
+            self.digest,
+            first_line=self.first_line,
+            filename=self._whole.filename,
+        )
+
+
+def plan(
     source: str,
     name: str,
     *,
@@ -73,40 +119,26 @@ def compile_cuda(
     first_line: int = 1,
     filename: str | None = None,
     trace: bool = False,
-) -> Kernel:
+) -> Build:
+    """What `compile_cuda` compiles; its arguments. Raises ToolError."""
+    backend = "emulator" if trace else backend or toolchain.backend()
+    toolchain.prepare(backend)
+    make = _cuda_unit if backend == "cuda" else functools.partial(_emulator_unit, trace=trace)
+    unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
+    return Build(name, source, first_line, exercise, unit)
+
+
+def compile_cuda(source: str, name: str, **how) -> Kernel:
     """Compile CUDA text and bind its launcher `name`.
 
+    `exercise` is what it answers, `backend` "cuda" or "emulator" (else this machine's).
     `first_line` and `filename` are what the compiler's messages call the text's first line.
     `trace` selects the diagnosing build, which only the emulator has.
 
     Raises CompileError, DeclarationError (no launcher of that name that Python can call) and
     ToolError (a compiler is missing; the message says what to install).
     """
-    backend = "emulator" if trace else backend or toolchain.backend()
-    toolchain.prepare(backend)
-    make = _cuda_unit if backend == "cuda" else functools.partial(_emulator_unit, trace=trace)
-    unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
-    try:
-        parameters = parse_launcher(source, name)
-        built = unit(entry=entry_text(name, parameters))
-        library = _build(built, name)
-    except (DeclarationError, CompileError) as error:
-        # A missing `}` hides the launcher, or spills into the entry: let the compiler say it
-        # about the learner's text alone.
-        if isinstance(error, DeclarationError) or _ENTRY in str(error):
-            _build(unit(entry=""), name)
-        raise
-    return Kernel(
-        name,
-        exercise,
-        source,
-        backend,
-        library,
-        parameters,
-        built.digest,
-        first_line=first_line,
-        filename=built.filename,
-    )
+    return plan(source, name, **how).kernel()
 
 
 def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit:

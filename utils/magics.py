@@ -21,7 +21,7 @@ def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
     `place` is compile_cuda's first_line and filename. Raises WorkbookError.
     """
     place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
-    instrumenting.prepare(text, exercise.name, exercise, **place)  # beside the plain build
+    instrumenting.prepare(text, exercise.name, **place)  # beside the plain build
     kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
     kernel.untouched = exercise.number is not None and exercises.is_untouched(
         text, exercises.starter_text(exercise)
