@@ -21,8 +21,9 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import exercises, toolchain
+from utils import exercises
 from utils.checking import check
+from utils.cuda import toolchain
 from utils.magics import compile_answer
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"

@@ -23,7 +23,7 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import exercises
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 
 NUMBA = Path(__file__).with_name("numba_tiled.py")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from utils import exercises, results
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.estimating import Estimate, estimate
 from utils.exercises import Exercise
 from utils.paths import RESULTS, ROOT

@@ -6,9 +6,9 @@ import pytest
 def pytest_sessionstart(session):
     """Build the emulator and its precompiled headers first: they halve each of 1,400 builds."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
-        from utils import warming
+        from utils.cuda import warmup
 
-        for thread in warming.start():
+        for thread in warmup.start():
             thread.join()
 
 
@@ -44,7 +44,8 @@ def root(tmp_path, monkeypatch):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, path)
     monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
-    monkeypatch.setattr("utils.warming.start", lambda: [])  # its cache is empty: that would be slow
+    # Its cache is empty, so that warming it up would be slow.
+    monkeypatch.setattr("utils.cuda.warmup.start", lambda: [])
     exercises.topic.cache_clear()
     pairs.write(tmp_path)
     yield tmp_path

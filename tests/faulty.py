@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.diagnosing import Diagnosis, diagnose_call
 from utils.diagrams.scene import Scene
 from utils.tracing import MOST

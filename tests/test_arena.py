@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.arena import ALIGNMENT, RED_ZONE, Layout, Stray
-from utils.declarations import POINTERS
+from utils.cuda.arena import ALIGNMENT, RED_ZONE, Layout, Stray
+from utils.cuda.signature import POINTERS
 
 
 def filled(tensors):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from utils.arguments import check_arguments, match
-from utils.declarations import parse_launcher
+from utils.cuda.arguments import check_arguments, match
+from utils.cuda.signature import parse_launcher
 from utils.exercises import Exercise
 
 PARAMETERS = parse_launcher(

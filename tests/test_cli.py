@@ -238,8 +238,8 @@ def test_the_doctor_names_the_backend_and_what_is_missing(monkeypatch):
     code, output = workbook("doctor")
     assert code == 1 and "Missing: backend" in output
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "utils.toolchain")
-    monkeypatch.delattr("utils.toolchain")
+    monkeypatch.delitem(sys.modules, "utils.cuda.toolchain")
+    monkeypatch.delattr("utils.cuda.toolchain")
     code, output = workbook("doctor")
     assert code == 1 and "Missing: torch" in output
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import Generator
 
-from utils import cases, checking, compiling, exercises, gates, instrumenting
-from utils.compiling import compile_cuda
+from utils import cases, checking, exercises, gates
+from utils.cuda import compiler, instrumented
+from utils.cuda.compiler import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
 from utils.exercises import Gate
@@ -94,7 +95,7 @@ def line(mark: str) -> int:
 @pytest.fixture(scope="module")
 def kernel():
     kernel = compile_cuda(SOURCE, "run", backend="emulator", first_line=FIRST, filename="run.cu")
-    instrumenting.instrumented(kernel)
+    instrumented.instrumented(kernel)
     return kernel
 
 
@@ -236,7 +237,7 @@ def test_every_launch_is_told_in_its_order(diagnose):
 @pytest.fixture
 def builds(monkeypatch):
     """What was compiled since the test's beginning; each build waits until `go_on` is set."""
-    compile_build, built = compiling.Build.kernel, []
+    compile_build, built = compiler.Build.kernel, []
     go_on = threading.Event()
 
     def build(self):
@@ -244,33 +245,33 @@ def builds(monkeypatch):
         assert go_on.wait(20)
         return compile_build(self)
 
-    monkeypatch.setattr(compiling.Build, "kernel", build)
-    monkeypatch.setattr(instrumenting, "_builds", {})
+    monkeypatch.setattr(compiler.Build, "kernel", build)
+    monkeypatch.setattr(instrumented, "_builds", {})
     yield SimpleNamespace(begun=built, go_on=go_on)
     go_on.set()
 
 
 def test_the_instrumented_build_is_begun_in_the_background_and_made_once(kernel, builds):
     place = {"first_line": FIRST, "filename": "run.cu"}
-    instrumenting.prepare(SOURCE, "run", **place)  # returns although the build waits
-    instrumenting.prepare(SOURCE, "run", **place)
+    instrumented.prepare(SOURCE, "run", **place)  # returns although the build waits
+    instrumented.prepare(SOURCE, "run", **place)
     builds.go_on.set()
-    assert instrumenting.instrumented(kernel) is instrumenting.instrumented(kernel)
+    assert instrumented.instrumented(kernel) is instrumented.instrumented(kernel)
     assert len(builds.begun) == 1
 
 
 def test_a_build_that_failed_is_tried_again(kernel, builds, monkeypatch):
     """A full disk or a killed compiler must not cost the whole session its diagnosis."""
     builds.go_on.set()
-    monkeypatch.setattr(compiling, "_build", lambda *_: (_ for _ in ()).throw(CompileError("full")))
+    monkeypatch.setattr(compiler, "_build", lambda *_: (_ for _ in ()).throw(CompileError("full")))
     with pytest.raises(CompileError, match="full"):
         diagnose_call(kernel, {})
     monkeypatch.undo()
-    assert instrumenting.instrumented(kernel).library.exists()
+    assert instrumented.instrumented(kernel).library.exists()
 
 
 def test_a_header_that_was_edited_is_built_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiling, "INCLUDE", tmp_path)
+    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
     source = '#include "two.cuh"\nvoid run(float* y) { *y = two; }'
     given = {"y": torch.zeros(1)}
     for value in (2, 3):
@@ -281,12 +282,12 @@ def test_a_header_that_was_edited_is_built_anew(tmp_path, monkeypatch):
 
 
 def test_only_so_many_builds_are_remembered(monkeypatch):
-    monkeypatch.setattr(instrumenting, "_builds", {})
-    monkeypatch.setattr(instrumenting, "KEEP", 2)
-    monkeypatch.setattr(compiling.Build, "kernel", lambda self: self.name)
+    monkeypatch.setattr(instrumented, "_builds", {})
+    monkeypatch.setattr(instrumented, "KEEP", 2)
+    monkeypatch.setattr(compiler.Build, "kernel", lambda self: self.name)
     for name in "abc":
-        instrumenting.prepare(f"void {name}() {{}}", name)
-    assert [build.result() for build in instrumenting._builds.values()] == ["b", "c"]
+        instrumented.prepare(f"void {name}() {{}}", name)
+    assert [build.result() for build in instrumented._builds.values()] == ["b", "c"]
 
 
 # --- gates

@@ -20,7 +20,7 @@ from PIL import Image
 from traces import simulate
 
 from utils import diagrams, exercises
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.diagrams import draw, render
 from utils.diagrams.canvas import PALE, SMALL, fit, rgb, text_width
 from utils.diagrams.places import Place, lay_out

@@ -10,8 +10,8 @@ import pytest
 from benchmarks import estimates
 from utils import estimating
 from utils.access_patterns import bank_conflicts
-from utils.compiling import compile_cuda
 from utils.costs import costs, global_wavefronts, widened
+from utils.cuda.compiler import compile_cuda
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
 from utils.exercises import load, solution_text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from traces import simulate
 
 from utils import exercises, explaining
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.diagrams import canvas, draw, masks, render, waits
 from utils.diagrams.conflicts import racing, read_unwritten
 from utils.diagrams.hazards import can_draw

@@ -11,8 +11,8 @@ import time
 import pytest
 import torch
 
-from utils import isolation, worker, workers
-from utils.compiling import compile_cuda
+from utils.cuda import isolation, worker_main, workers
+from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
 
@@ -153,7 +153,7 @@ def test_a_kernel_that_prints_for_ever_does_not_fill_the_memory(kernel):
     with pytest.raises(KernelTimeout):
         call(kernel, 13, timeout=0.5)
     assert works(kernel)
-    assert resource.prlimit(pid(), resource.RLIMIT_FSIZE)[0] == worker.MAX_OUTPUT
+    assert resource.prlimit(pid(), resource.RLIMIT_FSIZE)[0] == worker_main.MAX_OUTPUT
 
 
 @pytest.mark.parametrize("fault", [11, 16])
@@ -321,8 +321,8 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
 def test_the_worker_ends_with_its_parent_even_when_it_is_busy(kernel, busy, end):
     program = f"""
 import os, sys, threading, time
-from utils import workers
-from utils.compiling import compile_cuda
+from utils.cuda import workers
+from utils.cuda.compiler import compile_cuda
 from tests.test_isolation import FAULTS, call
 kernel = compile_cuda(FAULTS, "run", backend="emulator")
 call(kernel)

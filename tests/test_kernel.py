@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.errors import LaunchError
 from utils.exercises import Exercise
 

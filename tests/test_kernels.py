@@ -16,10 +16,10 @@ import pytest
 
 from utils import checking, exercises
 from utils.checking import check
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
+from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
 from utils.exercises import BEGIN, END, Exercise
-from utils.kernel import Kernel
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from utils import exercises
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.errors import LaunchError
 
 

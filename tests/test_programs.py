@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from utils import toolchain
+from utils.cuda import toolchain
 from utils.emulator import programs
 from utils.emulator.programs import build_program, emulate
 from utils.errors import ToolError

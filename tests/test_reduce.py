@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.diagnosing import diagnose_call
 
 TEXT = r"""

@@ -9,7 +9,7 @@ from torch import Generator
 from utils import diagnosing, exercises, notebooks, statements
 from utils.cases import draw
 from utils.checking import arguments, check
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFailed
 from utils.paths import NOTEBOOKS
 

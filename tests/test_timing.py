@@ -12,7 +12,7 @@ from test_checking import gemm
 from test_results import entry
 
 from utils import estimating, exercises, measuring, plots, results, roofline, tables, timing
-from utils.compiling import compile_cuda
+from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFirst, ToolError, WorkbookError
 from utils.results import Results, Row
 from utils.roofline import Ceilings
@@ -223,7 +223,8 @@ def test_bench_is_logged(tmp_path, monkeypatch):
 
 
 def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
-    from utils import checking, compiling, toolchain
+    from utils import checking
+    from utils.cuda import compiler, toolchain
 
     def compile_cuda(text, name, exercise, backend):
         if name == "gemm_naive":
@@ -231,7 +232,7 @@ def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
         return kernel(exercise, backend="cuda")
 
     monkeypatch.setattr(toolchain, "backend", lambda: "cuda")
-    monkeypatch.setattr(compiling, "compile_cuda", compile_cuda)
+    monkeypatch.setattr(compiler, "compile_cuda", compile_cuda)
     monkeypatch.setattr(checking, "check", lambda kernel: None)
     measured(monkeypatch, 3.0)
     path = folder / "new.json"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils import toolchain
+from utils.cuda import toolchain
 from utils.errors import ToolError
 
 

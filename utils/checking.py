@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from torch import Generator, Tensor
 
-from utils import cases, declarations, diagnosing, exercises, gates, oracle, statements, verdicts
+from utils import cases, diagnosing, exercises, gates, oracle, statements, verdicts
 from utils.cases import Case
+from utils.cuda import signature
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -128,7 +129,7 @@ def _declared(exercise) -> tuple:
     """The launcher's parameters as the workbook gives them."""
     if not exercises.kernel_path(exercise).is_file():
         return ()
-    return declarations.parse_launcher(exercises.starter_text(exercise), exercise.name)
+    return signature.parse_launcher(exercises.starter_text(exercise), exercise.name)
 
 
 class _Check:

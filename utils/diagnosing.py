@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from utils import tracing
+from utils.cuda.instrumented import instrumented
+from utils.cuda.kernel import Kernel
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.emulator.traffic import Code, Launch, Place, read_launches
 from utils.errors import LaunchError
-from utils.instrumenting import instrumented
-from utils.kernel import Kernel
 from utils.tracing import Trace
 from utils.wording import many
 

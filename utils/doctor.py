@@ -68,7 +68,7 @@ def _tool(what: str, path: Callable[[], str]) -> Finding:
 
 def _build_tools(gpu: bool) -> list[Finding]:
     """What builds would use, as the toolchain finds it."""
-    from utils import toolchain  # imports torch, which may be what is missing
+    from utils.cuda import toolchain  # imports torch, which may be what is missing
 
     def cxx() -> str:
         path = toolchain.cxx()

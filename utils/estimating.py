@@ -22,11 +22,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import cases, roofline, toolchain
+from utils import cases, roofline
 from utils.costs import SECTOR, Cost
+from utils.cuda import toolchain
+from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError
 from utils.growth import Work, work
-from utils.kernel import Kernel
 from utils.paths import INCLUDE, RESULTS
 from utils.tracing import GLOBAL, LOAD
 

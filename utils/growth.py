@@ -14,8 +14,8 @@ from torch import Generator
 
 from utils import cases, checking
 from utils.costs import Cost, costs
+from utils.cuda.kernel import Kernel
 from utils.errors import LaunchError, WorkbookError
-from utils.kernel import Kernel
 from utils.tracing import MOST, SHARED, Launch, Trace, trace
 
 SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do

@@ -2,11 +2,12 @@
 
 import re
 
-from utils import exercises, instrumenting, warming, workers
-from utils.compiling import compile_cuda
+from utils import exercises
+from utils.cuda import instrumented, warmup, workers
+from utils.cuda.compiler import compile_cuda
+from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
 from utils.exercises import Exercise
-from utils.kernel import Kernel
 from utils.paths import use_solutions
 
 USAGE = (
@@ -21,7 +22,7 @@ def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
     `place` is compile_cuda's first_line and filename. Raises WorkbookError.
     """
     place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
-    instrumenting.prepare(text, exercise.name, **place)  # beside the plain build
+    instrumented.prepare(text, exercise.name, **place)  # beside the plain build
     kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
     kernel.untouched = exercise.number is not None and exercises.is_untouched(
         text, exercises.starter_text(exercise)
@@ -57,4 +58,4 @@ def load(ipython) -> None:
 
     ipython.register_magic_function(cuda, "cell", "cuda")
     workers.prestart()
-    warming.start()
+    warmup.start()

@@ -173,8 +173,8 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
 
     `save` is a results file to write or extend. Returns 0; 1 where one failed; 2 without a GPU.
     """
-    from utils import toolchain
-    from utils.compiling import compile_cuda
+    from utils.cuda import toolchain
+    from utils.cuda.compiler import compile_cuda
 
     if toolchain.backend() != "cuda" or not measuring.gpu():
         print("bench measures on a GPU, and there is none here")

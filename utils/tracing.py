@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
+from utils.cuda.instrumented import instrumented
+from utils.cuda.isolation import Watched
+from utils.cuda.kernel import Kernel
 from utils.emulator.reports import resolve_lines
 from utils.errors import WorkbookError
-from utils.instrumenting import instrumented
-from utils.isolation import Watched
-from utils.kernel import Kernel
 
 MOST = 1 << 20  # accesses that are recorded
 LOAD, STORE, ATOMIC = 0, 1, 2

@@ -7,7 +7,8 @@ import contextlib
 import importlib
 import threading
 
-from utils import emulator, toolchain
+from utils import emulator
+from utils.cuda import toolchain
 from utils.emulator import precompiled
 
 

@@ -1,6 +1,6 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `workers.py` as `python -I -S worker.py COMMANDS REPLIES ARENA`, with three file
+Started by `workers.py` as `python -I -S worker_main.py COMMANDS REPLIES ARENA`, with three file
 descriptors. Standard library only: without PyTorch it starts in 20 ms. Commands and replies are
 JSON lines:
 

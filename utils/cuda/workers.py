@@ -1,6 +1,6 @@
 """The processes in which kernels run, from this side: started, spoken to, watched and replaced.
 
-`worker.py` is what runs in them.
+`worker_main.py` is what runs in them.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils import toolchain
+from utils.cuda import toolchain
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
@@ -50,7 +50,13 @@ class Worker:
         self.replies, theirs_out = os.pipe()
         passed = (theirs_in, theirs_out, self.arena)
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", Path(__file__).with_name("worker.py"), *map(str, passed)],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                Path(__file__).with_name("worker_main.py"),
+                *map(str, passed),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=self.printed,
             stderr=self.printed,

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from utils import emulator, warming
-from utils.compiling import compile_cuda
+from utils import emulator
+from utils.cuda import warmup
+from utils.cuda.compiler import compile_cuda
 from utils.emulator import precompiled
 from utils.errors import ToolError
 from utils.paths import ROOT
@@ -18,9 +19,10 @@ from utils.paths import ROOT
 def test_after_a_while_the_first_cell_finds_everything_there(tmp_path):
     program = """
 import sys
-from utils import emulator, warming
+from utils import emulator
+from utils.cuda import warmup
 from utils.emulator import precompiled
-for thread in warming.start():
+for thread in warmup.start():
     thread.join()
 print("torch.utils.cpp_extension" in sys.modules)
 made = [emulator.LIBRARY in str(emulator.runtime_library())]
@@ -68,7 +70,7 @@ def fresh(monkeypatch, tmp_path):
 def test_an_error_waits_for_the_cell_that_meets_it(fresh, monkeypatch, backend):
     monkeypatch.setattr(emulator.subprocess, "run", _refuse)
     monkeypatch.setenv("WORKBOOK_BACKEND", backend)
-    for thread in warming.start():
+    for thread in warmup.start():
         thread.join()
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
     with pytest.raises(ToolError, match="does not compile here:\nno room"):

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.declarations import POINTERS, SCALARS, parse_launcher
+from utils.cuda.signature import POINTERS, SCALARS, parse_launcher
 from utils.errors import DeclarationError
 
 GEMM = """

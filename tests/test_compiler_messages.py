@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.complaints import MAX_LINES, complaint
+from utils.cuda.messages import MAX_LINES, complaint
 
 NINJA = """Error building extension 'k': [1/2] c++ -c other.cpp
 other.cpp:1:1: warning: not of interest

@@ -6,7 +6,7 @@ code. The others let a process that has nothing but this library copy buffers an
 
 from collections.abc import Iterable, Sequence
 
-from utils.declarations import Parameter
+from utils.cuda.signature import Parameter
 
 _HELPERS = """
 template <class T> static T workbook_read(const unsigned long long& slot) {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from utils import compiling, complaints, toolchain
-from utils.compiling import compile_cuda
+from utils.cuda import compiler, messages, toolchain
+from utils.cuda.compiler import compile_cuda
 from utils.errors import CompileError, DeclarationError, LaunchError, ToolError
 from utils.paths import ROOT, cache
 
@@ -43,9 +43,9 @@ def doubles(kernel):
 def builds(monkeypatch):
     """Counts the builds that really happen."""
     done = []
-    load_inline = compiling._load_inline
+    load_inline = compiler._load_inline
     monkeypatch.setattr(
-        compiling, "_load_inline", lambda *args: done.append(args) or load_inline(*args)
+        compiler, "_load_inline", lambda *args: done.append(args) or load_inline(*args)
     )
     return done
 
@@ -88,7 +88,7 @@ def test_a_long_message_is_cut():
     with pytest.raises(CompileError) as error:
         build("void twice(int n) {\n" + "".join(f"  f{i}();\n" for i in range(50)) + "}\n")
     lines = str(error.value).splitlines()
-    assert len(lines) == complaints.MAX_LINES + 1 and "more lines" in lines[-1]
+    assert len(lines) == messages.MAX_LINES + 1 and "more lines" in lines[-1]
 
 
 def test_a_struct_is_not_shuffled_as_a_whole():
@@ -162,7 +162,7 @@ def test_a_changed_text_is_another_build_and_the_old_one_still_works():
 
 
 def test_a_changed_header_is_another_build(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiling, "INCLUDE", tmp_path)
+    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
     source = fresh('#include "factor.cuh"\n' + DOUBLE.replace("2 * x", "FACTOR * x"))
     (tmp_path / "factor.cuh").write_text("#define FACTOR 3\n")
     assert not doubles(build(source))
@@ -171,7 +171,7 @@ def test_a_changed_header_is_another_build(monkeypatch, tmp_path):
 
 
 def test_a_text_that_failed_is_built_when_tried_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiling, "INCLUDE", tmp_path)
+    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
     source = fresh('#include "late.cuh"\n' + DOUBLE)
     for _ in range(2):
         with pytest.raises(CompileError, match="late.cuh"):
@@ -182,29 +182,29 @@ def test_a_text_that_failed_is_built_when_tried_again(monkeypatch, tmp_path):
 
 def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBOOK_CACHE", str(tmp_path))
-    compiler = tmp_path / "slow-g++"
-    compiler.write_text("#!/bin/sh\nsleep 60\n")
-    compiler.chmod(0o755)
-    environment = {**os.environ, "CXX": str(compiler), "WORKBOOK_BACKEND": "emulator"}
+    gxx = tmp_path / "slow-g++"
+    gxx.write_text("#!/bin/sh\nsleep 60\n")
+    gxx.chmod(0o755)
+    environment = {**os.environ, "CXX": str(gxx), "WORKBOOK_BACKEND": "emulator"}
     source = fresh()
     program = (
-        "import sys; from utils import compiling, emulator; from pathlib import Path;"
-        f"emulator.runtime_library = lambda: Path({str(compiling.emulator.runtime_library())!r});"
-        f"compiling.compile_cuda({source!r}, 'twice')"
+        "from utils import emulator; from utils.cuda import compiler; from pathlib import Path;"
+        f"emulator.runtime_library = lambda: Path({str(compiler.emulator.runtime_library())!r});"
+        f"compiler.compile_cuda({source!r}, 'twice')"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program], env=environment, cwd=ROOT, start_new_session=True
     )
-    while not list(tmp_path.glob(f"*{compiling._UNFINISHED}/lock")):
+    while not list(tmp_path.glob(f"*{compiler._UNFINISHED}/lock")):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, 9)
     process.wait()
-    compiler.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} "$@"\n')
-    monkeypatch.setenv("CXX", str(compiler))
+    gxx.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} "$@"\n')
+    monkeypatch.setenv("CXX", str(gxx))
     assert doubles(build(source))
-    compiling._remove_unfinished(age=-1)
-    assert not list(tmp_path.glob(f"*{compiling._UNFINISHED}"))
+    compiler._remove_unfinished(age=-1)
+    assert not list(tmp_path.glob(f"*{compiler._UNFINISHED}"))
 
 
 def test_a_half_empty_folder_in_the_cache_is_replaced():
@@ -218,7 +218,7 @@ def test_a_half_empty_folder_in_the_cache_is_replaced():
 def test_two_processes_may_build_the_same_text_at_once():
     source = fresh()
     program = (
-        "import torch; from utils.compiling import compile_cuda;"
+        "import torch; from utils.cuda.compiler import compile_cuda;"
         f"f = compile_cuda({source!r}, 'twice', backend='emulator');"
         "x, out = torch.ones(9), torch.empty(9); f(x, out, 9); print(int(out.sum()), f.library)"
     )
@@ -248,7 +248,7 @@ def hopper(monkeypatch):
 
 @pytest.mark.parametrize("backend", [pytest.param("cuda", marks=nvcc), "emulator"])
 def test_every_parameter_type_compiles(backend, hopper):
-    from utils.declarations import POINTERS, SCALARS
+    from utils.cuda.signature import POINTERS, SCALARS
 
     types = [f"const {t}*" for t in POINTERS] + [f"{t}*" for t in POINTERS] + list(SCALARS)
     parameters = ", ".join(f"{t} p{i}" for i, t in enumerate(types))

@@ -18,14 +18,15 @@ from shlex import quote
 
 import torch
 
-from utils import emulator, toolchain
-from utils.complaints import complaint
-from utils.declarations import Parameter, parse_launcher
+from utils import emulator
+from utils.cuda import toolchain
+from utils.cuda.entry import entry_text
+from utils.cuda.kernel import Kernel
+from utils.cuda.messages import complaint
+from utils.cuda.signature import Parameter, parse_launcher
 from utils.emulator import precompiled, rewriter
-from utils.entry import entry_text
 from utils.errors import CompileError, DeclarationError
 from utils.exercises import Exercise
-from utils.kernel import Kernel
 from utils.paths import INCLUDE, cache
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it

@@ -11,13 +11,13 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils import workers
-from utils.arena import Layout, Stray
-from utils.declarations import Parameter
+from utils.cuda import workers
+from utils.cuda.arena import Layout, Stray
+from utils.cuda.entry import slot_format
+from utils.cuda.signature import Parameter
+from utils.cuda.workers import GRACE, TIMED_OUT, Ended, Worker
 from utils.emulator import reports
-from utils.entry import slot_format
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
-from utils.workers import GRACE, TIMED_OUT, Ended, Worker
 
 LOAD_LIMIT = 60.0  # seconds to load a library; the first one on a GPU creates its context
 KEEP = 256 << 20  # bytes of shared memory that a worker keeps between calls

@@ -3,10 +3,10 @@
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from utils import compiling
-from utils.compiling import Build
+from utils.cuda import compiler
+from utils.cuda.compiler import Build
+from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
-from utils.kernel import Kernel
 
 KEEP = 64  # builds that are remembered; a forgotten one is found in the cache on disk
 
@@ -22,7 +22,7 @@ def prepare(source: str, name: str, **place) -> None:
     over here: the plain build says what is wrong with it.
     """
     try:
-        _begin(compiling.plan(source, name, trace=True, **place))
+        _begin(compiler.plan(source, name, trace=True, **place))
     except WorkbookError:
         pass
 
@@ -33,7 +33,7 @@ def instrumented(kernel: Kernel) -> Kernel:
     Raises what `compile_cuda` raises.
     """
     place = {"first_line": kernel.first_line, "filename": kernel.filename}
-    build = compiling.plan(kernel.source, kernel.name, trace=True, **place)
+    build = compiler.plan(kernel.source, kernel.name, trace=True, **place)
     return _begin(build).result()
 
 

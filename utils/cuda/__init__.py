@@ -1,0 +1,1 @@
+"""CUDA text in, a Python callable out, which runs in a process apart. Knows no exercise."""
