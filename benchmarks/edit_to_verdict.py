@@ -21,8 +21,8 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import exercises
 from utils.checking import check
+from utils.course import catalog, exercise
 from utils.cuda import toolchain
 from utils.magics import compile_answer
 
@@ -41,9 +41,9 @@ torch::Tensor twice(torch::Tensor x) {
 """
 
 
-def edit(exercise: exercises.Exercise, number: int) -> tuple[float, float]:
+def edit(exercise: exercise.Exercise, number: int) -> tuple[float, float]:
     """Seconds to compile an edited text, and to check it."""
-    text = f"{exercises.solution_text(exercise)}\nconstexpr long edit = {number};\n"
+    text = f"{catalog.solution_text(exercise)}\nconstexpr long edit = {number};\n"
     start = time.perf_counter()
     kernel = compile_answer(exercise, text)  # what a %%cuda cell does
     compiled = time.perf_counter()
@@ -80,7 +80,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     """Time edits of a solution, from changed text to verdict."""
-    exercise, backend = exercises.load(kernel), toolchain.backend()
+    exercise, backend = catalog.load(kernel), toolchain.backend()
     seed = time.time_ns()  # texts that no cache has seen
     edit(exercise, seed)  # starts the worker, builds the emulator's runtime
     times = [edit(exercise, seed + i) for i in range(1, edits + 1)]

@@ -22,7 +22,7 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import exercises
+from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
 
 NUMBA = Path(__file__).with_name("numba_tiled.py")
@@ -30,9 +30,9 @@ NUMBA = Path(__file__).with_name("numba_tiled.py")
 
 def emulated(size: int, runs: int) -> dict:
     """Seconds of launches of `gemm_tiled` on size³, of the launches alone."""
-    exercise = exercises.load("02_shared_memory_tiling/gemm_tiled")
+    exercise = catalog.load("02_shared_memory_tiling/gemm_tiled")
     kernel = compile_cuda(
-        exercises.solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
+        catalog.solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
     )
     A, B, C = torch.randn(size, size), torch.randn(size, size), torch.empty(size, size)
     values = {"A": A, "B": B, "C": C, "M": size, "N": size, "K": size}

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import torch
 
-from utils import exercises, results
+from utils import results
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.cuda.compiler import compile_cuda
 from utils.estimating import Estimate, estimate
-from utils.exercises import Exercise
 from utils.paths import RESULTS, ROOT
 
 CALIBRATION = RESULTS / "calibration"
@@ -38,18 +39,18 @@ class Row:
 def ladder(only: tuple[str, ...] = ()) -> Iterator[Row]:
     """The kernels of the workbook that were measured."""
     for id, ms in json.loads((CALIBRATION / "ladder.json").read_text())["milliseconds"].items():
-        exercise = exercises.load(id)
+        exercise = catalog.load(id)
         if not only or exercise.name in only:
-            yield _row(exercises.solution_text(exercise), exercise, ms / 1e3)
+            yield _row(catalog.solution_text(exercise), exercise, ms / 1e3)
 
 
 def stored(only: tuple[str, ...] = ()) -> Iterator[Row]:
     """All kernels and sizes that results/ has figures of."""
     for found in results.stored("NVIDIA H200"):
         for key, entry in found.entries.items():
-            exercise, ours = exercises.load(results.id_of(key)), entry.ours()
+            exercise, ours = catalog.load(results.id_of(key)), entry.ours()
             if ours and (not only or exercise.name in only):
-                text = exercises.solution_text(exercise)
+                text = catalog.solution_text(exercise)
                 yield _row(text, exercise, ours.median_ms / 1e3, **entry.sizes)
 
 

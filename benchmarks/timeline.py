@@ -20,10 +20,11 @@ import typer
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import exercises, files, measuring, results
+from utils import files, measuring, results
 from utils.checking import check
+from utils.course import catalog
+from utils.course.models import EPS, MODELS, SLOPE, Model
 from utils.magics import compile_answer
-from utils.models import EPS, MODELS, SLOPE, Model
 from utils.paths import RESULTS
 
 TOPIC = "08_fused_tails"
@@ -71,8 +72,8 @@ def eager_parts(name: str, groups: int, given: dict[str, Tensor]) -> list[Part]:
 
 def fused_part(name: str, model: Model, given: dict[str, Tensor]) -> Part:
     """The same in one kernel: the solution of the exercise."""
-    exercise = exercises.load(f"{TOPIC}/{name}")
-    kernel = compile_answer(exercise, exercises.solution_text(exercise))
+    exercise = catalog.load(f"{TOPIC}/{name}")
+    kernel = compile_answer(exercise, catalog.solution_text(exercise))
     check(kernel)  # and then it runs without a guard
     words = [model.sizes.get(word, word) for word in model.output.split()]
     shape = [int(word) for word in words]

@@ -34,11 +34,12 @@ def root(tmp_path, monkeypatch):
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
     import pairs
 
-    from utils import exercises, exporting, notebooks, paths, results, running, selection, syncing
+    from utils import exporting, notebooks, paths, results, running, syncing
+    from utils.course import catalog, selection
 
     names = ("kernels", "solutions", "notebooks", "results", "build")
     places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
-    modules = (exercises, exporting, notebooks, paths, results, running, selection, syncing)
+    modules = (catalog, exporting, notebooks, paths, results, running, selection, syncing)
     for module in modules:
         for name, path in places.items():
             if hasattr(module, name):
@@ -46,7 +47,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
     # Its cache is empty, so that warming it up would be slow.
     monkeypatch.setattr("utils.cuda.warmup.start", lambda: [])
-    exercises.topic.cache_clear()
+    catalog.topic.cache_clear()
     pairs.write(tmp_path)
     yield tmp_path
-    exercises.topic.cache_clear()
+    catalog.topic.cache_clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils.exercises import Exercise
+from utils.course.exercise import Exercise
 
 torch.set_num_threads(1)  # small tensors; threads would only wait for each other
 ZONE = 64  # guard elements on either side of a buffer

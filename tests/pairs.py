@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 ID = "01_pairs/twice"
 SPEC = """
-from utils.exercises import Exercise
+from utils.course import Exercise
 COMMON = dict(shapes={"x": "n", "y": "n"}, outputs=("y",), sizes=({"n": 5}, {"n": 70}),
               bench={"n": 70}, bytes=lambda n: 8 * n, flops=lambda n: n)
 EXERCISES = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from utils.course.exercise import Exercise
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.signature import parse_launcher
-from utils.exercises import Exercise
 
 PARAMETERS = parse_launcher(
     "void f(const float* A, float* out, int M, size_t N, float eps, bool flag, cudaStream_t s);",

@@ -6,7 +6,7 @@ import pytest
 import torch
 import toys
 
-from utils import cases
+from utils.course import cases
 from utils.errors import WorkbookError
 
 SIZES = {"M": 40, "N": 30, "K": 50}

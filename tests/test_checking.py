@@ -9,9 +9,10 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import cases, checking, diagnosing, exercises, oracle, verdicts
-from utils.cases import Case
+from utils import checking, diagnosing, oracle, verdicts
 from utils.checking import check
+from utils.course import cases, catalog
+from utils.course.cases import Case
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -698,7 +699,7 @@ def test_verdicts_are_logged(tmp_path, monkeypatch):
 
 def test_values_that_underflow_loosen_no_bound():
     """x * sigmoid(x) at -100 is 0 or a denormal: the float path is far off there, relatively."""
-    exercise = exercises.load("00_start_here/swish")
+    exercise = catalog.load("00_start_here/swish")
     x = torch.tensor([-100.0, -95.0, 87.0, 1.0])
     case = Case({"n": 4}, "its own", {"x": x}, {})
     expected = oracle.expect(exercise, case, {"x": torch.float32, "out": torch.float32})["out"]

@@ -11,7 +11,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from pairs import ID, SOLUTION, STARTER, write_notebook
 from typer.testing import CliRunner
 
-from utils import cli, exercises, syncing
+from utils import cli, syncing
+from utils.course import markup
 from utils.paths import ROOT
 
 COMMANDS = ("run", "lab", "check", "bench", "emulate", "sync", "reset", "doctor")
@@ -160,7 +161,7 @@ def test_solutions_are_what_stands_in_the_executed_copy(root):
     write_notebook(root, f"%%cuda {ID}\nmy own", checked("passed"))
     workbook("run", "--solutions")
     cell = nbformat.read(root / "build/notebooks/01_pairs.ipynb", as_version=4).cells[0]
-    assert cell.source == f"%%cuda {ID}\n" + exercises.solved(SOLUTION).rstrip()
+    assert cell.source == f"%%cuda {ID}\n" + markup.solved(SOLUTION).rstrip()
 
 
 def test_save_copies_what_passed_and_nothing_else(root):
@@ -181,7 +182,7 @@ def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
     assert code == 1 and "not attempted" in output
     assert workbook("check", "01.1", "--solutions")[0] == 0
     file = tmp_path / "mine.cu"
-    file.write_text(exercises.solved(SOLUTION))
+    file.write_text(markup.solved(SOLUTION))
     assert workbook("check", "01/twice", "--file", str(file))[0] == 0
     file.write_text(STARTER.replace("// your code here", "if (i < n) y[i] = x[i];"))
     code, output = workbook("check", "01/twice", "--file", str(file))
@@ -198,7 +199,7 @@ def test_check_of_a_notebook_goes_on_past_a_failure(root):
 def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
     assert not syncing.sync().problems
     unguarded = SOLUTION.replace("if (i < n) ", "")
-    text = exercises.solved(unguarded)
+    text = markup.solved(unguarded)
     write_notebook(root, f"%%cuda {ID}\n{text}")
     assert "twice.cu:5: access outside" in workbook("check", "01/twice")[1]
     (root / "solutions/01_pairs/twice.cu").write_text(unguarded)

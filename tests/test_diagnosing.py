@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import Generator
 
-from utils import cases, checking, exercises, gates
+from utils import checking, gates
+from utils.course import cases, catalog
+from utils.course.exercise import Gate
 from utils.cuda import compiler, instrumented
 from utils.cuda.compiler import compile_cuda
 from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
-from utils.exercises import Gate
 
 N = 1024
 FIRST = 2  # lines are counted as in a cell
@@ -361,8 +362,8 @@ def test_where_a_thread_waited_in_another_launch_is_forgotten():
         "center_rows",
         "row_max",
     ):  # the first has barriers, the second a lane that is gone
-        exercise = exercises.load(f"05_debugging/{name}")
-        text = exercises.starter_text(exercise)
+        exercise = catalog.load(f"05_debugging/{name}")
+        text = catalog.starter_text(exercise)
         kernel = compile_cuda(text, name, exercise=exercise, backend="emulator")
         case = cases.draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
         hazards = diagnose_call(kernel, checking.arguments(kernel, case)).hazards

@@ -19,7 +19,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from traces import simulate
 
-from utils import diagrams, exercises
+from utils import diagrams
+from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
 from utils.diagrams import draw, render
 from utils.diagrams.canvas import PALE, SMALL, fit, rgb, text_width
@@ -31,7 +32,7 @@ from utils.tracing import GLOBAL, SHARED, Array, Launch, Trace
 
 
 def source_of(id):
-    return exercises.solution_text(exercises.load(id))
+    return catalog.solution_text(catalog.load(id))
 
 
 def scene(trace, outputs=("out",), source="", **more):
@@ -763,6 +764,6 @@ def test_a_launch_that_is_refused():
 
 @functools.cache
 def compiled(id, text=None):
-    exercise = exercises.load(id)
-    text = text or exercises.solution_text(exercise)
+    exercise = catalog.load(id)
+    text = text or catalog.solution_text(exercise)
     return compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")

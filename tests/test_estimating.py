@@ -11,10 +11,10 @@ from benchmarks import estimates
 from utils import estimating
 from utils.access_patterns import bank_conflicts
 from utils.costs import costs, global_wavefronts, widened
+from utils.course.catalog import load, solution_text
 from utils.cuda.compiler import compile_cuda
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
-from utils.exercises import load, solution_text
 from utils.growth import Work, work
 from utils.tracing import ACCESSES, GLOBAL, LOAD, SHARED, Launch
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces import simulate
 
-from utils import exercises, explaining
+from utils import explaining
+from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
 from utils.diagrams import canvas, draw, masks, render, waits
 from utils.diagrams.conflicts import racing, read_unwritten
@@ -648,8 +649,8 @@ def test_real_kernels(name, said):
 
 
 def starter(id):
-    exercise = exercises.load(id)
-    text = exercises.starter_text(exercise)
+    exercise = catalog.load(id)
+    text = catalog.starter_text(exercise)
     return compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
 
 
@@ -684,8 +685,8 @@ def test_the_faults_of_the_debugging_chapter(name, said):
 
 
 def test_a_kernel_without_hazards_has_no_picture_of_them():
-    exercise = exercises.load("00_start_here/axpy")
-    text = exercises.solution_text(exercise)
+    exercise = catalog.load("00_start_here/axpy")
+    text = catalog.solution_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
     with pytest.raises(WorkbookError, match="axpy has no hazards at n = .*: nothing to draw"):
         draw(kernel, "hazards")

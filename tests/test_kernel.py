@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from utils.course.exercise import Exercise
 from utils.cuda.compiler import compile_cuda
 from utils.errors import LaunchError
-from utils.exercises import Exercise
 
 AXPY = r"""
 #include <cstdio>

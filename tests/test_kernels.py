@@ -14,18 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from utils import checking, exercises
+from utils import checking
 from utils.checking import check
+from utils.course import catalog, markup
+from utils.course.exercise import Exercise
+from utils.course.markup import BEGIN, END
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
-from utils.exercises import BEGIN, END, Exercise
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"
 ARCHITECTURES = ("75", "80", "86", "90a")
 
-ALL = [exercise for topic in exercises.topics() for exercise in exercises.topic(topic).values()]
+ALL = [exercise for topic in catalog.topics() for exercise in catalog.topic(topic).values()]
 NUMBERED = [exercise for exercise in ALL if exercise.number]
 
 
@@ -55,15 +57,15 @@ def test_sizes_are_awkward(exercise):
 
 @each(NUMBERED)
 def test_the_starter_is_the_solution_without_its_answer(exercise):
-    text = exercises.solution_path(exercise).read_text()
+    text = catalog.solution_path(exercise).read_text()
     assert text.count(BEGIN) == text.count(END) >= 1
-    assert exercises.starter_text(exercise) == exercises.starter(text)
-    assert not exercises.is_untouched(exercises.solved(text), exercises.starter(text))
+    assert catalog.starter_text(exercise) == markup.starter(text)
+    assert not markup.is_untouched(markup.solved(text), markup.starter(text))
 
 
 @each(ALL)
 def test_a_kernel_is_short_and_says_what_it_owns(exercise):
-    text = exercises.solution_text(exercise)
+    text = catalog.solution_text(exercise)
     assert re.search(r"^// .*\[i\]|^// .*: \(.*\)", text, re.MULTILINE), "no comment on shapes"
     assert re.search(r"^// One (single )?thread owns", text, re.MULTILINE)
     for barrier in re.findall(r"__syncthreads\(\);.*", text):
@@ -121,7 +123,7 @@ def built_late(mutant: Path, exercise: Exercise) -> Kernel:
 )
 def test_what_a_gate_advises_is_the_way_out(mutant, advice):
     path = MUTANTS / f"{mutant}.cu"
-    exercise = exercises.load(mutant.partition("__")[0])
+    exercise = catalog.load(mutant.partition("__")[0])
     with pytest.raises(CheckFailed) as failure:
         check(built_late(path, exercise))
     assert failure.value.reason == "gate" and advice in str(failure.value)
@@ -129,13 +131,13 @@ def test_what_a_gate_advises_is_the_way_out(mutant, advice):
 
 @each(ALL)
 def test_a_solution_passes(exercise):
-    text = exercises.solution_text(exercise)
+    text = catalog.solution_text(exercise)
     check(compile_cuda(text, exercise.name, exercise=exercise, backend="emulator"))
 
 
 @each(NUMBERED)
 def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
-    text = exercises.starter_text(exercise)
+    text = catalog.starter_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
@@ -171,7 +173,7 @@ def compiled_by_nvcc(texts: dict[Path, str], folder: Path, *options: str) -> str
     unit.write_text("\n".join([*headers, *spaces]))
     unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
     quick = ["-Xcicc", "-O1", "-Wno-deprecated-gpu-targets"]  # nothing runs
-    include = f"-I{exercises.KERNELS / 'include'}"
+    include = f"-I{catalog.KERNELS / 'include'}"
     command = ["nvcc", "-std=c++17", unused, *quick, include, *options, "-o", folder / "out", unit]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stderr if done.returncode or "warning" in done.stderr else ""
@@ -180,9 +182,9 @@ def compiled_by_nvcc(texts: dict[Path, str], folder: Path, *options: str) -> str
 def test_nvcc_compiles_what_learners_meet_for_all_architectures(tmp_path):
     if not shutil.which("nvcc"):
         pytest.skip("there is no nvcc here")
-    texts = {exercises.kernel_path(exercise): exercises.starter_text(exercise) for exercise in ALL}
+    texts = {catalog.kernel_path(exercise): catalog.starter_text(exercise) for exercise in ALL}
     for exercise in NUMBERED:
-        texts[exercises.solution_path(exercise)] = exercises.solution_text(exercise)
+        texts[catalog.solution_path(exercise)] = catalog.solution_text(exercise)
     targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES]
     said = compiled_by_nvcc(texts, tmp_path, "-c", *targets, "-Xptxas", "-O0", "--threads", "2")
     assert not said, said

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from utils import exercises
+from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
 from utils.errors import LaunchError
 
 
 @pytest.mark.parametrize("size", [129, 200])
 def test_a_group_that_fits_into_no_tile_is_an_error(size):
-    exercise = exercises.load("09_fused_linear/linear_groupnorm")
-    text = exercises.solution_text(exercise)
+    exercise = catalog.load("09_fused_linear/linear_groupnorm")
+    text = catalog.solution_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
     shapes = [(2, 4), (size, 4), (size,), (size,), (size,), (2, size)]
     with pytest.raises(LaunchError):

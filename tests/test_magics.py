@@ -4,7 +4,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pairs import ID, SOLUTION, STARTER
 
-from utils import exercises, syncing
+from utils import syncing
+from utils.course import markup
 from utils.errors import CompileError, DeclarationError, WorkbookError
 
 SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3; }\n"
@@ -33,7 +34,7 @@ def cell(shell, line: str, text: str):
 def test_a_cell_binds_its_launcher_and_says_the_same_every_time(shell, capsys):
     outputs = []
     for _ in range(2):
-        kernel, error = cell(shell, ID, exercises.solved(SOLUTION))
+        kernel, error = cell(shell, ID, markup.solved(SOLUTION))
         assert error is None and kernel.exercise.id == ID
         outputs.append(capsys.readouterr().out)
     assert outputs == ["twice: compiled\n"] * 2
@@ -41,14 +42,14 @@ def test_a_cell_binds_its_launcher_and_says_the_same_every_time(shell, capsys):
 
 def test_a_starter_is_known_as_untouched_and_an_answer_is_not(shell):
     assert cell(shell, ID, "// a note\n" + STARTER)[0].untouched
-    assert not cell(shell, ID, exercises.solved(SOLUTION))[0].untouched
+    assert not cell(shell, ID, markup.solved(SOLUTION))[0].untouched
 
 
 def test_solutions_take_the_place_of_the_cells_text(shell, monkeypatch):
     monkeypatch.setenv("WORKBOOK_SOLUTIONS", "1")
     kernel, error = cell(shell, ID, STARTER)
     assert error is None and not kernel.untouched
-    assert kernel.source == exercises.solved(SOLUTION)
+    assert kernel.source == markup.solved(SOLUTION)
     assert kernel.first_line == 2, "lines are counted as in the cell"
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from utils.models import EPS, MODELS, SLOPE
+from utils.course.models import EPS, MODELS, SLOPE
 
 ROWS, CHANNELS, GROUPS = 3, 12, 4
 

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from utils import exercises, notebooks, selection
+from utils import notebooks
+from utils.course import catalog, selection
 from utils.paths import ROOT
 from utils.running import environment
 
@@ -42,7 +43,7 @@ def code_cells(notebook: Path) -> dict[str, str]:
 
 def check_cells(notebook: Path) -> set[str]:
     """The cells that check an exercise, of which the spec says what there are."""
-    topic = exercises.topic(notebook.stem) if notebook.stem in exercises.topics() else {}
+    topic = catalog.topic(notebook.stem) if notebook.stem in catalog.topics() else {}
     cells, found = code_cells(notebook), set()
     for call in (f"check({e.name})" for e in topic.values() if e.number is not None):
         homes = [cell for cell, source in cells.items() if call in source]

@@ -7,7 +7,8 @@ import pytest
 from pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
-from utils import exercises, files, notebooks, selection, syncing
+from utils import files, notebooks, syncing
+from utils.course import catalog, selection
 from utils.errors import WorkbookError
 
 LEARNER = f"%%cuda {ID}\nmy own work"
@@ -111,24 +112,24 @@ def test_an_edited_starter_file_is_kept_before_it_is_written_anew(root, notebook
 
 def test_reset_restores_the_starter_and_keeps_the_text(notebook):
     edit(notebook, 2, LEARNER)
-    kept = syncing.reset(exercises.load(ID))
+    kept = syncing.reset(catalog.load(ID))
     assert kept.read_text() == "my own work" and kept.name.endswith("-twice.cu")
     assert cells(notebook)[2].source == f"%%cuda {ID}\n" + STARTER.rstrip()
-    assert syncing.reset(exercises.load(ID)) is None
+    assert syncing.reset(catalog.load(ID)) is None
     assert syncing.sync() == syncing.Report()
 
 
 def test_two_resets_in_a_second_keep_both_texts(root, notebook):
     for text in ("first", "second"):
         edit(notebook, 2, f"%%cuda {ID}\n{text}")
-        syncing.reset(exercises.load(ID))
+        syncing.reset(catalog.load(ID))
     assert {path.read_text() for path in (root / "build/kept").iterdir()} == {"first", "second"}
 
 
 def test_reset_touches_no_other_cell(notebook):
     edit(notebook, 2, LEARNER)
     edit(notebook, 5, "my_python = 1")
-    syncing.reset(exercises.load(ID))
+    syncing.reset(catalog.load(ID))
     assert cells(notebook)[5].source == "my_python = 1"
 
 

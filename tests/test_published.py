@@ -2,7 +2,8 @@
 
 import pytest
 
-from utils import exercises, published, results
+from utils import published, results
+from utils.course import catalog
 from utils.results import Entry, Results, Row
 
 STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
@@ -42,7 +43,7 @@ def test_the_readmes_table_names_gpu_date_and_both_of_pytorchs_ways(store):
     store(**{NAIVE: entry(2.0), "99_gone/x": entry(2.0)})
     table = published.readme_table()
     assert "Measured on an NVIDIA X, 2026-11-20, with torch 2.11.0" in table
-    number = exercises.load(NAIVE).number
+    number = catalog.load(NAIVE).number
     beside = "2 | 0.50 × (1 ms) | 1.50 × (3 ms) |"
     assert rows(table) == [f"| {number} | `gemm_naive` | M=64 N=64 K=64 | {beside}"]
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from utils import exercises, published, results
+from utils import published, results
+from utils.course import catalog
 from utils.errors import WorkbookError
 from utils.results import Entry, Results, Row
 
@@ -47,7 +48,7 @@ def test_others_stay_when_one_is_measured_anew(folder):
 
 
 def test_figures_of_several_sizes_stand_side_by_side(folder):
-    exercise, path = exercises.load("01_naive_gemm/gemm_naive"), folder / "x.json"
+    exercise, path = catalog.load("01_naive_gemm/gemm_naive"), folder / "x.json"
     for size in (exercise.bench, {"M": 64, "N": 64, "K": 64}, {"M": 8, "N": 8, "K": 8}):
         made = entry(float(size["M"]), sizes=size)
         results.write(path, Results("A", {results.key(exercise, size): made}))
@@ -111,4 +112,4 @@ def test_the_file_with_the_latest_figures_comes_first(folder):
 def test_every_file_in_the_repository_is_well_formed():
     for found in results.stored():
         for key, kept in found.entries.items():
-            assert results.key(exercises.load(results.id_of(key)), kept.sizes) == key
+            assert results.key(catalog.load(results.id_of(key)), kept.sizes) == key

@@ -5,9 +5,9 @@ import torch
 from torch import Generator
 
 from utils import oracle
-from utils.cases import Case
-from utils.exercises import Exercise
-from utils.models import EPS, bias_hardtanh_mish_gn
+from utils.course.cases import Case
+from utils.course.exercise import Exercise
+from utils.course.models import EPS, bias_hardtanh_mish_gn
 
 ROWS, CHANNELS, GROUPS = 64, 64, 4
 EXERCISE = Exercise(

@@ -6,17 +6,18 @@ from dataclasses import replace
 import pytest
 from torch import Generator
 
-from utils import diagnosing, exercises, notebooks, statements
-from utils.cases import draw
+from utils import diagnosing, notebooks, statements
 from utils.checking import arguments, check
+from utils.course import catalog, markup
+from utils.course.cases import draw
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFailed
 from utils.paths import NOTEBOOKS
 
 TOPIC = "05_debugging"
-ALL = list(exercises.topic(TOPIC).values())
-LAPLACE = exercises.load(f"{TOPIC}/laplace")  # missing guard, line 15
-SHARE = exercises.load(f"{TOPIC}/row_share")  # missing barrier, one of four lines
+ALL = list(catalog.topic(TOPIC).values())
+LAPLACE = catalog.load(f"{TOPIC}/laplace")  # missing guard, line 15
+SHARE = catalog.load(f"{TOPIC}/row_share")  # missing barrier, one of four lines
 BODY = "\n__global__ void laplace_kernel() {}\n"
 
 
@@ -93,7 +94,7 @@ def test_what_is_no_statement_is_asked_for(statement, words):
     ],
 )
 def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
-    text = exercises.starter_text(LAPLACE).replace("// fault: ?", statement)
+    text = catalog.starter_text(LAPLACE).replace("// fault: ?", statement)
     kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator")
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
@@ -103,7 +104,7 @@ def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
 
 
 def test_a_broken_starter_can_be_checked_to_see_what_it_does():
-    text = exercises.starter_text(LAPLACE)
+    text = catalog.starter_text(LAPLACE)
     kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator", first_line=2)
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
@@ -114,13 +115,13 @@ def test_a_broken_starter_can_be_checked_to_see_what_it_does():
 
 def test_other_exercises_ask_for_no_statement():
     for id in ("02_shared_memory_tiling/gemm_tiled_race", "02_shared_memory_tiling/gemm_tiled"):
-        assert statements.required(exercises.load(id)) is None
+        assert statements.required(catalog.load(id)) is None
     statements.judge(replace(LAPLACE, faulty=False), "no statement")
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_the_right_statement_names_a_line_of_code_of_the_cell_as_given(exercise):
-    starter = exercises.starter_text(exercise)
+    starter = catalog.starter_text(exercise)
     cell = f"%%cuda {exercise.id}\n{starter}".splitlines()
     right = statements.required(exercise)
     assert right.name in statements.FAULTS and starter.startswith("// fault: ?\n")
@@ -139,8 +140,8 @@ def test_the_right_statement_names_a_line_of_code_of_the_cell_as_given(exercise)
     ],
 )
 def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, statement):
-    exercise = exercises.load(f"{TOPIC}/{name}")
-    starter = exercises.starter_text(exercise)
+    exercise = catalog.load(f"{TOPIC}/{name}")
+    starter = catalog.starter_text(exercise)
     (changed,) = [n for n, line in enumerate(starter.splitlines(), 2) if old in line]
     text = starter.replace(old, new).replace("// fault: ?", f"// fault: {statement}")
     assert statement.endswith(f" {changed}")
@@ -149,7 +150,7 @@ def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, stateme
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
-    text = exercises.starter_text(exercise)
+    text = catalog.starter_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator", first_line=2)
     case = draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
     seen = diagnosing.diagnose_call(
@@ -161,10 +162,10 @@ def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
 
 
 def test_a_statement_alone_is_an_attempt_and_a_changed_comment_is_not():
-    starter = exercises.starter_text(LAPLACE)
+    starter = catalog.starter_text(LAPLACE)
     stated = starter.replace("// fault: ?", "// fault: overflow, line 3")
-    assert not exercises.is_untouched(stated, starter)
-    assert exercises.is_untouched(starter.replace("// x:", "// the matrix x:"), starter)
+    assert not markup.is_untouched(stated, starter)
+    assert markup.is_untouched(starter.replace("// x:", "// the matrix x:"), starter)
 
 
 def test_the_notebook_lists_every_name_and_no_other():

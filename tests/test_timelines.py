@@ -5,8 +5,8 @@ import json
 import pytest
 
 from utils import timelines
+from utils.course.models import MODELS
 from utils.errors import WorkbookError
-from utils.models import MODELS
 from utils.timelines import Timelines
 
 

@@ -11,7 +11,8 @@ from fakes import FakeKernel
 from test_checking import gemm
 from test_results import entry
 
-from utils import estimating, exercises, measuring, plots, results, roofline, tables, timing
+from utils import estimating, measuring, plots, results, roofline, tables, timing
+from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFirst, ToolError, WorkbookError
 from utils.results import Results, Row
@@ -37,11 +38,11 @@ def kernel(exercise=toys.GEMM, **fields) -> FakeKernel:
 
 
 def real(id: str, **fields) -> FakeKernel:
-    return kernel(exercises.load(id), **fields)
+    return kernel(catalog.load(id), **fields)
 
 
 def figures(id: str, median: float, label: str | None = None):
-    exercise = exercises.load(id)
+    exercise = catalog.load(id)
     made = entry(median)
     rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
     sizes = dict(exercise.bench)
@@ -58,8 +59,8 @@ _estimated = timing._estimated
 
 
 def test_without_a_gpu_the_readers_own_text_is_estimated():
-    exercise = exercises.load(COALESCED)
-    text = exercises.solution_text(exercise)
+    exercise = catalog.load(COALESCED)
+    text = catalog.solution_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
     (note,) = _estimated(kernel, dict(exercise.bench))
     assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
@@ -183,10 +184,10 @@ def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch
 @pytest.mark.parametrize("groups", [256, 512])
 def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     serial, block = "06_groupnorm/groupnorm_serial", "06_groupnorm/groupnorm_block"
-    few = dict(exercises.load(serial).bench)
+    few = dict(catalog.load(serial).bench)
     many = {**few, "groups": 512}
     entries = {
-        results.key(exercises.load(id), sizes): timing.replace(figures(id, median), sizes=sizes)
+        results.key(catalog.load(id), sizes): timing.replace(figures(id, median), sizes=sizes)
         for id, sizes, median in ((serial, few, 77.0), (serial, many, 55.0), (block, many, 11.0))
     } | {block: figures(block, 22.0)}
     results.write(results.path_of(H200), Results(H200, entries))
@@ -309,9 +310,9 @@ def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
     moved = []
     monkeypatch.setattr(plots, "bars", lambda rows, title, ms, bytes: moved.append(bytes))
     for id, median in (("00_start_here/axpy", 0.5), (NAIVE, 300.0)):
-        exercise = exercises.load(id)
+        exercise = catalog.load(id)
         timing._plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
-    axpy = exercises.load("00_start_here/axpy")
+    axpy = catalog.load("00_start_here/axpy")
     assert moved == [axpy.bytes(**axpy.bench), 0]
 
 

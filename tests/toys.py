@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.exercises import Exercise
+from utils.course.exercise import Exercise
 
 
 def _exercise(name: str, **fields) -> Exercise:

@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from torch import Generator, Tensor
 
-from utils import cases, diagnosing, exercises, gates, oracle, statements, verdicts
-from utils.cases import Case
+from utils import diagnosing, gates, oracle, statements, verdicts
+from utils.course import cases, catalog, markup
+from utils.course.cases import Case
 from utils.cuda import signature
 from utils.errors import (
     CheckFailed,
@@ -85,11 +86,11 @@ def log(event: str, exercise, **fields) -> None:
 
 def untouched(kernel) -> bool:
     """Whether an exercise's kernel still is its starter."""
-    path = exercises.kernel_path(kernel.exercise)
+    path = catalog.kernel_path(kernel.exercise)
     if kernel.exercise.number is None:
         return False
     return kernel.untouched or (
-        path.is_file() and exercises.is_untouched(kernel.source, path.read_text())
+        path.is_file() and markup.is_untouched(kernel.source, path.read_text())
     )
 
 
@@ -127,9 +128,9 @@ def arguments(kernel, case: Case, device: str = "cpu") -> dict[str, Tensor | int
 
 def _declared(exercise) -> tuple:
     """The launcher's parameters as the workbook gives them."""
-    if not exercises.kernel_path(exercise).is_file():
+    if not catalog.kernel_path(exercise).is_file():
         return ()
-    return signature.parse_launcher(exercises.starter_text(exercise), exercise.name)
+    return signature.parse_launcher(catalog.starter_text(exercise), exercise.name)
 
 
 class _Check:

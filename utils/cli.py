@@ -58,7 +58,8 @@ def run(
     """Execute notebooks and print the table of results."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from utils import exporting, measuring, notebooks, running, selection, summary
+    from utils import exporting, measuring, notebooks, running, summary
+    from utils.course import selection
 
     if save and not solutions:
         _fail("--save writes to solutions/, so it goes with --solutions", 2)
@@ -131,8 +132,8 @@ def check(
     solutions: Solutions = False,
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
-    from utils import exercises, selection
     from utils.checking import check
+    from utils.course import catalog, selection
     from utils.magics import compile_answer
 
     chosen = selection.kernels(what)
@@ -145,7 +146,7 @@ def check(
         if file:
             text, place = file.read_text(), {"filename": str(file)}
         elif solutions:
-            text, place = exercises.solution_text(exercise), cell
+            text, place = catalog.solution_text(exercise), cell
         else:
             from utils import notebooks  # needs nbformat, which the other ways do without
 
@@ -166,7 +167,8 @@ def bench(
     save: Annotated[Path | None, typer.Option(help="such as results/NVIDIA_H200.json")] = None,
 ) -> None:
     """Time the solutions on this machine's GPU."""
-    from utils import selection, timing
+    from utils import timing
+    from utils.course import selection
 
     raise typer.Exit(timing.bench_all(selection.topics(numbers or ()), save))
 
@@ -225,7 +227,8 @@ def reset(
     what: Annotated[str, typer.Argument(metavar="NN/NAME", help="such as 01/gemm_naive or 01.1")],
 ) -> None:
     """Restore a starter in your notebook; what it replaces is kept."""
-    from utils import selection, syncing
+    from utils import syncing
+    from utils.course import selection
 
     chosen = selection.kernels(what)
     if len(chosen) != 1:

@@ -22,8 +22,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import cases, roofline
+from utils import roofline
 from utils.costs import SECTOR, Cost
+from utils.course import cases
 from utils.cuda import toolchain
 from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError

@@ -3,7 +3,8 @@
 from IPython.display import display
 from torch import Generator
 
-from utils import cases, checking, diagnosing, diagrams
+from utils import checking, diagnosing, diagrams
+from utils.course import cases
 from utils.diagnosing import Diagnosis
 from utils.diagrams.hazards import can_draw
 from utils.emulator.traffic import Traffic

@@ -6,8 +6,8 @@ A spec names a metric of METRICS and how many times its ideal a kernel may cost.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from utils.course.exercise import Gate
 from utils.diagnosing import SECTOR, Diagnosis
-from utils.exercises import Gate
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, fields
 
 from torch import Generator
 
-from utils import cases, checking
+from utils import checking
 from utils.costs import Cost, costs
+from utils.course import cases
 from utils.cuda.kernel import Kernel
 from utils.errors import LaunchError, WorkbookError
 from utils.tracing import MOST, SHARED, Launch, Trace, trace

@@ -2,7 +2,8 @@
 
 from html import escape
 
-from utils import exercises, plots, published, results, roofline
+from utils import plots, published, results, roofline
+from utils.course import catalog
 from utils.results import Entry, Results, Row
 
 FAMILY = "01_naive_gemm/gemm_naive"  # the rungs are the kernels that compute what this one does
@@ -37,7 +38,7 @@ def _rungs() -> tuple[list[Row], str, float | None] | None:
 
 def _alike(stored: Results) -> list[Entry]:
     """The entries of the family, in the order of the chapters; not those there to be mended."""
-    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
+    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
     first = next((e for e in everything if e.id == FAMILY), None)
     if first is None:
         return []

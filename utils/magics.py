@@ -2,12 +2,12 @@
 
 import re
 
-from utils import exercises
+from utils.course import catalog, markup
+from utils.course.exercise import Exercise
 from utils.cuda import instrumented, warmup, workers
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.paths import use_solutions
 
 USAGE = (
@@ -24,8 +24,8 @@ def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
     place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
     instrumented.prepare(text, exercise.name, **place)  # beside the plain build
     kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
-    kernel.untouched = exercise.number is not None and exercises.is_untouched(
-        text, exercises.starter_text(exercise)
+    kernel.untouched = exercise.number is not None and markup.is_untouched(
+        text, catalog.starter_text(exercise)
     )
     return kernel
 
@@ -39,9 +39,9 @@ def compile_cell(line: str, cell: str) -> Kernel:
         raise WorkbookError(f"'%%cuda {line}': {USAGE}")
     if "/" not in line:
         return compile_cuda(cell, line, first_line=2)
-    exercise = exercises.load(line)
+    exercise = catalog.load(line)
     if use_solutions() and exercise.number is not None:
-        return compile_answer(exercise, exercises.solution_text(exercise), first_line=2)
+        return compile_answer(exercise, catalog.solution_text(exercise), first_line=2)
     return compile_answer(exercise, cell, first_line=2)
 
 

@@ -12,8 +12,9 @@ from datetime import date
 import torch
 from torch import Generator, Tensor
 
-from utils import cases, checking, oracle, peers, verdicts
-from utils.cases import Case
+from utils import checking, oracle, peers, verdicts
+from utils.course import cases
+from utils.course.cases import Case
 from utils.errors import CheckFailed, WorkbookError
 from utils.oracle import Expected
 from utils.paths import ROOT

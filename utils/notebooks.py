@@ -10,9 +10,9 @@ from pathlib import Path
 
 import nbformat
 
-from utils import exercises
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.paths import NOTEBOOKS
 
 METADATA = {
@@ -109,9 +109,9 @@ def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNo
 def solve(notebook: nbformat.NotebookNode) -> None:
     """Put the solutions into the `%%cuda` cells."""
     for id, cell in cuda_cells(notebook).items():
-        exercise = exercises.load(id)
+        exercise = catalog.load(id)
         if exercise.number is not None:
-            cell.source = f"{MAGIC} {id}\n{exercises.solution_text(exercise)}".rstrip()
+            cell.source = f"{MAGIC} {id}\n{catalog.solution_text(exercise)}".rstrip()
 
 
 def path_of(exercise: Exercise) -> Path:

@@ -31,9 +31,9 @@ import torch
 from torch import Generator, Tensor
 from torch.overrides import TorchFunctionMode
 
-from utils.cases import Case, dimensions, draw, reads
+from utils.course.cases import Case, dimensions, draw, reads
+from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 
 UNIT = {
     torch.float64: 2.0**-53,

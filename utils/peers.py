@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import torch
 
-from utils import cases
-from utils.exercises import Exercise
+from utils.course import cases
+from utils.course.exercise import Exercise
 
 COMPILED = "torch.compile"
 MODE = "max-autotune-no-cudagraphs"

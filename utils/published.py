@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from utils import exercises, results
-from utils.exercises import Exercise
+from utils import results
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.results import Entry, Results, Row, digits
 
 NOTHING = "Nothing has been measured yet.\n"
@@ -58,7 +59,7 @@ def _caption(found: Results) -> str:
 
 
 def _measured(found: Results) -> list[Exercise]:
-    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
+    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
     return [e for e in everything if any(entry.ours() for entry in found.of(e))]
 
 

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from utils import files
+from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.paths import RESULTS
 
 KINDS = ("ours", "eager", "compile", "library")

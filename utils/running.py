@@ -17,8 +17,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from utils import exercises, files, notebooks
-from utils.exercises import Exercise
+from utils import files, notebooks
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
 
 CELL_SECONDS = 600
@@ -41,9 +42,9 @@ class Run:
 
     def exercises(self) -> list[Exercise]:
         """The exercises that the notebook's topic has, in order."""
-        if self.path.stem not in exercises.topics():
+        if self.path.stem not in catalog.topics():
             return []
-        return [e for e in exercises.topic(self.path.stem).values() if e.number is not None]
+        return [e for e in catalog.topic(self.path.stem).values() if e.number is not None]
 
     def event(self, kind: str, exercise: Exercise) -> dict:
         """The last event of a kind for an exercise; {} where there is none."""

@@ -9,9 +9,9 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from utils import exercises
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.errors import CheckFailed
-from utils.exercises import Exercise
 
 # What can be named, and what it means: more than there are exercises. The notebook has it as a
 # table.
@@ -55,10 +55,10 @@ class Statement:
 
 def required(exercise: Exercise) -> Statement | None:
     """The right statement; None for an exercise that asks for none."""
-    path = exercises.solution_path(exercise)
+    path = catalog.solution_path(exercise)
     if not (exercise.faulty and path.is_file()):
         return None
-    text = exercises.solution_text(exercise)
+    text = catalog.solution_text(exercise)
     return _read(text) if _LINE.search(text) else None
 
 

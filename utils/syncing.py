@@ -12,9 +12,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import exercises, files, ladder, notebooks, published, selection
+from utils import files, ladder, notebooks, published
+from utils.course import catalog, markup, selection
+from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
 
 README = ROOT / "README.md"
@@ -45,8 +46,8 @@ def sha(text: str) -> str:
 def starter_of(exercise: Exercise) -> str:
     """The text a learner starts from; a worked kernel has its only source in `kernels/`."""
     if exercise.number is None:
-        return exercises.starter_text(exercise)
-    return exercises.starter(exercises.solution_path(exercise).read_text())
+        return catalog.starter_text(exercise)
+    return markup.starter(catalog.solution_path(exercise).read_text())
 
 
 def cell_source(exercise: Exercise) -> str:
@@ -60,7 +61,7 @@ def _fold(summary: str, body: str) -> str:
 def fold_source(kind: str, exercise: Exercise) -> str:
     """The markdown of an exercise's hints (one fold each) or of its solution."""
     if kind == "solution":
-        text = exercises.solution_text(exercise).strip("\n")
+        text = catalog.solution_text(exercise).strip("\n")
         return _fold("Solution", f"```cuda\n{text}\n```")
     folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise.hints, 1))
     return "\n".join(folds)
@@ -94,7 +95,7 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
             continue
         id, kind = target
         try:
-            exercise = exercises.load(id)
+            exercise = catalog.load(id)
             new = cell_source(exercise) if kind == "cell" else fold_source(kind, exercise)
         except (WorkbookError, OSError) as error:
             report.problems.append(f"{path.name}: {kind} of '{id}': {error}")
@@ -140,10 +141,10 @@ def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) 
 
 def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
     """What the spec of a topic has and its notebook lacks."""
-    if topic not in exercises.topics():
+    if topic not in catalog.topics():
         return []
     wanted = []
-    for exercise in exercises.topic(topic).values():
+    for exercise in catalog.topic(topic).values():
         wanted.append((exercise.id, "cell"))
         if exercise.number is not None:
             wanted.append((exercise.id, "solution"))
@@ -155,15 +156,15 @@ def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
 
 
 def _sync_starters(report: Report, check: bool) -> None:
-    for topic in exercises.topics():
-        known = exercises.topic(topic)
+    for topic in catalog.topics():
+        known = catalog.topic(topic)
         for exercise in known.values():
             try:
                 text = starter_of(exercise)
             except OSError as error:
                 report.problems.append(f"'{exercise.id}': {error.filename} does not exist")
                 continue
-            path = exercises.kernel_path(exercise)
+            path = catalog.kernel_path(exercise)
             if not check and path.exists() and path.read_text() != text:
                 _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
             report.write(path, text, check)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from html import escape
 
 from utils import roofline
-from utils.cases import size_text
-from utils.exercises import Exercise, Sizes
+from utils.course.cases import size_text
+from utils.course.exercise import Exercise, Sizes
 from utils.results import Entry, Row, digits
 from utils.roofline import Ceilings, quantity
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from utils.course.models import MODELS
 from utils.errors import WorkbookError
-from utils.models import MODELS
 from utils.paths import RESULTS
 from utils.picture import Picture, own_style
 from utils.results import digits

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from utils import checking, exercises, measuring, plots, results, roofline, tables
+from utils import checking, measuring, plots, results, roofline, tables
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.errors import CheckFirst, WorkbookError
-from utils.exercises import Exercise
 from utils.picture import Picture
 from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
@@ -124,7 +125,7 @@ def _alike(one: Entry, other: Entry) -> bool:
 
 def _earlier(exercise: Exercise) -> list[Exercise]:
     """Kernels before this one with the same tensors and the same library beside them."""
-    everything = [e for topic in exercises.topics() for e in exercises.topic(topic).values()]
+    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
     ids = [e.id for e in everything]
     before = everything[: ids.index(exercise.id)] if exercise.id in ids else []
     alike = (dict(exercise.shapes), exercise.outputs, exercise.library)
@@ -181,9 +182,9 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
         return 2
     failed = 0
     for topic in topics:
-        for exercise in exercises.topic(topic).values():
+        for exercise in catalog.topic(topic).values():
             try:
-                text = exercises.solution_text(exercise)
+                text = catalog.solution_text(exercise)
                 kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="cuda")
                 checking.check(kernel)
                 entry, notes = measuring.measure(kernel, exercise.bench)

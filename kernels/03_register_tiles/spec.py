@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
-from utils.common_gates import (
+from utils.course import Gate
+from utils.course.catalog import topic
+from utils.course.common_gates import (
     ALL_LANES,
     COALESCED_LOADS,
     COALESCED_STORES,
     NO_CONFLICTS,
     without_conflicts,
 )
-from utils.exercises import Gate, topic
 
 FIRST = topic("01_naive_gemm")["gemm_coalesced"]  # shapes, reference, bytes and peers stay
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.common_gates import COALESCED_LOADS, NO_CONFLICTS, without_conflicts
-from utils.exercises import Exercise, Gate
+from utils.course import Exercise, Gate
+from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, without_conflicts
 
 SUM = Exercise(
     name="sum_serial",

@@ -2,8 +2,8 @@
 
 import torch
 
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
-from utils.exercises import Exercise, Gate
+from utils.course import Exercise, Gate
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
 def stats(x, rows, groups, eps):

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from utils import models
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
-from utils.exercises import Exercise, Gate
+from utils.course import Exercise, Gate, models
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 
 # A thread's four channels may end within a quad, a block's within a row, a row's anywhere.
 SIZES = (

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import torch
 
-from utils.cases import sometimes_nan
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
-from utils.exercises import Exercise, Gate
-from utils.models import MODELS
+from utils.course import MODELS, Exercise, Gate
+from utils.course.cases import sometimes_nan
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 
 
 def size(rows, channels, groups):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.cases import sometimes_nan
-from utils.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
-from utils.exercises import Exercise, Gate
-from utils.models import EPS, MODELS, SLOPE
+from utils.course import Exercise, Gate
+from utils.course.cases import sometimes_nan
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.models import EPS, MODELS, SLOPE
 
 
 def size(M, N, K, groups):

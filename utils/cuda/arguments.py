@@ -8,8 +8,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
+from utils.course.exercise import Exercise
 from utils.cuda.signature import Parameter
-from utils.exercises import Exercise
 
 _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
 

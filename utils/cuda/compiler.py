@@ -19,6 +19,7 @@ from shlex import quote
 import torch
 
 from utils import emulator
+from utils.course.exercise import Exercise
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
@@ -26,7 +27,6 @@ from utils.cuda.messages import complaint
 from utils.cuda.signature import Parameter, parse_launcher
 from utils.emulator import precompiled, rewriter
 from utils.errors import CompileError, DeclarationError
-from utils.exercises import Exercise
 from utils.paths import INCLUDE, cache
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it

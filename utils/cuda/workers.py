@@ -23,6 +23,7 @@ from torch import Tensor
 from utils.cuda import toolchain
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
+WORKER = Path(__file__).with_name("worker_main.py")
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
@@ -50,13 +51,7 @@ class Worker:
         self.replies, theirs_out = os.pipe()
         passed = (theirs_in, theirs_out, self.arena)
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-S",
-                Path(__file__).with_name("worker_main.py"),
-                *map(str, passed),
-            ],
+            [sys.executable, "-I", "-S", WORKER, *map(str, passed)],
             stdin=subprocess.DEVNULL,
             stdout=self.printed,
             stderr=self.printed,

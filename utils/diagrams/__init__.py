@@ -7,12 +7,13 @@ import importlib
 
 from torch import Generator
 
-from utils import cases, checking, diagnosing
+from utils import checking, diagnosing
+from utils.course import cases
+from utils.course.exercise import Exercise, Sizes
 from utils.diagnosing import Diagnosis
 from utils.diagrams.scene import Scene
 from utils.diagrams.tree import is_tree
 from utils.errors import WorkbookError
-from utils.exercises import Exercise, Sizes
 from utils.picture import Picture, own_style
 from utils.tracing import MOST, SHARED, Trace, trace
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from utils.exercises import Gate
+from utils.course.exercise import Gate
 
 ALL_LANES = Gate(
     "store requests for 32 elements",

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils import exercises
+from utils.course import catalog
+from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.exercises import Exercise
 from utils.paths import NOTEBOOKS
 
 
@@ -31,7 +31,7 @@ def notebooks(words: Sequence[str] = ()) -> list[Path]:
 
 def topics(words: Sequence[str] = ()) -> list[str]:
     """The topics of the words, or all that have a spec."""
-    known = exercises.topics()
+    known = catalog.topics()
     return list(dict.fromkeys(_topic(word, known) for word in words)) or known
 
 
@@ -39,11 +39,9 @@ def kernels(word: str) -> list[Exercise]:
     """The kernels of a topic (`01`), or the one of a topic and a name or of a number (`01.1`)."""
     folder, slash, name = word.partition("/")
     if not slash and "." in word and not word.endswith(".ipynb"):
-        for exercise in exercises.topic(
-            _topic(word.partition(".")[0], exercises.topics())
-        ).values():
+        for exercise in catalog.topic(_topic(word.partition(".")[0], catalog.topics())).values():
             if exercise.number == word:
                 return [exercise]
         raise NotFound(f"there is no exercise {word}")
-    topic = _topic(folder, exercises.topics())
-    return [exercises.load(f"{topic}/{name}")] if slash else list(exercises.topic(topic).values())
+    topic = _topic(folder, catalog.topics())
+    return [catalog.load(f"{topic}/{name}")] if slash else list(catalog.topic(topic).values())

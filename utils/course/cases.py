@@ -8,8 +8,8 @@ from types import MappingProxyType
 import torch
 from torch import Generator, Tensor
 
+from utils.course.exercise import Exercise, Sizes
 from utils.errors import WorkbookError
-from utils.exercises import Exercise, Sizes
 
 Draw = Callable[[tuple[int, ...], Generator], Tensor]
 

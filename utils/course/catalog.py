@@ -1,0 +1,67 @@
+"""Which exercises there are, and their texts: worked kernels, starters, solutions.
+
+`kernels/NN_topic/spec.py` holds a tuple `EXERCISES`, in the order of the notebook. An id such as
+`01_naive_gemm/gemm_naive` names the topic's folder and the launcher.
+"""
+
+import functools
+import importlib.util
+from pathlib import Path
+
+from utils.course.exercise import Exercise
+from utils.course.markup import solved
+from utils.errors import WorkbookError
+from utils.paths import KERNELS, SOLUTIONS
+
+
+@functools.cache
+def topic(name: str) -> dict[str, Exercise]:
+    """The exercises of a folder such as `01_naive_gemm`, by name, in order."""
+    path = KERNELS / name / "spec.py"
+    if not path.is_file():
+        raise WorkbookError(f"there is no topic '{name}': {path} does not exist")
+    spec = importlib.util.spec_from_file_location(f"workbook_spec_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    exercises = {}
+    for exercise in module.EXERCISES:
+        object.__setattr__(exercise, "topic", name)  # the folder's name; a spec need not repeat it
+        exercises[exercise.name] = exercise
+    return exercises
+
+
+def topics() -> list[str]:
+    """All topics that have a spec, in order."""
+    return sorted(path.parent.name for path in KERNELS.glob("*/spec.py"))
+
+
+def load(id: str) -> Exercise:
+    """The exercise of an id such as `01_naive_gemm/gemm_naive`.
+
+    Raises WorkbookError naming what exists where the id does not.
+    """
+    folder, _, name = id.partition("/")
+    exercises = topic(folder)
+    if name not in exercises:
+        raise WorkbookError(f"'{folder}' has no exercise '{name}'; it has {', '.join(exercises)}")
+    return exercises[name]
+
+
+def solution_path(exercise: Exercise) -> Path:
+    return SOLUTIONS / exercise.topic / f"{exercise.name}.cu"
+
+
+def kernel_path(exercise: Exercise) -> Path:
+    return KERNELS / exercise.topic / f"{exercise.name}.cu"
+
+
+def starter_text(exercise: Exercise) -> str:
+    """What a notebook cell starts from: the worked kernel, or the starter of an exercise."""
+    return kernel_path(exercise).read_text()
+
+
+def solution_text(exercise: Exercise) -> str:
+    """What compiles where solutions are asked for; a worked kernel is its own solution."""
+    if exercise.number is None:
+        return starter_text(exercise)
+    return solved(solution_path(exercise).read_text())
