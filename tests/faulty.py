@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.diagnosing import Diagnosis, diagnose_call
 from utils.diagrams.scene import Scene
-from utils.tracing import MOST
+from utils.watch.diagnosis import Diagnosis, diagnose_call
+from utils.watch.trace import MOST
 
 
 @dataclass(frozen=True)

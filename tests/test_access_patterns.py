@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from traces import simulate
 
-from utils import access_patterns as ap
-from utils.tracing import ACCESSES
+from utils.watch import access_patterns as ap
+from utils.watch.trace import ACCESSES
 
 
 def of(trace, name=None, line=None):

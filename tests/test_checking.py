@@ -9,7 +9,7 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import checking, diagnosing, oracle, verdicts
+from utils import checking, oracle, verdicts
 from utils.checking import check
 from utils.course import cases, catalog
 from utils.course.cases import Case
@@ -21,6 +21,7 @@ from utils.errors import (
     LaunchError,
     WorkbookError,
 )
+from utils.watch import diagnosis
 
 
 @pytest.fixture(autouse=True)
@@ -34,9 +35,9 @@ def undiagnosed(monkeypatch):
             zip(outputs, (result,) if isinstance(result, torch.Tensor) else result, strict=True)
         )
         after = {name: value.to(arguments[name].dtype) for name, value in right.items()}
-        return diagnosing.Diagnosis((), (), None, {**arguments, **after})
+        return diagnosis.Diagnosis((), (), None, {**arguments, **after})
 
-    monkeypatch.setattr(diagnosing, "diagnose_call", diagnose_call)
+    monkeypatch.setattr(diagnosis, "diagnose_call", diagnose_call)
 
 
 def rejected(function, exercise=toys.GEMM, reason="wrong values", seeds=range(3), **fields) -> str:
@@ -269,13 +270,13 @@ def test_a_lost_nan_is_named(exact):
 
 
 def test_the_exercise_s_own_values_are_called_so_from_the_first_run_on(monkeypatch):
-    clean = diagnosing.diagnose_call
+    clean = diagnosis.diagnose_call
 
     def diagnose_call(kernel, arguments, **options):
         seen = clean(kernel, arguments, **options)
         return replace(seen, after={**seen.after, "low": torch.full_like(seen.after["low"], 7.0)})
 
-    monkeypatch.setattr(diagnosing, "diagnose_call", diagnose_call)
+    monkeypatch.setattr(diagnosis, "diagnose_call", diagnose_call)
     assert "the exercise's own values" in rejected(amin, LOWEST)
 
 

@@ -12,8 +12,8 @@ from utils.course import cases, catalog
 from utils.course.exercise import Gate
 from utils.cuda import compiler, instrumented
 from utils.cuda.compiler import compile_cuda
-from utils.diagnosing import diagnose_call
 from utils.errors import CompileError
+from utils.watch.diagnosis import diagnose_call
 
 N = 1024
 FIRST = 2  # lines are counted as in a cell

@@ -28,7 +28,7 @@ from utils.diagrams.places import Place, lay_out
 from utils.diagrams.scene import Scene, coordinate_text, element, instructions, listing
 from utils.diagrams.tree import READ
 from utils.errors import LaunchError, WorkbookError
-from utils.tracing import GLOBAL, SHARED, Array, Launch, Trace
+from utils.watch.trace import GLOBAL, SHARED, Array, Launch, Trace
 
 
 def source_of(id):

@@ -9,14 +9,14 @@ import pytest
 
 from benchmarks import estimates
 from utils import estimating
-from utils.access_patterns import bank_conflicts
-from utils.costs import costs, global_wavefronts, widened
 from utils.course.catalog import load, solution_text
 from utils.cuda.compiler import compile_cuda
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
 from utils.growth import Work, work
-from utils.tracing import ACCESSES, GLOBAL, LOAD, SHARED, Launch
+from utils.watch.access_patterns import bank_conflicts
+from utils.watch.costs import costs, global_wavefronts, widened
+from utils.watch.trace import ACCESSES, GLOBAL, LOAD, SHARED, Launch
 
 H200 = "NVIDIA H200"
 ALIKE = 1.1  # measured times closer than this have no order

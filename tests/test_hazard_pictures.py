@@ -22,7 +22,7 @@ from utils.diagrams.timeline import Event, labels, some, together
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
-from utils.tracing import ACCESSES, ATOMIC, GLOBAL, LOAD, STORE, Array, Trace
+from utils.watch.trace import ACCESSES, ATOMIC, GLOBAL, LOAD, STORE, Array, Trace
 
 ORIGIN = (0, 0, 0)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.diagnosing import diagnose_call
+from utils.watch.diagnosis import diagnose_call
 
 TEXT = r"""
 #include "reduce.cuh"

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from torch import Generator
 
-from utils import diagnosing, notebooks, statements
+from utils import notebooks, statements
 from utils.checking import arguments, check
 from utils.course import catalog, markup
 from utils.course.cases import draw
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFailed
 from utils.paths import NOTEBOOKS
+from utils.watch import diagnosis
 
 TOPIC = "05_debugging"
 ALL = list(catalog.topic(TOPIC).values())
@@ -153,9 +154,7 @@ def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
     text = catalog.starter_text(exercise)
     kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator", first_line=2)
     case = draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
-    seen = diagnosing.diagnose_call(
-        kernel, arguments(kernel, case), unwritten=set(exercise.outputs)
-    )
+    seen = diagnosis.diagnose_call(kernel, arguments(kernel, case), unwritten=set(exercise.outputs))
     right = statements.required(exercise).lines
     for hazard in seen.hazards[:1]:  # what comes later may follow from it
         assert {hazard.line, hazard.other_line} & right

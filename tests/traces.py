@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from utils.tracing import ACCESSES, ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch, Trace
+from utils.watch.trace import ACCESSES, ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch, Trace
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from torch import Generator, Tensor
 
-from utils import diagnosing, gates, oracle, statements, verdicts
+from utils import gates, oracle, statements, verdicts
 from utils.course import cases, catalog, markup
 from utils.course.cases import Case
 from utils.cuda import signature
@@ -29,6 +29,7 @@ from utils.errors import (
 )
 from utils.oracle import Expected
 from utils.verdicts import bits
+from utils.watch import diagnosis
 from utils.wording import many
 
 TIMEOUT = 10.0  # seconds for one call
@@ -198,7 +199,7 @@ class _Check:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
-    def _watch(self, sizes, sliced: bool = False) -> tuple[diagnosing.Diagnosis, Case]:
+    def _watch(self, sizes, sliced: bool = False) -> tuple[diagnosis.Diagnosis, Case]:
         """Diagnose one call of these sizes, and judge what it computed."""
         family = cases.usual(self.exercise)
         case = cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
@@ -208,14 +209,14 @@ class _Check:
             case = replace(case, note="tensors that begin 4 bytes late, as y[1:] does")
             given = {n: cases.sliced(v) if isinstance(v, Tensor) else v for n, v in given.items()}
         try:
-            seen = diagnosing.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
+            seen = diagnosis.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
             raise CheckFailed("launch error", str(seen.error)) from seen.error
         if seen.hazards:
             reason = _HAZARDS.get(seen.hazards[0].kind, "launch error")
-            self._fail(reason, case, diagnosing.tell(seen.hazards))
+            self._fail(reason, case, diagnosis.tell(seen.hazards))
         if seen.error:
             raise CheckFailed("launch error", str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)

@@ -23,17 +23,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils import roofline
-from utils.costs import SECTOR, Cost
 from utils.course import cases
 from utils.cuda import toolchain
 from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError
 from utils.growth import Work, work
 from utils.paths import INCLUDE, RESULTS
-from utils.tracing import GLOBAL, LOAD
+from utils.watch.access_patterns import SECTOR, WARP
+from utils.watch.costs import Cost
+from utils.watch.trace import GLOBAL, LOAD
 
 MODELS = RESULTS / "calibration/model.json"
-WARP = 32
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
 
 

@@ -3,14 +3,15 @@
 from IPython.display import display
 from torch import Generator
 
-from utils import checking, diagnosing, diagrams
+from utils import checking, diagrams
 from utils.course import cases
-from utils.diagnosing import Diagnosis
 from utils.diagrams.hazards import can_draw
 from utils.emulator.traffic import Traffic
 from utils.errors import WorkbookError
 from utils.tables import Table
-from utils.tracing import MOST
+from utils.watch import diagnosis
+from utils.watch.diagnosis import Diagnosis
+from utils.watch.trace import MOST
 from utils.wording import many
 
 
@@ -36,7 +37,7 @@ def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     case = cases.draw(exercise, sizes, "standard normal", Generator().manual_seed(0), dtypes)
     fresh = set(exercise.outputs) - set(cases.inputs(exercise))
     arguments = checking.arguments(kernel, case)
-    seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, order=order, most=MOST)
+    seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, order=order, most=MOST)
     print(_findings(kernel, seen, cases.size_text(sizes)))
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
         display(diagrams.draw_hazard(kernel, seen, sizes, hazard))
@@ -46,7 +47,7 @@ def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
 
 def _findings(kernel, seen: Diagnosis, sizes: str) -> str:
     if seen.hazards:
-        return f"{kernel.name} with {sizes}\n{diagnosing.tell(seen.hazards)}"
+        return f"{kernel.name} with {sizes}\n{diagnosis.tell(seen.hazards)}"
     if seen.error:
         return f"{kernel.name} with {sizes}\n{seen.error}"
     threads = sum(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from utils.course.exercise import Gate
-from utils.diagnosing import SECTOR, Diagnosis
+from utils.watch.access_patterns import SECTOR, WARP
+from utils.watch.diagnosis import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def _shared_work(diagnosis: Diagnosis) -> Reading:
     """1 where every warp's store is by all of its lanes; 32 where one thread does all."""
     requests = diagnosis.total("requests", "global", "store")
     lanes = diagnosis.total("lanes", "global", "store")
-    return Reading(32 * requests / lanes if lanes else 0.0, 1.0)
+    return Reading(WARP * requests / lanes if lanes else 0.0, 1.0)
 
 
 def _blocks(diagnosis: Diagnosis) -> int:

@@ -13,17 +13,17 @@ from dataclasses import dataclass, fields
 from torch import Generator
 
 from utils import checking
-from utils.costs import Cost, costs
 from utils.course import cases
 from utils.cuda.kernel import Kernel
 from utils.errors import LaunchError, WorkbookError
-from utils.tracing import MOST, SHARED, Launch, Trace, trace
+from utils.watch.access_patterns import WARP
+from utils.watch.costs import Cost, costs
+from utils.watch.trace import MOST, SHARED, Launch, Trace, trace
 
 SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do
 LONGER = 32  # times as much where a tensor has but one
 OTHER = 2  # of a size that no tensor has, such as a number of blocks
 EDGES = 0.2
-LANES = 32  # of a warp
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 ENOUGH = MOST // 16  # for edges to disturb little
 
@@ -189,7 +189,7 @@ def _bounded(counts: Mapping[tuple, float], key: tuple) -> dict[str, float]:
     """
     found = {name: counts[key, name] for name in _COUNTS}
     for name in ("sectors", "wavefronts"):
-        found[name] = min(found[name], LANES * found["requests"])
+        found[name] = min(found[name], WARP * found["requests"])
     if found["missed"] > found["sectors"]:  # those that go take their lines with them
         found["missed_lines"] *= found["sectors"] / found["missed"]
         found["missed"] = found["sectors"]

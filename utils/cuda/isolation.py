@@ -45,7 +45,7 @@ class IsolatedRun:
 
 @dataclass(frozen=True)
 class Watched:
-    """What a diagnosing run saw. The binary records are read by `tracing.py`."""
+    """What a diagnosing run saw. The binary records are read by utils/watch/trace.py."""
 
     after: dict[str, Tensor]  # every tensor argument's contents, on the CPU
     events: str  # the runtime's JSON lines: hazards, and each launch's counters

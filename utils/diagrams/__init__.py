@@ -7,15 +7,16 @@ import importlib
 
 from torch import Generator
 
-from utils import checking, diagnosing
+from utils import checking
 from utils.course import cases
 from utils.course.exercise import Exercise, Sizes
-from utils.diagnosing import Diagnosis
 from utils.diagrams.scene import Scene
 from utils.diagrams.tree import is_tree
 from utils.errors import WorkbookError
 from utils.picture import Picture, own_style
-from utils.tracing import MOST, SHARED, Trace, trace
+from utils.watch import diagnosis
+from utils.watch.diagnosis import Diagnosis
+from utils.watch.trace import MOST, SHARED, Trace, trace
 
 VIEWS = {
     "threads": "which thread owns which element",
@@ -69,7 +70,7 @@ def draw(
     arguments = checking.arguments(kernel, case)
     if view == "hazards":
         fresh = set(exercise.outputs) - set(cases.inputs(exercise))
-        seen = diagnosing.diagnose_call(kernel, arguments, unwritten=fresh, most=MOST)
+        seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, most=MOST)
         return draw_hazard(kernel, seen, sizes, hazard)
     asked = {"thread": thread, "block": block, "array": array, "line": line}
     return render(_scene(kernel, trace(kernel, arguments), sizes, **asked), view)

@@ -5,7 +5,7 @@ import numpy as np
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import element, shape_text
-from utils.tracing import Array
+from utils.watch.trace import Array
 
 ROOM = (2.55, 3.0)  # inches across and down
 LARGEST = 64  # rows or columns that are drawn

@@ -6,7 +6,7 @@ from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import coordinate_text, linear, shape_text
 from utils.diagrams.story import ALSO, FINE, HERE, Subject
-from utils.tracing import Array
+from utils.watch.trace import Array
 
 INSIDE, OUTSIDE = 6, 8  # cells on either side of the edge, at most
 CELL, GAP = 0.56, 0.3  # inches

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from utils.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import KINDS, Instruction, Scene, instructions, shape_text
 from utils.errors import WorkbookError
-from utils.tracing import SHARED
+from utils.watch.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
+from utils.watch.trace import SHARED
 from utils.wording import left_out, many
 
 MOST = 8  # instructions in one picture

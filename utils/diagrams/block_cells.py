@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utils.access_patterns import WARP
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import coordinate_text
-from utils.tracing import Launch
+from utils.watch.access_patterns import WARP
+from utils.watch.trace import Launch
 
 CELL = 0.2  # inches
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.access_patterns import WARP, elements
 from utils.diagrams.scene import KINDS, Scene, linear
 from utils.emulator.reports import Position, Report
-from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch
+from utils.watch.access_patterns import WARP, elements
+from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from utils.access_patterns import WARP
 from utils.diagrams import block_cells, excerpt
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, linear
 from utils.diagrams.story import opening
 from utils.emulator.reports import Report
+from utils.watch.access_patterns import WARP
 from utils.wording import many
 
 CALLS, MISSING = cv.tint(cv.BLUE, 0.75), cv.rgb(cv.RED)

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from matplotlib import colormaps
 
-from utils.access_patterns import reads_per_element, touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.places import Place, lay_out
 from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
-from utils.tracing import GLOBAL, LOAD
+from utils.watch.access_patterns import reads_per_element, touches
+from utils.watch.trace import GLOBAL, LOAD
 from utils.wording import many
 
 LARGEST = 512  # rows or columns that can be drawn

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from utils.access_patterns import WARP, Owners
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import coordinate_text, element
-from utils.tracing import Launch
+from utils.watch.access_patterns import WARP, Owners
+from utils.watch.trace import Launch
 
 FEW = 640  # elements of a strip that are so few that each carries a number
 STRIP = 7.68  # inches

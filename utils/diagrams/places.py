@@ -7,7 +7,7 @@ import numpy as np
 
 from utils.diagrams import canvas as cv
 from utils.diagrams.scene import shape_text
-from utils.tracing import Array
+from utils.watch.trace import Array
 
 PANEL, GAP = 4.1, 0.34  # inches
 TALLEST = 4.6  # inches

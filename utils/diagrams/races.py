@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 
-from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
 from utils.diagrams import story
 from utils.diagrams.canvas import Canvas
@@ -13,7 +12,8 @@ from utils.diagrams.scene import KINDS, Scene, linear
 from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.timeline import Event
 from utils.emulator.reports import Report
-from utils.tracing import LOAD, SHARED, STORE
+from utils.watch.access_patterns import touches
+from utils.watch.trace import LOAD, SHARED, STORE
 
 VERDICT = "nothing orders these two"
 NUMBERS = {name: number for number, name in KINDS.items()}

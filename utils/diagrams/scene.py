@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from utils.access_patterns import WARP
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
-from utils.tracing import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
+from utils.watch.access_patterns import WARP
+from utils.watch.trace import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
 
 KINDS = {LOAD: "load", STORE: "store", ATOMIC: "atomic"}
 

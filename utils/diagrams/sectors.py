@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from utils import wording
-from utils.access_patterns import CELL, SECTOR, WARP, ideal_sectors, lanes, sectors_per_request
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import (
@@ -18,7 +17,15 @@ from utils.diagrams.scene import (
     shape_text,
 )
 from utils.errors import WorkbookError
-from utils.tracing import GLOBAL
+from utils.watch.access_patterns import (
+    CELL,
+    SECTOR,
+    WARP,
+    ideal_sectors,
+    lanes,
+    sectors_per_request,
+)
+from utils.watch.trace import GLOBAL
 from utils.wording import many
 
 MOST = 8  # instructions in one picture

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.access_patterns import WARP
 from utils.diagrams import array_cells, excerpt, timeline
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
@@ -13,7 +12,8 @@ from utils.diagrams.conflicts import Place, first_common_element
 from utils.diagrams.scene import Scene, coordinate_text, element
 from utils.diagrams.timeline import LETTERS, Event
 from utils.emulator.reports import Report
-from utils.tracing import ATOMIC, LOAD, SHARED, STORE, Array
+from utils.watch.access_patterns import WARP
+from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array
 
 HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.4), cv.tint(cv.BLUE, 0.3)
 WORDS = {LOAD: "reads", STORE: "writes", ATOMIC: "updates at once (atomic)"}

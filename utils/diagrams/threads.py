@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from utils.access_patterns import WARP, Owners, owners
 from utils.diagrams import canvas as cv
 from utils.diagrams import owned_cells
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.owned_cells import FEW, STRIP
 from utils.diagrams.scene import Scene, coordinate_text, element, shape_text
-from utils.tracing import GLOBAL, LOAD, Launch
+from utils.watch.access_patterns import WARP, Owners, owners
+from utils.watch.trace import GLOBAL, LOAD, Launch
 from utils.wording import many
 
 MANY = 8192  # elements of a strip

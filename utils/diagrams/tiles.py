@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
-from utils.tracing import GLOBAL, LOAD, SHARED, Array, Launch
+from utils.watch.access_patterns import touches
+from utils.watch.trace import GLOBAL, LOAD, SHARED, Array, Launch
 from utils.wording import many, phases_left_out
 
 COLUMNS = 8  # phases of matrices side by side

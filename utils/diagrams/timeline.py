@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
-from utils.tracing import ATOMIC, LOAD, STORE
+from utils.watch.trace import ATOMIC, LOAD, STORE
 
 LETTERS = {LOAD: "R", STORE: "W", ATOMIC: "A"}
 COLORS = {LOAD: cv.tint(cv.BLUE, 0.25), STORE: cv.tint(cv.ORANGE, 0.6), ATOMIC: cv.PURPLE}

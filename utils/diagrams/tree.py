@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.access_patterns import WARP
 from utils.diagrams import canvas as cv
 from utils.diagrams.canvas import Canvas
 from utils.diagrams.scene import Scene, coordinate_text, shape_text
 from utils.diagrams.tiles import chosen_block, launch_with_shared, some_phases
 from utils.errors import WorkbookError
-from utils.tracing import LOAD, SHARED, Array
+from utils.watch.access_patterns import WARP
+from utils.watch.trace import LOAD, SHARED, Array
 from utils.wording import many, phases_left_out
 
 LARGEST = 1024  # elements

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from utils.access_patterns import touches
 from utils.diagrams import canvas as cv
 from utils.diagrams import story
 from utils.diagrams.canvas import Canvas
@@ -11,7 +10,8 @@ from utils.diagrams.scene import KINDS, Scene, coordinate_text, linear
 from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.timeline import Event
 from utils.emulator.reports import Report
-from utils.tracing import LOAD, SHARED
+from utils.watch.access_patterns import touches
+from utils.watch.trace import LOAD, SHARED
 
 NUMBERS = {name: number for number, name in KINDS.items()}
 

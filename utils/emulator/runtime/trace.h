@@ -7,7 +7,7 @@
 
 namespace emu {
 
-struct Access {        // one load or store of one thread; 32 bytes, read by utils/tracing.py
+struct Access {        // one load or store of one thread; 32 bytes, read by utils/watch/trace.py
     uint64_t address;  // global: the address itself; shared: the offset in the block's arena
     uint64_t pc;
     uint32_t block, thread;  // linear
@@ -16,7 +16,7 @@ struct Access {        // one load or store of one thread; 32 bytes, read by uti
     uint8_t write;           // 0 load, 1 store, 2 atomic
     Space space;
 };
-static_assert(sizeof(Access) == 32, "utils/tracing.py reads these");
+static_assert(sizeof(Access) == 32, "utils/watch/trace.py reads these");
 
 struct TracedLaunch {  // one launch of a traced call; 104 bytes
     char kernel[64];
@@ -24,7 +24,7 @@ struct TracedLaunch {  // one launch of a traced call; 104 bytes
     uint64_t first;   // its first access
     uint64_t shared;  // bytes of dynamic shared memory
 };
-static_assert(sizeof(TracedLaunch) == 104, "utils/tracing.py reads these");
+static_assert(sizeof(TracedLaunch) == 104, "utils/watch/trace.py reads these");
 
 struct Launch;
 void trace_launch(const Launch& launch);

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from utils import tracing
 from utils.cuda.instrumented import instrumented
 from utils.cuda.kernel import Kernel
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.emulator.traffic import Code, Launch, Place, read_launches
 from utils.errors import LaunchError
-from utils.tracing import Trace
+from utils.watch.trace import Trace, read_trace
 from utils.wording import many
-
-SECTOR = 32  # bytes
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def diagnose_call(
     build = instrumented(kernel)
     seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
     hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
-    trace = tracing.read(seen, build, arguments) if most and hazards else None
+    trace = read_trace(seen, build, arguments) if most and hazards else None
     return Diagnosis(hazards, launches, seen.error, seen.after, trace)
 
 

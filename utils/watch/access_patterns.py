@@ -6,7 +6,7 @@ begin on a multiple of 256 bytes, as cudaMalloc's memory does. Shared memory has
 words; a bank serves one word in a turn, to all lanes that want it. Accesses of 8 and 16 bytes are
 served to half a warp and a quarter of a warp at a time; see `service_phases`.
 
-`accesses` are records of the type utils.tracing.ACCESSES, all of one launch.
+`accesses` are records of the type utils.watch.trace.ACCESSES, all of one launch.
 """
 
 import math
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.tracing import LOAD, Array
+from utils.watch.trace import LOAD, Array
 
 WARP = 32  # lanes
 SECTOR = 32  # bytes

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.access_patterns import SECTOR, bank_conflicts, pieces, requests
-from utils.tracing import ATOMIC, GLOBAL, LOAD, SHARED, Launch
+from utils.watch.access_patterns import SECTOR, bank_conflicts, pieces, requests
+from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
 LINE = 128  # bytes: what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once

@@ -111,10 +111,10 @@ def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trac
     seen = build.watched(arguments, most=MOST)
     if seen.error:
         raise seen.error
-    return read(seen, build, arguments)
+    return read_trace(seen, build, arguments)
 
 
-def read(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
     """The trace of a run of the instrumented `build` with these arguments."""
     tensors = {name: v for name, v in arguments.items() if isinstance(v, Tensor)}
     arrays = [
