@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.diagrams.scene import Scene
+from utils.diagrams.parts.scene import Scene
 from utils.watch.diagnosis import Diagnosis, diagnose_call
 from utils.watch.trace import MOST
 

@@ -19,14 +19,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from traces import simulate
 
-from utils import diagrams
 from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
-from utils.diagrams import draw, render
-from utils.diagrams.canvas import PALE, SMALL, fit, rgb, text_width
-from utils.diagrams.places import Place, lay_out
-from utils.diagrams.scene import Scene, coordinate_text, element, instructions, listing
-from utils.diagrams.tree import READ
+from utils.diagrams.draw import draw, render
+from utils.diagrams.parts.canvas import PALE, SMALL, fit, rgb, text_width
+from utils.diagrams.parts.places import Place, lay_out
+from utils.diagrams.parts.scene import Scene, coordinate_text, element, instructions, listing
+from utils.diagrams.views.tree import READ
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.trace import GLOBAL, SHARED, Array, Launch, Trace
 
@@ -649,7 +648,7 @@ def traced(monkeypatch):
         calls.append(arguments)
         return traces.axpy(arguments["n"])
 
-    monkeypatch.setattr(diagrams, "trace", trace)
+    monkeypatch.setattr("utils.diagrams.draw.trace", trace)
     return calls
 
 
@@ -697,7 +696,7 @@ def test_a_run_that_fails_fails_as_itself(monkeypatch):
     def trace(kernel, arguments):
         raise LaunchError("cudaErrorInvalidValue", "mish: no such grid")
 
-    monkeypatch.setattr(diagrams, "trace", trace)
+    monkeypatch.setattr("utils.diagrams.draw.trace", trace)
     with pytest.raises(LaunchError, match="cudaErrorInvalidValue: mish: no such grid"):
         draw(Stub())
 

@@ -10,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces import simulate
 
-from utils import explaining
 from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
-from utils.diagrams import canvas, draw, masks, render, waits
-from utils.diagrams.conflicts import racing, read_unwritten
-from utils.diagrams.hazards import can_draw
-from utils.diagrams.scene import Scene
-from utils.diagrams.story import ALSO, FINE, HERE
-from utils.diagrams.timeline import Event, labels, some, together
+from utils.diagrams import explain
+from utils.diagrams.draw import draw, render
+from utils.diagrams.parts import canvas
+from utils.diagrams.parts.conflicts import racing, read_unwritten
+from utils.diagrams.parts.scene import Scene
+from utils.diagrams.parts.story import ALSO, FINE, HERE
+from utils.diagrams.parts.timeline import Event, labels, some, together
+from utils.diagrams.views import masks, waits
+from utils.diagrams.views.hazards import can_draw
 from utils.emulator import reports
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
@@ -656,8 +658,8 @@ def starter(id):
 
 def test_the_workbook_s_own_race(capsys, monkeypatch):
     kernel, shown = starter("02_shared_memory_tiling/gemm_tiled_race"), []
-    monkeypatch.setattr(explaining, "display", shown.append)
-    explaining.diagnose(kernel)
+    monkeypatch.setattr(explain, "display", shown.append)
+    explain.diagnose(kernel)
     assert "race between two threads" in capsys.readouterr().out
     first, table = shown
     assert first.title == "gemm_tiled_race: two threads race for As[0][1]"
@@ -666,7 +668,7 @@ def test_the_workbook_s_own_race(capsys, monkeypatch):
     second = draw(kernel, "hazards", hazard=2)
     assert "race for Bs[1][0]" in second.title and "Hazard 2 of 2." in " ".join(texts(second))
     with pytest.raises(WorkbookError, match="there is no hazard 3: gemm_tiled_race has 2 hazards"):
-        explaining.diagnose(kernel, hazard=3)
+        explain.diagnose(kernel, hazard=3)
 
 
 @pytest.mark.parametrize(

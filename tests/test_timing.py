@@ -11,9 +11,10 @@ from fakes import FakeKernel
 from test_checking import gemm
 from test_results import entry
 
-from utils import estimating, measuring, plots, results, roofline, tables, timing
+from utils import estimating, measuring, plots, results, roofline, timing
 from utils.course import catalog
 from utils.cuda.compiler import compile_cuda
+from utils.diagrams.table import Table
 from utils.errors import CheckFirst, ToolError, WorkbookError
 from utils.results import Results, Row
 from utils.roofline import Ceilings
@@ -299,7 +300,7 @@ def test_a_plot_is_shown_where_svg_is_not(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.get_ipython", lambda: object())
     monkeypatch.setattr("IPython.display.display", shown.append)
-    timing._show(tables.Table("", ["x"], [["1"]]), plots.bars(ROWS, "gemm_naive on X"))
+    timing._show(Table("", ["x"], [["1"]]), plots.bars(ROWS, "gemm_naive on X"))
     data, metadata = shown[1]._repr_mimebundle_()
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
     assert "gemm_naive 2 ms" in data["text/plain"] and "gemm_naive 2 ms" in data["image/svg+xml"]
@@ -325,13 +326,11 @@ def test_bandwidth_in_a_plot():
 def test_text_from_outside_is_escaped():
     svg = plots.bars(ROWS, 'a <b> & "c"').svg()
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg
-    assert ">&lt;b&gt;</td>" in tables.Table("", ["x"], [["<b>"]])._repr_html_()
+    assert ">&lt;b&gt;</td>" in Table("", ["x"], [["<b>"]])._repr_html_()
 
 
 def test_columns_of_words_are_set_left_and_source_is_marked():
-    table = tables.Table(
-        "", ["line", "source", "requests"], [["7", "a < b;", "32"]], left=2, code=[1]
-    )
+    table = Table("", ["line", "source", "requests"], [["7", "a < b;", "32"]], left=2, code=[1])
     assert "line  source  requests\n7     a < b;        32" in str(table)
     html = table._repr_html_()
     assert '<td style="text-align: left"><code>a &lt; b;</code></td>' in html

@@ -10,8 +10,8 @@ import importlib
 _HOMES = {
     "check": "utils.checking",
     "bench": "utils.timing",
-    "draw": "utils.diagrams",
-    "diagnose": "utils.explaining",
+    "draw": "utils.diagrams.draw",
+    "diagnose": "utils.diagrams.explain",
 }
 __all__ = [*_HOMES, "device"]
 

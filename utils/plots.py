@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from utils.picture import Picture, own_style
+from utils.diagrams.picture import Picture, own_style
 from utils.results import Row, digits
 
 COLOURS = {"ours": "#4c78a8", "eager": "#b8b8b8", "compile": "#8c8c8c", "library": "#e0903a"}

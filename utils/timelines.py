@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from utils.course.models import MODELS
+from utils.diagrams.picture import Picture, own_style
 from utils.errors import WorkbookError
 from utils.paths import RESULTS
-from utils.picture import Picture, own_style
 from utils.results import digits
 
 FOLDER = "timelines"

@@ -8,11 +8,11 @@ from pathlib import Path
 from utils import checking, measuring, plots, results, roofline, tables
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.diagrams.picture import Picture
+from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
-from utils.picture import Picture
 from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
-from utils.tables import Table
 
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import coordinate_text
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import coordinate_text
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import Launch
 

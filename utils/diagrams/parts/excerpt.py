@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import Scene
 
 TALL = 0.2  # inches of a line
 MOST = 9  # lines between the first mark and the last that are shown

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams import story
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.conflicts import find, of_array, racing
-from utils.diagrams.scene import KINDS, Scene, linear
-from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject
-from utils.diagrams.timeline import Event
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts import story
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.conflicts import find, of_array, racing
+from utils.diagrams.parts.scene import KINDS, Scene, linear
+from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
+from utils.diagrams.parts.timeline import Event
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import touches
 from utils.watch.trace import LOAD, SHARED, STORE

@@ -1,8 +1,8 @@
 """The view "hazards": what went wrong, on which element, between which threads."""
 
-from utils.diagrams import masks, races, strays, unwritten, waits
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import Scene
+from utils.diagrams.views import masks, races, strays, unwritten, waits
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
 

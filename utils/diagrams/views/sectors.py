@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from utils import wording
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import (
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import (
     KINDS,
     Instruction,
     Scene,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.diagrams import array_cells, excerpt, timeline
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.conflicts import Place, first_common_element
-from utils.diagrams.scene import Scene, coordinate_text, element
-from utils.diagrams.timeline import LETTERS, Event
+from utils.diagrams.parts import array_cells, excerpt, timeline
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.conflicts import Place, first_common_element
+from utils.diagrams.parts.scene import Scene, coordinate_text, element
+from utils.diagrams.parts.timeline import LETTERS, Event
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import touches
 from utils.watch.trace import GLOBAL, LOAD, SHARED, Array, Launch

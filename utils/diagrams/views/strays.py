@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from utils.diagrams import array_edge, block_cells, excerpt
-from utils.diagrams import canvas as cv
-from utils.diagrams.array_edge import elements_in
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.conflicts import element_of, find
-from utils.diagrams.scene import Scene, coordinate_text, element, linear
-from utils.diagrams.story import ALSO, FINE, HERE, VERBS, Subject, opening
+from utils.diagrams.parts import array_edge, block_cells, excerpt
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.array_edge import elements_in
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.conflicts import element_of, find
+from utils.diagrams.parts.scene import Scene, coordinate_text, element, linear
+from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject, opening
 from utils.emulator.reports import Report
 
 

@@ -3,12 +3,13 @@
 from IPython.display import display
 from torch import Generator
 
-from utils import checking, diagrams
+from utils import checking
 from utils.course import cases
-from utils.diagrams.hazards import can_draw
+from utils.diagrams.draw import draw_hazard
+from utils.diagrams.table import Table
+from utils.diagrams.views.hazards import can_draw
 from utils.emulator.traffic import Traffic
 from utils.errors import WorkbookError
-from utils.tables import Table
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 from utils.watch.trace import MOST
@@ -40,7 +41,7 @@ def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, order=order, most=MOST)
     print(_findings(kernel, seen, cases.size_text(sizes)))
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
-        display(diagrams.draw_hazard(kernel, seen, sizes, hazard))
+        display(draw_hazard(kernel, seen, sizes, hazard))
     if any(launch.traffic for launch in seen.launches):
         display(traffic_table(kernel, seen, cases.size_text(sizes)))
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, shape_text
-from utils.diagrams.tiles import chosen_block, launch_with_shared, some_phases
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import Scene, coordinate_text, shape_text
+from utils.diagrams.views.tiles import chosen_block, launch_with_shared, some_phases
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import LOAD, SHARED, Array

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.diagrams.scene import KINDS, Scene, linear
+from utils.diagrams.parts.scene import KINDS, Scene, linear
 from utils.emulator.reports import Position, Report
 from utils.watch.access_patterns import WARP, elements
 from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
 from utils.watch.trace import ATOMIC, LOAD, STORE
 
 LETTERS = {LOAD: "R", STORE: "W", ATOMIC: "A"}

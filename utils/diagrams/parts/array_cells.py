@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import element, shape_text
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import element, shape_text
 from utils.watch.trace import Array
 
 ROOM = (2.55, 3.0)  # inches across and down

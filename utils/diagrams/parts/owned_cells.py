@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import coordinate_text, element
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import coordinate_text, element
 from utils.watch.access_patterns import WARP, Owners
 from utils.watch.trace import Launch
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import KINDS, Instruction, Scene, instructions, shape_text
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import KINDS, Instruction, Scene, instructions, shape_text
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
 from utils.watch.trace import SHARED

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.scene import shape_text
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.scene import shape_text
 from utils.watch.trace import Array
 
 PANEL, GAP = 4.1, 0.34  # inches

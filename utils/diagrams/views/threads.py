@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams import owned_cells
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.owned_cells import FEW, STRIP
-from utils.diagrams.scene import Scene, coordinate_text, element, shape_text
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts import owned_cells
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.owned_cells import FEW, STRIP
+from utils.diagrams.parts.scene import Scene, coordinate_text, element, shape_text
 from utils.watch.access_patterns import WARP, Owners, owners
 from utils.watch.trace import GLOBAL, LOAD, Launch
 from utils.wording import many

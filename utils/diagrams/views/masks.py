@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from utils.diagrams import block_cells, excerpt
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import Scene, coordinate_text, linear
-from utils.diagrams.story import opening
+from utils.diagrams.parts import block_cells, excerpt
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import Scene, coordinate_text, linear
+from utils.diagrams.parts.story import opening
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import WARP
 from utils.wording import many

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from matplotlib import colormaps
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.places import Place, lay_out
-from utils.diagrams.scene import Scene, coordinate_text, linear, listing, shape_text, times
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.places import Place, lay_out
+from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import reads_per_element, touches
 from utils.watch.trace import GLOBAL, LOAD

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from utils.diagrams import canvas as cv
-from utils.diagrams.canvas import Canvas
-from utils.diagrams.scene import coordinate_text, linear, shape_text
-from utils.diagrams.story import ALSO, FINE, HERE, Subject
+from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.scene import coordinate_text, linear, shape_text
+from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject
 from utils.watch.trace import Array
 
 INSIDE, OUTSIDE = 6, 8  # cells on either side of the edge, at most

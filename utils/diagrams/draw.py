@@ -1,0 +1,132 @@
+"""`draw(kernel)`: a picture of what the reader's own kernel does, from its recorded accesses.
+
+Each view is a module of views/ with a function `draw(scene)`; see VIEWS.
+"""
+
+import importlib
+
+from torch import Generator
+
+from utils import checking
+from utils.course import cases
+from utils.course.exercise import Exercise, Sizes
+from utils.diagrams.parts.scene import Scene
+from utils.diagrams.picture import Picture, own_style
+from utils.diagrams.views.tree import is_tree
+from utils.errors import WorkbookError
+from utils.watch import diagnosis
+from utils.watch.diagnosis import Diagnosis
+from utils.watch.trace import MOST, SHARED, Trace, trace
+
+VIEWS = {
+    "threads": "which thread owns which element",
+    "sectors": "what one warp asks of global memory",
+    "matrix": "who reads what of the matrices, and how often",
+    "tiles": "what one block touches between its barriers",
+    "tree": "how one block makes one value of many, step by step",
+    "banks": "how one warp's requests spread over the banks of shared memory",
+    "hazards": "what went wrong: which threads touched what, in which order",
+}
+
+
+def draw(
+    kernel,
+    view: str | None = None,
+    *,
+    thread: int | tuple[int, ...] | None = None,
+    block: int | tuple[int, ...] | None = None,
+    array: str | None = None,
+    line: int | None = None,
+    hazard: int = 1,
+    **sizes: int,
+) -> Picture | None:
+    """Run a kernel at a small size on the CPU, watched, and draw what it touched.
+
+    `view` is one of VIEWS; without it, the one that suits the kernel. `sizes` replace those that
+    the exercise is drawn at. `thread` (its number along x, or (x, y, z), in the whole grid) picks
+    whom "matrix" follows, `block` (the same) whom "tiles" and "tree" follow, `array` what "threads"
+    and "tree" show, `line` the one line that "sectors" and "banks" show, `hazard` which of them
+    "hazards" shows.
+
+    A starter that nobody has touched is not run: a line says so, and nothing is drawn.
+    Raises WorkbookError saying what to do, and what a run of the kernel raises.
+    """
+    if view is not None and view not in VIEWS:
+        raise WorkbookError(f"there is no view '{view}'; there are {', '.join(VIEWS)}")
+    exercise = kernel.exercise
+    if exercise is None:
+        raise WorkbookError(
+            f"'{kernel.name}' belongs to no exercise, so its inputs are not known; begin its cell "
+            "with '%%cuda NN_topic/name' to draw it"
+        )
+    if kernel.untouched and not exercise.faulty:
+        effort = f" ({exercise.effort})" if exercise.effort else ""
+        print(f"{kernel.name}: not attempted yet; write your part{effort}, then draw it again")
+        return None
+    sizes = cases.toy_sizes(exercise, sizes)
+    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+    seeded = Generator().manual_seed(0)
+    case = cases.draw(exercise, sizes, "standard normal", seeded, dtypes)
+    arguments = checking.arguments(kernel, case)
+    if view == "hazards":
+        fresh = set(exercise.outputs) - set(cases.inputs(exercise))
+        seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, most=MOST)
+        return draw_hazard(kernel, seen, sizes, hazard)
+    asked = {"thread": thread, "block": block, "array": array, "line": line}
+    return render(_scene(kernel, trace(kernel, arguments), sizes, **asked), view)
+
+
+def draw_hazard(kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
+    """The picture of a hazard of a run that recorded its accesses, counted from 1.
+
+    Raises WorkbookError where there is no such hazard, or no picture for its kind.
+    """
+    nothing = Trace((), (), False)
+    scene = _scene(kernel, seen.trace or nothing, sizes, hazards=seen.hazards, hazard=number)
+    return render(scene, "hazards")
+
+
+def _scene(kernel, trace: Trace, sizes: Sizes, **asked) -> Scene:
+    return Scene(
+        kernel.name,
+        trace,
+        kernel.source,
+        kernel.first_line,
+        kernel.exercise.outputs,
+        sizes,
+        _smaller(kernel.exercise, sizes),
+        **asked,
+    )
+
+
+def _smaller(exercise: Exercise, sizes: Sizes) -> str:
+    """Sizes to suggest where these are too large: the usual ones, or half of these."""
+    usual = exercise.draw
+    if not usual or all(value <= usual[name] for name, value in sizes.items()):
+        usual = {name: max(1, value // 2) for name, value in sizes.items()}
+    return cases.size_text(usual).replace(" ", ", ")
+
+
+def render(scene: Scene, view: str | None = None) -> Picture:
+    """The picture of a scene. Raises WorkbookError where there is nothing, or too much, to draw."""
+    if view != "hazards" and not any(len(launch.accesses) for launch in scene.trace.launches):
+        ran = "starts no kernel" if not scene.trace.launches else "touches none of its arrays"
+        raise WorkbookError(
+            f"{scene.name} {ran} at {scene.size_text}, so there is nothing to draw; does the "
+            "launcher start enough blocks, and does the guard let any thread pass?"
+        )
+    module = importlib.import_module(f"utils.diagrams.views.{view or _suitable(scene)}")
+    with own_style():
+        page, title, caption, alt = module.draw(scene)
+        if view != "hazards":
+            caption = " ".join([caption, *scene.notes])
+        return Picture(page.finish(caption), title, alt, caption)
+
+
+def _suitable(scene: Scene) -> str:
+    if any((launch.accesses["space"] == SHARED).any() for launch in scene.trace.launches):
+        return "tree" if is_tree(scene) else "tiles"
+    shapes = [scene.trace.arrays[scene.trace.array(name)].shape for name in scene.outputs]
+    if any(len(shape) == 2 for shape in shapes):
+        return "matrix"
+    return "threads"

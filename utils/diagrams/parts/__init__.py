@@ -1,0 +1,1 @@
+"""What the views are made of: the canvas, the scene, cells, time lines, words."""
