@@ -21,9 +21,9 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils.checking import check
 from utils.course import catalog, exercise
 from utils.cuda import toolchain
+from utils.judge.check import check
 from utils.magics import compile_answer
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"

@@ -23,7 +23,7 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils.course import catalog
-from utils.cuda.compiler import compile_cuda
+from utils.course.answers import compile_answer
 
 NUMBA = Path(__file__).with_name("numba_tiled.py")
 
@@ -31,9 +31,7 @@ NUMBA = Path(__file__).with_name("numba_tiled.py")
 def emulated(size: int, runs: int) -> dict:
     """Seconds of launches of `gemm_tiled` on size³, of the launches alone."""
     exercise = catalog.load("02_shared_memory_tiling/gemm_tiled")
-    kernel = compile_cuda(
-        catalog.solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
-    )
+    kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
     A, B, C = torch.randn(size, size), torch.randn(size, size), torch.empty(size, size)
     values = {"A": A, "B": B, "C": C, "M": size, "N": size, "K": size}
     seconds = []

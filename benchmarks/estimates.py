@@ -17,8 +17,8 @@ import torch
 
 from utils import results
 from utils.course import catalog
+from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
-from utils.cuda.compiler import compile_cuda
 from utils.estimating import Estimate, estimate
 from utils.paths import RESULTS, ROOT
 
@@ -64,7 +64,7 @@ def held_out(only: tuple[str, ...] = ()) -> Iterator[Row]:
 
 
 def _row(source: str, exercise: Exercise, measured: float, **sizes: int) -> Row:
-    kernel = compile_cuda(source, exercise.name, exercise=exercise, backend="emulator")
+    kernel = compile_answer(exercise, source, backend="emulator")
     return Row(estimate(kernel, **sizes), measured)
 
 

@@ -21,9 +21,9 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import files, measuring, results
-from utils.checking import check
 from utils.course import catalog
 from utils.course.models import EPS, MODELS, SLOPE, Model
+from utils.judge.check import check
 from utils.magics import compile_answer
 from utils.paths import RESULTS
 

@@ -53,7 +53,7 @@ class FakeKernel:
     source: str = ""
     digest: str = "0"
     library: Path = Path()
-    dtypes: dict = field(default_factory=dict)
+    types: dict = field(default_factory=dict)  # of tensors that are no floats
     _buffers: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -66,11 +66,15 @@ class FakeKernel:
                 ctype="float*" if name in shapes else "int",
                 is_tensor=name in shapes,
                 is_const=name in shapes and name not in outputs,
-                dtype=self.dtypes.get(name, torch.float32) if name in shapes else None,
+                dtype=self.types.get(name, torch.float32) if name in shapes else None,
             )
             for name, parameter in inspect.signature(self.function).parameters.items()
             if parameter.default is parameter.empty  # a default only binds a test's loop variable
         )
+
+    @property
+    def dtypes(self) -> dict:
+        return {p.name: p.dtype for p in self.parameters if p.is_tensor}
 
     def __call__(self, *args, **kwargs) -> None:
         self.function(*args, **kwargs)

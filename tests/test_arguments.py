@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from utils.course.exercise import Exercise
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.signature import parse_launcher
 
@@ -12,9 +11,7 @@ PARAMETERS = parse_launcher(
     "void f(const float* A, float* out, int M, size_t N, float eps, bool flag, cudaStream_t s);",
     "f",
 )
-EXERCISE = Exercise(
-    "f", "F", {"A": "M N", "out": "M"}, ("out",), None, (), {}, bytes=None, flops=None
-)  # fmt: skip
+SHAPES = {"A": "M N", "out": "M"}
 
 
 def good(**changes):
@@ -22,8 +19,8 @@ def good(**changes):
     return {**given, **changes}
 
 
-def check(device="cpu", exercise=EXERCISE, **changes):
-    return check_arguments("f", PARAMETERS, good(**changes), exercise, device)
+def check(device="cpu", shapes=SHAPES, **changes):
+    return check_arguments("f", PARAMETERS, good(**changes), shapes, device)
 
 
 def test_good_arguments_pass_as_plain_numbers():
@@ -80,13 +77,13 @@ def test_infinity_and_nan_are_floats():
 
 
 def test_sizes_that_the_exercise_states_as_numbers_or_not_at_all():
-    exercise = Exercise("f", "F", {"A": "3 4", "out": ""}, (), None, (), {}, None, None)
-    assert check(exercise=exercise, out=torch.ones(()))
+    shapes = {"A": "3 4", "out": ""}
+    assert check(shapes=shapes, out=torch.ones(()))
     with pytest.raises(ValueError, match="out has 3 elements, but one value = 1"):
-        check(exercise=exercise)
-    other = Exercise("f", "F", {"A": "rows N", "B": "N"}, (), None, (), {}, None, None)
-    assert check(exercise=other)  # the learner named the sizes differently: nothing to compare
-    assert check(exercise=None, A=torch.ones(1))
+        check(shapes=shapes)
+    # The learner named the sizes differently: nothing to compare.
+    assert check(shapes={"A": "rows N", "B": "N"})
+    assert check(shapes={}, A=torch.ones(1))
 
 
 def test_arguments_are_matched_by_position_and_name_without_the_stream():

@@ -13,7 +13,7 @@ SIZES = {"M": 40, "N": 30, "K": 50}
 
 
 def draw(family: str, seed: int = 0, exercise=toys.GEMM, sizes=SIZES, **kwargs):
-    return cases.draw(exercise, sizes, family, torch.Generator().manual_seed(seed), **kwargs)
+    return cases.sample(exercise, sizes, family, torch.Generator().manual_seed(seed), **kwargs)
 
 
 def test_a_seed_gives_the_same_values_and_another_one_others():

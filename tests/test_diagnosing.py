@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import Generator
 
-from utils import checking, gates
 from utils.course import cases, catalog
+from utils.course.answers import compile_answer
 from utils.course.exercise import Gate
 from utils.cuda import compiler, instrumented
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CompileError
+from utils.judge import gates
 from utils.watch.diagnosis import diagnose_call
 
 N = 1024
@@ -358,15 +358,11 @@ def test_a_spec_may_name_the_ideal_itself(diagnose):
 def test_where_a_thread_waited_in_another_launch_is_forgotten():
     """A lane that never met anybody has no line, whatever its fibre did in the kernel before."""
     hazards = []
-    for name in (
-        "center_rows",
-        "row_max",
-    ):  # the first has barriers, the second a lane that is gone
+    for name in ("center_rows", "row_max"):  # the first has barriers, the second a lane that left
         exercise = catalog.load(f"05_debugging/{name}")
         text = catalog.starter_text(exercise)
-        kernel = compile_cuda(text, name, exercise=exercise, backend="emulator")
-        case = cases.draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
-        hazards = diagnose_call(kernel, checking.arguments(kernel, case)).hazards
+        kernel = compile_answer(exercise, text, backend="emulator")
+        hazards = diagnose_call(kernel, cases.example(kernel, exercise.draw).arguments).hazards
     assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)
 
 

@@ -20,7 +20,7 @@ from PIL import Image
 from traces import simulate
 
 from utils.course import catalog
-from utils.cuda.compiler import compile_cuda
+from utils.course.answers import compile_answer
 from utils.diagrams.draw import draw, render
 from utils.diagrams.parts.canvas import PALE, SMALL, fit, rgb, text_width
 from utils.diagrams.parts.places import Place, lay_out
@@ -765,4 +765,4 @@ def test_a_launch_that_is_refused():
 def compiled(id, text=None):
     exercise = catalog.load(id)
     text = text or catalog.solution_text(exercise)
-    return compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    return compile_answer(exercise, text, backend="emulator")

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import estimates
 from utils import estimating
+from utils.course.answers import compile_answer
 from utils.course.catalog import load, solution_text
-from utils.cuda.compiler import compile_cuda
 from utils.errors import WorkbookError
 from utils.estimating import Estimate, estimate, models, resident
 from utils.growth import Work, work
@@ -87,15 +87,13 @@ def test_registers_are_known_of_a_kernel_with_headers_of_its_own():
 def test_a_call_costs_a_launch_at_least():
     exercise = load("00_start_here/axpy")
     text = solution_text(exercise)
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    kernel = compile_answer(exercise, text, backend="emulator")
     assert 3e-6 < estimate(kernel, n=32).seconds < 6e-6
 
 
 def test_sizes_of_the_call_take_the_place_of_the_benchs():
     exercise = load("00_start_here/axpy")
-    kernel = compile_cuda(
-        solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
-    )
+    kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
     large, small = estimate(kernel), estimate(kernel, n=1 << 25)
     assert large.sizes == {"n": 1 << 27} and small.sizes == {"n": 1 << 25}
     assert large.seconds / small.seconds == pytest.approx(4, rel=0.02)
@@ -107,9 +105,7 @@ def test_sizes_of_the_call_take_the_place_of_the_benchs():
 @pytest.mark.parametrize("groups", [256, 512])
 def test_a_size_that_follows_another_keeps_its_share_of_it(groups):
     exercise = load("06_groupnorm/groupnorm_vectorized")
-    kernel = compile_cuda(
-        solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
-    )
+    kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
     sizes = {**exercise.bench, "groups": groups}
     (launch,) = work(kernel, sizes)  # small groups would be another kernel's
     assert launch.kernel.startswith("groupnorm_vectorized_kernel")
@@ -123,9 +119,7 @@ def test_atomics_on_one_address_wait_for_each_other():
     parts = {}
     for name in ("sum_atomic", "sum_tree"):
         exercise = load(f"04_reductions/{name}")
-        kernel = compile_cuda(
-            solution_text(exercise), exercise.name, exercise=exercise, backend="emulator"
-        )
+        kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
         found = estimate(kernel)
         assert found.bound == "atomics"
         parts[name] = found.parts

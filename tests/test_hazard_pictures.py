@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from traces import simulate
 
 from utils.course import catalog
-from utils.cuda.compiler import compile_cuda
+from utils.course.answers import compile_answer
 from utils.diagrams import explain
 from utils.diagrams.draw import draw, render
 from utils.diagrams.parts import canvas
@@ -653,7 +653,7 @@ def test_real_kernels(name, said):
 def starter(id):
     exercise = catalog.load(id)
     text = catalog.starter_text(exercise)
-    return compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    return compile_answer(exercise, text, backend="emulator")
 
 
 def test_the_workbook_s_own_race(capsys, monkeypatch):
@@ -689,7 +689,7 @@ def test_the_faults_of_the_debugging_chapter(name, said):
 def test_a_kernel_without_hazards_has_no_picture_of_them():
     exercise = catalog.load("00_start_here/axpy")
     text = catalog.solution_text(exercise)
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    kernel = compile_answer(exercise, text, backend="emulator")
     with pytest.raises(WorkbookError, match="axpy has no hazards at n = .*: nothing to draw"):
         draw(kernel, "hazards")
 

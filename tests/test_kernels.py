@@ -9,19 +9,18 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from utils import checking
-from utils.checking import check
 from utils.course import catalog, markup
+from utils.course.answers import Answer, compile_answer
 from utils.course.exercise import Exercise
 from utils.course.markup import BEGIN, END
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
+from utils.judge.check import check
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"
@@ -105,9 +104,9 @@ class Late:
 def built_late(mutant: Path, exercise: Exercise) -> Kernel:
     """A wrong kernel, of which only the instrumented build is there: it shows most faults."""
     text, place = mutant.read_text(), {"first_line": 1, "filename": mutant.name}
-    watched = compile_cuda(text, exercise.name, exercise=exercise, trace=True, **place)
-    plain = functools.partial(compile_cuda, text, exercise.name, exercise=exercise, **place)
-    return replace(watched, library=Late(functools.partial(plain, backend="emulator")))
+    compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
+    watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
+    return Answer(**{**watched, "library": Late(compiled)}, exercise=exercise)
 
 
 @pytest.mark.parametrize(
@@ -132,13 +131,13 @@ def test_what_a_gate_advises_is_the_way_out(mutant, advice):
 @each(ALL)
 def test_a_solution_passes(exercise):
     text = catalog.solution_text(exercise)
-    check(compile_cuda(text, exercise.name, exercise=exercise, backend="emulator"))
+    check(compile_answer(exercise, text, backend="emulator"))
 
 
 @each(NUMBERED)
 def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
     text = catalog.starter_text(exercise)
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    kernel = compile_answer(exercise, text, backend="emulator")
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
     assert failure.value.reason == "not attempted"
@@ -153,7 +152,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
     ],
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
-    monkeypatch.setattr(checking, "TIMEOUT", 3.0)  # seconds; the slowest solution's call needs 0.3
+    monkeypatch.setattr("utils.judge.check.TIMEOUT", 3.0)  # seconds; the slowest needs 0.3
     with pytest.raises(CheckFailed) as failure:
         check(built_late(mutant, exercise))
     assert failure.value.reason == reason(mutant)

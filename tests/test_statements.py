@@ -4,14 +4,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from torch import Generator
 
-from utils import notebooks, statements
-from utils.checking import arguments, check
+from utils import notebooks
 from utils.course import catalog, markup
-from utils.course.cases import draw
-from utils.cuda.compiler import compile_cuda
+from utils.course.answers import compile_answer
+from utils.course.cases import example
 from utils.errors import CheckFailed
+from utils.judge import statements
+from utils.judge.check import check
 from utils.paths import NOTEBOOKS
 from utils.watch import diagnosis
 
@@ -96,7 +96,7 @@ def test_what_is_no_statement_is_asked_for(statement, words):
 )
 def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
     text = catalog.starter_text(LAPLACE).replace("// fault: ?", statement)
-    kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator")
+    kernel = compile_answer(LAPLACE, text, backend="emulator")
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
     assert failure.value.reason == "out of bounds"
@@ -106,7 +106,7 @@ def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
 
 def test_a_broken_starter_can_be_checked_to_see_what_it_does():
     text = catalog.starter_text(LAPLACE)
-    kernel = compile_cuda(text, "laplace", exercise=LAPLACE, backend="emulator", first_line=2)
+    kernel = compile_answer(LAPLACE, text, backend="emulator", first_line=2)
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
     assert failure.value.reason == "not attempted" and not kernel.trusted
@@ -146,15 +146,15 @@ def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, stateme
     (changed,) = [n for n, line in enumerate(starter.splitlines(), 2) if old in line]
     text = starter.replace(old, new).replace("// fault: ?", f"// fault: {statement}")
     assert statement.endswith(f" {changed}")
-    check(compile_cuda(text, name, exercise=exercise, backend="emulator"))
+    check(compile_answer(exercise, text, backend="emulator"))
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
     text = catalog.starter_text(exercise)
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator", first_line=2)
-    case = draw(exercise, exercise.draw, "standard normal", Generator().manual_seed(0))
-    seen = diagnosis.diagnose_call(kernel, arguments(kernel, case), unwritten=set(exercise.outputs))
+    kernel = compile_answer(exercise, text, backend="emulator", first_line=2)
+    call = example(kernel, exercise.draw)
+    seen = diagnosis.diagnose_call(kernel, call.arguments, unwritten=call.unwritten)
     right = statements.required(exercise).lines
     for hazard in seen.hazards[:1]:  # what comes later may follow from it
         assert {hazard.line, hazard.other_line} & right

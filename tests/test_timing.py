@@ -8,12 +8,12 @@ import matplotlib
 import pytest
 import toys
 from fakes import FakeKernel
-from test_checking import gemm
+from test_check import gemm
 from test_results import entry
 
 from utils import estimating, measuring, plots, results, roofline, timing
 from utils.course import catalog
-from utils.cuda.compiler import compile_cuda
+from utils.course.answers import compile_answer
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, ToolError, WorkbookError
 from utils.results import Results, Row
@@ -62,7 +62,7 @@ _estimated = timing._estimated
 def test_without_a_gpu_the_readers_own_text_is_estimated():
     exercise = catalog.load(COALESCED)
     text = catalog.solution_text(exercise)
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="emulator")
+    kernel = compile_answer(exercise, text, backend="emulator")
     (note,) = _estimated(kernel, dict(exercise.bench))
     assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
 
@@ -225,17 +225,16 @@ def test_bench_is_logged(tmp_path, monkeypatch):
 
 
 def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
-    from utils import checking
-    from utils.cuda import compiler, toolchain
+    from utils.cuda import toolchain
 
-    def compile_cuda(text, name, exercise, backend):
-        if name == "gemm_naive":
+    def compile_answer(exercise, text, backend):
+        if exercise.name == "gemm_naive":
             raise ToolError("out of order")
         return kernel(exercise, backend="cuda")
 
     monkeypatch.setattr(toolchain, "backend", lambda: "cuda")
-    monkeypatch.setattr(compiler, "compile_cuda", compile_cuda)
-    monkeypatch.setattr(checking, "check", lambda kernel: None)
+    monkeypatch.setattr(timing, "compile_answer", compile_answer)
+    monkeypatch.setattr(timing, "check", lambda kernel: None)
     measured(monkeypatch, 3.0)
     path = folder / "new.json"
     assert timing.bench_all(["01_naive_gemm"], path) == 1

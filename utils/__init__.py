@@ -8,7 +8,7 @@ The names are looked up on first use, so that importing this package costs nothi
 import importlib
 
 _HOMES = {
-    "check": "utils.checking",
+    "check": "utils.judge.check",
     "bench": "utils.timing",
     "draw": "utils.diagrams.draw",
     "diagnose": "utils.diagrams.explain",

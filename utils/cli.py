@@ -132,9 +132,9 @@ def check(
     solutions: Solutions = False,
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
-    from utils.checking import check
     from utils.course import catalog, selection
-    from utils.magics import compile_answer
+    from utils.course.answers import compile_answer
+    from utils.judge.check import check
 
     chosen = selection.kernels(what)
     if file and len(chosen) != 1:

@@ -10,9 +10,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
-from torch import Generator
-
-from utils import checking
 from utils.course import cases
 from utils.cuda.kernel import Kernel
 from utils.errors import LaunchError, WorkbookError
@@ -143,10 +140,7 @@ def _run(kernel: Kernel, sizes: Mapping[str, int]) -> Run:
 
 
 def _trace(kernel: Kernel, sizes: Mapping[str, int]) -> Trace:
-    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
-    generator = Generator().manual_seed(0)
-    case = cases.draw(kernel.exercise, sizes, "standard normal", generator, dtypes)
-    return trace(kernel, checking.arguments(kernel, case))
+    return trace(kernel, cases.example(kernel, sizes).arguments)
 
 
 def _works(seen: Trace) -> list[Work]:

@@ -2,9 +2,9 @@
 
 import re
 
-from utils.course import catalog, markup
-from utils.course.exercise import Exercise
-from utils.cuda import instrumented, warmup, workers
+from utils.course import catalog
+from utils.course.answers import compile_answer
+from utils.cuda import warmup, workers
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
@@ -14,20 +14,6 @@ USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
     "your own; name is that of the host function that launches the kernel"
 )
-
-
-def compile_answer(exercise: Exercise, text: str, **place) -> Kernel:
-    """The Kernel of a text for an exercise, marked where it still is the starter.
-
-    `place` is compile_cuda's first_line and filename. Raises WorkbookError.
-    """
-    place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
-    instrumented.prepare(text, exercise.name, **place)  # beside the plain build
-    kernel = compile_cuda(text, exercise.name, exercise=exercise, **place)
-    kernel.untouched = exercise.number is not None and markup.is_untouched(
-        text, catalog.starter_text(exercise)
-    )
-    return kernel
 
 
 def compile_cell(line: str, cell: str) -> Kernel:
@@ -41,7 +27,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
         return compile_cuda(cell, line, first_line=2)
     exercise = catalog.load(line)
     if use_solutions() and exercise.number is not None:
-        return compile_answer(exercise, catalog.solution_text(exercise), first_line=2)
+        cell = catalog.solution_text(exercise)
     return compile_answer(exercise, cell, first_line=2)
 
 

@@ -12,11 +12,12 @@ from datetime import date
 import torch
 from torch import Generator, Tensor
 
-from utils import checking, oracle, peers, verdicts
+from utils import peers
 from utils.course import cases
 from utils.course.cases import Case
 from utils.errors import CheckFailed, WorkbookError
-from utils.oracle import Expected
+from utils.judge import mismatch, oracle
+from utils.judge.oracle import Expected
 from utils.paths import ROOT
 from utils.peers import Peer
 from utils.results import Entry, Row
@@ -101,23 +102,22 @@ def _output(*command: str) -> str:
 def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
     """Fresh input sets, each with the kernel's outputs judged once before anything is timed."""
     exercise = kernel.exercise
-    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
     generator = Generator("cuda")
     generator.seed()
     sets: list[Set] = []
     free, _ = torch.cuda.mem_get_info()
     while len(sets) < SETS:
-        case = cases.draw(exercise, sizes, cases.usual(exercise), generator, dtypes)
+        case = cases.sample(exercise, sizes, cases.usual(exercise), generator, kernel.dtypes)
         tensors = {name: tensor.cuda() for name, tensor in case.tensors.items()}
         case = Case(case.sizes, case.family, tensors, case.scalars)
-        given = checking.arguments(kernel, case, "cuda")
+        given = cases.arguments(kernel, case, "cuda")
         kernel(**given)
         torch.cuda.synchronize()
-        expected = oracle.expect(exercise, case, dtypes, "cuda", probes=2)
+        expected = oracle.expect(exercise, case, kernel.dtypes, "cuda", probes=2)
         for name, right in expected.items():
-            bad = verdicts.wrong(given[name], right)
+            bad = mismatch.wrong(given[name], right)
             if bad.any():
-                message = verdicts.explain(name, given[name], right, bad, exercise.has_eps)
+                message = mismatch.explain(name, given[name], right, bad, exercise.has_eps)
                 raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
@@ -150,7 +150,7 @@ def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
             if name in chosen.case.tensors:  # read and written: it starts from its own values
                 chosen.given[name].copy_(chosen.case.tensors[name])
             else:
-                poison = verdicts.poison((), chosen.given[name].dtype, "cuda")
+                poison = cases.poison((), chosen.given[name].dtype, "cuda")
                 chosen.given[name].copy_(poison.expand_as(chosen.given[name]))
 
     def verify(chosen: Set) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from utils import checking, measuring, plots, results, roofline, tables
+from utils import events, measuring, plots, results, roofline, tables
 from utils.course import catalog
+from utils.course.answers import attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
+from utils.judge.check import check
 from utils.results import Entry, Results, Row
 from utils.roofline import Ceilings
 
@@ -22,12 +24,9 @@ def bench(kernel, **sizes: int) -> None:
 
     Raises CheckFirst for one that has not passed, WorkbookError for a size that it does not have.
     """
-    exercise = kernel.exercise
-    if exercise is None:
-        raise WorkbookError(f"'{kernel.name}' belongs to no exercise, so bench has no sizes for it")
+    exercise = exercise_of(kernel)
     if not kernel.trusted:
-        if checking.untouched(kernel):
-            print(f"{kernel.name}: not attempted yet, nothing to time")
+        if not attempted(kernel, "time"):
             return
         raise CheckFirst(
             f"{kernel.name} has not passed its check, and the time of a wrong answer is worth "
@@ -49,7 +48,7 @@ def bench(kernel, **sizes: int) -> None:
         gpu, entry = _stored(exercise, chosen)
         measured = False
     if chosen == dict(exercise.bench):  # what `workbook run` prints is of that size
-        checking.log("bench", exercise, **_event(entry, gpu, measured))
+        events.log("bench", exercise, **_event(entry, gpu, measured))
     if entry is None:
         _show(tables.estimate(exercise, chosen, notes), None)
         return
@@ -175,7 +174,6 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
     `save` is a results file to write or extend. Returns 0; 1 where one failed; 2 without a GPU.
     """
     from utils.cuda import toolchain
-    from utils.cuda.compiler import compile_cuda
 
     if toolchain.backend() != "cuda" or not measuring.gpu():
         print("bench measures on a GPU, and there is none here")
@@ -185,8 +183,8 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
         for exercise in catalog.topic(topic).values():
             try:
                 text = catalog.solution_text(exercise)
-                kernel = compile_cuda(text, exercise.name, exercise=exercise, backend="cuda")
-                checking.check(kernel)
+                kernel = compile_answer(exercise, text, backend="cuda")
+                check(kernel)
                 entry, notes = measuring.measure(kernel, exercise.bench)
             except Exception as error:  # one that fails must not cost the figures of the others
                 failed += 1

@@ -6,10 +6,11 @@
 
 import functools
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 from utils.course.exercise import Exercise
-from utils.course.markup import solved
+from utils.course.markup import is_untouched, solved
 from utils.errors import WorkbookError
 from utils.paths import KERNELS, SOLUTIONS
 
@@ -25,8 +26,7 @@ def topic(name: str) -> dict[str, Exercise]:
     spec.loader.exec_module(module)
     exercises = {}
     for exercise in module.EXERCISES:
-        object.__setattr__(exercise, "topic", name)  # the folder's name; a spec need not repeat it
-        exercises[exercise.name] = exercise
+        exercises[exercise.name] = replace(exercise, topic=name)  # a spec need not repeat it
     return exercises
 
 
@@ -45,6 +45,14 @@ def load(id: str) -> Exercise:
     if name not in exercises:
         raise WorkbookError(f"'{folder}' has no exercise '{name}'; it has {', '.join(exercises)}")
     return exercises[name]
+
+
+def is_starter(exercise: Exercise, text: str) -> bool:
+    """Whether a text still is what the learner of an exercise began with."""
+    path = kernel_path(exercise)
+    if exercise.number is None or not path.is_file():
+        return False
+    return is_untouched(text, path.read_text())
 
 
 def solution_path(exercise: Exercise) -> Path:

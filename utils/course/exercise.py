@@ -51,7 +51,7 @@ class Exercise:
     points: int = 0
     effort: str = ""  # "about 4 lines"
     hints: tuple[str, ...] = ()
-    topic: str = ""  # set by load()
+    topic: str = ""  # the folder; set by catalog.topic()
 
     @property
     def id(self) -> str:

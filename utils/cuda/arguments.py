@@ -8,7 +8,6 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from utils.course.exercise import Exercise
 from utils.cuda.signature import Parameter
 
 _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
@@ -41,11 +40,12 @@ def check_arguments(
     name: str,
     parameters: Sequence[Parameter],
     given: Mapping[str, object],
-    exercise: Exercise | None,
+    shapes: Mapping[str, str],
     device: str | None,
 ) -> dict[str, Tensor | int | float]:
     """The arguments, numbers converted to plain int, float or bool.
 
+    `shapes` are the dimensions of tensors, such as "M K", of which some may be integer arguments.
     `device` is "cpu" or "cuda"; None accepts both. Raises TypeError and ValueError.
     """
     checked = {}
@@ -58,8 +58,7 @@ def check_arguments(
     devices = {str(v.device) for v in checked.values() if isinstance(v, Tensor)}
     if device is not None and len(devices) > 1:
         raise ValueError(f"{name}: tensors are on several devices: {', '.join(sorted(devices))}")
-    if exercise is not None:
-        _check_sizes(name, exercise, checked)
+    _check_sizes(name, shapes, checked)
     return checked
 
 
@@ -111,9 +110,9 @@ def _kind(value: object) -> str:
     return "a torch.Tensor" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
 
 
-def _check_sizes(name: str, exercise: Exercise, given: Mapping[str, object]) -> None:
-    """Compare each tensor with the dimensions that the exercise states in its integer arguments."""
-    for tensor, shape in exercise.shapes.items():
+def _check_sizes(name: str, shapes: Mapping[str, str], given: Mapping[str, object]) -> None:
+    """Compare each tensor with its dimensions, as far as the integer arguments give them."""
+    for tensor, shape in shapes.items():
         words = shape.split()
         sizes = [int(w) if w.isdigit() else given.get(w) for w in words]
         if tensor not in given or not all(isinstance(size, int) for size in sizes):

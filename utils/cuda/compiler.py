@@ -11,15 +11,15 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 
 import torch
 
 from utils import emulator
-from utils.course.exercise import Exercise
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
@@ -62,7 +62,9 @@ class _Unit:
         """Folders that may hold a header parsed before; what is built is the same without."""
         if self.backend == "cuda":
             return []
-        return [str(precompiled.folder(trace=set(emulator.INSTRUMENTED) <= set(self.cflags)))]
+        return [
+            str(precompiled.folder(instrumented=set(emulator.INSTRUMENTED) <= set(self.cflags)))
+        ]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Build:
     name: str
     source: str
     first_line: int
-    exercise: Exercise | None
+    shapes: Mapping[str, str]
     unit: Callable[[str], _Unit]  # from the text of the entry that goes behind the source
 
     @functools.cached_property
@@ -100,12 +102,12 @@ class Build:
             raise
         return Kernel(
             self.name,
-            self.exercise,
             self.source,
             self._whole.backend,
             library,
             self.parameters,
             self.digest,
+            self.shapes,
             first_line=self.first_line,
             filename=self._whole.filename,
         )
@@ -115,26 +117,31 @@ def plan(
     source: str,
     name: str,
     *,
-    exercise: Exercise | None = None,
+    shapes: Mapping[str, str] = MappingProxyType({}),
     backend: str | None = None,
     first_line: int = 1,
     filename: str | None = None,
-    trace: bool = False,
+    instrumented: bool = False,
 ) -> Build:
     """What `compile_cuda` compiles; its arguments. Raises ToolError."""
-    backend = "emulator" if trace else backend or toolchain.backend()
+    backend = "emulator" if instrumented else backend or toolchain.backend()
     toolchain.prepare(backend)
-    make = _cuda_unit if backend == "cuda" else functools.partial(_emulator_unit, trace=trace)
+    make = (
+        _cuda_unit
+        if backend == "cuda"
+        else functools.partial(_emulator_unit, instrumented=instrumented)
+    )
     unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
-    return Build(name, source, first_line, exercise, unit)
+    return Build(name, source, first_line, shapes, unit)
 
 
 def compile_cuda(source: str, name: str, **how) -> Kernel:
     """Compile CUDA text and bind its launcher `name`.
 
-    `exercise` is what it answers, `backend` "cuda" or "emulator" (else this machine's).
+    `shapes` are dimensions of tensors by name, to check arguments by. `backend` is "cuda" or
+    "emulator"; else this machine's.
     `first_line` and `filename` are what the compiler's messages call the text's first line.
-    `trace` selects the diagnosing build, which only the emulator has.
+    `instrumented` selects the diagnosing build, which only the emulator has.
 
     Raises CompileError, DeclarationError (no launcher of that name that Python can call) and
     ToolError (a compiler is missing; the message says what to install).
@@ -155,7 +162,9 @@ def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit
     )
 
 
-def _emulator_unit(source: str, filename: str, first_line: int, entry: str, trace: bool) -> _Unit:
+def _emulator_unit(
+    source: str, filename: str, first_line: int, entry: str, instrumented: bool
+) -> _Unit:
     unit = rewriter.rewrite(
         source, filename=filename, first_line=first_line, include_dirs=[INCLUDE]
     )
@@ -163,7 +172,7 @@ def _emulator_unit(source: str, filename: str, first_line: int, entry: str, trac
         unit.text + _apart(entry),
         filename,
         "emulator",
-        [*emulator.compile_flags(trace), "-fdiagnostics-color=never"],
+        [*emulator.compile_flags(instrumented), "-fdiagnostics-color=never"],
         _link_flags(emulator.link_flags()),
         unit.headers,
         {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},

@@ -22,7 +22,7 @@ def prepare(source: str, name: str, **place) -> None:
     over here: the plain build says what is wrong with it.
     """
     try:
-        _begin(compiler.plan(source, name, trace=True, **place))
+        _begin(compiler.plan(source, name, instrumented=True, **place))
     except WorkbookError:
         pass
 
@@ -33,7 +33,7 @@ def instrumented(kernel: Kernel) -> Kernel:
     Raises what `compile_cuda` raises.
     """
     place = {"first_line": kernel.first_line, "filename": kernel.filename}
-    build = compiler.plan(kernel.source, kernel.name, trace=True, **place)
+    build = compiler.plan(kernel.source, kernel.name, instrumented=True, **place)
     return _begin(build).result()
 
 

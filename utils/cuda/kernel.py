@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils.course.exercise import Exercise
 from utils.cuda import isolation
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.entry import slot_format
@@ -31,20 +30,24 @@ class Kernel:
     """
 
     name: str
-    exercise: Exercise | None
     source: str
     backend: str  # "cuda" or "emulator"
     library: Path
     parameters: tuple[Parameter, ...]
     digest: str
+    shapes: Mapping[str, str]  # a tensor's dimensions by name, where they are known: "M K"
     trusted: bool = False  # has passed `check`
-    untouched: bool = False  # still is the starter
     first_line: int = 1  # what messages call the first line of `source`,
     filename: str = ""  # and where they say that it is
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.ctype} {p.name}" for p in self.parameters)
         return f"<{self.name}({parameters}) for {self.backend}>"
+
+    @property
+    def dtypes(self) -> dict[str, torch.dtype]:
+        """Of its tensors, by name."""
+        return {p.name: p.dtype for p in self.parameters if p.is_tensor}
 
     @property
     def device(self) -> str:
@@ -59,7 +62,7 @@ class Kernel:
         KernelTimeout.
         """
         given = match(self.name, self.parameters, args, kwargs)
-        given = check_arguments(self.name, self.parameters, given, self.exercise, self.device)
+        given = check_arguments(self.name, self.parameters, given, self.shapes, self.device)
         if self.backend == "cuda" and self.trusted:
             return self._launch(given)
         run = self._run(given, CALL_TIMEOUT)
@@ -84,7 +87,7 @@ class Kernel:
         Raises as a call does; strays are returned.
         """
         given = match(self.name, self.parameters, (), args)
-        given = check_arguments(self.name, self.parameters, given, self.exercise, device=None)
+        given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
         return self._run(given, timeout)
 
     def watched(
@@ -98,7 +101,7 @@ class Kernel:
     ) -> Watched:
         """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
         given = match(self.name, self.parameters, (), args)
-        given = check_arguments(self.name, self.parameters, given, self.exercise, device=None)
+        given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
         return self._call(given, timeout).watch(unwritten=unwritten, most=most, order=order)
 
     def _run(self, given: dict, timeout: float) -> IsolatedRun:

@@ -5,17 +5,14 @@ Each view is a module of views/ with a function `draw(scene)`; see VIEWS.
 
 import importlib
 
-from torch import Generator
-
-from utils import checking
 from utils.course import cases
+from utils.course.answers import attempted, exercise_of
 from utils.course.exercise import Exercise, Sizes
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
 from utils.diagrams.views.tree import is_tree
 from utils.errors import WorkbookError
-from utils.watch import diagnosis
-from utils.watch.diagnosis import Diagnosis
+from utils.watch.diagnosis import Diagnosis, diagnose_call
 from utils.watch.trace import MOST, SHARED, Trace, trace
 
 VIEWS = {
@@ -53,27 +50,15 @@ def draw(
     """
     if view is not None and view not in VIEWS:
         raise WorkbookError(f"there is no view '{view}'; there are {', '.join(VIEWS)}")
-    exercise = kernel.exercise
-    if exercise is None:
-        raise WorkbookError(
-            f"'{kernel.name}' belongs to no exercise, so its inputs are not known; begin its cell "
-            "with '%%cuda NN_topic/name' to draw it"
-        )
-    if kernel.untouched and not exercise.faulty:
-        effort = f" ({exercise.effort})" if exercise.effort else ""
-        print(f"{kernel.name}: not attempted yet; write your part{effort}, then draw it again")
+    exercise = exercise_of(kernel)
+    if not exercise.faulty and not attempted(kernel, "draw"):
         return None
-    sizes = cases.toy_sizes(exercise, sizes)
-    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
-    seeded = Generator().manual_seed(0)
-    case = cases.draw(exercise, sizes, "standard normal", seeded, dtypes)
-    arguments = checking.arguments(kernel, case)
+    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
     if view == "hazards":
-        fresh = set(exercise.outputs) - set(cases.inputs(exercise))
-        seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, most=MOST)
-        return draw_hazard(kernel, seen, sizes, hazard)
+        seen = diagnose_call(kernel, call.arguments, unwritten=call.unwritten, most=MOST)
+        return draw_hazard(kernel, seen, call.sizes, hazard)
     asked = {"thread": thread, "block": block, "array": array, "line": line}
-    return render(_scene(kernel, trace(kernel, arguments), sizes, **asked), view)
+    return render(_scene(kernel, trace(kernel, call.arguments), call.sizes, **asked), view)
 
 
 def draw_hazard(kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:

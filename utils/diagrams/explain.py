@@ -1,15 +1,13 @@
 """`diagnose(kernel)`: what a kernel does wrong, and what each of its lines costs."""
 
 from IPython.display import display
-from torch import Generator
 
-from utils import checking
 from utils.course import cases
+from utils.course.answers import attempted, exercise_of
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.table import Table
 from utils.diagrams.views.hazards import can_draw
 from utils.emulator.traffic import Traffic
-from utils.errors import WorkbookError
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 from utils.watch.trace import MOST
@@ -24,26 +22,18 @@ def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     Raises WorkbookError for a kernel without an exercise, a size or a hazard that there is not,
     and KernelCrash or KernelTimeout where the run does not come to its end.
     """
-    exercise = kernel.exercise
-    if exercise is None:
-        raise WorkbookError(
-            f"'{kernel.name}' belongs to no exercise, so its inputs are not known; begin its cell "
-            "with '%%cuda NN_topic/name'"
-        )
-    if checking.untouched(kernel) and not exercise.faulty:
-        print(f"{kernel.name}: not attempted yet, nothing to diagnose")
+    exercise = exercise_of(kernel)
+    if not exercise.faulty and not attempted(kernel, "diagnose"):
         return
-    sizes = cases.toy_sizes(exercise, sizes)
-    dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
-    case = cases.draw(exercise, sizes, "standard normal", Generator().manual_seed(0), dtypes)
-    fresh = set(exercise.outputs) - set(cases.inputs(exercise))
-    arguments = checking.arguments(kernel, case)
-    seen = diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, order=order, most=MOST)
-    print(_findings(kernel, seen, cases.size_text(sizes)))
+    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
+    seen = diagnosis.diagnose_call(
+        kernel, call.arguments, unwritten=call.unwritten, order=order, most=MOST
+    )
+    print(_findings(kernel, seen, cases.size_text(call.sizes)))
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
-        display(draw_hazard(kernel, seen, sizes, hazard))
+        display(draw_hazard(kernel, seen, call.sizes, hazard))
     if any(launch.traffic for launch in seen.launches):
-        display(traffic_table(kernel, seen, cases.size_text(sizes)))
+        display(traffic_table(kernel, seen, cases.size_text(call.sizes)))
 
 
 def _findings(kernel, seen: Diagnosis, sizes: str) -> str:

@@ -90,9 +90,9 @@ def _is_clang(path: str) -> bool:
     return "__clang__" in subprocess.run(ask, capture_output=True, text=True).stdout
 
 
-def compile_flags(trace: bool = False) -> list[str]:
-    """Flags for a rewritten CUDA text; `trace` selects the instrumented build."""
-    return [*_COMMON, *(INSTRUMENTED if trace else PLAIN), f"-I{include_dir()}"]
+def compile_flags(instrumented: bool = False) -> list[str]:
+    """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build."""
+    return [*_COMMON, *(INSTRUMENTED if instrumented else PLAIN), f"-I{include_dir()}"]
 
 
 def link_flags() -> list[str]:

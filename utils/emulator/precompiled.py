@@ -15,22 +15,22 @@ from utils.paths import cache
 _HEADER = "cuda_runtime.h"
 
 
-def folder(trace: bool) -> Path:
+def folder(instrumented: bool) -> Path:
     """Where the header for the plain or the instrumented build is, or would be."""
-    return cache() / f"emulator-{emulator.digest()}" / ("instrumented" if trace else "plain")
+    return cache() / f"emulator-{emulator.digest()}" / ("instrumented" if instrumented else "plain")
 
 
 def build() -> None:
     """Make what is missing of both. Failing to is no error: builds are only slower."""
-    for trace in (False, True):
-        path = folder(trace) / f"{_HEADER}.gch"
+    for instrumented in (False, True):
+        path = folder(instrumented) / f"{_HEADER}.gch"
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         header = emulator.include_dir() / _HEADER
         with tempfile.TemporaryDirectory(dir=path.parent.parent) as work:
             made = Path(work) / path.name
-            command = [emulator.compiler(), *emulator.compile_flags(trace)]
+            command = [emulator.compiler(), *emulator.compile_flags(instrumented)]
             command += ["-x", "c++-header", str(header), "-o", str(made)]
             if subprocess.run(command, capture_output=True).returncode == 0:
                 os.replace(made, path)

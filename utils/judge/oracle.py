@@ -31,7 +31,7 @@ import torch
 from torch import Generator, Tensor
 from torch.overrides import TorchFunctionMode
 
-from utils.course.cases import Case, dimensions, draw, reads
+from utils.course.cases import Case, dimensions, reads, sample
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
 
@@ -221,7 +221,7 @@ def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> d
     found = {name: [values[name].new_empty(0)] for name in names}
     generator = torch.Generator().manual_seed(0)
     for _ in range(PROBES if few else 0):
-        again = draw(exercise, case.sizes, "standard normal", generator)
+        again = sample(exercise, case.sizes, "standard normal", generator)
         outputs = evaluate(exercise, again, torch.float64, str(values[names[0]].device))
         for name in names:
             found[name].append(outputs[name].abs().reshape(-1)[:FEW])

@@ -6,16 +6,15 @@ call. A second set of values in the same buffers, and the same values twice, sho
 keeps between calls.
 """
 
-import json
-import os
 import secrets
 import time
 from dataclasses import replace
 
 from torch import Generator, Tensor
 
-from utils import gates, oracle, statements, verdicts
-from utils.course import cases, catalog, markup
+from utils import events
+from utils.course import cases, catalog
+from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
 from utils.cuda import signature
 from utils.errors import (
@@ -25,10 +24,10 @@ from utils.errors import (
     KernelTimeout,
     LaunchError,
     ToolError,
-    WorkbookError,
 )
-from utils.oracle import Expected
-from utils.verdicts import bits
+from utils.judge import gates, mismatch, oracle, statements
+from utils.judge.mismatch import bits
+from utils.judge.oracle import Expected
 from utils.watch import diagnosis
 from utils.wording import many
 
@@ -51,17 +50,13 @@ _HAZARDS = {
 }
 
 
-def check(kernel, *, seed: int | None = None) -> None:
+def check(kernel: Answering, *, seed: int | None = None) -> None:
     """Compare a kernel with PyTorch on many sizes and kinds of values; print a verdict.
 
     Values are fresh each time; the message of a failure names the `seed` that repeats them.
     Sets `kernel.trusted`. Raises CheckFailed, whose `reason` is one of CheckFailed.REASONS.
     """
-    if kernel.exercise is None:
-        raise WorkbookError(
-            f"'{kernel.name}' belongs to no exercise, so there is nothing to check it against; "
-            "begin its cell with '%%cuda NN_topic/name'"
-        )
+    exercise = exercise_of(kernel)
     start = time.perf_counter()
     verdict = "error"
     try:
@@ -72,59 +67,8 @@ def check(kernel, *, seed: int | None = None) -> None:
         raise
     finally:
         kernel.trusted = verdict == "passed"
-        log("check", kernel.exercise, verdict=verdict, seconds=time.perf_counter() - start)
+        events.log("check", exercise, verdict=verdict, seconds=time.perf_counter() - start)
     print(f"{kernel.name}: {summary}")
-
-
-def log(event: str, exercise, **fields) -> None:
-    """Append a line of JSON to the file that WORKBOOK_LOG names, if it does."""
-    path = os.environ.get("WORKBOOK_LOG")
-    if path:
-        line = {"event": event, "id": exercise.id, "number": exercise.number, **fields}
-        with open(path, "a") as file:
-            file.write(json.dumps(line) + "\n")
-
-
-def untouched(kernel) -> bool:
-    """Whether an exercise's kernel still is its starter."""
-    path = catalog.kernel_path(kernel.exercise)
-    if kernel.exercise.number is None:
-        return False
-    return kernel.untouched or (
-        path.is_file() and markup.is_untouched(kernel.source, path.read_text())
-    )
-
-
-def arguments(kernel, case: Case, device: str = "cpu") -> dict[str, Tensor | int | float]:
-    """What to call the kernel with: fresh copies of the inputs, poisoned outputs, by name.
-
-    Raises DeclarationError where the launcher's parameters are not those of the exercise.
-    """
-    exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
-    known = [*exercise.shapes, *given]
-    values = {}
-    for parameter in kernel.parameters:
-        if parameter.is_stream:
-            continue
-        name = parameter.name
-        if name not in known or parameter.is_tensor != (name in exercise.shapes):
-            raise DeclarationError(
-                f"{kernel.name} has a parameter '{parameter.ctype} {name}'; its exercise knows "
-                f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(given)}"
-            )
-        if name in case.tensors:
-            values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
-        elif parameter.is_tensor:
-            shape = cases.dimensions(exercise.shapes[name], case.sizes)
-            values[name] = verdicts.poison(shape, parameter.dtype, device)
-        else:
-            values[name] = given[name]
-    missing = [name for name in exercise.shapes if name not in values]
-    if missing:
-        raise DeclarationError(
-            f"{kernel.name} has no parameter '{missing[0]}'; its exercise needs one"
-        )
-    return values
 
 
 def _declared(exercise) -> tuple:
@@ -137,15 +81,15 @@ def _declared(exercise) -> tuple:
 class _Check:
     """One run of `check`."""
 
-    def __init__(self, kernel, seed: int):
+    def __init__(self, kernel: Answering, seed: int):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
         self.device = "cuda" if kernel.backend == "cuda" else "cpu"
         self.generator = Generator().manual_seed(seed)
-        self.dtypes = {p.name: p.dtype for p in kernel.parameters if p.is_tensor}
+        self.dtypes = kernel.dtypes
 
     def run(self) -> str:
         """The summary of a kernel that passes."""
-        starter, stands = untouched(self.kernel), ""
+        starter, stands = self.kernel.untouched, ""
         if not starter or self.exercise.faulty:
             try:
                 summary = self._try()
@@ -202,9 +146,9 @@ class _Check:
     def _watch(self, sizes, sliced: bool = False) -> tuple[diagnosis.Diagnosis, Case]:
         """Diagnose one call of these sizes, and judge what it computed."""
         family = cases.usual(self.exercise)
-        case = cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
+        case = cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
         fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
-        given = arguments(self.kernel, case)
+        given = cases.arguments(self.kernel, case)
         if sliced:
             case = replace(case, note="tensors that begin 4 bytes late, as y[1:] does")
             given = {n: cases.sliced(v) if isinstance(v, Tensor) else v for n, v in given.items()}
@@ -238,7 +182,7 @@ class _Check:
         """All kinds of values at one size, in the same buffers, and the last of them twice."""
         before: dict[str, Tensor] = {}
         drawn = [
-            cases.draw(self.exercise, sizes, family, self.generator, self.dtypes)
+            cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
             for family in families
         ]
         for case in drawn:
@@ -250,7 +194,7 @@ class _Check:
         self, case: Case, before: dict[str, Tensor], again: bool = False
     ) -> dict[str, Tensor]:
         """Run one case and judge it. `before` are the outputs of the call before this one."""
-        given = arguments(self.kernel, case)
+        given = cases.arguments(self.kernel, case)
         run = self._isolated(given)
         self._judge_strays(case, run.strays)
         self._judge_inputs(case, run.after)
@@ -266,7 +210,7 @@ class _Check:
             before = case.tensors[name]
             changed = (bits(after[name]) != bits(before)).reshape(-1).nonzero()
             if len(changed):
-                place = verdicts.index(name, int(changed[0]), before.shape)
+                place = mismatch.index(name, int(changed[0]), before.shape)
                 message = f"{name} is an input, but the kernel wrote to it, first to {place}"
                 self._fail("input modified", case, message)
 
@@ -308,10 +252,10 @@ class _Check:
         `again`: whether this is a second call with the same values; None in a diagnosing run, where
         a kernel that adds to what it finds has been told of a read before a write.
         """
-        bad = verdicts.wrong(got, expected)
+        bad = mismatch.wrong(got, expected)
         if not bad.any():
             return
-        message = verdicts.explain(name, got, expected, bad, self.exercise.has_eps)
+        message = mismatch.explain(name, got, expected, bad, self.exercise.has_eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):
@@ -319,7 +263,7 @@ class _Check:
                     f"the kernel adds to what {name} held before; set it to its first value first"
                 )
                 self._fail("nan", case, f"{message}\nhint: {advice}")
-            self._fail("not written", case, verdicts.missing(name, unwritten))
+            self._fail("not written", case, mismatch.missing(name, unwritten))
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail("nan", case, message)
         if before is not None and bool(((got == before) | ~bad).all()):
@@ -333,6 +277,6 @@ class _Check:
         """Whether the kernel adds to what an output held, which leaves a NaN as it was."""
         if name in case.tensors or not unwritten.any():
             return False
-        given = arguments(self.kernel, case)
+        given = cases.arguments(self.kernel, case)
         given[name].fill_(1)
         return not (self._isolated(given).after[name] == 1)[unwritten.cpu()].any()

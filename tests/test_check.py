@@ -9,8 +9,6 @@ import torch
 import toys
 from fakes import FakeKernel, beyond
 
-from utils import checking, oracle, verdicts
-from utils.checking import check
 from utils.course import cases, catalog
 from utils.course.cases import Case
 from utils.errors import (
@@ -21,6 +19,8 @@ from utils.errors import (
     LaunchError,
     WorkbookError,
 )
+from utils.judge import mismatch, oracle
+from utils.judge.check import check
 from utils.watch import diagnosis
 
 
@@ -216,13 +216,13 @@ def argmin(x, low, where, rows, n):
 
 def test_integer_outputs_are_compared_exactly():
     whole = {"where": torch.int32}
-    accepted(argmin, toys.ARGMIN, dtypes=whole)
+    accepted(argmin, toys.ARGMIN, types=whole)
 
     def off_by_one(x, low, where, rows, n):
         argmin(x, low, where, rows, n)
         where[-1] += 1
 
-    assert "expected" in rejected(off_by_one, toys.ARGMIN, dtypes=whole)
+    assert "expected" in rejected(off_by_one, toys.ARGMIN, types=whole)
 
 
 def amin(x, low, rows, n):
@@ -266,7 +266,7 @@ def test_where_nothing_is_rounded_every_value_must_be_that_of_the_reference():
 def test_a_lost_nan_is_named(exact):
     message = rejected(number_for_nan, replace(LOWEST, exact=exact, sizes=LOWEST.sizes[1:]))
     assert "expected nan\n" in message and "infinite)" not in message
-    assert f"hint: {verdicts.LOST}" in message and "nearly right" not in message
+    assert f"hint: {mismatch.LOST}" in message and "nearly right" not in message
 
 
 def test_the_exercise_s_own_values_are_called_so_from_the_first_run_on(monkeypatch):
@@ -406,7 +406,7 @@ def test_an_unstable_variance_is_refused():
         var = ((grouped**2).mean(2, keepdim=True) - mean**2).clamp(min=0)
         out.copy_(((grouped - mean) / (var + eps).sqrt()).view(rows, channels) * weight + bias)
 
-    assert verdicts.NEAR_EPS in rejected(kernel, toys.GROUPNORM, seeds=range(10))
+    assert mismatch.NEAR_EPS in rejected(kernel, toys.GROUPNORM, seeds=range(10))
 
 
 def test_the_sample_variance_is_refused():
@@ -524,8 +524,8 @@ def test_values_that_are_nearly_right_are_all_finite():
     expected = oracle.Expected(want, torch.full_like(want, 1e-6))
     near = torch.tensor([1.0, 2.001, 3.0, 4.0])
     for got, right in ((near, True), (near.clamp(max=3.0) / (near < 4), False)):
-        hint = verdicts.hint(got, expected, verdicts.wrong(got, expected))
-        assert (hint == verdicts.NEAR + verdicts.NEAR_ELSE) == right
+        hint = mismatch.hint(got, expected, mismatch.wrong(got, expected))
+        assert (hint == mismatch.NEAR + mismatch.NEAR_ELSE) == right
 
 
 def test_writes_outside_are_refused():
@@ -609,9 +609,9 @@ def test_the_last_output_in_freed_memory_is_refused():
 
 
 def test_a_narrower_output_type_does_not_loosen_the_bound(monkeypatch):
-    kernel = FakeKernel(gemm, toys.GEMM, dtypes={"C": torch.float16})
+    kernel = FakeKernel(gemm, toys.GEMM, types={"C": torch.float16})
     declared = FakeKernel(gemm, toys.GEMM).parameters
-    monkeypatch.setattr(checking, "_declared", lambda exercise: declared)
+    monkeypatch.setattr("utils.judge.check._declared", lambda exercise: declared)
     with pytest.raises(DeclarationError, match="leave it so"):
         check(kernel)
 

@@ -5,29 +5,14 @@ import math
 import torch
 from torch import Tensor
 
-from utils.oracle import Expected
+from utils.judge.oracle import Expected
 
-# What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
-# bit pattern of its own, so that it can be told from a NaN that was computed.
-POISON = {
-    torch.float64: (torch.int64, 0x7FF8BEEF7FF8BEEF),
-    torch.float32: (torch.int32, 0x7FC0BEEF),
-    torch.float16: (torch.int16, 0x7EBE),
-    torch.bfloat16: (torch.int16, 0x7FBE),
-    torch.bool: (torch.uint8, 0x5A),
-}
 SHOWN = 4  # mismatches in a message
 TAIL = 32  # right values that may come before a tail which is longer
 LOST = "a NaN was lost: every comparison with NaN is false, and fminf and fmaxf drop it"
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
 NEAR_EPS = ", do two large numbers cancel, or is eps another?"
 NEAR_ELSE = ", or do two large numbers cancel?"
-
-
-def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> Tensor:
-    """A tensor that nobody has written yet."""
-    integer, value = POISON.get(dtype, (dtype, 0x5A if dtype.itemsize == 1 else 0x5AEF))
-    return torch.full(shape, value, dtype=integer, device=device).view(dtype)
 
 
 def bits(tensor: Tensor) -> Tensor:

@@ -1,0 +1,81 @@
+"""A kernel that answers an exercise: what `%%cuda NN_topic/name`, `check`, a judge or a grader has.
+
+Below this room, kernels know of no exercise.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from utils.course import catalog
+from utils.course.exercise import Exercise
+from utils.cuda import instrumented
+from utils.cuda.compiler import compile_cuda
+from utils.cuda.isolation import IsolatedRun
+from utils.cuda.kernel import Kernel
+from utils.cuda.signature import Parameter
+from utils.errors import WorkbookError
+
+
+class Answering(Protocol):
+    """What `check`, `bench`, `draw` and `diagnose` need of a kernel."""
+
+    name: str
+    exercise: Exercise
+    source: str
+    backend: str  # "cuda" or "emulator"
+    parameters: tuple[Parameter, ...]
+    trusted: bool  # has passed `check`
+    untouched: bool  # still is the starter
+    dtypes: Mapping[str, torch.dtype]  # of its tensors
+
+    def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None: ...
+
+    def isolated(self, args: Mapping, *, timeout: float = ...) -> IsolatedRun: ...
+
+
+@dataclass(eq=False, kw_only=True)
+class Answer(Kernel):
+    """A Kernel, and the exercise that it answers."""
+
+    exercise: Exercise
+
+    @functools.cached_property
+    def untouched(self) -> bool:
+        return catalog.is_starter(self.exercise, self.source)
+
+
+def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None, **place) -> Answer:
+    """Compile a text for an exercise, and begin its diagnosing build beside it.
+
+    `place` is compile_cuda's first_line and filename. Raises what compile_cuda raises.
+    """
+    place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
+    instrumented.prepare(text, exercise.name, **place)
+    shapes = exercise.shapes
+    kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
+    return Answer(**vars(kernel), exercise=exercise)
+
+
+def exercise_of(kernel) -> Exercise:
+    """The exercise that a kernel answers. Raises WorkbookError for one that answers none."""
+    exercise = getattr(kernel, "exercise", None)
+    if exercise is None:
+        raise WorkbookError(
+            f"'{kernel.name}' belongs to no exercise, so its sizes, its inputs and what it must "
+            "compute are not known; begin its cell with '%%cuda NN_topic/name'"
+        )
+    return exercise
+
+
+def attempted(kernel: Answering, what: str) -> bool:
+    """Whether a kernel is no longer its starter; if it is, says so: to `what` it has to wait."""
+    if not kernel.untouched:
+        return True
+    effort = f" ({kernel.exercise.effort})" if kernel.exercise.effort else ""
+    print(f"{kernel.name}: not attempted yet; write your part{effort}, then {what} it again")
+    return False

@@ -1,0 +1,1 @@
+"""Is it right: PyTorch in float64, hazards, gates, and a verdict with its reason."""
