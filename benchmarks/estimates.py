@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import torch
 
-from utils import results
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
-from utils.estimating import Estimate, estimate
 from utils.paths import RESULTS, ROOT
+from utils.timing import results
+from utils.timing.estimate import Estimate, estimate
 
 CALIBRATION = RESULTS / "calibration"
 

@@ -20,12 +20,13 @@ import typer
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import files, measuring, results
+from utils import files
 from utils.course import catalog
 from utils.course.models import EPS, MODELS, SLOPE, Model
 from utils.judge.check import check
 from utils.magics import compile_answer
 from utils.paths import RESULTS
+from utils.timing import measure, results
 
 TOPIC = "08_fused_tails"
 RUNS = 25
@@ -118,7 +119,7 @@ def chain(parts: list[Part]) -> Callable[[Tensor], Tensor]:
     return call
 
 
-def measure(name: str, model: Model, flush: Callable[[], None]) -> dict:
+def timed(name: str, model: Model, flush: Callable[[], None]) -> dict:
     """The entry of one model."""
     linear = torch.nn.Linear(model.features, model.channels, device="cuda")
     x = torch.rand(model.rows, model.features, device="cuda")
@@ -142,13 +143,13 @@ def measure(name: str, model: Model, flush: Callable[[], None]) -> dict:
 
 
 def main(file: Annotated[Path | None, typer.Option("--json", help="where to write")] = None):
-    gpu = measuring.gpu()
-    flush = measuring.flusher()
-    data = {"gpu": gpu, **measuring.provenance(), "models": {}}
+    gpu = measure.gpu()
+    flush = measure.flusher()
+    data = {"gpu": gpu, **measure.provenance(), "models": {}}
     path = file or RESULTS / "timelines" / results.path_of(gpu).name
     with torch.no_grad():
         for name, model in MODELS.items():
-            data["models"][name] = measure(name, model, flush)
+            data["models"][name] = timed(name, model, flush)
             print(name, data["models"][name], flush=True)
             torch.cuda.empty_cache()
             files.write_text(path, json.dumps(data, indent=1) + "\n")

@@ -34,8 +34,9 @@ def root(tmp_path, monkeypatch):
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
     import pairs
 
-    from utils import exporting, notebooks, paths, results, running, syncing
+    from utils import exporting, notebooks, paths, running, syncing
     from utils.course import catalog, selection
+    from utils.timing import results
 
     names = ("kernels", "solutions", "notebooks", "results", "build")
     places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}

@@ -288,5 +288,5 @@ def test_a_wrong_backend_is_refused(monkeypatch):
 
 
 def test_the_emulator_is_what_a_trace_is_built_for():
-    kernel = compile_cuda(DOUBLE, "twice", trace=True)
+    kernel = compile_cuda(DOUBLE, "twice", instrumented=True)
     assert kernel.backend == "emulator" and Path(kernel.library).exists()

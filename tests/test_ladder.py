@@ -2,8 +2,9 @@
 
 import pytest
 
-from utils import ladder, results, syncing
-from utils.results import Entry, Results, Row
+from utils import ladder, syncing
+from utils.timing import results
+from utils.timing.results import Entry, Results, Row
 
 STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
 SIZES = {"M": 4096, "N": 4096, "K": 4096}

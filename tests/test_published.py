@@ -2,9 +2,10 @@
 
 import pytest
 
-from utils import published, results
+from utils import published
 from utils.course import catalog
-from utils.results import Entry, Results, Row
+from utils.timing import results
+from utils.timing.results import Entry, Results, Row
 
 STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
 NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"

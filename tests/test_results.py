@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from utils import published, results
+from utils import published
 from utils.course import catalog
 from utils.errors import WorkbookError
-from utils.results import Entry, Results, Row
+from utils.timing import results
+from utils.timing.results import Entry, Results, Row
 
 STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from utils import timelines
 from utils.course.models import MODELS
 from utils.errors import WorkbookError
-from utils.timelines import Timelines
+from utils.timing import timelines
+from utils.timing.timelines import Timelines
 
 
 def data(date: str = "2026-11-21") -> dict:

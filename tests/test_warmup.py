@@ -51,7 +51,7 @@ def test_a_build_takes_the_precompiled_header(monkeypatch, trace):
     monkeypatch.setattr(emulator, "_COMMON", [*emulator._COMMON, "-H"])
     monkeypatch.setattr(subprocess, "run", recorded)
     text = f"// {time.time_ns()}\nvoid nothing(int n) {{}}"
-    compile_cuda(text, "nothing", backend="emulator", trace=trace)
+    compile_cuda(text, "nothing", backend="emulator", instrumented=trace)
     assert f"! {precompiled.folder(trace)}/cuda_runtime.h.gch" in "".join(said)
 
 

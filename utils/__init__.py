@@ -9,7 +9,7 @@ import importlib
 
 _HOMES = {
     "check": "utils.judge.check",
-    "bench": "utils.timing",
+    "bench": "utils.timing.bench",
     "draw": "utils.diagrams.draw",
     "diagnose": "utils.diagrams.explain",
 }

@@ -58,15 +58,16 @@ def run(
     """Execute notebooks and print the table of results."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from utils import exporting, measuring, notebooks, running, summary
+    from utils import exporting, notebooks, running, summary
     from utils.course import selection
+    from utils.timing import measure
 
     if save and not solutions:
         _fail("--save writes to solutions/, so it goes with --solutions", 2)
     if backend not in (None, "cuda", "emulator"):
         _fail(f"--backend is cuda or emulator, not '{backend}'", 2)
     paths = selection.notebooks(numbers or ())
-    gpu = measuring.gpu() if save and backend != "emulator" else None
+    gpu = measure.gpu() if save and backend != "emulator" else None
     results = RESULTS / f"{gpu.replace(' ', '_')}.json" if gpu else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -83,7 +84,7 @@ def run(
             )
 
         # Each is a process of its own. On a GPU one after the other, since they time kernels.
-        pool = ThreadPoolExecutor(1 if measuring.gpu() else os.cpu_count())
+        pool = ThreadPoolExecutor(1 if measure.gpu() else os.cpu_count())
         try:
             runs = list(pool.map(execute, reversed(paths)))[::-1]  # the longest are the last
         finally:
@@ -167,10 +168,10 @@ def bench(
     save: Annotated[Path | None, typer.Option(help="such as results/NVIDIA_H200.json")] = None,
 ) -> None:
     """Time the solutions on this machine's GPU."""
-    from utils import timing
     from utils.course import selection
+    from utils.timing.bench import bench_all
 
-    raise typer.Exit(timing.bench_all(selection.topics(numbers or ()), save))
+    raise typer.Exit(bench_all(selection.topics(numbers or ()), save))
 
 
 @app.command()

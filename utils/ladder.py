@@ -2,9 +2,10 @@
 
 from html import escape
 
-from utils import plots, published, results, roofline
+from utils import published
 from utils.course import catalog
-from utils.results import Entry, Results, Row
+from utils.timing import plots, results, roofline
+from utils.timing.results import Entry, Results, Row
 
 FAMILY = "01_naive_gemm/gemm_naive"  # the rungs are the kernels that compute what this one does
 

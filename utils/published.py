@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from utils import results
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.results import Entry, Results, Row, digits
+from utils.timing import results
+from utils.timing.results import Entry, Results, Row, digits
 
 NOTHING = "Nothing has been measured yet.\n"
 HEAD = ("", "kernel", "size", "ms", "beside PyTorch", "beside torch.compile")

@@ -83,7 +83,7 @@ def build_program(
     unit = rewrite(
         source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
     )
-    flags = [*compile_flags(trace=watch is not None), *FLAGS, "-pthread", f"-std={std}"]
+    flags = [*compile_flags(instrumented=watch is not None), *FLAGS, "-pthread", f"-std={std}"]
     if watch is None:
         flags.append(f"-O{opt}")
     elif watch.volatile_atomic:

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 
 import matplotlib
 import pytest
@@ -11,14 +12,14 @@ from fakes import FakeKernel
 from test_check import gemm
 from test_results import entry
 
-from utils import estimating, measuring, plots, results, roofline, timing
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, ToolError, WorkbookError
-from utils.results import Results, Row
-from utils.roofline import Ceilings
-from utils.timing import bench
+from utils.timing import plots, results, roofline
+from utils.timing.bench import _estimated, _plot, _show, bench, bench_all
+from utils.timing.results import Results, Row
+from utils.timing.roofline import Ceilings
 
 H200 = "NVIDIA H200"
 NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
@@ -29,8 +30,10 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "ceilings.json").write_text((results.RESULTS / "ceilings.json").read_text())
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(roofline, "RESULTS", tmp_path)
-    monkeypatch.setattr(timing, "_session", {})
-    monkeypatch.setattr(timing, "_estimated", lambda kernel, sizes: [])  # a fake has no text
+    monkeypatch.setattr("utils.timing.bench._session", {})
+    monkeypatch.setattr(
+        "utils.timing.bench._estimated", lambda kernel, sizes: []
+    )  # a fake has no text
     return tmp_path
 
 
@@ -48,15 +51,12 @@ def figures(id: str, median: float, label: str | None = None):
     rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
     sizes = dict(exercise.bench)
     numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
-    return timing.replace(made, sizes=sizes, rows=rows, **numbers)
+    return replace(made, sizes=sizes, rows=rows, **numbers)
 
 
 def store(*pairs, gpu=H200):
     path = results.path_of(gpu)
     results.write(path, Results(gpu, {id: figures(id, median) for id, median in pairs}))
-
-
-_estimated = timing._estimated
 
 
 def test_without_a_gpu_the_readers_own_text_is_estimated():
@@ -71,7 +71,7 @@ def test_where_nothing_can_be_estimated_bench_says_why(monkeypatch):
     def fail(*args, **sizes):
         raise WorkbookError("no figures of that GPU")
 
-    monkeypatch.setattr(estimating, "estimate", fail)
+    monkeypatch.setattr("utils.timing.estimate.estimate", fail)
     assert _estimated(kernel(), {}) == ["No estimate: no figures of that GPU"]
 
 
@@ -133,9 +133,9 @@ def measured(monkeypatch, median: float, gpu=H200):
     def measure(kernel, sizes):
         return figures(kernel.exercise.id, median), ["torch.compile failed here: no Triton"]
 
-    monkeypatch.setattr(measuring, "measure", measure)
-    monkeypatch.setattr(measuring, "gpu", lambda: gpu)
-    monkeypatch.setattr(measuring, "copy_bandwidth", lambda: 1e12)
+    monkeypatch.setattr("utils.timing.measure.measure", measure)
+    monkeypatch.setattr("utils.timing.measure.gpu", lambda: gpu)
+    monkeypatch.setattr("utils.timing.measure.copy_bandwidth", lambda: 1e12)
 
 
 def test_what_was_measured_is_not_called_stored(capsys, monkeypatch):
@@ -165,10 +165,10 @@ def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch
         made = figures(kernel.exercise.id, float(sizes["M"]), "gemm")
         exercise = kernel.exercise
         numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
-        return timing.replace(made, sizes=sizes, **numbers), []
+        return replace(made, sizes=sizes, **numbers), []
 
     measured(monkeypatch, 1.0)
-    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setattr("utils.timing.measure.measure", measure)
     monkeypatch.setenv("WORKBOOK_RESULTS", str(results.path_of(H200)))
     for id in (NAIVE, COALESCED):
         for size in ({}, {"M": 128}):
@@ -188,7 +188,7 @@ def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     few = dict(catalog.load(serial).bench)
     many = {**few, "groups": 512}
     entries = {
-        results.key(catalog.load(id), sizes): timing.replace(figures(id, median), sizes=sizes)
+        results.key(catalog.load(id), sizes): replace(figures(id, median), sizes=sizes)
         for id, sizes, median in ((serial, few, 77.0), (serial, many, 55.0), (block, many, 11.0))
     } | {block: figures(block, 22.0)}
     results.write(results.path_of(H200), Results(H200, entries))
@@ -233,17 +233,17 @@ def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
         return kernel(exercise, backend="cuda")
 
     monkeypatch.setattr(toolchain, "backend", lambda: "cuda")
-    monkeypatch.setattr(timing, "compile_answer", compile_answer)
-    monkeypatch.setattr(timing, "check", lambda kernel: None)
+    monkeypatch.setattr("utils.timing.bench.compile_answer", compile_answer)
+    monkeypatch.setattr("utils.timing.bench.check", lambda kernel: None)
     measured(monkeypatch, 3.0)
     path = folder / "new.json"
-    assert timing.bench_all(["01_naive_gemm"], path) == 1
+    assert bench_all(["01_naive_gemm"], path) == 1
     assert "gemm_naive: ToolError: out of order" in capsys.readouterr().out
     assert COALESCED in results.read(path).entries
 
 
 def test_without_a_gpu_nothing_is_saved(capsys, folder):
-    assert timing.bench_all(["01_naive_gemm"], folder / "x.json") == 2
+    assert bench_all(["01_naive_gemm"], folder / "x.json") == 2
     assert not (folder / "x.json").exists()
 
 
@@ -299,7 +299,7 @@ def test_a_plot_is_shown_where_svg_is_not(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.get_ipython", lambda: object())
     monkeypatch.setattr("IPython.display.display", shown.append)
-    timing._show(Table("", ["x"], [["1"]]), plots.bars(ROWS, "gemm_naive on X"))
+    _show(Table("", ["x"], [["1"]]), plots.bars(ROWS, "gemm_naive on X"))
     data, metadata = shown[1]._repr_mimebundle_()
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
     assert "gemm_naive 2 ms" in data["text/plain"] and "gemm_naive 2 ms" in data["image/svg+xml"]
@@ -311,7 +311,7 @@ def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
     monkeypatch.setattr(plots, "bars", lambda rows, title, ms, bytes: moved.append(bytes))
     for id, median in (("00_start_here/axpy", 0.5), (NAIVE, 300.0)):
         exercise = catalog.load(id)
-        timing._plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
+        _plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
     axpy = catalog.load("00_start_here/axpy")
     assert moved == [axpy.bytes(**axpy.bench), 0]
 

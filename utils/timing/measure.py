@@ -12,15 +12,15 @@ from datetime import date
 import torch
 from torch import Generator, Tensor
 
-from utils import peers
 from utils.course import cases
 from utils.course.cases import Case
 from utils.errors import CheckFailed, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.paths import ROOT
-from utils.peers import Peer
-from utils.results import Entry, Row
+from utils.timing import peers
+from utils.timing.peers import Peer
+from utils.timing.results import Entry, Row
 
 BUDGET = 0.6  # seconds of GPU time for each row
 CALLS = 5, 200  # at least and at most

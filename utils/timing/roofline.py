@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from utils.paths import RESULTS
-from utils.results import CEILINGS
+from utils.timing.results import CEILINGS
 
 # A kernel with no more float32 operations than this for each byte waits for memory on any GPU.
 FEW_FLOPS = 4.0

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from utils import roofline
 from utils.course.cases import size_text
 from utils.course.exercise import Exercise, Sizes
 from utils.diagrams.table import Table
-from utils.results import Entry, Row, digits
-from utils.roofline import Ceilings, quantity
+from utils.timing import roofline
+from utils.timing.results import Entry, Row, digits
+from utils.timing.roofline import Ceilings, quantity
 
 
 def comparison(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from utils import events, measuring, plots, results, roofline, tables
+from utils import events
 from utils.course import catalog
 from utils.course.answers import attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise
@@ -13,8 +13,9 @@ from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
 from utils.judge.check import check
-from utils.results import Entry, Results, Row
-from utils.roofline import Ceilings
+from utils.timing import measure, plots, results, roofline, tables
+from utils.timing.results import Entry, Results, Row
+from utils.timing.roofline import Ceilings
 
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
@@ -34,10 +35,10 @@ def bench(kernel, **sizes: int) -> None:
         )
     chosen = _sizes(exercise, sizes)
     if kernel.backend == "cuda":
-        entry, notes = measuring.measure(kernel, chosen)
+        entry, notes = measure.measure(kernel, chosen)
         key = results.key(exercise, chosen)
         _session[key] = entry
-        gpu, measured = measuring.gpu(), True
+        gpu, measured = measure.gpu(), True
         if path := os.environ.get("WORKBOOK_RESULTS"):  # `workbook run --save`
             results.write(Path(path), Results(gpu, {key: entry}))
     else:
@@ -64,7 +65,7 @@ def bench(kernel, **sizes: int) -> None:
 
 def _estimated(kernel, sizes: Mapping[str, int]) -> list[str]:
     """What the reader's own kernel should take on a GPU, from its counters."""
-    from utils.estimating import estimate
+    from utils.timing.estimate import estimate
 
     try:
         return [f"Your kernel: {estimate(kernel, **sizes)}"]
@@ -138,7 +139,7 @@ def _ceilings(gpu: str, measured: bool) -> Ceilings:
     """Those of the GPU; its bandwidth is measured where it is at hand and not in the list."""
     limits = roofline.ceilings(gpu)
     if measured and not limits.bytes_per_second:
-        return replace(limits, bytes_per_second=measuring.copy_bandwidth())
+        return replace(limits, bytes_per_second=measure.copy_bandwidth())
     return limits
 
 
@@ -175,7 +176,7 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
     """
     from utils.cuda import toolchain
 
-    if toolchain.backend() != "cuda" or not measuring.gpu():
+    if toolchain.backend() != "cuda" or not measure.gpu():
         print("bench measures on a GPU, and there is none here")
         return 2
     failed = 0
@@ -185,13 +186,13 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
                 text = catalog.solution_text(exercise)
                 kernel = compile_answer(exercise, text, backend="cuda")
                 check(kernel)
-                entry, notes = measuring.measure(kernel, exercise.bench)
+                entry, notes = measure.measure(kernel, exercise.bench)
             except Exception as error:  # one that fails must not cost the figures of the others
                 failed += 1
                 print(f"{exercise.id}: {type(error).__name__}: {error}")
                 continue
             _session[exercise.id] = entry
-            gpu = measuring.gpu()
+            gpu = measure.gpu()
             rows = _ladder(exercise, entry, gpu, measured=True)
             print(tables.comparison(exercise, entry, rows, _ceilings(gpu, True), notes), end="\n\n")
             if save:

@@ -17,7 +17,7 @@ from utils.course.models import MODELS
 from utils.diagrams.picture import Picture, own_style
 from utils.errors import WorkbookError
 from utils.paths import RESULTS
-from utils.results import digits
+from utils.timing.results import digits
 
 FOLDER = "timelines"
 LINEAR = "linear"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from utils.diagrams.picture import Picture, own_style
-from utils.results import Row, digits
+from utils.timing.results import Row, digits
 
 COLOURS = {"ours": "#4c78a8", "eager": "#b8b8b8", "compile": "#8c8c8c", "library": "#e0903a"}
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks import estimates
-from utils import estimating
 from utils.course.answers import compile_answer
 from utils.course.catalog import load, solution_text
 from utils.errors import WorkbookError
-from utils.estimating import Estimate, estimate, models, resident
-from utils.growth import Work, work
+from utils.timing.estimate import Estimate, estimate, models, registers, resident
+from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import bank_conflicts
 from utils.watch.costs import costs, global_wavefronts, widened
 from utils.watch.trace import ACCESSES, GLOBAL, LOAD, SHARED, Launch
@@ -26,7 +25,7 @@ ALIKE = 1.1  # measured times closer than this have no order
 def rows():
     """The workbook's kernels, as a machine without nvcc estimates them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimating, "registers", lambda *_: {})
+        patch.setattr("utils.timing.estimate.registers", lambda *_: {})
         return list(estimates.ladder())
 
 
@@ -61,7 +60,7 @@ HELD_OUT += ("linear_by_fours",)
 
 
 def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
-    monkeypatch.setattr(estimating, "registers", lambda *_: {})
+    monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
     rows = list(estimates.held_out(HELD_OUT))
     assert [row.estimate.kernel for row in rows] == list(HELD_OUT)
     assert statistics.median(abs(row.error) for row in rows) <= 0.15
@@ -72,7 +71,7 @@ def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
 # there are few channels.
 @pytest.mark.parametrize("name", ["linear_gn_min_bias", "linear_groupnorm", "groupnorm_serial"])
 def test_kernels_that_change_with_their_size_are_estimated(monkeypatch, name):
-    monkeypatch.setattr(estimating, "registers", lambda *_: {})
+    monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
     (row,) = estimates.stored((name,))
     assert abs(row.error) <= 0.3, row
 
@@ -80,7 +79,7 @@ def test_kernels_that_change_with_their_size_are_estimated(monkeypatch, name):
 def test_registers_are_known_of_a_kernel_with_headers_of_its_own():
     if not shutil.which("nvcc"):
         pytest.skip("there is no nvcc here")
-    used = estimating.registers(solution_text(load("03_register_tiles/gemm_warp")), "sm_90")
+    used = registers(solution_text(load("03_register_tiles/gemm_warp")), "sm_90")
     assert used["gemm_warp_kernel"] > 64  # its sums alone
 
 
@@ -218,7 +217,7 @@ def test_blocks_that_a_multiprocessor_holds(threads, shared, registers, blocks):
 @pytest.mark.nvcc
 def test_registers_are_nvccs():
     source = solution_text(load("01_naive_gemm/gemm_naive"))
-    used = estimating.registers(source, "sm_90")
+    used = registers(source, "sm_90")
     if not used:
         pytest.skip("there is no nvcc here")
     assert 16 <= used["gemm_naive_kernel"] <= 64

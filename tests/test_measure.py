@@ -5,8 +5,8 @@ import torch
 import toys
 from fakes import FakeKernel
 
-from utils import measuring
 from utils.errors import CheckFailed, WorkbookError
+from utils.timing import measure
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -15,23 +15,23 @@ SIZES = {"M": 512, "N": 256, "K": 1024}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(measuring, "BUDGET", 0.02)
-    monkeypatch.setattr(measuring.peers, "of", lambda exercise: iter(PEERS))
+    monkeypatch.setattr(measure, "BUDGET", 0.02)
+    monkeypatch.setattr(measure.peers, "of", lambda exercise: iter(PEERS))
 
 
-PEERS = [measuring.Peer("library", "library", lambda A, B: A @ B)]
+PEERS = [measure.Peer("library", "library", lambda A, B: A @ B)]
 
 
 def gemm(A, B, C, M, N, K):
     torch.mm(A, B, out=C)
 
 
-def measure(function, exercise=toys.GEMM, sizes=SIZES):
-    return measuring.measure(FakeKernel(function, exercise, backend="cuda"), sizes)
+def measured(function, exercise=toys.GEMM, sizes=SIZES):
+    return measure.measure(FakeKernel(function, exercise, backend="cuda"), sizes)
 
 
 def test_a_right_kernel_is_timed_beside_the_library():
-    entry, notes = measure(gemm)
+    entry, notes = measured(gemm)
     ours, library = entry.rows
     assert not notes and entry.sizes == SIZES and entry.flops == 2 * 512 * 256 * 1024
     assert ours.p20_ms <= ours.median_ms <= ours.p80_ms
@@ -42,7 +42,7 @@ def test_a_right_kernel_is_timed_beside_the_library():
 def test_tf32_in_the_notebook_does_not_reach_the_peers():
     torch.set_float32_matmul_precision("high")
     try:
-        measure(gemm)  # would be off by more than its bound
+        measured(gemm)  # would be off by more than its bound
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision("highest")
@@ -58,7 +58,7 @@ def test_a_kernel_that_stops_working_while_it_is_timed_is_refused(right_calls):
             gemm(A, B, C, M, N, K)
 
     with pytest.raises(CheckFailed, match="a timed call gave a wrong result"):
-        measure(kernel)
+        measured(kernel)
 
 
 def test_a_kernel_that_repeats_an_old_result_is_refused():
@@ -69,7 +69,7 @@ def test_a_kernel_that_repeats_an_old_result_is_refused():
         C.copy_(kept[0])
 
     with pytest.raises(CheckFailed, match="wrong"):
-        measure(kernel)
+        measured(kernel)
 
 
 def test_work_on_another_stream_is_timed_too():
@@ -81,8 +81,8 @@ def test_work_on_another_stream_is_timed_too():
             for _ in range(50):
                 gemm(A, B, C, M, N, K)
 
-    hidden, _ = measure(kernel)
-    honest, _ = measure(gemm)
+    hidden, _ = measured(kernel)
+    honest, _ = measured(gemm)
     assert hidden.rows[0].median_ms > 10 * honest.rows[0].median_ms
 
 
@@ -90,9 +90,9 @@ def test_a_peer_that_fails_is_named(monkeypatch):
     def broken(A, B):
         raise RuntimeError("no compiler\nlong trace")
 
-    failing = [measuring.Peer("torch.compile", "compile", broken), *PEERS]
-    monkeypatch.setattr(measuring.peers, "of", lambda exercise: iter(failing))
-    entry, notes = measure(gemm)
+    failing = [measure.Peer("torch.compile", "compile", broken), *PEERS]
+    monkeypatch.setattr(measure.peers, "of", lambda exercise: iter(failing))
+    entry, notes = measured(gemm)
     assert notes == ["torch.compile failed here: RuntimeError: no compiler"]
     assert [row.kind for row in entry.rows] == ["ours", "library"]
 
@@ -108,4 +108,4 @@ def test_an_output_that_is_read_too_starts_from_its_own_values():
 
 
 def test_a_copy_is_as_fast_as_memory():
-    assert 1e11 < measuring.copy_bandwidth() < 2e13
+    assert 1e11 < measure.copy_bandwidth() < 2e13

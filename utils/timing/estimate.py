@@ -22,13 +22,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import roofline
 from utils.course import cases
 from utils.cuda import toolchain
 from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError
-from utils.growth import Work, work
 from utils.paths import INCLUDE, RESULTS
+from utils.timing import roofline
+from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD

@@ -1,0 +1,1 @@
+"""How fast: measured beside PyTorch, stored, or estimated; never mixed."""
