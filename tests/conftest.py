@@ -34,18 +34,19 @@ def root(tmp_path, monkeypatch):
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
     import pairs
 
-    from utils import exporting, notebooks, paths, running, syncing
+    from utils import paths
     from utils.course import catalog, selection
+    from utils.notebooks import documents, export, run, sync
     from utils.timing import results
 
     names = ("kernels", "solutions", "notebooks", "results", "build")
     places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
-    modules = (catalog, exporting, notebooks, paths, results, running, selection, syncing)
+    modules = (catalog, export, documents, paths, results, run, selection, sync)
     for module in modules:
         for name, path in places.items():
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, path)
-    monkeypatch.setattr(syncing, "README", tmp_path / "README.md")
+    monkeypatch.setattr(sync, "README", tmp_path / "README.md")
     # Its cache is empty, so that warming it up would be slow.
     monkeypatch.setattr("utils.cuda.warmup.start", lambda: [])
     catalog.topic.cache_clear()

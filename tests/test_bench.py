@@ -31,9 +31,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(roofline, "RESULTS", tmp_path)
     monkeypatch.setattr("utils.timing.bench._session", {})
-    monkeypatch.setattr(
-        "utils.timing.bench._estimated", lambda kernel, sizes: []
-    )  # a fake has no text
+    # A fake has no text to estimate from.
+    monkeypatch.setattr("utils.timing.bench._estimated", lambda kernel, sizes: [])
     return tmp_path
 
 

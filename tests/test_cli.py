@@ -11,8 +11,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from pairs import ID, SOLUTION, STARTER, write_notebook
 from typer.testing import CliRunner
 
-from utils import cli, syncing
+from utils import cli
 from utils.course import markup
+from utils.notebooks import sync
 from utils.paths import ROOT
 
 COMMANDS = ("run", "lab", "check", "bench", "emulate", "sync", "reset", "doctor")
@@ -177,7 +178,7 @@ def test_save_copies_what_passed_and_nothing_else(root):
 
 
 def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
     code, output = workbook("check", "01/twice")
     assert code == 1 and "not attempted" in output
     assert workbook("check", "01.1", "--solutions")[0] == 0
@@ -197,7 +198,7 @@ def test_check_of_a_notebook_goes_on_past_a_failure(root):
 
 
 def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
     unguarded = SOLUTION.replace("if (i < n) ", "")
     text = markup.solved(unguarded)
     write_notebook(root, f"%%cuda {ID}\n{text}")
@@ -210,7 +211,7 @@ def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
 
 
 def test_a_missing_compiler_is_2(root, monkeypatch):
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     code, output = workbook("check", "01/twice")

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from utils import notebooks
+from utils.notebooks import documents
 from utils.paths import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -31,7 +31,7 @@ EXPECTED = {
     "builtin": {"threadIdx", "__syncthreads"},
     "type": {"float4", "dim3"},
 }
-EXTENSION = ROOT / "utils" / "labextension" / "workbook-cuda"
+EXTENSION = ROOT / "utils" / "notebooks" / "labextension" / "workbook-cuda"
 
 
 def test_jupyterlab_finds_the_files_it_is_told_to_load():
@@ -44,7 +44,7 @@ def test_jupyterlab_finds_the_files_it_is_told_to_load():
 def url(tmp_path):
     """The address of a JupyterLab on a folder with a notebook and a .cu file."""
     notebook = new_notebook(cells=[new_code_cell("threadIdx = 1"), new_code_cell(CELL)])
-    text = notebooks.to_text(notebooks.canonical(notebook))
+    text = documents.to_text(documents.canonical(notebook))
     (tmp_path / "a.ipynb").write_text(text)
     (tmp_path / "a.cu").write_text("__global__ void k() { float4 v; }\n")
     with socket.socket() as free:

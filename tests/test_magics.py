@@ -4,10 +4,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from pairs import ID, SOLUTION, STARTER
 
-from utils import syncing
 from utils.course import markup
 from utils.course.answers import Answer
 from utils.errors import CompileError, DeclarationError, WorkbookError
+from utils.notebooks import sync
 
 SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3; }\n"
 
@@ -16,7 +16,7 @@ SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3;
 def shell(root, monkeypatch):
     monkeypatch.delenv("WORKBOOK_SOLUTIONS", raising=False)
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "utils")

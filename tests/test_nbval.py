@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from utils import notebooks
 from utils.course import catalog, selection
+from utils.notebooks import documents
+from utils.notebooks.run import environment
 from utils.paths import ROOT
-from utils.running import environment
 
 SECONDS = 300  # for a cell
 
@@ -37,7 +37,7 @@ def nbval(notebook: Path, report: Path, solutions: bool) -> dict[str, str]:
 
 def code_cells(notebook: Path) -> dict[str, str]:
     """The source of every code cell, under the names that `nbval` gives them."""
-    cells = [cell for cell in notebooks.read(notebook).cells if cell.cell_type == "code"]
+    cells = [cell for cell in documents.read(notebook).cells if cell.cell_type == "code"]
     return {f"Cell {n}": cell.source for n, cell in enumerate(cells)}
 
 

@@ -7,9 +7,10 @@ import pytest
 from pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
-from utils import files, notebooks, syncing
+from utils import files
 from utils.course import catalog, selection
 from utils.errors import WorkbookError
+from utils.notebooks import documents, sync
 
 LEARNER = f"%%cuda {ID}\nmy own work"
 
@@ -17,7 +18,7 @@ LEARNER = f"%%cuda {ID}\nmy own work"
 @pytest.fixture
 def notebook(root):
     """The path of the notebook, in step."""
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
     return root / "notebooks/01_pairs.ipynb"
 
 
@@ -47,7 +48,7 @@ def test_sync_fills_the_cells_and_the_folds(notebook):
 
 def test_a_second_sync_finds_nothing(notebook):
     before = notebook.read_bytes()
-    assert syncing.sync() == syncing.Report()
+    assert sync.sync() == sync.Report()
     assert notebook.read_bytes() == before
 
 
@@ -58,7 +59,7 @@ def test_sync_clears_outputs_and_counts(notebook):
 
 def test_check_writes_nothing_and_lists_what_differs(root):
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    report = syncing.sync(check=True)
+    report = sync.sync(check=True)
     changed = ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb", "results/README.md"]
     assert report.changed == changed
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
@@ -66,7 +67,7 @@ def test_check_writes_nothing_and_lists_what_differs(root):
 
 def test_a_changed_source_reaches_a_cell_that_sync_wrote(root, notebook):
     (root / "kernels/01_pairs/copy.cu").write_text("// better\n" + COPY)
-    assert syncing.sync().changed == ["notebooks/01_pairs.ipynb"]
+    assert sync.sync().changed == ["notebooks/01_pairs.ipynb"]
     assert "// better" in cells(notebook)[1].source
 
 
@@ -75,7 +76,7 @@ def test_a_learners_cell_is_never_overwritten(root, notebook):
     (root / "solutions/01_pairs/twice.cu").write_text("// new\n" + SOLUTION)
     (root / "kernels/01_pairs/copy.cu").write_text("// better\n" + COPY)
     for _ in range(2):
-        report = syncing.sync()
+        report = sync.sync()
         assert report.learners == [f"01_pairs.ipynb: cell of '{ID}'"]
         assert cells(notebook)[2].source == LEARNER
     assert "// better" in cells(notebook)[1].source, "the other cells go on being kept in step"
@@ -84,13 +85,13 @@ def test_a_learners_cell_is_never_overwritten(root, notebook):
 def test_a_text_of_unknown_origin_is_left_alone(root):
     path = root / "notebooks/01_pairs.ipynb"
     edit(path, 2, LEARNER)  # no sync has been there yet, so there is no hash either
-    assert syncing.sync().learners
+    assert sync.sync().learners
     assert cells(path)[2].source == LEARNER
 
 
 def test_a_fold_with_a_readers_notes_is_left_alone(notebook):
     edit(notebook, 3, "my notes")
-    assert syncing.sync().learners == [f"01_pairs.ipynb: hints of '{ID}'"]
+    assert sync.sync().learners == [f"01_pairs.ipynb: hints of '{ID}'"]
     assert cells(notebook)[3].source == "my notes"
 
 
@@ -99,37 +100,37 @@ def test_a_notebook_with_work_in_it_keeps_its_outputs(notebook):
     raw["cells"][2]["source"] = LEARNER
     raw["cells"][5]["outputs"] = [nbformat.v4.new_output("stream", text="1\n")]
     notebook.write_text(json.dumps(raw))
-    syncing.sync()
+    sync.sync()
     assert cells(notebook)[5].outputs[0].text == "1\n"
 
 
 def test_an_edited_starter_file_is_kept_before_it_is_written_anew(root, notebook):
     (root / "kernels/01_pairs/twice.cu").write_text("my own work")
-    syncing.sync()
+    sync.sync()
     (kept,) = (root / "build/kept").glob("*-twice.cu")
     assert kept.read_text() == "my own work"
 
 
 def test_reset_restores_the_starter_and_keeps_the_text(notebook):
     edit(notebook, 2, LEARNER)
-    kept = syncing.reset(catalog.load(ID))
+    kept = sync.reset(catalog.load(ID))
     assert kept.read_text() == "my own work" and kept.name.endswith("-twice.cu")
     assert cells(notebook)[2].source == f"%%cuda {ID}\n" + STARTER.rstrip()
-    assert syncing.reset(catalog.load(ID)) is None
-    assert syncing.sync() == syncing.Report()
+    assert sync.reset(catalog.load(ID)) is None
+    assert sync.sync() == sync.Report()
 
 
 def test_two_resets_in_a_second_keep_both_texts(root, notebook):
     for text in ("first", "second"):
         edit(notebook, 2, f"%%cuda {ID}\n{text}")
-        syncing.reset(catalog.load(ID))
+        sync.reset(catalog.load(ID))
     assert {path.read_text() for path in (root / "build/kept").iterdir()} == {"first", "second"}
 
 
 def test_reset_touches_no_other_cell(notebook):
     edit(notebook, 2, LEARNER)
     edit(notebook, 5, "my_python = 1")
-    syncing.reset(catalog.load(ID))
+    sync.reset(catalog.load(ID))
     assert cells(notebook)[5].source == "my_python = 1"
 
 
@@ -137,7 +138,7 @@ def test_reset_touches_no_other_cell(notebook):
 def test_a_corrupt_notebook_is_a_clear_error_and_stays(notebook, text):
     notebook.write_text(text)
     with pytest.raises(WorkbookError, match="01_pairs.ipynb"):
-        syncing.sync()
+        sync.sync()
     assert notebook.read_text() == text
 
 
@@ -160,13 +161,13 @@ def test_an_interrupted_write_leaves_the_old_file(notebook, monkeypatch):
 )
 def test_sync_says_what_does_not_match_the_spec(notebook, number, source, problem):
     edit(notebook, number, source)
-    assert any(problem in text for text in syncing.sync(check=True).problems)
+    assert any(problem in text for text in sync.sync(check=True).problems)
 
 
 def test_a_kernel_in_no_spec_and_a_missing_solution_are_reported(root):
     (root / "kernels/01_pairs/stray.cu").write_text("")
     (root / "solutions/01_pairs/twice.cu").unlink()
-    problems = "\n".join(syncing.sync().problems)
+    problems = "\n".join(sync.sync().problems)
     assert "kernels/01_pairs/stray.cu is in no spec" in problems
     assert "twice.cu does not exist" in problems
 
@@ -176,7 +177,7 @@ def test_the_canonical_form_is_what_jupyterlab_writes(notebook):
     assert nbformat.writes(nbformat.reads(text, as_version=4)) + "\n" == text
     raw = json.loads(text)
     assert (raw["nbformat"], raw["nbformat_minor"]) == (4, 5)
-    assert raw["metadata"] == notebooks.METADATA
+    assert raw["metadata"] == documents.METADATA
 
 
 def test_ids_are_given_once_and_the_same_every_time(notebook):
@@ -184,14 +185,14 @@ def test_ids_are_given_once_and_the_same_every_time(notebook):
     for cell in raw["cells"]:
         cell["id"] = "same"
     notebook.write_text(json.dumps(raw))
-    first = [cell.id for cell in notebooks.read(notebook).cells]
+    first = [cell.id for cell in documents.read(notebook).cells]
     assert len(set(first)) == len(first)
-    assert [cell.id for cell in notebooks.read(notebook).cells] == first
+    assert [cell.id for cell in documents.read(notebook).cells] == first
 
 
 def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
-    monkeypatch.setattr("utils.published.readme_table", lambda: "| a table |\n")
-    assert syncing.sync().changed == ["README.md"]
+    monkeypatch.setattr("utils.notebooks.readme.readme_table", lambda: "| a table |\n")
+    assert sync.sync().changed == ["README.md"]
     text = (root / "README.md").read_text()
     assert text == "<!-- results -->\n| a table |\n<!-- /results -->\n"
 
@@ -200,19 +201,19 @@ def test_the_readme_gets_the_table_of_results(root, notebook, monkeypatch):
 def executed(root, notebook):
     """The path of the notebook's executed copy, in step."""
     run = nbformat.read(notebook, as_version=4)
-    notebooks.solve(run)
+    documents.solve(run)
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [nbformat.v4.new_output("stream", text="1")], 1
     path = root / "solutions/01_pairs.ipynb"
-    path.write_text(notebooks.to_text(notebooks.canonical(run, outputs=True)))
-    assert syncing.sync() == syncing.Report()
+    path.write_text(documents.to_text(documents.canonical(run, outputs=True)))
+    assert sync.sync() == sync.Report()
     return path
 
 
 def test_new_prose_reaches_the_executed_copy_and_outputs_stay(notebook, executed):
     edit(notebook, 0, "# Better pairs")
-    assert syncing.sync().changed == ["notebooks/01_pairs.ipynb", "solutions/01_pairs.ipynb"]
+    assert sync.sync().changed == ["notebooks/01_pairs.ipynb", "solutions/01_pairs.ipynb"]
     assert cells(executed)[0].source == "# Better pairs"
     assert all(cell.outputs for cell in cells(executed) if cell.cell_type == "code")
 
@@ -224,7 +225,7 @@ def test_a_copy_that_ran_other_code_is_a_mistake(root, notebook, executed, chang
         edit(notebook, -1, "print(2)")
     else:
         (root / "solutions/01_pairs/twice.cu").write_text(SOLUTION.replace("2 * x", "x[i] + x"))
-    (problem,) = syncing.sync().problems
+    (problem,) = sync.sync().problems
     assert "solutions/01_pairs.ipynb is of an older cell" in problem
     assert "workbook run 01 --solutions --save" in problem
     assert executed.read_text() == before
@@ -233,7 +234,7 @@ def test_a_copy_that_ran_other_code_is_a_mistake(root, notebook, executed, chang
 def test_a_learners_copy_of_the_notebook_says_nothing_of_the_executed_one(notebook, executed):
     edit(notebook, 2, LEARNER)
     edit(notebook, -1, "print(2)")
-    assert not syncing.sync().problems
+    assert not sync.sync().problems
 
 
 def test_exit_codes_of_sync(root, notebook):
@@ -266,5 +267,5 @@ def test_a_word_that_means_nothing_is_an_error(root, word):
 
 
 def test_the_workbook_itself_is_in_step():
-    report = syncing.sync(check=True)
+    report = sync.sync(check=True)
     assert (report.changed, report.learners, report.problems) == ([], [], [])

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from utils import published
 from utils.course import catalog
 from utils.errors import WorkbookError
+from utils.notebooks import readme
 from utils.timing import results
 from utils.timing.results import Entry, Results, Row
 
@@ -61,7 +61,7 @@ def test_figures_of_several_sizes_stand_side_by_side(folder):
     assert {results.id_of(key) for key in found.entries} == {exercise.id}
     assert dict(found.of(exercise)[0].sizes) == dict(exercise.bench)
     assert len(found.of(exercise)) == 3
-    assert published.readme_table().count("`gemm_naive`") == 1
+    assert readme.readme_table().count("`gemm_naive`") == 1
 
 
 def test_figures_of_two_gpus_do_not_mix(folder):

@@ -58,8 +58,10 @@ def run(
     """Execute notebooks and print the table of results."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from utils import exporting, notebooks, running, summary
     from utils.course import selection
+    from utils.notebooks import documents, export, summary
+    from utils.notebooks.run import Run, execute
+    from utils.notebooks.run import save as save_run
     from utils.timing import measure
 
     if save and not solutions:
@@ -72,10 +74,10 @@ def run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
-        def execute(path: Path) -> running.Run:
-            cells = [c for c in notebooks.read(path).cells if c.cell_type == "code"]
+        def one(path: Path) -> Run:
+            cells = [c for c in documents.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
-            return running.execute(
+            return execute(
                 path,
                 solutions=solutions,
                 backend=backend,
@@ -86,21 +88,21 @@ def run(
         # Each is a process of its own. On a GPU one after the other, since they time kernels.
         pool = ThreadPoolExecutor(1 if measure.gpu() else os.cpu_count())
         try:
-            runs = list(pool.map(execute, reversed(paths)))[::-1]  # the longest are the last
+            runs = list(pool.map(one, reversed(paths)))[::-1]  # the longest are the last
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)
     if save:  # before what could fail: measuring takes minutes
         for run in runs:
-            saved = running.save(run)
+            saved = save_run(run)
             print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
     for run in runs:
-        exporting.plots(run.notebook, run.path.stem)
+        export.plots(run.notebook, run.path.stem)
     print(f"\nExecuted notebooks are in {_short(BUILD / 'notebooks')}, ", end="")
     try:
         for run in runs:
-            exporting.page(run.notebook, run.path.stem)
-        print(f"plots in {_short(BUILD / 'plots')}; to read: {_short(exporting.index())}")
+            export.page(run.notebook, run.path.stem)
+        print(f"plots in {_short(BUILD / 'plots')}; to read: {_short(export.index())}")
     except ImportError:
         print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: pip install nbconvert")
     except ValueError as error:  # nbconvert without its templates
@@ -113,9 +115,9 @@ def lab(
     options: Annotated[list[str] | None, typer.Argument(help="after --: for jupyter lab")] = None,
 ) -> None:
     """Start JupyterLab on the notebooks, with CUDA colours."""
-    from utils.running import environment
+    from utils.notebooks.run import environment
 
-    folder = ROOT / "utils" / "labextension"
+    folder = ROOT / "utils" / "notebooks" / "labextension"
     config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
     command = [
         *(sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks"),
@@ -149,9 +151,9 @@ def check(
         elif solutions:
             text, place = catalog.solution_text(exercise), cell
         else:
-            from utils import notebooks  # needs nbformat, which the other ways do without
+            from utils.notebooks import documents  # needs nbformat, which the other ways do without
 
-            text, place = notebooks.answer(exercise), cell
+            text, place = documents.answer(exercise), cell
         try:
             check(compile_answer(exercise, text, **place))
         except FALLS_SHORT as error:
@@ -208,9 +210,9 @@ def sync(
     check: Annotated[bool, typer.Option("--check", help="write nothing, say what differs")] = False,
 ) -> None:
     """Bring starters, notebooks and README in step with their sources."""
-    from utils import syncing
+    from utils.notebooks.sync import sync
 
-    report = syncing.sync(check)
+    report = sync(check)
     for path in report.changed:
         print(f"{'out of step' if check else 'written'}: {path}")
     for cell in report.learners:
@@ -228,13 +230,13 @@ def reset(
     what: Annotated[str, typer.Argument(metavar="NN/NAME", help="such as 01/gemm_naive or 01.1")],
 ) -> None:
     """Restore a starter in your notebook; what it replaces is kept."""
-    from utils import syncing
     from utils.course import selection
+    from utils.notebooks import sync
 
     chosen = selection.kernels(what)
     if len(chosen) != 1:
         _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
-    kept = syncing.reset(chosen[0])
+    kept = sync.reset(chosen[0])
     if kept is None:
         print(f"{chosen[0].name} is the starter already")
     else:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from utils import published
 from utils.course import catalog
+from utils.notebooks import readme
 from utils.timing import results
 from utils.timing.results import Entry, Results, Row
 
@@ -36,13 +36,13 @@ def rows(table: str) -> list[str]:
 
 
 def test_without_figures_the_tables_say_so(store):
-    assert published.readme_table() == "Nothing has been measured yet.\n"
-    assert "Nothing has been measured yet." in published.page()
+    assert readme.readme_table() == "Nothing has been measured yet.\n"
+    assert "Nothing has been measured yet." in readme.page()
 
 
 def test_the_readmes_table_names_gpu_date_and_both_of_pytorchs_ways(store):
     store(**{NAIVE: entry(2.0), "99_gone/x": entry(2.0)})
-    table = published.readme_table()
+    table = readme.readme_table()
     assert "Measured on an NVIDIA X, 2026-11-20, with torch 2.11.0" in table
     number = catalog.load(NAIVE).number
     beside = "2 | 0.50 × (1 ms) | 1.50 × (3 ms) |"
@@ -54,16 +54,16 @@ def test_the_readme_shows_the_last_rung_of_a_ladder_in_each_chapter(store):
     worked, broken = "01_naive_gemm/gemm_serial", "02_shared_memory_tiling/gemm_tiled_race"
     names = (NAIVE, COALESCED, later, other, worked, broken)
     store(**{name: entry(2.0) for name in names})
-    shown = [row.split("`")[1] for row in rows(published.readme_table())]
+    shown = [row.split("`")[1] for row in rows(readme.readme_table())]
     assert shown == ["gemm_coalesced", "linear", "gemm_tiled"]
-    listed = [row.split("`")[1] for row in rows(published.page())]
+    listed = [row.split("`")[1] for row in rows(readme.page())]
     assert sorted(listed) == sorted(name.partition("/")[2] for name in names)
 
 
 def test_the_page_has_every_size_with_its_spread_and_rates(store):
     small = entry(4.0, M=8, N=8, K=8)
     store(**{NAIVE: entry(2.0), f"{NAIVE}, M=8 N=8 K=8": small})
-    first, second = rows(published.page())
+    first, second = rows(readme.page())
     assert "| 1.8–2.2 | 2 | 4 | 2026-11-20 | `abc` |" in first
     assert "M=8 N=8 K=8 | 4 |" in second
 
@@ -71,4 +71,4 @@ def test_the_page_has_every_size_with_its_spread_and_rates(store):
 def test_a_row_without_peers_has_dashes(store):
     alone = entry(2.0)
     store(**{NAIVE: Entry(alone.sizes, 1, 1, alone.rows[:1], **STAMP)})
-    assert rows(published.readme_table())[0].endswith("| 2 | – | – |")
+    assert rows(readme.readme_table())[0].endswith("| 2 | – | – |")

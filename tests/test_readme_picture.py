@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils import ladder, syncing
+from utils.notebooks import readme, sync
 from utils.timing import results
 from utils.timing.results import Entry, Results, Row
 
@@ -27,37 +27,37 @@ def store(**medians: float) -> None:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
-    monkeypatch.setattr(syncing, "RESULTS", tmp_path)
-    monkeypatch.setattr(syncing, "ROOT", tmp_path)
+    monkeypatch.setattr(sync, "RESULTS", tmp_path)
+    monkeypatch.setattr(sync, "ROOT", tmp_path)
     return tmp_path
 
 
 def test_the_rungs_stand_in_the_order_of_the_chapters_and_the_library_last():
     store(gemm_tiled=15.5, gemm_naive=276.0)
-    svg = ladder.picture()
+    svg = readme.picture()
     words = "on NVIDIA X, 2026-11-20. gemm_naive 276 ms, gemm_tiled 15.5 ms, cuBLAS 2.7 ms"
-    assert words in svg and svg == ladder.picture()
+    assert words in svg and svg == readme.picture()
 
 
 def test_other_products_and_kernels_to_be_mended_are_no_rungs():
     store(gemm_naive=276.0, linear=275.0, gemm_tiled_race=15.5)
-    svg = ladder.picture()
+    svg = readme.picture()
     assert "gemm_naive" in svg and "linear" not in svg and "race" not in svg
 
 
 def test_without_figures_there_is_no_picture():
-    assert ladder.picture() is None and ladder.in_step("")
+    assert readme.picture() is None and readme.in_step("")
 
 
 def test_new_figures_put_the_picture_out_of_step(folder):
-    path, report = folder / "ladder.svg", syncing.Report()
+    path, report = folder / "ladder.svg", sync.Report()
     store(gemm_naive=276.0)
-    syncing._sync_picture(report, check=True)
+    sync._sync_picture(report, check=True)
     assert report.changed == ["ladder.svg"] and not path.exists()
-    syncing._sync_picture(report, check=False)
+    sync._sync_picture(report, check=False)
     drawn = path.read_text()
-    syncing._sync_picture(report, check=False)
+    sync._sync_picture(report, check=False)
     assert path.read_text() == drawn and len(report.changed) == 2
     store(gemm_naive=200.0)
-    syncing._sync_picture(report, check=False)
+    sync._sync_picture(report, check=False)
     assert "gemm_naive 200 ms" in path.read_text()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import files, ladder, notebooks, published
+from utils import files
 from utils.course import catalog, markup, selection
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
+from utils.notebooks import documents, readme
 from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
 
 README = ROOT / "README.md"
@@ -51,7 +52,7 @@ def starter_of(exercise: Exercise) -> str:
 
 
 def cell_source(exercise: Exercise) -> str:
-    return f"{notebooks.MAGIC} {exercise.id}\n{starter_of(exercise)}".rstrip("\n")
+    return f"{documents.MAGIC} {exercise.id}\n{starter_of(exercise)}".rstrip("\n")
 
 
 def _fold(summary: str, body: str) -> str:
@@ -69,7 +70,7 @@ def fold_source(kind: str, exercise: Exercise) -> str:
 
 def _generated(cell: NotebookNode) -> tuple[str, str] | None:
     """The id and kind ("cell", "hints", "solution") of a cell that sync writes."""
-    id = notebooks.cuda_id(cell)
+    id = documents.cuda_id(cell)
     if id and "/" in id:
         return id, "cell"
     mark = cell.metadata.get("workbook", {})
@@ -80,13 +81,13 @@ def _generated(cell: NotebookNode) -> tuple[str, str] | None:
 
 def _is_ours(cell: NotebookNode, new: str) -> bool:
     """Whether a cell's text is empty, or one that sync wrote: it may be replaced."""
-    text = notebooks.cuda_text(cell) if cell.cell_type == "code" else cell.source
+    text = documents.cuda_text(cell) if cell.cell_type == "code" else cell.source
     written = cell.metadata.get("workbook", {}).get("sha")
     return not text.strip() or cell.source == new or sha(cell.source) == written
 
 
 def _sync_notebook(path: Path, report: Report, check: bool) -> None:
-    notebook = notebooks.read(path)
+    notebook = documents.read(path)
     seen = set()
     learners = []
     for cell in notebook.cells:
@@ -111,18 +112,18 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
     report.problems += _missing(path.stem, seen)
     report.learners += learners
     # Where a learner has worked, outputs are kept too.
-    report.write(path, notebooks.to_text(notebooks.canonical(notebook, bool(learners))), check)
+    report.write(path, documents.to_text(documents.canonical(notebook, bool(learners))), check)
     if not learners:
-        _sync_copy(SOLUTIONS / path.name, notebooks.canonical(notebook), report, check)
+        _sync_copy(SOLUTIONS / path.name, documents.canonical(notebook), report, check)
 
 
 def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) -> None:
     """Bring the prose of an executed copy in step; its code must be what the notebook has now."""
     if not path.is_file():
         return
-    ran = {cell.id: cell for cell in notebooks.read(path).cells}
+    ran = {cell.id: cell for cell in documents.read(path).cells}
     try:
-        notebooks.solve(notebook)
+        documents.solve(notebook)
     except (WorkbookError, OSError):
         return  # a cell of no exercise: told of already
     for number, cell in enumerate(notebook.cells, 1):
@@ -136,7 +137,7 @@ def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) 
             )
             return
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
-    report.write(path, notebooks.to_text(notebooks.canonical(notebook, outputs=True)), check)
+    report.write(path, documents.to_text(documents.canonical(notebook, outputs=True)), check)
 
 
 def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
@@ -185,17 +186,17 @@ def _sync_readme(report: Report, check: bool) -> None:
     if not (begin and end):
         report.problems.append(f"README.md has no {RESULTS_BEGIN} … {RESULTS_END}")
         return
-    table = published.readme_table().strip()
+    table = readme.readme_table().strip()
     report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
-    report.write(RESULTS / "README.md", published.page(), check)
+    report.write(RESULTS / "README.md", readme.page(), check)
 
 
 def _sync_picture(report: Report, check: bool) -> None:
     """Draw the README's picture anew where the figures are no longer those it shows."""
     path = RESULTS / "ladder.svg"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    if not ladder.in_step(before):
-        report.write(path, ladder.picture(), check)
+    if not readme.in_step(before):
+        report.write(path, readme.picture(), check)
 
 
 def sync(check: bool = False) -> Report:
@@ -227,16 +228,16 @@ def _keep(text: str, name: str) -> Path:
 def reset(exercise: Exercise) -> Path | None:
     """Restore the starter in the learner's notebook. Returns where the replaced text is kept, or
     None where the cell was untouched."""
-    path = notebooks.path_of(exercise)
-    notebook = notebooks.read(path)
-    cell = notebooks.cuda_cells(notebook).get(exercise.id)
+    path = documents.path_of(exercise)
+    notebook = documents.read(path)
+    cell = documents.cuda_cells(notebook).get(exercise.id)
     if cell is None:
         raise WorkbookError(f"{path} has no cell that begins with '%%cuda {exercise.id}'")
     new = cell_source(exercise)
     if cell.source == new:
         return None
-    kept = _keep(notebooks.cuda_text(cell), exercise.name)
+    kept = _keep(documents.cuda_text(cell), exercise.name)
     cell.source, cell.outputs, cell.execution_count = new, [], None
     cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
-    files.write_text(path, notebooks.to_text(notebook))
+    files.write_text(path, documents.to_text(notebook))
     return kept

@@ -17,9 +17,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from utils import files, notebooks
+from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.notebooks import documents
 from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
 
 CELL_SECONDS = 600
@@ -90,9 +91,9 @@ def execute(
     `results` is a file that `bench` adds what it measures to; `advance` is called after each code
     cell. Raises WorkbookError if the notebook is unreadable.
     """
-    notebook = notebooks.read(path)
+    notebook = documents.read(path)
     if solutions:
-        notebooks.solve(notebook)
+        documents.solve(notebook)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "events.jsonl"
         extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}
@@ -121,7 +122,7 @@ def execute(
         lines = log.read_text().splitlines() if log.exists() else []
     run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
     run.errors = _errors(notebook) + lost
-    files.write_text(run.copy, notebooks.to_text(notebooks.canonical(notebook, outputs=True)))
+    files.write_text(run.copy, documents.to_text(documents.canonical(notebook, outputs=True)))
     return run
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from utils.running import Run
+from utils.notebooks.run import Run
 
 COLOURS = {"passed": "green", "not attempted": "yellow", "not checked": "yellow"}
 

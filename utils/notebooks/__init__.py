@@ -1,0 +1,1 @@
+"""The workbook as documents: notebooks, executed copies, tables and pages."""
