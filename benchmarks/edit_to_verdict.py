@@ -21,8 +21,8 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from utils import settings
 from utils.course import catalog, exercise
-from utils.cuda import toolchain
 from utils.judge.check import check
 from utils.magics import compile_answer
 
@@ -80,7 +80,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="write the figures here")] = None,
 ) -> None:
     """Time edits of a solution, from changed text to verdict."""
-    exercise, backend = catalog.load(kernel), toolchain.backend()
+    exercise, backend = catalog.load(kernel), settings.backend()
     seed = time.time_ns()  # texts that no cache has seen
     edit(exercise, seed)  # starts the worker, builds the emulator's runtime
     times = [edit(exercise, seed + i) for i in range(1, edits + 1)]

@@ -18,11 +18,11 @@ import torch
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
-from utils.paths import RESULTS, ROOT
+from utils.paths import ROOT, workspace
 from utils.timing import results
 from utils.timing.estimate import Estimate, estimate
 
-CALIBRATION = RESULTS / "calibration"
+CALIBRATION = workspace().results / "calibration"
 
 
 @dataclass(frozen=True)

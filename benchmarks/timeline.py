@@ -25,7 +25,7 @@ from utils.course import catalog
 from utils.course.models import EPS, MODELS, SLOPE, Model
 from utils.judge.check import check
 from utils.magics import compile_answer
-from utils.paths import RESULTS
+from utils.paths import workspace
 from utils.timing import measure, results
 
 TOPIC = "08_fused_tails"
@@ -146,7 +146,7 @@ def main(file: Annotated[Path | None, typer.Option("--json", help="where to writ
     gpu = measure.gpu()
     flush = measure.flusher()
     data = {"gpu": gpu, **measure.provenance(), "models": {}}
-    path = file or RESULTS / "timelines" / results.path_of(gpu).name
+    path = file or workspace().results / "timelines" / results.path_of(gpu).name
     with torch.no_grad():
         for name, model in MODELS.items():
             data["models"][name] = timed(name, model, flush)

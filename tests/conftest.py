@@ -1,6 +1,11 @@
 """Fixtures that several test files share."""
 
+from dataclasses import replace
+
 import pytest
+
+from utils import paths
+from utils.paths import Workspace
 
 
 def pytest_sessionstart(session):
@@ -29,27 +34,33 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture
+def place(monkeypatch):
+    """Moves folders of the workbook elsewhere: place(results=tmp_path)."""
+
+    def place(**folders):
+        monkeypatch.setattr(paths, "_workspace", replace(paths.workspace(), **folders))
+
+    return place
+
+
+@pytest.fixture
+def no_figures(tmp_path, place):
+    """A folder of results in which nothing was measured; what is known of GPUs is in it."""
+    for name in ("ceilings.json", "calibration/model.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((paths.workspace().results / name).read_text())
+    place(results=tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def root(tmp_path, monkeypatch):
     """The folder of a small workbook (see pairs.py) that utils takes for the real one."""
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
     import pairs
 
-    from utils import paths
-    from utils.course import catalog, selection
-    from utils.notebooks import documents, export, run, sync
-    from utils.timing import results
-
-    names = ("kernels", "solutions", "notebooks", "results", "build")
-    places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
-    modules = (catalog, export, documents, paths, results, run, selection, sync)
-    for module in modules:
-        for name, path in places.items():
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, path)
-    monkeypatch.setattr(sync, "README", tmp_path / "README.md")
+    monkeypatch.setattr(paths, "_workspace", Workspace.of(tmp_path))
     # Its cache is empty, so that warming it up would be slow.
     monkeypatch.setattr("utils.cuda.warmup.start", lambda: [])
-    catalog.topic.cache_clear()
     pairs.write(tmp_path)
-    yield tmp_path
-    catalog.topic.cache_clear()
+    return tmp_path

@@ -26,14 +26,11 @@ NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    (tmp_path / "ceilings.json").write_text((results.RESULTS / "ceilings.json").read_text())
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    monkeypatch.setattr(roofline, "RESULTS", tmp_path)
+def folder(no_figures, monkeypatch):
     monkeypatch.setattr("utils.timing.bench._session", {})
     # A fake has no text to estimate from.
     monkeypatch.setattr("utils.timing.bench._estimated", lambda kernel, sizes: [])
-    return tmp_path
+    return no_figures
 
 
 def kernel(exercise=toys.GEMM, **fields) -> FakeKernel:
@@ -224,14 +221,12 @@ def test_bench_is_logged(tmp_path, monkeypatch):
 
 
 def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
-    from utils.cuda import toolchain
-
     def compile_answer(exercise, text, backend):
         if exercise.name == "gemm_naive":
             raise ToolError("out of order")
         return kernel(exercise, backend="cuda")
 
-    monkeypatch.setattr(toolchain, "backend", lambda: "cuda")
+    monkeypatch.setattr("utils.settings.backend", lambda: "cuda")
     monkeypatch.setattr("utils.timing.bench.compile_answer", compile_answer)
     monkeypatch.setattr("utils.timing.bench.check", lambda kernel: None)
     measured(monkeypatch, 3.0)

@@ -12,9 +12,9 @@ import pytest
 
 from benchmarks import calibrate
 from utils.emulator.programs import Watch, build_program, diagnose_program
-from utils.paths import RESULTS, ROOT
+from utils.paths import ROOT, workspace
 
-STORED = json.loads((RESULTS / "calibration/NVIDIA_H200.json").read_text())
+STORED = json.loads((workspace().results / "calibration/NVIDIA_H200.json").read_text())
 COUNTERS = [
     *("global_load_requests", "global_load_sectors", "global_store_requests"),
     *("global_store_sectors", "global_atomic_requests", "global_atomic_sectors"),

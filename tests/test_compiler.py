@@ -161,8 +161,8 @@ def test_a_changed_text_is_another_build_and_the_old_one_still_works():
     assert doubles(first) and not doubles(second)
 
 
-def test_a_changed_header_is_another_build(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
+def test_a_changed_header_is_another_build(place, tmp_path):
+    place(include=tmp_path)
     source = fresh('#include "factor.cuh"\n' + DOUBLE.replace("2 * x", "FACTOR * x"))
     (tmp_path / "factor.cuh").write_text("#define FACTOR 3\n")
     assert not doubles(build(source))
@@ -170,8 +170,8 @@ def test_a_changed_header_is_another_build(monkeypatch, tmp_path):
     assert doubles(build(source))
 
 
-def test_a_text_that_failed_is_built_when_tried_again(monkeypatch, tmp_path):
-    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
+def test_a_text_that_failed_is_built_when_tried_again(place, tmp_path):
+    place(include=tmp_path)
     source = fresh('#include "late.cuh"\n' + DOUBLE)
     for _ in range(2):
         with pytest.raises(CompileError, match="late.cuh"):

@@ -271,8 +271,8 @@ def test_a_build_that_failed_is_tried_again(kernel, builds, monkeypatch):
     assert instrumented.instrumented(kernel).library.exists()
 
 
-def test_a_header_that_was_edited_is_built_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiler, "INCLUDE", tmp_path)
+def test_a_header_that_was_edited_is_built_anew(tmp_path, place):
+    place(include=tmp_path)
     source = '#include "two.cuh"\nvoid run(float* y) { *y = two; }'
     given = {"y": torch.zeros(1)}
     for value in (2, 3):

@@ -21,6 +21,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
 from utils.judge.check import check
+from utils.paths import workspace
 
 TESTS = Path(__file__).parent
 MUTANTS = TESTS / "mutants"
@@ -172,7 +173,7 @@ def compiled_by_nvcc(texts: dict[Path, str], folder: Path, *options: str) -> str
     unit.write_text("\n".join([*headers, *spaces]))
     unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
     quick = ["-Xcicc", "-O1", "-Wno-deprecated-gpu-targets"]  # nothing runs
-    include = f"-I{catalog.KERNELS / 'include'}"
+    include = f"-I{workspace().include}"
     command = ["nvcc", "-std=c++17", unused, *quick, include, *options, "-o", folder / "out", unit]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stderr if done.returncode or "warning" in done.stderr else ""

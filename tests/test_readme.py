@@ -21,8 +21,8 @@ def entry(median: float, **sizes: int) -> Entry:
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
+def store(tmp_path, place):
+    place(results=tmp_path)
 
     def store(**entries: Entry) -> None:
         found = Results("NVIDIA X", {key: value for key, value in entries.items()})

@@ -25,11 +25,9 @@ def store(**medians: float) -> None:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    monkeypatch.setattr(sync, "RESULTS", tmp_path)
-    monkeypatch.setattr(sync, "ROOT", tmp_path)
-    return tmp_path
+def folder(no_figures, place):
+    place(root=no_figures)
+    return no_figures
 
 
 def test_the_rungs_stand_in_the_order_of_the_chapters_and_the_library_last():

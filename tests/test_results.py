@@ -25,8 +25,8 @@ def entry(median: float = 2.0, **fields) -> Entry:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
+def folder(tmp_path, place):
+    place(results=tmp_path)
     return tmp_path
 
 

@@ -12,7 +12,7 @@ from utils.errors import CheckFailed
 from utils.judge import statements
 from utils.judge.check import check
 from utils.notebooks import documents
-from utils.paths import NOTEBOOKS
+from utils.paths import workspace
 from utils.watch import diagnosis
 
 TOPIC = "05_debugging"
@@ -168,7 +168,7 @@ def test_a_statement_alone_is_an_attempt_and_a_changed_comment_is_not():
 
 
 def test_the_notebook_lists_every_name_and_no_other():
-    cells = documents.read(NOTEBOOKS / f"{TOPIC}.ipynb").cells
+    cells = documents.read(workspace().notebooks / f"{TOPIC}.ipynb").cells
     (table,) = [cell.source for cell in cells if "| name | it means |" in cell.source]
     assert dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|$", table, re.M)) == statements.FAULTS
     assert len(statements.FAULTS) >= 2 * len(ALL), "guessing should not pay"

@@ -21,8 +21,8 @@ def data(date: str = "2026-11-21") -> dict:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(timelines, "RESULTS", tmp_path)
+def folder(tmp_path, place):
+    place(results=tmp_path)
     (tmp_path / timelines.FOLDER).mkdir()
     return tmp_path / timelines.FOLDER
 

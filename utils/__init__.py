@@ -18,7 +18,7 @@ __all__ = [*_HOMES, "device"]
 
 def __getattr__(name: str):
     if name == "device":
-        return importlib.import_module("utils.cuda.toolchain").device()
+        return importlib.import_module("utils.settings").device()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'utils' has no attribute '{name}'")

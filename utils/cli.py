@@ -11,7 +11,7 @@ from rich.console import Console
 
 from utils import errors
 from utils.errors import WorkbookError
-from utils.paths import BUILD, RESULTS, ROOT
+from utils.paths import ROOT, workspace
 
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
@@ -70,7 +70,7 @@ def run(
         _fail(f"--backend is cuda or emulator, not '{backend}'", 2)
     paths = selection.notebooks(numbers or ())
     gpu = measure.gpu() if save and backend != "emulator" else None
-    results = RESULTS / f"{gpu.replace(' ', '_')}.json" if gpu else None
+    results = workspace().results / f"{gpu.replace(' ', '_')}.json" if gpu else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
@@ -96,17 +96,19 @@ def run(
         for run in runs:
             saved = save_run(run)
             print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
+    build = workspace().build
     for run in runs:
         export.plots(run.notebook, run.path.stem)
-    print(f"\nExecuted notebooks are in {_short(BUILD / 'notebooks')}, ", end="")
     try:
         for run in runs:
             export.page(run.notebook, run.path.stem)
-        print(f"plots in {_short(BUILD / 'plots')}; to read: {_short(export.index())}")
+        pages = f"to read: {_short(export.index())}"
     except ImportError:
-        print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: pip install nbconvert")
+        pages = "no HTML pages: pip install nbconvert"
     except ValueError as error:  # nbconvert without its templates
-        print(f"plots in {_short(BUILD / 'plots')}; no HTML pages: {str(error).splitlines()[0]}")
+        pages = f"no HTML pages: {str(error).splitlines()[0]}"
+    print(f"\nExecuted notebooks are in {_short(build / 'notebooks')}, ", end="")
+    print(f"plots in {_short(build / 'plots')}; {pages}")
     raise typer.Exit(0 if all(run.passed() for run in runs) else 1)
 
 
@@ -117,14 +119,14 @@ def lab(
     """Start JupyterLab on the notebooks, with CUDA colours."""
     from utils.notebooks.run import environment
 
-    folder = ROOT / "utils" / "notebooks" / "labextension"
+    folder = ROOT / "utils/notebooks/labextension"
     config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
     command = [
         *(sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks"),
         f"--LabApp.extra_labextensions_path={folder}",
         *(options or ()),
     ]
-    os.chdir(ROOT)
+    os.chdir(workspace().root)
     os.execve(sys.executable, command, environment(JUPYTER_CONFIG_PATH=config))
 
 

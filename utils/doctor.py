@@ -68,6 +68,7 @@ def _tool(what: str, path: Callable[[], str]) -> Finding:
 
 def _build_tools(gpu: bool) -> list[Finding]:
     """What builds would use, as the toolchain finds it."""
+    from utils import settings
     from utils.cuda import toolchain  # imports torch, which may be what is missing
 
     def cxx() -> str:
@@ -82,7 +83,7 @@ def _build_tools(gpu: bool) -> list[Finding]:
     found = [_tool("C++ compiler", cxx), _tool("ninja", toolchain.ninja)]
     if gpu:
         found.append(_tool("nvcc", nvcc))
-    return [*found, _tool("backend", toolchain.backend)]
+    return [*found, _tool("backend", settings.backend)]
 
 
 def examine() -> list[Finding]:

@@ -2,13 +2,13 @@
 
 import re
 
+from utils import settings
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.cuda import warmup, workers
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
-from utils.paths import use_solutions
 
 USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
@@ -26,7 +26,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
     if "/" not in line:
         return compile_cuda(cell, line, first_line=2)
     exercise = catalog.load(line)
-    if use_solutions() and exercise.number is not None:
+    if settings.use_solutions() and exercise.number is not None:
         cell = catalog.solution_text(exercise)
     return compile_answer(exercise, cell, first_line=2)
 

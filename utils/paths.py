@@ -1,24 +1,48 @@
-"""Where things live, and the three switches in the environment."""
+"""Where things live."""
 
-import os
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-KERNELS = ROOT / "kernels"
-SOLUTIONS = ROOT / "solutions"
-NOTEBOOKS = ROOT / "notebooks"
-RESULTS = ROOT / "results"
-BUILD = ROOT / "build"
-INCLUDE = KERNELS / "include"
+from utils import settings
+
+ROOT = Path(__file__).resolve().parents[1]  # of the checkout that this code is in
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folders of a workbook: of this checkout, or of another that tests or a grader lay out."""
+
+    root: Path
+    kernels: Path
+    include: Path  # headers that CUDA cells may include
+    solutions: Path
+    notebooks: Path
+    results: Path
+    mutants: Path
+    build: Path
+
+    @classmethod
+    def of(cls, root: Path) -> "Workspace":
+        """With each folder where the checkout has it."""
+        names = {name: root / name for name in ("solutions", "notebooks", "results", "build")}
+        kernels, mutants = root / "kernels", root / "tests/mutants"
+        return cls(root, kernels=kernels, include=kernels / "include", mutants=mutants, **names)
+
+    @property
+    def readme(self) -> Path:
+        return self.root / "README.md"
+
+
+_workspace = Workspace.of(ROOT)
+
+
+def workspace() -> Workspace:
+    """The one that everything works on."""
+    return _workspace
 
 
 def cache() -> Path:
     """Folder for compiled kernels; `WORKBOOK_CACHE` moves it."""
-    folder = Path(os.environ.get("WORKBOOK_CACHE") or BUILD / "cache")
+    folder = settings.cache() or workspace().build / "cache"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def use_solutions() -> bool:
-    """Whether `%%cuda` cells compile `solutions/` in place of their own text."""
-    return os.environ.get("WORKBOOK_SOLUTIONS", "") not in ("", "0")

@@ -12,13 +12,16 @@ from pathlib import Path
 from utils.course.exercise import Exercise
 from utils.course.markup import is_untouched, solved
 from utils.errors import WorkbookError
-from utils.paths import KERNELS, SOLUTIONS
+from utils.paths import workspace
+
+
+def topic(name: str) -> dict[str, Exercise]:
+    """The exercises of a folder such as `01_naive_gemm`, by name, in order."""
+    return _topic(name, workspace().kernels / name / "spec.py")
 
 
 @functools.cache
-def topic(name: str) -> dict[str, Exercise]:
-    """The exercises of a folder such as `01_naive_gemm`, by name, in order."""
-    path = KERNELS / name / "spec.py"
+def _topic(name: str, path: Path) -> dict[str, Exercise]:
     if not path.is_file():
         raise WorkbookError(f"there is no topic '{name}': {path} does not exist")
     spec = importlib.util.spec_from_file_location(f"workbook_spec_{name}", path)
@@ -32,7 +35,7 @@ def topic(name: str) -> dict[str, Exercise]:
 
 def topics() -> list[str]:
     """All topics that have a spec, in order."""
-    return sorted(path.parent.name for path in KERNELS.glob("*/spec.py"))
+    return sorted(path.parent.name for path in workspace().kernels.glob("*/spec.py"))
 
 
 def load(id: str) -> Exercise:
@@ -56,11 +59,11 @@ def is_starter(exercise: Exercise, text: str) -> bool:
 
 
 def solution_path(exercise: Exercise) -> Path:
-    return SOLUTIONS / exercise.topic / f"{exercise.name}.cu"
+    return workspace().solutions / exercise.topic / f"{exercise.name}.cu"
 
 
 def kernel_path(exercise: Exercise) -> Path:
-    return KERNELS / exercise.topic / f"{exercise.name}.cu"
+    return workspace().kernels / exercise.topic / f"{exercise.name}.cu"
 
 
 def starter_text(exercise: Exercise) -> str:

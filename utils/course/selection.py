@@ -6,7 +6,7 @@ from pathlib import Path
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.paths import NOTEBOOKS
+from utils.paths import workspace
 
 
 class NotFound(WorkbookError):
@@ -24,9 +24,9 @@ def _topic(word: str, known: Sequence[str]) -> str:
 
 def notebooks(words: Sequence[str] = ()) -> list[Path]:
     """The notebooks of the words, or all of them."""
-    known = sorted(path.stem for path in NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+    known = sorted(path.stem for path in workspace().notebooks.glob("[0-9][0-9]_*.ipynb"))
     chosen = [_topic(word, known) for word in words] or known
-    return [NOTEBOOKS / f"{name}.ipynb" for name in dict.fromkeys(chosen)]
+    return [workspace().notebooks / f"{name}.ipynb" for name in dict.fromkeys(chosen)]
 
 
 def topics(words: Sequence[str] = ()) -> list[str]:

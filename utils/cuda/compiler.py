@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 import torch
 
-from utils import emulator
+from utils import emulator, settings
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
@@ -27,7 +27,7 @@ from utils.cuda.messages import complaint
 from utils.cuda.signature import Parameter, parse_launcher
 from utils.emulator import precompiled, rewriter
 from utils.errors import CompileError, DeclarationError
-from utils.paths import INCLUDE, cache
+from utils.paths import cache, workspace
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it
 
@@ -124,7 +124,7 @@ def plan(
     instrumented: bool = False,
 ) -> Build:
     """What `compile_cuda` compiles; its arguments. Raises ToolError."""
-    backend = "emulator" if instrumented else backend or toolchain.backend()
+    backend = "emulator" if instrumented else backend or settings.backend()
     toolchain.prepare(backend)
     make = (
         _cuda_unit
@@ -157,7 +157,7 @@ def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit
         "cuda",
         NVCC_FLAGS,
         _link_flags([f"-L{cudart}", f"-Wl,-rpath,{(cudart / 'libcudart.so').resolve().parent}"]),
-        {path.name: path.read_text() for path in sorted(INCLUDE.glob("*.cuh"))},
+        {path.name: path.read_text() for path in sorted(workspace().include.glob("*.cuh"))},
         {},
     )
 
@@ -166,7 +166,7 @@ def _emulator_unit(
     source: str, filename: str, first_line: int, entry: str, instrumented: bool
 ) -> _Unit:
     unit = rewriter.rewrite(
-        source, filename=filename, first_line=first_line, include_dirs=[INCLUDE]
+        source, filename=filename, first_line=first_line, include_dirs=[workspace().include]
     )
     return _Unit(
         unit.text + _apart(entry),

@@ -16,14 +16,6 @@ from utils.errors import ToolError
 from utils.paths import cache
 
 
-def backend() -> str:
-    """`cuda` where PyTorch sees a GPU, else `emulator`; `WORKBOOK_BACKEND` forces either."""
-    forced = os.environ.get("WORKBOOK_BACKEND", "")
-    if forced not in ("", "cuda", "emulator"):
-        raise ToolError(f"WORKBOOK_BACKEND is '{forced}'; it can be 'cuda' or 'emulator'")
-    return forced or ("cuda" if torch.cuda.is_available() else "emulator")
-
-
 def cxx() -> str:
     """Path of the C++ compiler, as the emulator finds it. Raises ToolError."""
     return emulator.compiler()
@@ -57,11 +49,6 @@ def cuda_home() -> Path:
         "`conda install -c conda-forge cuda-nvcc cuda-cudart-dev`, or NVIDIA's toolkit. "
         "Set WORKBOOK_BACKEND=emulator to run on the CPU instead"
     )
-
-
-def device() -> str:
-    """Where tensors must be for kernels of this backend: `cuda` or `cpu`."""
-    return "cuda" if backend() == "cuda" else "cpu"
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import threading
 
-from utils import emulator
+from utils import emulator, settings
 from utils.cuda import toolchain
 from utils.emulator import precompiled
 
@@ -29,7 +29,7 @@ def _quietly(task) -> None:
 
 
 def _import_compiler() -> None:
-    toolchain.prepare(toolchain.backend())  # first: it reads the environment when it is imported
+    toolchain.prepare(settings.backend())  # first: it reads the environment when it is imported
     importlib.import_module("torch.utils.cpp_extension")  # half a second
 
 

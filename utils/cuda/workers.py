@@ -20,7 +20,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import toolchain
+from utils import settings
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 WORKER = Path(__file__).with_name("worker_main.py")
@@ -126,7 +126,7 @@ _lock = threading.RLock()  # a worker does one thing at a time
 
 def prestart(backend: str | None = None) -> None:
     """Start the worker now, in the background, so that the first call need not wait for it."""
-    backend = backend or toolchain.backend()
+    backend = backend or settings.backend()
     with _lock:
         if backend not in _workers:
             _workers[backend] = Worker()

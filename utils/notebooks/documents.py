@@ -13,7 +13,7 @@ import nbformat
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.paths import NOTEBOOKS
+from utils.paths import workspace
 
 METADATA = {
     "kernelspec": {
@@ -115,7 +115,7 @@ def solve(notebook: nbformat.NotebookNode) -> None:
 
 
 def path_of(exercise: Exercise) -> Path:
-    return NOTEBOOKS / f"{exercise.topic}.ipynb"
+    return workspace().notebooks / f"{exercise.topic}.ipynb"
 
 
 def answer(exercise: Exercise) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from utils.files import write_text
-from utils.paths import BUILD
+from utils.paths import workspace
 
 PAGE = """<!doctype html>
 <meta charset="utf-8"><title>CUDA workbook</title>
@@ -21,7 +21,7 @@ PAGE = """<!doctype html>
 
 def plots(notebook: NotebookNode, stem: str) -> list[Path]:
     """Write the PNG and SVG outputs of a notebook to build/plots, numbered in their order."""
-    folder = BUILD / "plots"
+    folder = workspace().build / "plots"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{stem}-*"):
         old.unlink()
@@ -51,19 +51,19 @@ def page(notebook: NotebookNode, stem: str) -> Path:
     text, _ = HTMLExporter(config=config).from_notebook_node(
         notebook, resources={"metadata": {"name": stem}}
     )
-    path = BUILD / f"{stem}.html"
+    path = workspace().build / f"{stem}.html"
     write_text(path, text)
     return path
 
 
 def index() -> Path:
     """Write build/index.html, with a link to every page that was exported so far."""
-    pages = sorted(BUILD.glob("[0-9][0-9]_*.html"))
+    pages = sorted(workspace().build.glob("[0-9][0-9]_*.html"))
     items = "\n".join(
         f'<li><a href="{html.escape(path.name)}">'
         f"{html.escape(path.stem.replace('_', ' '))}</a></li>"
         for path in pages
     )
-    path = BUILD / "index.html"
+    path = workspace().build / "index.html"
     write_text(path, PAGE.format(items=items))
     return path

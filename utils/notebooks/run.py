@@ -21,7 +21,7 @@ from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.notebooks import documents
-from utils.paths import BUILD, NOTEBOOKS, ROOT, SOLUTIONS
+from utils.paths import ROOT, workspace
 
 CELL_SECONDS = 600
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
@@ -39,7 +39,7 @@ class Run:
 
     @property
     def copy(self) -> Path:
-        return BUILD / "notebooks" / self.path.name
+        return workspace().build / "notebooks" / self.path.name
 
     def exercises(self) -> list[Exercise]:
         """The exercises that the notebook's topic has, in order."""
@@ -110,7 +110,7 @@ def execute(
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             record_timing=False,
             coalesce_streams=True,
-            resources={"metadata": {"path": str(NOTEBOOKS)}},
+            resources={"metadata": {"path": str(workspace().notebooks)}},
             on_cell_executed=lambda **_: advance(),
         )
         start, lost = time.perf_counter(), []
@@ -130,6 +130,6 @@ def save(run: Run) -> Path | None:
     """Copy an executed notebook to `solutions/`, unless anything in it failed."""
     if not run.passed():
         return None
-    path = SOLUTIONS / run.path.name
+    path = workspace().solutions / run.path.name
     files.write_text(path, run.copy.read_text())
     return path

@@ -17,9 +17,8 @@ from utils.course import catalog, markup, selection
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
 from utils.notebooks import documents, readme
-from utils.paths import BUILD, KERNELS, NOTEBOOKS, RESULTS, ROOT, SOLUTIONS
+from utils.paths import workspace
 
-README = ROOT / "README.md"
 RESULTS_BEGIN, RESULTS_END = "<!-- results -->", "<!-- /results -->"
 FOLDS = ("hints", "solution")
 
@@ -35,7 +34,7 @@ class Report:
     def write(self, path: Path, text: str, check: bool) -> None:
         """Note that `path` is out of step where its text is another; write it unless checking."""
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            self.changed.append(path.relative_to(ROOT).as_posix())
+            self.changed.append(path.relative_to(workspace().root).as_posix())
             if not check:
                 files.write_text(path, text)
 
@@ -114,7 +113,7 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
     # Where a learner has worked, outputs are kept too.
     report.write(path, documents.to_text(documents.canonical(notebook, bool(learners))), check)
     if not learners:
-        _sync_copy(SOLUTIONS / path.name, documents.canonical(notebook), report, check)
+        _sync_copy(workspace().solutions / path.name, documents.canonical(notebook), report, check)
 
 
 def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) -> None:
@@ -169,31 +168,31 @@ def _sync_starters(report: Report, check: bool) -> None:
             if not check and path.exists() and path.read_text() != text:
                 _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
             report.write(path, text, check)
-        for folder in (KERNELS, SOLUTIONS):
+        for folder in (workspace().kernels, workspace().solutions):
             for path in sorted((folder / topic).glob("*.cu")):
                 if path.stem not in known:
-                    name = path.relative_to(ROOT)
+                    name = path.relative_to(workspace().root)
                     report.problems.append(f"{name} is in no spec")
-        if not (NOTEBOOKS / f"{topic}.ipynb").is_file():
+        if not (workspace().notebooks / f"{topic}.ipynb").is_file():
             report.problems.append(f"'{topic}' has a spec and no notebook")
 
 
 def _sync_readme(report: Report, check: bool) -> None:
     """Put the table of measured results between the README's markers, and all on their page."""
-    text = README.read_text(encoding="utf-8")
+    text = workspace().readme.read_text(encoding="utf-8")
     head, begin, rest = text.partition(RESULTS_BEGIN)
     _, end, tail = rest.partition(RESULTS_END)
     if not (begin and end):
         report.problems.append(f"README.md has no {RESULTS_BEGIN} … {RESULTS_END}")
         return
     table = readme.readme_table().strip()
-    report.write(README, f"{head}{begin}\n{table}\n{end}{tail}", check)
-    report.write(RESULTS / "README.md", readme.page(), check)
+    report.write(workspace().readme, f"{head}{begin}\n{table}\n{end}{tail}", check)
+    report.write(workspace().results / "README.md", readme.page(), check)
 
 
 def _sync_picture(report: Report, check: bool) -> None:
     """Draw the README's picture anew where the figures are no longer those it shows."""
-    path = RESULTS / "ladder.svg"
+    path = workspace().results / "ladder.svg"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     if not readme.in_step(before):
         report.write(path, readme.picture(), check)
@@ -212,7 +211,7 @@ def sync(check: bool = False) -> Report:
 
 def _keep(text: str, name: str) -> Path:
     """Put a learner's text away in build/kept, under a name that nothing has yet."""
-    folder = BUILD / "kept"
+    folder = workspace().build / "kept"
     folder.mkdir(parents=True, exist_ok=True)
     stamp, n = time.strftime("%Y%m%d-%H%M%S"), 1
     while True:

@@ -1,11 +1,10 @@
 """`bench(kernel)`: measured beside PyTorch on a GPU; where there is none, stored figures."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from utils import events
+from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise
@@ -39,8 +38,8 @@ def bench(kernel, **sizes: int) -> None:
         key = results.key(exercise, chosen)
         _session[key] = entry
         gpu, measured = measure.gpu(), True
-        if path := os.environ.get("WORKBOOK_RESULTS"):  # `workbook run --save`
-            results.write(Path(path), Results(gpu, {key: entry}))
+        if path := settings.results():  # `workbook run --save`
+            results.write(path, Results(gpu, {key: entry}))
     else:
         notes = [
             "Nothing was measured here: a GPU is needed for that.",
@@ -174,9 +173,7 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
 
     `save` is a results file to write or extend. Returns 0; 1 where one failed; 2 without a GPU.
     """
-    from utils.cuda import toolchain
-
-    if toolchain.backend() != "cuda" or not measure.gpu():
+    if settings.backend() != "cuda" or not measure.gpu():
         print("bench measures on a GPU, and there is none here")
         return 2
     failed = 0

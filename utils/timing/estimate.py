@@ -26,14 +26,13 @@ from utils.course import cases
 from utils.cuda import toolchain
 from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError
-from utils.paths import INCLUDE, RESULTS
+from utils.paths import workspace
 from utils.timing import roofline
 from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD
 
-MODELS = RESULTS / "calibration/model.json"
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
 
 
@@ -108,7 +107,7 @@ def estimate(kernel: Kernel, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
 @functools.cache
 def models(gpu: str) -> Model:
     """The figures of a GPU. Raises WorkbookError where there are none."""
-    known = json.loads(MODELS.read_text())
+    known = json.loads((workspace().results / "calibration/model.json").read_text())
     if gpu not in known:
         raise WorkbookError(
             f"nothing is known of an '{gpu}' to estimate with; of {', '.join(known)}"
@@ -200,7 +199,7 @@ def registers(source: str, architecture: str) -> dict[str, int]:
         path = Path(folder, "kernel.cu")
         path.write_text(source)
         command = [str(nvcc), "-std=c++17", f"-arch={architecture}", "-cubin", "-Xptxas", "-v"]
-        command += [f"-I{INCLUDE}", str(path), "-o", str(path.with_suffix(".cubin"))]
+        command += [f"-I{workspace().include}", str(path), "-o", str(path.with_suffix(".cubin"))]
         done = subprocess.run(command, capture_output=True, text=True)
     used: dict[str, int] = {}
     for mangled, count in re.findall(_USED, done.stderr, re.DOTALL):

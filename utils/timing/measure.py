@@ -1,7 +1,6 @@
 """Time kernels on the GPU: a flushed L2, several input sets, every timed output verified."""
 
 import functools
-import os
 import statistics
 import subprocess
 import time
@@ -12,6 +11,7 @@ from datetime import date
 import torch
 from torch import Generator, Tensor
 
+from utils import settings
 from utils.course import cases
 from utils.course.cases import Case
 from utils.errors import CheckFailed, WorkbookError
@@ -87,7 +87,7 @@ def provenance() -> dict[str, str]:
         "cuda": torch.version.cuda or "",
         "torch": torch.__version__,
         "date": date.today().isoformat(),
-        "commit": os.environ.get("WORKBOOK_COMMIT")
+        "commit": settings.commit()
         or _output("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
     }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from utils import files
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.paths import RESULTS
+from utils.paths import workspace
 
 KINDS = ("ours", "eager", "compile", "library")
 CEILINGS = "ceilings.json"
@@ -93,7 +93,7 @@ def digits(value: float) -> str:
 
 def path_of(gpu: str) -> Path:
     """`results/NVIDIA_H200.json`."""
-    return RESULTS / f"{'_'.join(gpu.split())}.json"
+    return workspace().results / f"{'_'.join(gpu.split())}.json"
 
 
 def read(path: Path) -> Results:
@@ -175,7 +175,9 @@ def plain(entry: Entry) -> dict:
 
 def stored(gpu: str | None = None) -> list[Results]:
     """What `results/` holds, of one GPU or of all, the file with the latest figures first."""
-    found = [read(path) for path in sorted(RESULTS.glob("*.json")) if path.name != CEILINGS]
+    found = [
+        read(path) for path in sorted(workspace().results.glob("*.json")) if path.name != CEILINGS
+    ]
     found = [results for results in found if results.entries and gpu in (None, results.gpu)]
     return sorted(found, key=_latest, reverse=True)
 

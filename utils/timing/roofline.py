@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from utils.paths import RESULTS
+from utils.paths import workspace
 from utils.timing.results import CEILINGS
 
 # A kernel with no more float32 operations than this for each byte waits for memory on any GPU.
@@ -29,7 +29,7 @@ class Prediction:
 
 def known() -> list[Ceilings]:
     """The GPUs whose ceilings `results/ceilings.json` holds, with their sources."""
-    data = json.loads((RESULTS / CEILINGS).read_text())
+    data = json.loads((workspace().results / CEILINGS).read_text())
     return [
         Ceilings(gpu, values["bytes_per_second"], values["flops_per_second"])
         for gpu, values in data.items()

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from utils.course.models import MODELS
 from utils.diagrams.picture import Picture, own_style
 from utils.errors import WorkbookError
-from utils.paths import RESULTS
+from utils.paths import workspace
 from utils.timing.results import digits
 
 FOLDER = "timelines"
@@ -58,7 +58,7 @@ class Timelines:
 
 def stored() -> Timelines:
     """The ones that were measured last. Raises WorkbookError where there are none."""
-    found = [_read(path) for path in sorted((RESULTS / FOLDER).glob("*.json"))]
+    found = [_read(path) for path in sorted((workspace().results / FOLDER).glob("*.json"))]
     if not found:
         raise WorkbookError(f"no figures in results/{FOLDER}; benchmarks/timeline.py makes them")
     return max(found, key=lambda timelines: timelines.date)

@@ -1,0 +1,55 @@
+"""The switches in the environment: six variables, read here and nowhere else.
+
+WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
+WORKBOOK_CACHE      folder of compiled kernels; else build/cache
+WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own text
+WORKBOOK_LOG        file to which `check` and `bench` append what they found
+WORKBOOK_RESULTS    file to which `bench` adds what it measured
+WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
+"""
+
+import os
+from pathlib import Path
+
+from utils.errors import ToolError
+
+
+def backend() -> str:
+    """`cuda` where PyTorch sees a GPU, else `emulator`, unless one is forced. Raises ToolError."""
+    forced = os.environ.get("WORKBOOK_BACKEND", "")
+    if forced not in ("", "cuda", "emulator"):
+        raise ToolError(f"WORKBOOK_BACKEND is '{forced}'; it can be 'cuda' or 'emulator'")
+    if forced:
+        return forced
+    import torch  # takes a second: only where it has to be asked
+
+    return "cuda" if torch.cuda.is_available() else "emulator"
+
+
+def device() -> str:
+    """Where tensors must be for kernels of this backend: `cuda` or `cpu`."""
+    return "cuda" if backend() == "cuda" else "cpu"
+
+
+def use_solutions() -> bool:
+    return os.environ.get("WORKBOOK_SOLUTIONS", "") not in ("", "0")
+
+
+def cache() -> Path | None:
+    return _path("WORKBOOK_CACHE")
+
+
+def log() -> Path | None:
+    return _path("WORKBOOK_LOG")
+
+
+def results() -> Path | None:
+    return _path("WORKBOOK_RESULTS")
+
+
+def commit() -> str:
+    return os.environ.get("WORKBOOK_COMMIT", "")
+
+
+def _path(name: str) -> Path | None:
+    return Path(value) if (value := os.environ.get(name)) else None
