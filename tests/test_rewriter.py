@@ -147,6 +147,7 @@ def test_an_expression_that_yields_the_kernel_is_evaluated_once():
         ("<<<<<<< HEAD", 1),
         ("\n#define L(k) \\\n k<<<1, 2", 3),
         ("\n__shared__ int x = 3;", 2),
+        ("\n__shared__ int y,\nx[2] = {3, 4};", 3),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_line(source, line):
@@ -162,6 +163,7 @@ def test_what_makes_no_sense_is_refused_with_its_line(source, line):
         ("static __shared__ typename P<T, int>::Q (*x)[3];", "EMU_SHARED(x);"),
         ("float __shared__ x[N];", "EMU_SHARED(x);"),
         ("__shared__ R<T, (3 > 2)> x, *y;", "EMU_SHARED(x); EMU_SHARED(y);"),
+        ("__shared__ int (*(*x)[3])(int), y[2 * (N + 1)];", "EMU_SHARED(x); EMU_SHARED(y);"),
         ("__shared__ union { float f; int i[2]; } x;", "EMU_SHARED(x);"),
         ("__shared__ __align__(32) char x[\n3];", "EMU_SHARED(x);"),
         ("alignas(double) alignas(N) __shared__ char x[3];", "EMU_SHARED(x);"),
