@@ -449,31 +449,6 @@ def test_the_view_that_suits_a_kernel():
     assert "which thread writes" in render(scene(traces.axpy(40))).title
 
 
-def test_shared_arrays_have_the_dimensions_of_the_source():
-    trace = traces.linear_tiled(32, 32, 32, pad=1)
-    shapes = {a.name: a.shape for a in scene(trace, source=PADDED).arrays}
-    assert shapes["xs"] == (32, 32) and shapes["Ws"] == (32, 33)
-    for text, shape in {
-        "#define T 32 // wide\n__shared__ float Ws[T][T + 1];": (32, 33),
-        "const int T = 4 * 8; __shared__ float Ws[T][33];": (32, 33),
-        "template <int T> ... __shared__ float Ws[T][T + 1];": (1056,),
-        "__shared__ float Ws[32][32];": (1056,),  # not what ran
-        "__shared__ float Ws[9**9**9][1 / 0];": (1056,),
-        "": (1056,),
-    }.items():
-        assert {a.name: a.shape for a in scene(trace, source=text).arrays}["Ws"] == shape
-
-
-def test_dynamic_shared_memory_has_the_name_that_the_source_gives_it():
-    trace = replace(traces.tree(500), arrays=(*traces.tree(500).arrays[:2], DYNAMIC))
-    source = "extern __shared__ float part[];"
-    assert "128 elements of part once" in caption("tiles", trace, source=source)
-    assert "128 elements of dynamic once" in caption("tiles", trace)
-
-
-DYNAMIC = Array("dynamic", SHARED, (128,), 4, 0)
-
-
 def test_an_instruction_that_was_compiled_twice_is_shown_once():
     def kernel(t):
         t.load(1, "out", t.thread[0])
