@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from utils import tracing
-from utils.emulator import reports
+from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
-from utils.emulator.traffic import Code, Launch, Place, read_launches
+from utils.emulator.symbols import Code, Place
+from utils.emulator.traffic import Launch, read_launches
 from utils.errors import LaunchError
 from utils.instrumenting import instrumented
 from utils.kernel import Kernel
@@ -72,7 +73,7 @@ def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:
 
     def places(codes: list[Code]) -> dict[Code, Place]:
         offsets = sorted({offset for _, offset in codes})
-        lines = reports.resolve_lines(
+        lines = symbols.resolve_lines(
             kernel.library, [int(o, 16) for o in offsets], kernel.filename
         )
         line_of = dict(zip(offsets, lines, strict=True))

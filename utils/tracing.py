@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from utils.emulator.reports import resolve_lines
+from utils.emulator.symbols import resolve_lines
 from utils.errors import WorkbookError
 from utils.instrumenting import instrumented
 from utils.isolation import Watched
