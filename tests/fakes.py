@@ -51,6 +51,8 @@ class FakeKernel:
     trusted: bool = False
     untouched: bool = False
     source: str = ""
+    first_line: int = 1
+    filename: str = ""
     digest: str = "0"
     library: Path = Path()
     types: dict = field(default_factory=dict)  # of tensors that are no floats

@@ -5,7 +5,6 @@ import functools
 import io
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import matplotlib
@@ -14,6 +13,7 @@ import pytest
 import torch
 import toys
 import traces
+from fakes import FakeKernel
 from faulty import FAULTY, faulty_scene
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
@@ -449,31 +449,6 @@ def test_the_view_that_suits_a_kernel():
     assert "which thread writes" in render(scene(traces.axpy(40))).title
 
 
-def test_shared_arrays_have_the_dimensions_of_the_source():
-    trace = traces.linear_tiled(32, 32, 32, pad=1)
-    shapes = {a.name: a.shape for a in scene(trace, source=PADDED).arrays}
-    assert shapes["xs"] == (32, 32) and shapes["Ws"] == (32, 33)
-    for text, shape in {
-        "#define T 32 // wide\n__shared__ float Ws[T][T + 1];": (32, 33),
-        "const int T = 4 * 8; __shared__ float Ws[T][33];": (32, 33),
-        "template <int T> ... __shared__ float Ws[T][T + 1];": (1056,),
-        "__shared__ float Ws[32][32];": (1056,),  # not what ran
-        "__shared__ float Ws[9**9**9][1 / 0];": (1056,),
-        "": (1056,),
-    }.items():
-        assert {a.name: a.shape for a in scene(trace, source=text).arrays}["Ws"] == shape
-
-
-def test_dynamic_shared_memory_has_the_name_that_the_source_gives_it():
-    trace = replace(traces.tree(500), arrays=(*traces.tree(500).arrays[:2], DYNAMIC))
-    source = "extern __shared__ float part[];"
-    assert "128 elements of part once" in caption("tiles", trace, source=source)
-    assert "128 elements of dynamic once" in caption("tiles", trace)
-
-
-DYNAMIC = Array("dynamic", SHARED, (128,), 4, 0)
-
-
 def test_an_instruction_that_was_compiled_twice_is_shown_once():
     def kernel(t):
         t.load(1, "out", t.thread[0])
@@ -624,19 +599,12 @@ def test_what_is_not_there_is_named(view, options, message):
 # --- draw
 
 
-class Stub(SimpleNamespace):
-    """As much of a Kernel as `draw` looks at."""
+def stub(exercise=toys.MISH, **more) -> FakeKernel:
+    """A kernel whose accesses are not its own; see `traced`."""
 
-    def __init__(self, exercise=toys.MISH, **more):
-        names = exercise.shapes if exercise else ()
-        tensors = [
-            SimpleNamespace(name=n, is_tensor=True, is_stream=False, dtype=torch.float32, ctype="")
-            for n in names
-        ]
-        size = SimpleNamespace(name="n", is_tensor=False, is_stream=False, dtype=None, ctype="int")
-        given = {"name": "mish", "exercise": exercise, "untouched": False, "first_line": 2}
-        given |= {"source": "a\nb", "parameters": (*tensors, size)}
-        super().__init__(**{**given, **more})
+    def mish(x, out, n): ...
+
+    return FakeKernel(mish, exercise, source="a\nb", first_line=2, **more)
 
 
 @pytest.fixture
@@ -654,21 +622,21 @@ def traced(monkeypatch):
 
 def test_draw_runs_the_kernel_at_a_small_size(traced):
     exercise = replace(toys.MISH, draw={"n": 300})
-    assert "300 of 512 threads" in draw(Stub(exercise)).caption
-    assert "31 of 256 threads" in draw(Stub(exercise), n=31).caption
+    assert "300 of 512 threads" in draw(stub(exercise)).caption
+    assert "31 of 256 threads" in draw(stub(exercise), n=31).caption
     assert [set(call) for call in traced] == [{"x", "out", "n"}] * 2
     assert traced[0]["x"].shape == (300,) and traced[0]["out"].isnan().all()
-    draw(Stub(exercise))
+    draw(stub(exercise))
     assert torch.equal(traced[0]["x"], traced[2]["x"])  # the same picture every time
 
 
 def test_draw_without_a_size_of_its_own_takes_the_last(traced):
-    draw(Stub())
+    draw(stub())
     assert traced[0]["n"] == 1000
 
 
 def test_an_untouched_starter_is_not_run(traced, capsys):
-    assert draw(Stub(replace(toys.MISH, effort="about 4 lines"), untouched=True)) is None
+    assert draw(stub(replace(toys.MISH, effort="about 4 lines"), untouched=True)) is None
     assert capsys.readouterr().out == (
         "mish: not attempted yet; write your part (about 4 lines), then draw it again\n"
     )
@@ -678,13 +646,13 @@ def test_an_untouched_starter_is_not_run(traced, capsys):
 @pytest.mark.parametrize(
     "kernel, options, message",
     [
-        (Stub(None), {}, "belongs to no exercise"),
-        (Stub(), {"view": "sector"}, "no view 'sector'; there are threads, sectors"),
-        (Stub(), {"m": 3}, "has no size 'm'; its sizes are n"),
-        (Stub(), {"n": 0}, "n is 0, but a size is a whole number from 1"),
-        (Stub(), {"n": 1.5}, "n is 1.5, but"),
-        (Stub(), {"n": 9000}, "too much for a picture.*at a smaller size, such as n=4500"),
-        (Stub(replace(toys.MISH, draw={"n": 300})), {"n": 9000}, "smaller size, such as n=300"),
+        (stub(None), {}, "belongs to no exercise"),
+        (stub(), {"view": "sector"}, "no view 'sector'; there are threads, sectors"),
+        (stub(), {"m": 3}, "has no size 'm'; its sizes are n"),
+        (stub(), {"n": 0}, "n is 0, but a size is a whole number from 1"),
+        (stub(), {"n": 1.5}, "n is 1.5, but"),
+        (stub(), {"n": 9000}, "too much for a picture.*at a smaller size, such as n=4500"),
+        (stub(replace(toys.MISH, draw={"n": 300})), {"n": 9000}, "smaller size, such as n=300"),
     ],
 )
 def test_draw_says_what_is_wrong(traced, kernel, options, message):
@@ -698,7 +666,7 @@ def test_a_run_that_fails_fails_as_itself(monkeypatch):
 
     monkeypatch.setattr("utils.diagrams.draw.trace", trace)
     with pytest.raises(LaunchError, match="cudaErrorInvalidValue: mish: no such grid"):
-        draw(Stub())
+        draw(stub())
 
 
 def test_several_launches():

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from utils.emulator import reports
-from utils.emulator.reports import locate, read
+from utils.emulator import symbols
+from utils.emulator.reports import read
 
 EVENT = {
     "event": "error",
@@ -121,10 +121,13 @@ def test_lines_that_broke_off_are_passed_over():
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """A library whose function inlines another, and the offsets of its instructions."""
-    folder = tmp_path_factory.mktemp("library")
+    return build(tmp_path_factory.mktemp("library"))
+
+
+def build(folder, line=7):
     source = folder / "outer.cpp"
     source.write_text(
-        '#line 7 "inner.h"\n'
+        f'#line {line} "inner.h"\n'
         "static inline __attribute__((always_inline)) int inner(int* p) { return *p * 3; }\n"
         '#line 20 "outer.cu"\n'
         'extern "C" int outer(int* p) {\n'
@@ -134,15 +137,15 @@ def library(tmp_path_factory):
     made = folder / "libouter.so"
     command = ["g++", "-O2", "-g1", "-shared", "-fPIC", str(source), "-o", str(made)]
     subprocess.run(command, check=True)
-    symbols = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=True).stdout
-    start = next(int(line.split()[0], 16) for line in symbols.splitlines() if "outer" in line)
+    listed = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=True).stdout
+    start = next(int(line.split()[0], 16) for line in listed.splitlines() if "outer" in line)
     return str(made), [hex(start + k) for k in range(8)]
 
 
 def test_an_offset_becomes_a_source_line(library):
     module, offsets = library
-    places = {locate(module, offset) for offset in offsets}
-    lines = {(file.rpartition("/")[2], line) for file, line in filter(None, places)}
+    places = symbols.places((module, offset) for offset in offsets)
+    lines = {(file.rpartition("/")[2], line) for file, line in filter(None, places.values())}
     assert ("inner.h", 7) in lines
     assert lines <= {("inner.h", 7)} | {("outer.cu", line) for line in (20, 21, 22)}
 
@@ -150,25 +153,68 @@ def test_an_offset_becomes_a_source_line(library):
 def test_many_offsets_become_lines_of_one_file(library):
     module, offsets = library
     numbers = [int(offset, 16) for offset in offsets]
-    inner, outer = (reports.resolve_lines(module, numbers, f) for f in ("inner.h", "outer.cu"))
+    inner, outer = (symbols.resolve_lines(module, numbers, f) for f in ("inner.h", "outer.cu"))
     assert set(inner) == {0, 7} and len(inner) == len(offsets)
     assert 21 in outer and set(outer) <= {0, 20, 21, 22}  # 0: behind the function's end
-    assert reports.resolve_lines(module, [*numbers[:1], 1 << 40], "nner.h") == [0, 0]
+    assert symbols.resolve_lines(module, [*numbers[:1], 1 << 40], "nner.h") == [0, 0]
+
+
+def first_inlined(library) -> tuple[tuple[str, str], str]:
+    """A code address of the inlined function, and the path of its file."""
+    places = symbols.places((library[0], offset) for offset in library[1])
+    found = (code for code, place in places.items() if place and place[0].endswith("inner.h"))
+    code = next(found)
+    return code, places[code][0]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The offsets that addr2line is asked for, a list for each of its runs; nothing is known."""
+    runs, run = [], subprocess.run
+
+    def count(command, input=None, **options):
+        runs.extend([input.split("\n")] if input else [])
+        return run(command, input=input, **options)
+
+    monkeypatch.setattr(subprocess, "run", count)
+    monkeypatch.setattr(symbols, "_known", {})
+    return runs
+
+
+def test_addr2line_is_asked_once_for_each_offset(library, asked):
+    module, offsets = library
+    first = symbols.places((module, offset) for offset in offsets[:4])
+    again = symbols.places((module, offset) for offset in offsets)
+    assert asked == [offsets[:4], offsets[4:]]
+    assert first.items() <= again.items() and any(first.values())
+
+
+def test_no_more_lines_are_remembered_than_that(library, asked, monkeypatch):
+    monkeypatch.setattr(symbols, "KEPT", 3)
+    codes = [(library[0], offset) for offset in library[1]]
+    assert symbols.places(codes) == symbols.places(codes)
+    assert len(symbols._known) == 3
+    assert asked[1] == library[1][:-3]  # those that were asked for last are still known
+
+
+def test_a_library_that_is_built_anew_has_lines_of_its_own(tmp_path, asked):
+    module, offsets = build(tmp_path)
+    numbers = [int(offset, 16) for offset in offsets]
+    assert 7 in symbols.resolve_lines(module, numbers, "inner.h")
+    assert build(tmp_path, line=9) == (module, offsets)
+    assert set(symbols.resolve_lines(module, numbers, "inner.h")) == {0, 9}
 
 
 def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):
-    module, offsets = library
-    inner = next(o for o in offsets if (locate(module, o) or ("",))[0].endswith("inner.h"))
-    header, _ = locate(module, inner)
-    monkeypatch.setattr(reports, "include_dir", lambda: header)
-    file, line = locate(module, inner)
+    code, header = first_inlined(library)
+    monkeypatch.setattr(symbols, "include_dir", lambda: header)
+    file, line = symbols.places([code])[code]
     assert (file.rpartition("/")[2], line) == ("outer.cu", 21)
     monkeypatch.undo()
 
 
 def test_who_called_a_headers_function_is_said(library):
-    module, offsets = library
-    inner = next(o for o in offsets if (locate(module, o) or ("",))[0].endswith("inner.h"))
+    (module, inner), _ = first_inlined(library)
     event = {key: value for key, value in EVENT.items() if key not in ("file", "line")}
     (report,) = read(json.dumps(event | {"module": module, "offset": inner}))
     assert report.place.endswith("inner.h:7") and report.caller[1] == 21

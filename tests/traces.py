@@ -47,13 +47,14 @@ class Thread:
 def simulate(kernel, grid, block, tensors, shared=(), name="kernel") -> Trace:
     """Run blocks one after the other, each from barrier to barrier, as the emulator does.
 
-    `tensors`: name -> shape; `shared`: pairs of name and number of floats. All are floats.
+    `tensors`: name -> shape; `shared`: pairs of name and shape. All are floats.
     """
     arrays = [Array(n, GLOBAL, shape, 4, 0) for n, shape in tensors.items()]
     offset = 0
-    for label, count in shared:
-        arrays.append(Array(label, SHARED, (count,), 4, offset))
-        offset += -(-count * 4 // 16) * 16
+    for label, shape in shared:
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        arrays.append(Array(label, SHARED, shape, 4, offset))
+        offset += -(-math.prod(shape) * 4 // 16) * 16
     return Trace(tuple(arrays), (launch(kernel, grid, block, arrays, name),), False)
 
 
@@ -152,7 +153,7 @@ def linear_tiled(M, N, K, pad=0, T=32):
             t.store(25, "out", row * N + col)
 
     tensors = {"x": (M, K), "W": (N, K), "b": (N,), "out": (M, N)}
-    shared = [("xs", T * T), ("Ws", T * (T + pad))]
+    shared = [("xs", (T, T)), ("Ws", (T, T + pad))]
     return simulate(kernel, (-(-N // T), -(-M // T)), (T, T), tensors, shared)
 
 
@@ -177,7 +178,7 @@ def gemm_tiled(M, N, K, T=32):
             t.store(23, "C", row * N + col)
 
     tensors = {"A": (M, K), "B": (K, N), "C": (M, N)}
-    shared = [("As", T * T), ("Bs", T * T)]
+    shared = [("As", (T, T)), ("Bs", (T, T))]
     return simulate(kernel, (-(-N // T), -(-M // T)), (T, T), tensors, shared)
 
 

@@ -55,7 +55,7 @@ class Watched:
     module_base: int  # where the kernel's library was loaded
     accesses: bytes
     launches: bytes
-    shared: list[dict]  # the block's shared arrays: name, offset, bytes, element
+    shared: list[dict]  # the block's shared arrays: name, offset, element, shape
     truncated: bool  # more accesses were made than were asked for
 
 

@@ -5,11 +5,12 @@ returns void and takes raw pointers, integers, floats and perhaps a stream. Ever
 refused by name.
 """
 
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
+from utils.emulator.code import Code
 from utils.errors import DeclarationError
 
 # C++ element type, as `_spell` writes it -> torch dtype. Each may stand behind a pointer.
@@ -58,6 +59,7 @@ SCALARS = {
 
 
 _SPECIFIERS = ("static", "inline", "extern", "__host__", "__forceinline__")
+_ATTRIBUTES = ("__attribute__", "noexcept")
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class _Function:
-    head: str  # what stands left of the name: template, attributes, return type
+    """A function in a text; all but its name are positions in the text's Code."""
+
+    code: Code
+    head: Sequence[int]  # what stands left of the name: template, attributes, return type
     name: str
-    parameters: str
+    parameters: Sequence[int]
+    trailing: Sequence[int]  # the return type behind `->`
+
+    def has(self, *words: str) -> bool:
+        return any(self.code.text(position) in words for position in self.head)
 
 
 def parse_launcher(source: str, name: str) -> tuple[Parameter, ...]:
@@ -86,7 +95,7 @@ def parse_launcher(source: str, name: str) -> tuple[Parameter, ...]:
     Raises DeclarationError when there is none, or more than one, or its signature is not one that
     Python can call; the message names the parameter.
     """
-    functions = [f for f in _functions(source) if not re.search(r"__(global|device)__", f.head)]
+    functions = [f for f in _functions(Code(source)) if not f.has("__global__", "__device__")]
     found = [f for f in functions if f.name == name]
     if not found:
         others = ", ".join(sorted({f.name for f in functions})) or "none"
@@ -101,12 +110,16 @@ def parse_launcher(source: str, name: str) -> tuple[Parameter, ...]:
 
 
 def _signature(function: _Function) -> tuple[Parameter, ...]:
-    name = function.name
-    if function.head.startswith("template"):
+    code, name = function.code, function.name
+    if code.text(function.head[0]) == "template":
         raise DeclarationError(f"{name}: the launcher must not be a template")
     _check_return_type(function)
-    parts = enumerate(_split(function.parameters), 1)
-    parameters = tuple(_parameter(text, f"{name}: parameter {i}") for i, text in parts)
+    parts = code.split(function.parameters)
+    if [code.flat(part) for part in parts] in ([""], ["void"]):
+        parts = []
+    parameters = tuple(
+        _parameter(code, part, f"{name}: parameter {i}") for i, part in enumerate(parts, 1)
+    )
     if any(p.is_stream for p in parameters[:-1]):
         raise DeclarationError(f"{name}: the cudaStream_t must be the last parameter")
     if len({p.name for p in parameters}) < len(parameters):
@@ -115,16 +128,18 @@ def _signature(function: _Function) -> tuple[Parameter, ...]:
 
 
 def _check_return_type(function: _Function) -> None:
-    head = re.sub(r'extern\s*"[^"]*"|__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]', " ", function.head)
-    words = [word for word in head.split() if word not in _SPECIFIERS]
-    if words != ["void"]:
-        returned = " ".join(words) or "nothing"
+    code = function.code
+    words = [p for p in function.head if code.text(p) not in _SPECIFIERS]
+    if function.trailing and code.flat(words) == "auto":
+        words = function.trailing
+    if code.flat(words) != "void":
+        returned = code.flat(words) or "nothing"
         raise DeclarationError(f"{function.name}: a launcher must return void, not {returned}")
 
 
 def _spell(words: list[str]) -> str:
     """One spelling for each type: `long long int`, `int long long` -> `long long`."""
-    words = [re.sub(r"^(::)?std::", "", w) for w in words]
+    words = [word.removeprefix("::").removeprefix("std::") for word in words]
     if "int" in words and len(words) > 1:
         words.remove("int")
         words = [w for w in words if w != "signed"] or ["int"]
@@ -132,12 +147,13 @@ def _spell(words: list[str]) -> str:
     return " ".join(words)
 
 
-def _parameter(text: str, where: str) -> Parameter:
-    where += f" `{' '.join(text.split())}`"
-    words = re.findall(r"[\w:]+|\S", text)
+def _parameter(code: Code, positions: Sequence[int], where: str) -> Parameter:
+    where += f" `{code.flat(positions)}`"
+    words = _words(code, positions)
     if "=" in words:
         raise DeclarationError(f"{where} has a default argument, which is not supported")
-    if words.count("*") > 1 or not all(re.match(r"[\w:*]", word) for word in words):
+    is_plain = all(code.is_name(p) or code.text(p) in ("::", "*") for p in positions)
+    if words.count("*") > 1 or not is_plain:
         raise DeclarationError(f"{where} is not supported; pass raw pointers and sizes")
     if "*" in words:
         star = words.index("*")
@@ -163,6 +179,19 @@ def _parameter(text: str, where: str) -> Parameter:
     return Parameter(named[0], ctype, is_stream=ctype == "cudaStream_t", code=known[ctype])
 
 
+def _words(code: Code, positions: Sequence[int]) -> list[str]:
+    """The tokens, with qualified names in one piece: `std::size_t`, `::size_t`."""
+    words = [""]
+    for position in positions:
+        text = code.text(position)
+        qualifies = text == "::" and code.is_name(position - 1) and words[-1] != "const"
+        if qualifies or words[-1].endswith("::"):
+            words[-1] += text
+        else:
+            words.append(text)
+    return words[1:]
+
+
 def _listed(types: dict, suffix: str = "") -> str:
     return ", ".join(name + suffix for name in types)
 
@@ -170,62 +199,78 @@ def _listed(types: dict, suffix: str = "") -> str:
 # --- the text as a list of top-level functions
 
 
-_NOISE = re.compile(
-    r"""R"(?P<tag>[^\s()\\]*)\(.*?\)(?P=tag)"    # raw string
-    |"(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'   # string, character
-    |//[^\n]* | /\*.*?\*/                        # comments
-    |^[ \t]*\#(?:\\\n|[^\n])*                    # preprocessor line
-    """,
-    re.DOTALL | re.MULTILINE | re.VERBOSE,
-)
-
-
-def _plain(source: str) -> str:
-    """The text without comments, literals and preprocessor lines; `extern "C"` is kept."""
-    return _NOISE.sub(lambda m: '"C"' if m[0] in ('"C"', '"C++"') else " ", source)
-
-
-def _functions(source: str) -> list[_Function]:
+def _functions(code: Code) -> Iterator[_Function]:
     """Functions declared or defined at the top level, in an unnamed namespace or in extern "C"."""
-    chunks, chunk, depth = [], "", 0
-    for token in re.split(r"([{};])", _plain(source)):
-        if token == "{":
-            if depth or not re.search(r'(extern\s*"C"|\bnamespace)\s*$', chunk):
-                depth += 1
-            else:
-                chunk = ""  # its contents are at the top level too
-        elif token == "}":
-            depth = max(0, depth - 1)
-        elif depth == 0 and token != ";":
-            chunk += token
-        if depth == 0 and token in "};" or token == "{" and depth == 1:
-            chunks.append(chunk)
-            chunk = ""
-    return [f for f in map(_function, chunks) if f]
-
-
-def _function(chunk: str) -> _Function | None:
-    text = re.sub(r"\bnoexcept\s*$", "", chunk.strip()).strip()
-    if not text.endswith(")"):
-        return None
-    start = depth = 0
-    for start in range(len(text) - 1, -1, -1):
-        depth += (text[start] == ")") - (text[start] == "(")
-        if depth == 0:
-            break
-    match = re.search(r"\b([A-Za-z_]\w*)\s*$", text[:start])
-    if match is None or not text[: match.start()].strip() or "=" in text[: match.start()]:
-        return None
-    return _Function(text[: match.start()].strip(), match[1], text[start + 1 : -1])
-
-
-def _split(parameters: str) -> list[str]:
-    """At the commas that stand outside of brackets."""
-    parts, depth = [""], 0
-    for c in parameters:
-        depth += (c in "(<[{") - (c in ")>]}")
-        if c == "," and depth == 0:
-            parts.append("")
+    start = position = 0
+    while position < len(code):
+        text, opening = code.text(position), position
+        position = code.after(position)
+        if text not in ("{", "}", ";"):
+            continue
+        if text == "{" and _is_transparent(code, start, opening):
+            position = opening + 1  # its contents are at the top level too
         else:
-            parts[-1] += c
-    return [] if parts in ([""], ["void"]) or not parameters.strip() else parts
+            if text == "{" and opening not in code.mate:
+                position = _next_directive(code, opening)
+            function = _function(code, start, opening)
+            if function:
+                yield function
+        start = position
+
+
+def _next_directive(code: Code, opening: int) -> int:
+    """Where an #else or its like ends the branch whose `{` is closed in another one."""
+    rest = range(opening + 1, len(code))
+    return next((position for position in rest if code.directive_between(position)), len(code))
+
+
+def _is_transparent(code: Code, start: int, opening: int) -> bool:
+    """Whether what stands before a `{` opens an unnamed namespace or an `extern "C"`."""
+    before = [code.text(position) for position in range(start, opening)]
+    return before[-1:] == ["namespace"] or before[-2:] in (["extern", '"C"'], ["extern", '"C++"'])
+
+
+def _function(code: Code, start: int, stop: int) -> _Function | None:
+    """The function that positions start … stop-1 declare, or whose body follows them."""
+    words = _outside_of_brackets(code, start, stop)
+    arrow = next((i for i, position in enumerate(words) if code.text(position) == "->"), len(words))
+    words, trailing = _without_attributes(code, words[:arrow]), words[arrow + 1 :]
+    if len(words) < 2 or code.text(words[-1]) != "(" or words[-1] not in code.mate:
+        return None
+    *head, named, opening = words
+    head = _without_calls(code, head)
+    is_other = any(code.text(position) in ("=", ":") for position in head)
+    if not head or is_other or not code.is_name(named) or code.text(named - 1) == "::":
+        return None  # a variable, a constructor, a macro, a member
+    parameters = range(opening + 1, code.mate[opening])
+    return _Function(code, head, code.text(named), parameters, trailing)
+
+
+def _outside_of_brackets(code: Code, start: int, stop: int) -> list[int]:
+    """Of what is in brackets only the opening one is left."""
+    found = []
+    while start < stop:
+        found.append(start)
+        start = code.after(start)
+    return found
+
+
+def _without_attributes(code: Code, words: list[int]) -> list[int]:
+    """Without `[[...]]`, `__attribute__((...))`, `noexcept` and the language behind `extern`."""
+
+    def is_attribute(position: int) -> bool:
+        text, before = code.text(position), code.text(position - 1)
+        return (
+            text in _ATTRIBUTES
+            or (text == "(" and before in _ATTRIBUTES)
+            or (text == "[" and code.text(position + 1) == "[")
+            or (before == "extern" and code.token(position).kind == "string")
+        )
+
+    return [position for position in words if not is_attribute(position)]
+
+
+def _without_calls(code: Code, head: list[int]) -> list[int]:
+    """Without macros that are given something, such as `__launch_bounds__(256)`."""
+    called = {position - 1 for position in head if code.text(position) == "("}
+    return [p for p in head if p not in called and code.text(p) != "("]

@@ -16,6 +16,7 @@ regions the emulator then takes for device memory.
 """
 
 import ctypes
+import itertools
 import json
 import mmap
 import os
@@ -154,15 +155,17 @@ class Worker:
         count = library.emu_trace_end(ctypes.byref(first), ctypes.byref(truncated))
         ctypes.memmove(tail, first, 32 * count)
         launches = library.emu_trace_launches(ctypes.byref(first))
-        visit = ctypes.CFUNCTYPE(None, ctypes.c_char_p, *[ctypes.c_size_t] * 3)
-        keys = ("offset", "bytes", "element")
-        library.emu_shared_arrays(
-            visit(
-                lambda name, *n: shared.append(
-                    {"name": name.decode(), **dict(zip(keys, n, strict=True))}
-                )
+        size = ctypes.c_size_t
+        visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, size, size, ctypes.POINTER(size))
+
+        @visitor
+        def visit(name, offset, element, extents):
+            shape = list(itertools.takewhile(bool, extents))
+            shared.append(
+                {"name": name.decode(), "offset": offset, "element": element, "shape": shape}
             )
-        )
+
+        library.emu_shared_arrays(visit)
         return {
             "accesses": count,
             "launches": ctypes.string_at(first, 104 * launches).hex() if launches else "",

@@ -1,5 +1,7 @@
 """CUDA C++ text whose tokens can be replaced one by one without moving a line."""
 
+from collections.abc import Iterable, Sequence
+
 from utils.emulator.tokens import Token, directive, tokenize
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -65,14 +67,34 @@ class Code:
             length += 1
         return length
 
-    def flat(self, start: int, stop: int) -> str:
-        """The original tokens of positions start … stop-1 on one line, without comments."""
-        parts = []
-        for position in range(start, stop):
-            if position > start and self.index[position] - self.index[position - 1] > 1:
+    def flat(self, positions: Sequence[int]) -> str:
+        """The original tokens of these positions on one line, without comments."""
+        parts, before = [], None
+        for position in positions:
+            if before is not None and self.index[position] - self.index[before] > 1:
                 parts.append(" ")
             parts.append(self.text(position))
+            before = position
         return "".join(parts)
+
+    def after(self, position: int) -> int:
+        """The next position; behind its partner where a bracket opens."""
+        if self.text(position) in _PAIRS:
+            position = self.mate.get(position, position)
+        return position + 1
+
+    def split(self, positions: Iterable[int]) -> list[list[int]]:
+        """At the commas that stand outside of brackets and template arguments."""
+        parts, angles, behind = [[]], 0, 0
+        for position in positions:
+            if position >= behind:
+                text, behind = self.text(position), self.after(position)
+                if text == "," and not angles:
+                    parts.append([])
+                    continue
+                angles = max(0, angles + (text == "<") - (text == ">"))
+            parts[-1].append(position)
+        return parts
 
     def directive_between(self, position: int) -> bool:
         """Whether a directive stands between a position and the one before."""

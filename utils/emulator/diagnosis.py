@@ -13,7 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from utils.emulator.reports import Report, places, read
+from utils.emulator.reports import Report, read
+from utils.emulator.symbols import places
 from utils.emulator.traffic import Launch, Traffic, read_launches
 
 SHOWN = 3  # hazards of a kind that are told in full

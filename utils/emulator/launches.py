@@ -19,7 +19,7 @@ def rewrite_launches(code: Code) -> None:
 def _rewrite_launch(code: Code, opening: int) -> None:
     start, label_end = _kernel(code, opening)
     closing = _closing(code, opening, opening + 3)
-    kernel = code.flat(start, opening)
+    kernel = code.flat(range(start, opening))
     label = _label(code, start, label_end)
     call = f"[&](auto&&... emu_args) {{ {kernel}(emu_args...); }}"
     if code.text(opening - 1) in ("]", ")") and code.mate[opening - 1] != start:
@@ -126,4 +126,4 @@ def _label(code: Code, start: int, stop: int) -> str:
     names = [code.text(p) for p in range(start, stop) if code.text(p) != "##"]
     if any(name in code.params for name in names):
         return " ".join(f"#{n}" if n in code.params else f'"{n}"' for n in names)
-    return '"' + code.flat(start, stop).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + code.flat(range(start, stop)).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -91,7 +91,7 @@ def build_program(
     flags += [f"-iquote{path.parent}", *(f"-D{name}" for name in defines if _early(name))]
     flags += [f"-I{folder}" for folder in includes]
     text = _define(unit.text, [name for name in defines if not _early(name)])
-    unit = Unit(text, unit.headers, unit.dependencies)
+    unit = Unit(text, unit.headers)
     program = (cache or paths.cache()) / "programs" / _key(unit, flags) / path.stem
     if not program.exists():
         _compile(unit, flags, program)

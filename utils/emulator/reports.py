@@ -1,21 +1,14 @@
 """What the emulator's runtime reports, in words that a beginner can act on."""
 
 import json
-import re
-import shutil
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
 
-from utils.emulator import include_dir
 from utils.emulator.advice import WORDS
+from utils.emulator.symbols import Code, Place, chains
 from utils.wording import many
 
 Position = tuple[int, int, int]
-Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
-Place = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True)
@@ -135,7 +128,7 @@ def read(text: str) -> list[Report]:
             numbered[event["number"]]["count"] = event["count"]
     events = [event for event in events if event.get("count") != 0]  # withdrawn
     names = [(f"{side}module", f"{side}offset") for side in ("", "other_")]
-    known = _chains([(e[m], e[o]) for e in events for m, o in names if m in e])
+    known = chains([(e[m], e[o]) for e in events for m, o in names if m in e])
     return [_report(event, known) for event in events]
 
 
@@ -159,54 +152,3 @@ def _report(event: dict, known: Mapping[Code, list[Place]]) -> Report:
             own = f"/{parts.get('file', '')}"  # a header's, or the whole path of it
             parts["caller"] = next((p for p in chain if not f"/{p[0]}".endswith(own)), None)
     return Report(**parts)
-
-
-def locate(module: str, offset: str) -> Place | None:
-    """The source line of an offset such as "0x1f30" in a library or program with debug info.
-
-    Where it was inlined, the line of the caller's own source. None without binutils' addr2line.
-    """
-    return places([(module, offset)])[module, offset]
-
-
-def places(codes: Iterable[Code]) -> dict[Code, Place | None]:
-    """The source line of each of many offsets; see `locate`."""
-    return {code: chain[0] if chain else None for code, chain in _chains(codes).items()}
-
-
-def _chains(codes: Iterable[Code]) -> dict[Code, list[Place]]:
-    """For each offset its line and those of who called it inlined, without the emulator's own."""
-    known: dict[Code, list[Place]] = {}
-    for module, group in groupby(sorted(set(codes)), key=lambda code: code[0]):
-        offsets = [offset for _, offset in group]
-        frames = _frames(module, [int(offset, 16) for offset in offsets])
-        known |= {(module, o): _own(f) for o, f in zip(offsets, frames, strict=True)}
-    return known
-
-
-def _own(frames: list[Place]) -> list[Place]:
-    own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
-    return [(file.removeprefix("./"), line) for file, line in own or frames]
-
-
-def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> list[int]:
-    """For each offset in a library, the line of `filename` that it comes from; 0 if of none."""
-    return [
-        next((line for file, line in frames if f"/{file}".endswith(f"/{filename}")), 0)
-        for frames in _frames(str(module), offsets)
-    ]
-
-
-def _frames(module: str, offsets: Sequence[int]) -> list[list[tuple[str, int]]]:
-    """For each offset its source lines, that of the innermost inlined function first."""
-    tool = shutil.which("addr2line")
-    if tool is None or not offsets:
-        return [[] for _ in offsets]
-    command = [tool, "-a", "-i", "-e", module]
-    addresses = "\n".join(map(hex, offsets))
-    done = subprocess.run(command, input=addresses, capture_output=True, text=True, timeout=60)
-    # "0x0000000000001f30", then "file:line" or "??:?" for each function.
-    parts = re.split(r"^0x[0-9a-f]+$", done.stdout, flags=re.MULTILINE)[1:]
-    found = [re.findall(r"^(.*[^?\n]):(\d+)", part, re.MULTILINE) for part in parts]
-    found += [[]] * (len(offsets) - len(found))
-    return [[(file, int(line)) for file, line in frames] for frames in found]

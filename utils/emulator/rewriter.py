@@ -28,7 +28,6 @@ class Unit:
 
     text: str
     headers: dict[str, str]
-    dependencies: tuple[Path, ...]  # the headers' real files
 
 
 def rewrite(
@@ -49,7 +48,7 @@ def rewrite(
     text = headers.rewrite(source, filename, first_line, base_dir)
     text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{text}'
     texts = {key: headers.texts[key] for key in headers.keys.values()}
-    return Unit(text, texts, tuple(headers.keys))
+    return Unit(text, texts)
 
 
 class _Headers:

@@ -1,5 +1,7 @@
 """`__shared__` declarations become a typedef and a macro that places the variable in the block."""
 
+from collections.abc import Sequence
+
 from utils.emulator.code import Code, Misunderstood
 
 _SPECIFIERS = ("__shared__", "extern", "static", "__device__")
@@ -48,9 +50,7 @@ def _stop(code: Code, position: int) -> int | None:
             return position
         if text in (")", "}"):
             return None
-        position = (
-            code.mate.get(position, position) + 1 if text in ("(", "[", "{") else position + 1
-        )
+        position = code.after(position)
     return len(code) if code.macro else None
 
 
@@ -63,22 +63,18 @@ def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) 
     while position < stop:
         text, end = code.text(position), position + 1
         if text in _ATTRIBUTES:
-            end = code.mate.get(position + 1, position + 1) + 1
+            end = code.after(position + 1)
             if end == position + 4 and code.token(position + 2).kind == "number":
                 attributes.append(f" __attribute__((aligned({code.text(position + 2)})))")
             elif text in ("__align__", "alignas"):
-                alignments.append(f"alignas({code.flat(position + 2, end - 1)})")
+                alignments.append(f"alignas({code.flat(range(position + 2, end - 1))})")
             else:
-                attributes.append(" " + code.flat(position, end))
+                attributes.append(" " + code.flat(range(position, end)))
         elif text == "[" and code.text(position + 1) == "[":  # [[maybe_unused]]
-            end = code.mate.get(position, position) + 1
-        elif text in ("(", "[", "{"):
-            end = code.mate.get(position, position) + 1
-            rest.extend(range(position, end))
-            position = end
-            continue
+            end = code.after(position)
         elif text not in _SPECIFIERS:
-            rest.append(position)
+            end = code.after(position)
+            rest.extend(range(position, end))
             position = end
             continue
         is_dynamic = is_dynamic or text == "extern"
@@ -114,11 +110,9 @@ def _rewrite_declaration(code: Code, start: int, stop: int, at_namespace: bool) 
 
 def _capture_by_reference(code: Code, start: int, names: list[str]) -> None:
     """A lambda's `[=]` would copy shared variables, which as statics it must not capture."""
-    depth = 0
     for position in range(start, len(code)):
         text = code.text(position)
-        depth += (text == "{") - (text == "}")
-        if depth < 0:
+        if text == "}" and code.mate.get(position, -1) < start:
             return  # the end of the declaration's block
         if text == "[" and code.text(position + 1) == "=" and position in code.mate:
             listed = [code.text(p) for p in range(position, code.mate[position])]
@@ -135,36 +129,34 @@ def _declarators(code: Code, rest: list[int]) -> list[tuple[int, int]]:
 
     `rest` holds the positions of a declaration without qualifiers and attributes.
     """
-    found: list[tuple[int, int]] = []
-    name, settled, angles, skip = None, False, 0, -1
-    for position in rest:
-        if position <= skip:
-            continue
-        text = code.text(position)
-        if text in ("(", "[", "{"):
-            skip = code.mate.get(position, position)
-            if text == "(" and not angles and code.text(position + 1) in ("*", "&"):
-                if code.text(position - 1) != "decltype":  # float (*row)[16]
-                    inner = position + 1
-                    while inner < skip and not (settled and code.text(inner) in ("[", "(")):
-                        if code.is_name(inner):
-                            name, settled = inner, True
-                        inner += 1
-            settled = settled or (text == "[" and not angles)
-        elif text in ("<", ">"):
-            angles += 1 if text == "<" else -1
-        elif text == "=" and not angles:
-            raise Misunderstood(position, "a __shared__ variable cannot have an initial value")
-        elif text == "," and not angles:
-            found.append((name, _before(rest, position)))
-            settled = False
-        elif code.is_name(position) and not angles and not settled:
-            name = position
-    if name is None:
-        raise Misunderstood(rest[0] if rest else 0, "this __shared__ declaration has no name")
-    found.append((name, rest[-1]))
+    found = []
+    for declarator in code.split(rest):
+        name = _declared_name(code, declarator)
+        if name is None:
+            raise Misunderstood(rest[0] if rest else 0, "this __shared__ declaration has no name")
+        found.append((name, declarator[-1]))
     return found
 
 
-def _before(rest: list[int], position: int) -> int:
-    return rest[rest.index(position) - 1]
+def _declared_name(code: Code, declarator: Sequence[int]) -> int | None:
+    """The last name outside of brackets, or, as in `float (*row)[16]`, in the first of them."""
+    name, settled, angles, behind = None, False, 0, 0
+    for position in declarator:
+        if position < behind:
+            continue
+        text, behind = code.text(position), code.after(position)
+        if text in ("<", ">"):
+            angles += 1 if text == "<" else -1
+        elif angles:
+            continue
+        elif text == "=":
+            raise Misunderstood(position, "a __shared__ variable cannot have an initial value")
+        elif text == "(" and code.text(position + 1) in ("*", "&"):
+            if code.text(position - 1) != "decltype":
+                inside = _declared_name(code, range(position + 1, behind - 1))
+                name, settled = inside or name, True
+        elif text == "[":
+            settled = True
+        elif code.is_name(position) and not settled:
+            name = position
+    return name

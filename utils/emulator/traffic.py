@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
+from utils.emulator.symbols import Code, Place
+
 Position = tuple[int, int, int]
-Place = tuple[str, int]  # file and line
-Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
 
 SPACES = {"global": "sectors", "shared": "wavefronts"}
 

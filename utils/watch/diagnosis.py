@@ -11,9 +11,10 @@ from torch import Tensor
 
 from utils.cuda.instrumented import instrumented
 from utils.cuda.kernel import Kernel
-from utils.emulator import reports
+from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
-from utils.emulator.traffic import Code, Launch, Place, read_launches
+from utils.emulator.symbols import Code, Place
+from utils.emulator.traffic import Launch, read_launches
 from utils.errors import LaunchError
 from utils.watch.trace import Trace, read_trace
 from utils.wording import many
@@ -69,7 +70,7 @@ def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:
 
     def places(codes: list[Code]) -> dict[Code, Place]:
         offsets = sorted({offset for _, offset in codes})
-        lines = reports.resolve_lines(
+        lines = symbols.resolve_lines(
             kernel.library, [int(o, 16) for o in offsets], kernel.filename
         )
         line_of = dict(zip(offsets, lines, strict=True))

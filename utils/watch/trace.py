@@ -14,13 +14,12 @@ from torch import Tensor
 from utils.cuda.instrumented import instrumented
 from utils.cuda.isolation import Watched
 from utils.cuda.kernel import Kernel
-from utils.emulator.reports import resolve_lines
+from utils.emulator.symbols import resolve_lines
 from utils.errors import WorkbookError
 
 MOST = 1 << 20  # accesses that are recorded
 LOAD, STORE, ATOMIC = 0, 1, 2
 GLOBAL, SHARED = 0, 1
-_DYNAMIC = 2 << 20  # where the runtime's offsets of dynamic shared memory begin
 
 # The runtime's records (utils/emulator/runtime/trace.h).
 ACCESS = np.dtype(
@@ -46,7 +45,7 @@ class Array:
 
     name: str
     space: int  # GLOBAL or SHARED
-    shape: tuple[int, ...]  # one dimension for shared arrays: the runtime knows no more
+    shape: tuple[int, ...]  # as declared; of a dynamic shared array what the launch asked for
     element: int  # bytes
     offset: int  # bytes: from the start of the block's shared memory; 0 for a tensor
     address: int = 0  # of a tensor, in the run
@@ -122,12 +121,9 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
         for name, t in tensors.items()
     ]
     arrays += [
-        Array(s["name"], SHARED, (s["bytes"] // s["element"],), s["element"], s["offset"])
-        for s in raw.shared
+        Array(s["name"], SHARED, tuple(s["shape"]), s["element"], s["offset"]) for s in raw.shared
     ]
     launches = np.frombuffer(raw.launches, LAUNCH)
-    if dynamic := max((int(x["shared"]) for x in launches), default=0):
-        arrays.append(Array("dynamic", SHARED, (dynamic // 4,), 4, _DYNAMIC))
     accesses = _readable(np.frombuffer(raw.accesses, ACCESS), arrays)
     accesses["pc"] -= np.uint64(raw.module_base)
     accesses["line"] = _lines(build, accesses["pc"])

@@ -1,9 +1,7 @@
 """What a view draws from: a trace, and the text that it came from."""
 
-import math
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,19 +47,7 @@ class Scene:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """The trace's, shared arrays in the dimensions that the source declares."""
-        return tuple(a if a.space == GLOBAL else self._declared(a) for a in self.trace.arrays)
-
-    def _declared(self, array: Array) -> Array:
-        if array.name == "dynamic":  # the runtime's name for all of it
-            found = re.search(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]", self.source)
-            return replace(array, name=found[1]) if found else array
-        found = re.search(rf"\b{re.escape(array.name)}\s*((?:\[[^\]]+\]\s*)+)", self.source)
-        dimensions = re.findall(r"\[([^\]]+)\]", found[1]) if found else []
-        shape = tuple(_constant(text, self.source) for text in dimensions)
-        if None in shape or math.prod(shape) != math.prod(array.shape) or len(shape) < 2:
-            return array
-        return replace(array, shape=shape)
+        return self.trace.arrays
 
     def number(self, name: str) -> int:
         return self.trace.array(name)
@@ -187,21 +173,3 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
 
 
 SPACES = {GLOBAL: "global", SHARED: "shared"}
-
-
-def _constant(text: str, source: str, depth: int = 0) -> int | None:
-    """The value of a constant expression such as `BK + 1`; None where it is not that simple."""
-    text = re.sub(r"/\*.*?\*/", "", text).strip()
-    for name in set(re.findall(r"[A-Za-z_]\w*", text)):
-        found = re.search(rf"\b{name}\s*=\s*([^,;]+)|#define\s+{name}[ \t]+([^\n/]+)", source)
-        value = _constant(found[1] or found[2], source, depth + 1) if found and depth < 4 else None
-        if value is None:
-            return None
-        text = re.sub(rf"\b{name}\b", str(value), text)
-    if not re.fullmatch(r"[\d\s()+*/-]+", text) or "**" in text or "//" in text:
-        return None
-    try:  # digits, brackets and + - * / only
-        value = eval(text.replace("/", "//"))
-    except (SyntaxError, ArithmeticError, TypeError):
-        return None
-    return value if isinstance(value, int) else None

@@ -1,5 +1,6 @@
 """The view "tree": how one block makes one value of many in shared memory, phase by phase."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,8 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     accesses = launch.accesses[launch.accesses["block"] == block]
     number = _array(scene, accesses)
     array, steps = scene.arrays[number], _steps(accesses[accesses["array"] == number])
-    if array.shape[0] > LARGEST or len(array.shape) > 1:
+    count = math.prod(array.shape)
+    if count > LARGEST or len(array.shape) > 1:
         raise scene.too_large(f"{array.name} is {shape_text(array)}")
     kept = some_phases([step.phase for step in steps], ROWS)
     name = coordinate_text(block, launch.grid)
@@ -67,7 +69,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     if len(kept) < len(steps):
         caption += f" {phases_left_out(len(steps) - len(kept))}"
     alt = (
-        f"A row of the {many(array.shape[0], 'element')} of {array.name} for each of "
+        f"A row of the {many(count, 'element')} of {array.name} for each of "
         f"{many(len(kept), 'phase')}. Lines lead from the elements that a thread reads to the one "
         "that it writes; their colour is that of its warp."
     )
@@ -122,7 +124,7 @@ def _color(warp: int, warps: int) -> np.ndarray:
 
 def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
     """A row for each phase; lines come down from the row above."""
-    count = array.shape[0]
+    count = math.prod(array.shape)
     notes = [(f"phase {step.phase}", _note(step)) for step in steps]
     names = 0.15 + max(cv.text_width(text, cv.SMALL, bold=True) for note in notes for text in note)
     left = cv.MARGIN + names

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -23,6 +24,8 @@ size_t limit = 0;
 bool truncated = false;
 std::vector<Access> accesses;
 std::vector<TracedLaunch> launches;
+const char* dynamic_name;  // of the launches' dynamic shared memory, as the last one declares it
+size_t dynamic_element;
 
 // Notes one access of the running thread, for whoever is interested.
 __attribute__((noinline)) void record(const void* address, size_t size, Kind kind,
@@ -58,12 +61,20 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     accesses.push_back(a);
 }
 
+void note_dynamic_array() {
+    Core* c = core();
+    if (launches.empty() || !c || !c->dynamic_name) return;
+    dynamic_name = c->dynamic_name;
+    dynamic_element = c->dynamic_element;
+}
+
 }  // namespace
 
 bool tracing() { return on; }
 
 void trace_launch(const Launch& launch) {
     if (!on) return;
+    note_dynamic_array();  // of the launch before
     TracedLaunch t{};
     strncpy(t.kernel, launch.kernel, sizeof t.kernel - 1);
     const dim3 grid = launch.grid, block = launch.block;
@@ -84,6 +95,8 @@ extern "C" {
 void emu_trace_begin(size_t most) {
     accesses.clear();
     launches.clear();
+    dynamic_name = "dynamic";  // while nobody has declared it
+    dynamic_element = 4;
     limit = most;
     truncated = false;
     on = true;
@@ -91,6 +104,7 @@ void emu_trace_begin(size_t most) {
 // Ends it. Returns the number recorded; *first is valid until the next begin.
 size_t emu_trace_end(const Access** first, int* was_truncated) {
     on = false;
+    note_dynamic_array();
     *first = accesses.data();
     *was_truncated = truncated;
     return accesses.size();
@@ -105,13 +119,18 @@ size_t emu_trace_launches(const TracedLaunch** first) {
     *first = launches.data();
     return launches.size();
 }
-// The shared arrays of the block that ran last: calls back with name, offset, bytes, element bytes.
-void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, size_t)) {
+// The shared arrays of the block that ran last, and the largest dynamic one: calls back with name,
+// offset, element bytes and the extents, behind which stands a 0.
+void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, const size_t*)) {
     Core* c = core();
     if (!c) return;
     for (const Core::Slot& slot : c->shared_slots())
         if (slot.key && slot.block == c->block_serial())
-            visit(slot.key->name, slot.offset, slot.key->size, slot.key->element);
+            visit(slot.key->name, slot.offset, slot.key->element, slot.key->extents);
+    uint64_t most = 0;
+    for (const TracedLaunch& launch : launches) most = std::max(most, launch.shared);
+    const size_t dynamic_extents[] = {most / dynamic_element, 0};
+    if (most) visit(dynamic_name, kDynamicAt, dynamic_element, dynamic_extents);
 }
 
 #define CALLED_FROM __builtin_return_address(0)

@@ -41,6 +41,13 @@ void launch_addresses(Config config, void (*kernel)(P...), void** addresses,
     launch(config, "kernel", kernel, *static_cast<std::decay_t<P>*>(addresses[I])...);
 }
 
+// Of an array type, outermost first, then a 0.
+template <class T, class Dimensions = std::make_index_sequence<std::rank_v<T>>>
+struct Extents;
+template <class T, size_t... dimension>
+struct Extents<T, std::index_sequence<dimension...>> {
+    static constexpr size_t values[] = {std::extent_v<T, dimension>..., 0};
+};
 }  // namespace emu
 
 // `emu_t_x` is the declared type, written by the rewriter. The key is a static of the surrounding
@@ -50,6 +57,7 @@ void launch_addresses(Config config, void (*kernel)(P...), void** addresses,
                                         sizeof(emu_t_##name),                            \
                                         alignof(emu_t_##name),                           \
                                         sizeof(std::remove_all_extents_t<emu_t_##name>), \
+                                        ::emu::Extents<emu_t_##name>::values,            \
                                         0,                                               \
                                         {__FILE__, __LINE__}};
 #define EMU_SHARED(name) \
@@ -85,7 +93,8 @@ struct SharedObject {  // __shared__ T name
 }  // namespace emu
 #define EMU_DYNAMIC_SHARED_GLOBAL(name) \
     static const emu::SharedArray<std::remove_extent_t<emu_t_##name>> name{#name};
-#define EMU_SHARED_GLOBAL(name)                              \
-    static const emu::SharedObject<emu_t_##name> name{       \
-        {#name, sizeof(emu_t_##name), alignof(emu_t_##name), \
-         sizeof(std::remove_all_extents_t<emu_t_##name>), 0}};
+#define EMU_SHARED_GLOBAL(name)                                                                 \
+    static const emu::SharedObject<emu_t_##name> name{                                          \
+        {#name, sizeof(emu_t_##name), alignof(emu_t_##name),                                    \
+         sizeof(std::remove_all_extents_t<emu_t_##name>), ::emu::Extents<emu_t_##name>::values, \
+         0}};

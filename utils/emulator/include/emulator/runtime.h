@@ -59,7 +59,8 @@ unsigned emu_thread();  // the number of the running thread in its block
 struct EmuSharedKey {
     const char* name;
     size_t size, alignment, element;
-    int slot;  // 0: not seen yet
+    const size_t* extents;  // of the array, outermost first, then a 0
+    int slot;               // 0: not seen yet
     EmuSite site;
 };
 void* emu_shared(EmuSharedKey* key);
