@@ -38,6 +38,7 @@ def root(tmp_path, monkeypatch):
 
     names = ("kernels", "solutions", "notebooks", "results", "build")
     places = {"ROOT": tmp_path, **{name.upper(): tmp_path / name for name in names}}
+    places["MUTANTS"] = tmp_path / "tests" / "mutants"
     modules = (exercises, exporting, notebooks, paths, results, running, selection, syncing)
     for module in modules:
         for name, path in places.items():

@@ -10,6 +10,7 @@ NOTEBOOKS = ROOT / "notebooks"
 RESULTS = ROOT / "results"
 BUILD = ROOT / "build"
 INCLUDE = KERNELS / "include"
+MUTANTS = ROOT / "tests" / "mutants"
 
 
 def cache() -> Path:

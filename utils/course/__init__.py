@@ -1,0 +1,1 @@
+"""What is asked: exercises, their cases, gates and wrong kernels."""
