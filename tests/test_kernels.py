@@ -1,8 +1,4 @@
-"""The contents of the chapters: every exercise is complete, solutions pass, wrong kernels fail.
-
-A mutant, tests/mutants/NN_topic/<exercise>__<fault>.cu, says in its first line the reason that it
-must be rejected for: `// reject: out of bounds`.
-"""
+"""The contents of the chapters: every exercise is complete, solutions pass, wrong kernels fail."""
 
 import functools
 import re
@@ -13,26 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from utils.course import catalog, markup
+from utils.course import catalog, markup, mutants
 from utils.course.answers import Answer, compile_answer
 from utils.course.exercise import Exercise
 from utils.course.markup import BEGIN, END
+from utils.course.mutants import Mutant
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
 from utils.judge.check import check
 from utils.paths import workspace
 
-TESTS = Path(__file__).parent
-MUTANTS = TESTS / "mutants"
 ARCHITECTURES = ("75", "80", "86", "90a")
 
 ALL = [exercise for topic in catalog.topics() for exercise in catalog.topic(topic).values()]
 NUMBERED = [exercise for exercise in ALL if exercise.number]
-
-
-def mutants(exercise: Exercise) -> list[Path]:
-    return sorted((MUTANTS / exercise.topic).glob(f"{exercise.name}__*.cu"))
+MUTANTS = [(exercise, mutant) for exercise in ALL for mutant in mutants.mutants(exercise)]
 
 
 def each(exercises_: list[Exercise]):
@@ -77,19 +69,16 @@ def test_a_kernel_is_short_and_says_what_it_owns(exercise):
 
 @each(NUMBERED)
 def test_an_exercise_has_at_least_eight_mutants(exercise):
-    assert len(mutants(exercise)) >= 8
+    assert len(mutants.mutants(exercise)) >= 8
 
 
-def test_a_mutant_names_an_exercise_and_a_reason():
-    known = {exercise.id for exercise in ALL}
-    for path in MUTANTS.glob("*/*.cu"):
-        name = path.stem.partition("__")[0]
-        assert f"{path.parent.name}/{name}" in known, f"{path} belongs to no exercise"
-        assert reason(path) in CheckFailed.REASONS[1:], f"{path}: '{reason(path)}' is no reason"
+def test_every_file_of_mutants_belongs_to_an_exercise():
+    for path in workspace().mutants.glob("*/*"):
+        assert path == mutants.path_of(mutants.exercise_of(path))
 
 
-def reason(mutant: Path) -> str:
-    return mutant.read_text().partition("\n")[0].removeprefix("// reject: ")
+def test_no_mutant_has_gone_astray():
+    assert len(MUTANTS) >= 875
 
 
 class Late:
@@ -102,30 +91,32 @@ class Late:
         return str(self._build().library)
 
 
-def built_late(mutant: Path, exercise: Exercise) -> Kernel:
+def built_late(exercise: Exercise, mutant: Mutant) -> Kernel:
     """A wrong kernel, of which only the instrumented build is there: it shows most faults."""
-    text, place = mutant.read_text(), {"first_line": 1, "filename": mutant.name}
-    compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
+    place = {"first_line": 1, "filename": f"{exercise.name}__{mutant.name}.cu"}
+    compiled = functools.partial(
+        compile_cuda, mutant.text, exercise.name, backend="emulator", **place
+    )
     watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
     return Answer(**{**watched, "library": Late(compiled)}, exercise=exercise)
 
 
 @pytest.mark.parametrize(
-    ("mutant", "advice"),
+    ("id", "name", "advice"),
     [
-        ("02_shared_memory_tiling/linear_tiled__no_padding", "one element longer"),
-        ("03_register_tiles/gemm_vectorized__no_padding", "four elements longer, so that quads"),
-        ("03_register_tiles/gemm_warp__no_padding", "rows of As four elements longer"),
-        ("04_reductions/sum_sequential__strided_index", "begin with the largest stride"),
-        ("07_pointwise_fusion/swish_multiply_swish__scale_for_each_row", "once for several rows"),
-        ("07_pointwise_fusion/bias_hardtanh_mish__shift_for_each_row", "once for several rows"),
+        ("02_shared_memory_tiling/linear_tiled", "no_padding", "one element longer"),
+        ("03_register_tiles/gemm_vectorized", "no_padding", "four elements longer, so that quads"),
+        ("03_register_tiles/gemm_warp", "no_padding", "rows of As four elements longer"),
+        ("04_reductions/sum_sequential", "strided_index", "begin with the largest stride"),
+        ("07_pointwise_fusion/swish_multiply_swish", "scale_for_each_row", "once for several rows"),
+        ("07_pointwise_fusion/bias_hardtanh_mish", "shift_for_each_row", "once for several rows"),
     ],
 )
-def test_what_a_gate_advises_is_the_way_out(mutant, advice):
-    path = MUTANTS / f"{mutant}.cu"
-    exercise = catalog.load(mutant.partition("__")[0])
+def test_what_a_gate_advises_is_the_way_out(id, name, advice):
+    exercise = catalog.load(id)
+    (mutant,) = (mutant for mutant in mutants.mutants(exercise) if mutant.name == name)
     with pytest.raises(CheckFailed) as failure:
-        check(built_late(path, exercise))
+        check(built_late(exercise, mutant))
     assert failure.value.reason == "gate" and advice in str(failure.value)
 
 
@@ -147,19 +138,18 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
 @pytest.mark.parametrize(
     ("exercise", "mutant"),
     [
-        pytest.param(exercise, path, id=f"{exercise.topic[:2]}-{path.stem}")
-        for exercise in NUMBERED
-        for path in mutants(exercise)
+        pytest.param(exercise, mutant, id=f"{exercise.topic[:2]}-{exercise.name}__{mutant.name}")
+        for exercise, mutant in MUTANTS
     ],
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
     monkeypatch.setattr("utils.judge.check.TIMEOUT", 3.0)  # seconds; the slowest needs 0.3
     with pytest.raises(CheckFailed) as failure:
-        check(built_late(mutant, exercise))
-    assert failure.value.reason == reason(mutant)
+        check(built_late(exercise, mutant))
+    assert failure.value.reason == mutant.reason, f"{mutant.place}: {failure.value}"
 
 
-def compiled_by_nvcc(texts: dict[Path, str], folder: Path, *options: str) -> str:
+def compiled_by_nvcc(texts: dict[Path | str, str], folder: Path, *options: str) -> str:
     """What nvcc has to say of many texts in one compilation; "" where it is content.
 
     Each text gets a namespace of its own in a single file, since nvcc takes seconds to start.
@@ -193,6 +183,6 @@ def test_nvcc_compiles_what_learners_meet_for_all_architectures(tmp_path):
 def test_nvcc_compiles_every_mutant(tmp_path):
     if not shutil.which("nvcc"):
         pytest.skip("there is no nvcc here")
-    texts = {path: path.read_text() for exercise in NUMBERED for path in mutants(exercise)}
+    texts = {f"{e.id}__{mutant.name}": mutant.text for e, mutant in MUTANTS}
     said = compiled_by_nvcc(texts, tmp_path, "-ptx", "-arch=compute_75")
     assert not said, said
