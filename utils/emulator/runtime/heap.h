@@ -21,7 +21,6 @@ struct Allocation {
     bool managed = false;           // the host's too: nobody knows what it has written
     bool all_written = false;       // nothing in it can be uninitialised
     std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
-    size_t shadow = 0;              // where its cells begin in the shadow memory
 
     bool holds(const void* p, size_t n = 1) const {
         return p >= first && static_cast<const char*>(p) + n <= first + bytes;
