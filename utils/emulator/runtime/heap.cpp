@@ -1,3 +1,4 @@
+// Where allocations lie in the range, and the table of them all, freed and lent ones too.
 #include "heap.h"
 
 #include <sys/mman.h>
