@@ -2,7 +2,6 @@
 // barriers.
 #include "block.h"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -60,7 +59,8 @@ void Core::run_block(uint64_t number) {
     watch_warp_end();
     watch_thread(nullptr, 0);
     current = nullptr;  // the block has ended, or has been abandoned
-    launch->static_shared = std::max(launch->static_shared, shared.static_bytes());
+    if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line
+        launch->static_shared = shared.static_bytes();
 }
 
 void Core::prepare_fibres() {

@@ -1,7 +1,8 @@
 // Warp collectives: lanes wait until all that a mask names have come, then each takes its result.
 //
-// A kind is a row of kCollectives with a function that combines what the lanes brought. When a
-// group is complete, which lanes it has, and who runs next is none of that function's business.
+// A kind is a row of kCollectives, with a function that combines what the lanes brought. That
+// function knows neither the scheduler nor the lanes' other business; what follows it here knows
+// no kind but by its row.
 #include "collectives.h"
 
 #include <cstring>
@@ -18,9 +19,8 @@ inline void each_lane(unsigned lanes, Visit visit) {
     for (; lanes; lanes &= lanes - 1) visit(__builtin_ctz(lanes));
 }
 
-// Each combines the values of `lanes`, which are not none, into what each of them takes away. A
-// value too large for its 8 bytes can be brought as its address: a lane's stack stays while it
-// waits.
+// Turns what `lanes`, one at least, have brought into what each of them takes away. More than 8
+// bytes are brought as their address: the stack of a lane that waits stays as it is.
 using Combine = void (*)(unsigned lanes, Exchange& exchange);
 
 void meet(unsigned, Exchange&) {}
@@ -47,7 +47,7 @@ void ballot(unsigned lanes, Exchange& exchange) {
 }
 
 void match_any(unsigned lanes, Exchange& exchange) {
-    while (lanes) {  // the lanes that no earlier value's were
+    while (lanes) {  // those that have not found their equals yet
         const uint64_t value = exchange.value[__builtin_ctz(lanes)];
         unsigned same = 0;
         each_lane(lanes, [&](int l) { same |= unsigned(exchange.value[l] == value) << l; });

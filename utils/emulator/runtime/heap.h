@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +27,7 @@ struct Allocation {
 
 class Heap {
    public:
+    Heap();
     // `shift` bytes behind where cudaMalloc would put it, at a multiple of 256.
     Allocation* allocate(size_t bytes, const char* name, size_t element, size_t shift = 0);
     bool free(void* first);
@@ -54,8 +53,8 @@ class Heap {
     char* reserve(size_t bytes);
     Allocation* at_or_before(const void* address);
 
-    std::recursive_mutex mutex_;
-    std::map<const char*, Allocation> allocations_;
+    struct Table;  // of the allocations, and its lock
+    Table& table_;
     char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;
 };
 
