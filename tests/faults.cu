@@ -24,6 +24,11 @@ __global__ void two_barriers(int* x) {
 __global__ void not_in_mask(int* x) {
     if (threadIdx.x < 4) x[threadIdx.x] = __shfl_sync(0x7, 1, 0);  // invalid-mask
 }
+__global__ void absent_source() {
+    if (threadIdx.x >= 4) return;
+    const float got = __shfl_sync(0xf, 1.0f, threadIdx.x == 1 ? 9 : 2);
+    printf("lane %d: %s\n", int(threadIdx.x), got != got ? "NaN" : got == 1 ? "1" : "?");
+}
 __global__ void masks_differ(int* x) {
     const unsigned mask = threadIdx.x == 3 ? 0x0fffffff : 0xffffffff;
     x[threadIdx.x] = __ballot_sync(mask, 1);  // masks-differ
@@ -75,6 +80,7 @@ int main(int argc, char** argv) {
     if (is("deadlock-warp")) lane_never_comes<<<1, 32>>>(x);
     if (is("two-barriers")) two_barriers<<<1, 32>>>(x);
     if (is("invalid-mask")) not_in_mask<<<1, 32>>>(x);
+    if (is("absent-source")) absent_source<<<1, 32>>>();
     if (is("masks-differ")) masks_differ<<<1, 32>>>(x);
     if (is("illegal-address")) store_to_nothing<<<4, dim3(4, 8)>>>(x);
     if (is("stack-overflow")) endless_recursion<<<1, 32>>>();

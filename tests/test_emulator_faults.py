@@ -117,6 +117,11 @@ def test_a_wrong_mask_is_shown(run):
     assert "lanes disagree about mask" in run("masks-differ").report.message
 
 
+def test_a_shuffle_from_a_lane_that_takes_no_part_shows_in_the_result(run):
+    printed = run("absent-source").printed
+    assert sorted(printed[1:5]) == ["lane 0: 1", "lane 1: NaN", "lane 2: 1", "lane 3: 1"]
+
+
 def test_a_failed_assertion_is_printed_as_a_gpu_prints_it(run):
     stderr = run("assert").stderr
     where = rf"{re.escape(str(SOURCE))}:{line('assert')}: .*failed_assertion.*"

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from utils.errors import ToolError
@@ -50,6 +51,7 @@ _NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insn
     large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
 INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
+_RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
 
 
 def include_dir() -> Path:
@@ -104,7 +106,7 @@ def link_flags() -> list[str]:
 @functools.cache
 def digest() -> str:
     """Hash of the headers and the runtime; a change of either makes every build a new one."""
-    hasher = hashlib.sha256(" ".join([*_COMMON, *PLAIN, *INSTRUMENTED]).encode())
+    hasher = hashlib.sha256(" ".join([*_COMMON, *PLAIN, *INSTRUMENTED, *_RUNTIME]).encode())
     for path in sorted([*include_dir().rglob("*.h"), *(_HERE / "runtime").iterdir()]):
         hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
@@ -127,11 +129,23 @@ def _build_runtime(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Built aside and renamed: two processes may come here at once.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        # The first cell waits for this: a file is compiled on each core, the longest ones first.
+        sources = sorted(
+            (_HERE / "runtime").glob("*.cpp"), key=lambda source: -source.stat().st_size
+        )
+        things = [Path(folder) / f"{source.stem}.o" for source in sources]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_compile, sources, things))
         made = Path(folder) / path.name
-        flags = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -shared -pthread -w".split()
-        sources = sorted(str(p) for p in (_HERE / "runtime").glob("*.cpp"))
-        command = [compiler(), *flags, f"-I{include_dir()}", *sources, "-o", str(made), "-ldl"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")
+        _call([*_RUNTIME, "-shared", *map(str, things), "-o", str(made), "-ldl"])
         os.replace(made, path)
+
+
+def _compile(source: Path, thing: Path) -> None:
+    _call([*_RUNTIME, f"-I{include_dir()}", "-c", str(source), "-o", str(thing)])
+
+
+def _call(arguments: list[str]) -> None:
+    done = subprocess.run([compiler(), *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")

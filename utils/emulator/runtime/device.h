@@ -1,14 +1,21 @@
 // The pretended device: its last error, its limits.
 #pragma once
 
-#include "../include/emulator/api.h"
+#include <cstddef>
+
+#include "../include/emulator/errors.h"
 
 namespace emu {
 
-void set_error(cudaError_t error);
-bool device_lost();  // after a fault, until the process ends
+// What an API function returns: a failure is remembered as the last error, and after a fault every
+// call returns that.
+cudaError_t result(cudaError_t error);
+void set_error(cudaError_t error);  // by a launch
+bool device_lost();                 // after a fault, until the process ends
+// What nvcc refuses to compile in a kernel ends the launch here. `pc`: in the caller.
+void for_the_host(const char* function, const void* pc);
+
+size_t total_memory();  // bytes
 size_t dynamic_shared_limit();
-bool is_pinned(const void* address);  // by cudaMallocHost or cudaHostRegister
-bool is_global(const void* address);  // device memory, or memory lent by emu_lend_memory
 
 }  // namespace emu

@@ -1,3 +1,4 @@
+// Which blocks an atomic has made known to which, from the fences that came before it.
 #include "fences.h"
 
 #include <cstring>

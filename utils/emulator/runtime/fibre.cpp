@@ -1,3 +1,4 @@
+// Stacks and the switch between them, in the assembler of each processor.
 #include "fibre.h"
 
 #include <sys/mman.h>
@@ -123,11 +124,8 @@ char* Stacks::top(int i) {
     return base_ + kBytes * size_t(i + 1) - size_t(i) * 320 % 4096;
 }
 
-int Stacks::guard_hit(const void* address) {
-    const char* p = static_cast<const char*>(address);
-    if (p < base_ || p >= base_ + kBytes * size_t(count_)) return -1;
-    size_t offset = size_t(p - base_);
-    return offset % kBytes < kPage ? int(offset / kBytes) : -1;
+bool Stacks::in_guard(const void* address) const {
+    return holds(address) && size_t(static_cast<const char*>(address) - base_) % kBytes < kPage;
 }
 
 }  // namespace emu

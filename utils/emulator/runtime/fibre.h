@@ -22,7 +22,7 @@ class Stacks {
         const char* p = static_cast<const char*>(address);
         return p >= base_ && p < base_ + kBytes * size_t(count_);
     }
-    int guard_hit(const void* address);  // which stack's guard page holds the address, or -1
+    bool in_guard(const void* address) const;  // in the page under a stack
 
    private:
     char* base_;

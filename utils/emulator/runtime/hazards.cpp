@@ -1,3 +1,4 @@
+// From an access that went wrong to an event: its array and elements, the other side, how often.
 #include "hazards.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "block.h"
 #include "heap.h"
 #include "report.h"
+#include "traffic.h"
 #include "waits.h"
 
 namespace emu {
@@ -55,23 +57,25 @@ Place place(std::string array, long offset, long element, size_t size, size_t by
     return {std::move(array), index(offset), index(offset + long(size) - 1), long(bytes) / element};
 }
 
+// In the array that holds the offset, or ends before it.
+Place locate_shared(const SharedMemory& shared, ptrdiff_t offset, size_t size, size_t dynamic) {
+    const EmuSharedKey* best = nullptr;
+    size_t best_offset = 0;
+    shared.each_array([&](const EmuSharedKey& key, size_t start) {
+        if (ptrdiff_t(start) <= offset && (!best || start > best_offset))
+            best = &key, best_offset = start;
+    });
+    if (offset < ptrdiff_t(SharedMemory::kDynamicAt) && best)
+        return place(best->name, offset - ptrdiff_t(best_offset), long(best->element), size,
+                     best->size);
+    const size_t element = shared.dynamic_element ? shared.dynamic_element : 1;
+    return place(shared.dynamic_name ? shared.dynamic_name : "shared memory",
+                 offset - ptrdiff_t(SharedMemory::kDynamicAt), long(element), size, dynamic);
+}
+
 Place locate(const Core& core, Space space, const void* address, size_t size) {
-    if (space == kShared) {
-        ptrdiff_t offset = core.shared_offset(address);
-        const Core::Slot* best = nullptr;
-        for (const Core::Slot& slot : core.shared_slots()) {
-            if (!slot.key || slot.block != core.block_serial()) continue;
-            if (ptrdiff_t(slot.offset) <= offset && (!best || slot.offset > best->offset))
-                best = &slot;
-        }
-        if (offset >= ptrdiff_t(kDynamicAt) || !best) {
-            size_t element = core.dynamic_element ? core.dynamic_element : 1;
-            return place(core.dynamic_name ? core.dynamic_name : "shared memory",
-                         offset - ptrdiff_t(kDynamicAt), long(element), size, core.launch->shared);
-        }
-        return place(best->key->name, offset - ptrdiff_t(best->offset), long(best->key->element),
-                     size, best->key->size);
-    }
+    if (space == kShared)
+        return locate_shared(core.shared, core.shared.offset(address), size, core.launch->shared);
     Allocation* a = heap().nearest(address);
     if (!a || (!heap().in_range(address) && !a->lent)) return {"host memory"};
     const long element = long(a->element == 1 ? size : a->element);

@@ -1,3 +1,4 @@
+// Where allocations lie in the range, and the table of them all, freed and lent ones too.
 #include "heap.h"
 
 #include <sys/mman.h>
@@ -5,7 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <map>
+#include <mutex>
 
 namespace emu {
 namespace {
@@ -21,7 +23,16 @@ char* page_of(char* p) {
     return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(p) & ~(kPage - 1));
 }
 
+using Lock = std::lock_guard<std::recursive_mutex>;
+
 }  // namespace
+
+struct Heap::Table {
+    std::recursive_mutex mutex;
+    std::map<const char*, Allocation> allocations;
+};
+
+Heap::Heap() : table_(*new Table) {}
 
 Heap& heap() {
     static Heap* one = new Heap;  // never destroyed: kernels may run while the process ends
@@ -43,11 +54,11 @@ char* Heap::reserve(size_t bytes) {
     next_ = page + bytes + kGap;
     // 256-byte aligned as on a GPU, but not all at one offset in a page: they would share cache
     // sets.
-    return page + allocations_.size() * 1280 % kPage;
+    return page + table_.allocations.size() * 1280 % kPage;
 }
 
 Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_t shift) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    Lock lock(table_.mutex);
     char* first = reserve(bytes + shift);
     if (!first) return nullptr;
     first += shift;
@@ -55,7 +66,7 @@ Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_
     size_t pages = up(size_t(first + bytes - page), kPage), gap = watched ? kGap : 0;
     if (mprotect(page - gap, pages + 2 * gap, PROT_READ | PROT_WRITE)) return nullptr;
     memset(page, kPoison, pages);
-    Allocation& a = allocations_[first];
+    Allocation& a = table_.allocations[first];
     a.first = first;
     a.bytes = bytes;
     a.name = name ? name : "";
@@ -66,9 +77,9 @@ Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_
 }
 
 bool Heap::free(void* first) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
-    auto it = allocations_.find(static_cast<char*>(first));
-    if (it == allocations_.end() || it->second.freed || it->second.lent) return false;
+    Lock lock(table_.mutex);
+    auto it = table_.allocations.find(static_cast<char*>(first));
+    if (it == table_.allocations.end() || it->second.freed || it->second.lent) return false;
     Allocation& a = it->second;
     a.freed = true;
     char* page = page_of(a.first);
@@ -79,8 +90,8 @@ bool Heap::free(void* first) {
 }
 
 void Heap::lend(const void* first, size_t bytes, const char* name) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
-    Allocation& a = allocations_[static_cast<const char*>(first)];
+    Lock lock(table_.mutex);
+    Allocation& a = table_.allocations[static_cast<const char*>(first)];
     const bool known = a.lent && a.bytes == bytes;
     if (*name) a.name = name;
     if (known) return;
@@ -92,37 +103,37 @@ void Heap::lend(const void* first, size_t bytes, const char* name) {
 }
 
 void Heap::take_back(const void* first) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
-    allocations_.erase(static_cast<const char*>(first));
+    Lock lock(table_.mutex);
+    table_.allocations.erase(static_cast<const char*>(first));
 }
 
 void Heap::forget() {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
-    for (auto& [first, a] : allocations_)
+    Lock lock(table_.mutex);
+    for (auto& [first, a] : table_.allocations)
         if (!a.freed && !a.lent) return;
-    for (auto it = allocations_.begin(); it != allocations_.end();)
-        it = it->second.lent ? std::next(it) : allocations_.erase(it);
+    for (auto it = table_.allocations.begin(); it != table_.allocations.end();)
+        it = it->second.lent ? std::next(it) : table_.allocations.erase(it);
     if (base_) munmap(base_, kRange);
     base_ = next_ = end_ = nullptr;
 }
 
 Allocation* Heap::at_or_before(const void* address) {
-    auto after = allocations_.upper_bound(static_cast<const char*>(address));
-    return after == allocations_.begin() ? nullptr : &std::prev(after)->second;
+    auto after = table_.allocations.upper_bound(static_cast<const char*>(address));
+    return after == table_.allocations.begin() ? nullptr : &std::prev(after)->second;
 }
 
 Allocation* Heap::find(const void* address) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    Lock lock(table_.mutex);
     Allocation* a = at_or_before(address);
     return a && a->holds(address) && !a->freed ? a : nullptr;
 }
 
 Allocation* Heap::nearest(const void* address) {
-    std::lock_guard<std::recursive_mutex> lock(mutex_);
+    Lock lock(table_.mutex);
     const char* p = static_cast<const char*>(address);
     Allocation* before = at_or_before(p);
-    auto after = allocations_.upper_bound(p);
-    if (after == allocations_.end()) return before;
+    auto after = table_.allocations.upper_bound(p);
+    if (after == table_.allocations.end()) return before;
     if (!before || after->first - p < p - (before->first + before->bytes)) return &after->second;
     return before;
 }

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,7 +19,6 @@ struct Allocation {
     bool managed = false;           // the host's too: nobody knows what it has written
     bool all_written = false;       // nothing in it can be uninitialised
     std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
-    size_t shadow = 0;              // where its cells begin in the shadow memory
 
     bool holds(const void* p, size_t n = 1) const {
         return p >= first && static_cast<const char*>(p) + n <= first + bytes;
@@ -30,6 +27,7 @@ struct Allocation {
 
 class Heap {
    public:
+    Heap();
     // `shift` bytes behind where cudaMalloc would put it, at a multiple of 256.
     Allocation* allocate(size_t bytes, const char* name, size_t element, size_t shift = 0);
     bool free(void* first);
@@ -55,8 +53,8 @@ class Heap {
     char* reserve(size_t bytes);
     Allocation* at_or_before(const void* address);
 
-    std::recursive_mutex mutex_;
-    std::map<const char*, Allocation> allocations_;
+    struct Table;  // of the allocations, and its lock
+    Table& table_;
     char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;
 };
 

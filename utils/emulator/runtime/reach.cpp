@@ -1,3 +1,4 @@
+// What an address is that no allocation holds: a module's variable, the thread's own, the host's.
 #include "reach.h"
 
 #include <link.h>
@@ -8,8 +9,8 @@
 #include <cstdlib>
 
 #include "block.h"
-#include "device.h"
 #include "heap.h"
+#include "memory.h"
 #include "symbols.h"
 #include "watch.h"
 

@@ -1,3 +1,4 @@
+// Events as JSON lines on the descriptor that EMU_REPORT_FD names; errors as text where none does.
 #include "report.h"
 
 #include <dlfcn.h>
@@ -48,51 +49,63 @@ int report_fd() {
     return text && *text ? atoi(text) : -1;
 }
 
-}  // namespace
-
-void report(const char* kind, const Where& where, const char* message) {
-    static const int fd = report_fd();
+struct Code {                      // a code address, as the tool that resolves it wants it
+    const char* module = nullptr;  // null: not known
+    size_t offset = 0;
+};
+Code code_at(const void* pc) {
     Dl_info info{};
-    bool known = where.pc && dladdr(where.pc, &info) && info.dli_fname;
-    size_t offset = known ? size_t((const char*)where.pc - (const char*)info.dli_fbase) : 0;
-    Line line;
-    if (fd >= 0) {
-        line.add("{\"event\":\"error\",\"kind\":\"%s\",\"message\":", kind);
-        line.quoted(message);
-        if (where.kernel) {
-            line.add(",\"kernel\":");
-            line.quoted(where.kernel);
-            line.add(",\"block\":[%u,%u,%u],\"thread\":[%u,%u,%u]", where.block.x, where.block.y,
-                     where.block.z, where.thread.x, where.thread.y, where.thread.z);
-        }
-        if (where.site.file) {
-            line.add(",\"file\":");
-            line.quoted(where.site.file);
-            line.add(",\"line\":%d", where.site.line);
-        }
-        if (where.other_site.file) {
-            line.add(",\"other_file\":");
-            line.quoted(where.other_site.file);
-            line.add(",\"other_line\":%d,\"other_thread\":[%u,%u,%u]", where.other_site.line,
-                     where.other_thread.x, where.other_thread.y, where.other_thread.z);
-        }
-        if (known) {
-            line.add(",\"module\":");
-            line.quoted(info.dli_fname);
-            line.add(",\"offset\":\"0x%zx\"", offset);
-        }
-        line.add("}");
-        line.write_to(fd);
-        return;
+    if (!pc || !dladdr(pc, &info) || !info.dli_fname) return {};
+    return {info.dli_fname, size_t((const char*)pc - (const char*)info.dli_fbase)};
+}
+
+void write_json(Line& line, const char* kind, const Where& where, const char* message) {
+    line.add("{\"event\":\"error\",\"kind\":\"%s\",\"message\":", kind);
+    line.quoted(message);
+    if (where.kernel) {
+        line.add(",\"kernel\":");
+        line.quoted(where.kernel);
+        line.add(",\"block\":[%u,%u,%u],\"thread\":[%u,%u,%u]", where.block.x, where.block.y,
+                 where.block.z, where.thread.x, where.thread.y, where.thread.z);
     }
+    if (where.site.file) {
+        line.add(",\"file\":");
+        line.quoted(where.site.file);
+        line.add(",\"line\":%d", where.site.line);
+    }
+    if (where.other_site.file) {
+        line.add(",\"other_file\":");
+        line.quoted(where.other_site.file);
+        line.add(",\"other_line\":%d,\"other_thread\":[%u,%u,%u]", where.other_site.line,
+                 where.other_thread.x, where.other_thread.y, where.other_thread.z);
+    }
+    if (Code code = code_at(where.pc); code.module) {
+        line.add(",\"module\":");
+        line.quoted(code.module);
+        line.add(",\"offset\":\"0x%zx\"", code.offset);
+    }
+    line.add("}");
+}
+
+void write_text(Line& line, const char* kind, const Where& where, const char* message) {
     line.add("emulator: %s: %s", kind, message);
     if (where.kernel)
         line.add(" (kernel '%s', block (%u, %u, %u), thread (%u, %u, %u))", where.kernel,
                  where.block.x, where.block.y, where.block.z, where.thread.x, where.thread.y,
                  where.thread.z);
+    const Code code = code_at(where.pc);
     if (where.site.file) line.add(" at %s:%d", where.site.file, where.site.line);
-    else if (known) line.add(" at %s+0x%zx", info.dli_fname, offset);
-    line.write_to(2);
+    else if (code.module) line.add(" at %s+0x%zx", code.module, code.offset);
+}
+
+}  // namespace
+
+void report(const char* kind, const Where& where, const char* message) {
+    static const int fd = report_fd();
+    Line line;
+    if (fd >= 0) write_json(line, kind, where, message);
+    else write_text(line, kind, where, message);
+    line.write_to(fd >= 0 ? fd : 2);
 }
 
 void Json::quoted(const char* text) {
@@ -133,12 +146,12 @@ void Json::site(const char* prefix, EmuSite s) {
     text_ += std::to_string(s.line);
 }
 void Json::code(const char* prefix, const void* pc) {
-    Dl_info info{};
-    if (!dladdr(pc, &info) || !info.dli_fname) return;
+    const Code at = code_at(pc);
+    if (!at.module) return;
     name(prefix, "module");
-    quoted(info.dli_fname);
+    quoted(at.module);
     char offset[32];
-    snprintf(offset, sizeof offset, "0x%zx", size_t((const char*)pc - (const char*)info.dli_fbase));
+    snprintf(offset, sizeof offset, "0x%zx", at.offset);
     name(prefix, "offset");
     quoted(offset);
 }

@@ -1,18 +1,9 @@
+// The arithmetic of one request: from the addresses of its lanes to sectors, passes, contention.
 #include "requests.h"
 
 #include <algorithm>
 
 namespace emu {
-
-void Totals::add(const Totals& o) {
-    requests += o.requests;
-    lanes += o.lanes;
-    bytes += o.bytes;
-    sectors += o.sectors;
-    ideal += o.ideal;
-    passes += o.passes;
-    contended += o.contended;
-}
 
 Sectors count_sectors(const uint64_t* addresses, int n, unsigned size) {
     // The usual case: neighbouring lanes at neighbouring addresses.

@@ -11,7 +11,7 @@
 
 namespace emu {
 
-struct Totals {             // of one instruction, or of a launch
+struct Totals {             // of one instruction in a launch
     uint64_t requests = 0;  // executions by a warp
     uint64_t lanes = 0;     // executions by a thread
     uint64_t bytes = 0;     // asked for by the threads
@@ -21,8 +21,6 @@ struct Totals {             // of one instruction, or of a launch
     uint64_t passes = 0;  // shared: wavefronts
     uint64_t contended =
         0;  // atomics: executions that had to wait for another lane's at the same word
-
-    void add(const Totals& other);
 };
 
 // Sectors touched by `n` accesses of `size` bytes, and the fewest that their distinct bytes need.

@@ -27,7 +27,7 @@ inline Kind plain(Kind kind) {
     return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind;
 }
 inline bool is_atomic(Kind kind) { return kind >= kAtomic; }
-enum Space : uint8_t { kGlobal, kShared, kOther };
+enum Space : uint8_t { kGlobal, kShared };
 
 // The accessing thread. `clock[l]` is the last moment of lane l that this thread has synchronised
 // with by __syncwarp; `now` is its own moment, 1 at the start of a phase.

@@ -1,3 +1,4 @@
+// The ELF symbol table, read from the file.
 #include "symbols.h"
 
 #include <cxxabi.h>

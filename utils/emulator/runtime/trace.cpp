@@ -1,3 +1,5 @@
+// The functions that an instrumented build's compiler calls before every access, and the record
+// that is kept of it. What an access means is watch.cpp's business.
 #include "trace.h"
 
 #include <dlfcn.h>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "block.h"
-#include "device.h"
 #include "heap.h"
 #include "reach.h"
 #include "watch.h"
@@ -40,8 +41,8 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
         return;
     }
     Access a;
-    ptrdiff_t offset = c->shared_offset(address);
-    if (offset != Core::kNotShared) {
+    ptrdiff_t offset = c->shared.offset(address);
+    if (offset != SharedMemory::kElsewhere) {
         a.space = kShared;
         a.address = uint64_t(offset);
     } else if (c->stacks.holds((const char*)address)) {
@@ -62,10 +63,9 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
 }
 
 void note_dynamic_array() {
-    Core* c = core();
-    if (launches.empty() || !c || !c->dynamic_name) return;
-    dynamic_name = c->dynamic_name;
-    dynamic_element = c->dynamic_element;
+    if (launches.empty() || !core() || !core()->shared.dynamic_name) return;
+    dynamic_name = core()->shared.dynamic_name;
+    dynamic_element = core()->shared.dynamic_element;
 }
 
 }  // namespace
@@ -122,15 +122,14 @@ size_t emu_trace_launches(const TracedLaunch** first) {
 // The shared arrays of the block that ran last, and the largest dynamic one: calls back with name,
 // offset, element bytes and the extents, behind which stands a 0.
 void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, const size_t*)) {
-    Core* c = core();
-    if (!c) return;
-    for (const Core::Slot& slot : c->shared_slots())
-        if (slot.key && slot.block == c->block_serial())
-            visit(slot.key->name, slot.offset, slot.key->element, slot.key->extents);
+    if (!core()) return;
+    core()->shared.each_array([=](const EmuSharedKey& key, size_t offset) {
+        visit(key.name, offset, key.element, key.extents);
+    });
     uint64_t most = 0;
     for (const TracedLaunch& launch : launches) most = std::max(most, launch.shared);
     const size_t dynamic_extents[] = {most / dynamic_element, 0};
-    if (most) visit(dynamic_name, kDynamicAt, dynamic_element, dynamic_extents);
+    if (most) visit(dynamic_name, SharedMemory::kDynamicAt, dynamic_element, dynamic_extents);
 }
 
 #define CALLED_FROM __builtin_return_address(0)
@@ -176,52 +175,34 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
 // The compiler replaces an atomic operation by a call, and the callee performs it.
-#define EMU_ATOMICS(BITS, T)                                                                       \
-    T __tsan_atomic##BITS##_load(const volatile T* p, int) {                                       \
-        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);                               \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                               \
-    }                                                                                              \
-    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {                                    \
-        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM);                              \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                  \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int) {                                    \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                        \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int) {                                   \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int) {                                   \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int) {                                   \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int) {                                    \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                          \
-    }                                                                                              \
-    T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int) {                                   \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                         \
-    }                                                                                              \
-    bool __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired, int, \
-                                                       int) {                                      \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,          \
-                                           __ATOMIC_SEQ_CST);                                      \
-    }                                                                                              \
-    bool __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired, int a, \
-                                                     int b) {                                      \
-        (void)a, (void)b;                                                                          \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                                   \
-        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,          \
-                                           __ATOMIC_SEQ_CST);                                      \
+#define EMU_UPDATE(BITS, T, NAME, BUILTIN)                       \
+    T __tsan_atomic##BITS##_##NAME(volatile T* p, T v, int) {    \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM); \
+        return BUILTIN(p, v, __ATOMIC_SEQ_CST);                  \
     }
+#define EMU_COMPARE(BITS, T, NAME)                                                        \
+    bool __tsan_atomic##BITS##_##NAME(volatile T* p, T* expected, T desired, int, int) {  \
+        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                          \
+        return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, \
+                                           __ATOMIC_SEQ_CST);                             \
+    }
+#define EMU_ATOMICS(BITS, T)                                          \
+    T __tsan_atomic##BITS##_load(const volatile T* p, int) {          \
+        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);  \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                  \
+    }                                                                 \
+    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {       \
+        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM); \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                     \
+    }                                                                 \
+    EMU_UPDATE(BITS, T, exchange, __atomic_exchange_n)                \
+    EMU_UPDATE(BITS, T, fetch_add, __atomic_fetch_add)                \
+    EMU_UPDATE(BITS, T, fetch_sub, __atomic_fetch_sub)                \
+    EMU_UPDATE(BITS, T, fetch_and, __atomic_fetch_and)                \
+    EMU_UPDATE(BITS, T, fetch_or, __atomic_fetch_or)                  \
+    EMU_UPDATE(BITS, T, fetch_xor, __atomic_fetch_xor)                \
+    EMU_COMPARE(BITS, T, compare_exchange_strong)                     \
+    EMU_COMPARE(BITS, T, compare_exchange_weak)
 EMU_ATOMICS(8, uint8_t)
 EMU_ATOMICS(16, uint16_t)
 EMU_ATOMICS(32, uint32_t)

@@ -1,4 +1,4 @@
-// Watching: in an instrumented build the compiler calls us before every load and store.
+// The record of every load and store of a traced run, for utils/tracing.py. Here are no judgements.
 #pragma once
 
 #include <cstdint>

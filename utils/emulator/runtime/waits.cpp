@@ -1,10 +1,21 @@
+// Who waits where, read from the fibres as they stand.
 #include "waits.h"
 
+#include <cstdarg>
+#include <cstdio>
+
+#include "../include/emulator/errors.h"
 #include "block.h"
+#include "collectives.h"
 #include "report.h"
 #include "trace.h"
 
 namespace emu {
+
+const char* awaited(const Fibre& f) {
+    if (f.waits == Waits::kBarrier) return "__syncthreads";
+    return f.waits == Waits::kCollective ? collective_name(f.kind) : "";
+}
 
 // Neighbours that wait at one place are told as one; line 0 is of those that have left the kernel.
 void report_waits(const Core& core) {
@@ -29,6 +40,91 @@ void report_waits(const Core& core) {
     }
     json.end_list();
     json.end();
+}
+
+namespace {
+
+struct Crowd {  // threads that wait for one thing at one line
+    int first, threads;
+};
+constexpr int kMostCrowds = 4;  // that are told of
+
+int find_crowds(const Core& core, Crowd* crowds) {
+    int count = 0;
+    for (int i = 0; i < core.launch->threads; ++i) {
+        if (!core.is_live(i)) continue;
+        const Fibre& f = core.fibre(i);
+        auto holds = [&](const Crowd& crowd) {
+            const Fibre& g = core.fibre(crowd.first);
+            return g.waits == f.waits && g.site.line == f.site.line;
+        };
+        int k = 0;
+        while (k < count && !holds(crowds[k])) ++k;
+        if (k < count) ++crowds[k].threads;
+        else if (count < kMostCrowds) crowds[count++] = Crowd{i, 1};
+    }
+    return count;
+}
+
+class Text {  // bounded: what does not fit is left out
+   public:
+    void add(const char* format, ...) __attribute__((format(printf, 2, 3))) {
+        if (used_ >= int(sizeof text_)) return;
+        va_list arguments;
+        va_start(arguments, format);
+        used_ += vsnprintf(text_ + used_, sizeof text_ - size_t(used_), format, arguments);
+        va_end(arguments);
+    }
+    const char* text() const { return text_; }
+
+   private:
+    char text_[1024] = "";
+    int used_ = 0;
+};
+
+void describe(const Core& core, const Crowd& crowd, Text& text) {
+    const Fibre& f = core.fibre(crowd.first);
+    const bool one = crowd.threads == 1;
+    text.add("%d thread%s from (%u, %u, %u) wait%s at line %d, %s", crowd.threads, one ? "" : "s",
+             f.index.x, f.index.y, f.index.z, one ? "s" : "", f.site.line, awaited(f));
+}
+
+// Which lane a collective lacks. False where all have come, and then want different things.
+bool describe_missing(const Core& core, const Crowd& crowd, Text& text) {
+    const Fibre& f = core.fibre(crowd.first);
+    const Warp& warp = core.warp(crowd.first / 32);
+    const unsigned missing = f.mask & warp.live & ~warp.waiting;
+    text.add(" of lanes 0x%08x, ", f.mask);
+    if (missing) text.add("and lane %d never comes", __builtin_ctz(missing));
+    else text.add("but lanes disagree about mask or operation");
+    return missing != 0;
+}
+
+}  // namespace
+
+void report_deadlock(Core& core) {
+    Crowd crowds[kMostCrowds];
+    const int count = find_crowds(core, crowds);
+    Text text;
+    int shown = 0;  // whose place is the message's: a collective's rather than a barrier's
+    bool disagree = false;
+    for (int k = 0; k < count; ++k) {
+        const bool collective = core.fibre(crowds[k].first).waits == Waits::kCollective;
+        if (collective && core.fibre(crowds[shown].first).waits == Waits::kBarrier) shown = k;
+        if (k) text.add("; ");
+        describe(core, crowds[k], text);
+        if (collective && !describe_missing(core, crowds[k], text)) disagree = true;
+    }
+    const Fibre& f = core.fibre(crowds[shown].first);
+    Where where{core.launch->kernel, core.block, f.index, f.site, f.pc};
+    if (count > 1) {
+        const Fibre& other = core.fibre(crowds[shown ? 0 : 1].first);
+        where.other_site = other.site;
+        where.other_thread = other.index;
+    }
+    report_waits(core);
+    report(disagree ? "invalid-mask" : "deadlock", where, text.text());
+    core.abandon(cudaErrorLaunchFailure);
 }
 
 }  // namespace emu

@@ -1,10 +1,18 @@
-// Who waits where, for the picture of threads that do not meet.
+// Who waits where: for the picture of threads that do not meet, and for the message where nobody
+// can go on.
 #pragma once
 
 namespace emu {
 
 class Core;
+struct Fibre;
+
+const char* awaited(const Fibre& fibre);  // such as "__syncthreads"; "" where it waits for nothing
+
 // While a trace is recorded: reports where each thread of the running block waits now.
 void report_waits(const Core& core);
+
+// Every thread waits for something that will not come. Says who waits where, and ends the launch.
+[[noreturn]] void report_deadlock(Core& core);
 
 }  // namespace emu

@@ -1,21 +1,19 @@
+// Every access of a watched launch, held against what other threads did to the same word: races,
+// strays, reads of what nobody wrote. hazards.cpp tells of them, traffic.cpp counts what they cost.
 #include "watch.h"
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "block.h"
-#include "device.h"
 #include "fences.h"
 #include "hazards.h"
 #include "heap.h"
 #include "reach.h"
-#include "report.h"
-#include "requests.h"
+#include "traffic.h"
 
 namespace emu {
 
@@ -26,8 +24,6 @@ namespace {
 bool on = false;
 Heap* device_memory = nullptr;
 
-std::deque<Instruction> instructions;  // by id; addresses stay
-std::map<std::pair<uint64_t, Space>, Instruction*> instruction_by_pc;
 std::unique_ptr<Shadow<Cell>> shared_shadow;
 std::map<const Allocation*, std::unique_ptr<Shadow<GlobalCell>>> global_shadows;
 std::vector<uint16_t> moments;
@@ -37,79 +33,6 @@ uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
 bool any_synced = false;
-
-std::vector<Instruction*> touched;  // by the running warp since its requests were last counted
-uint64_t barriers, shuffles, syncwarps, distinct_read, distinct_written;
-
-Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size) {
-    Instruction*& known = instruction_by_pc[{uint64_t(pc), space}];
-    if (!known) {
-        uint16_t id = uint16_t(std::min<size_t>(instructions.size(), 0xffff));
-        instructions.push_back(Instruction{uint64_t(pc), id, space, kind, unsigned(size), {}, {}});
-        known = &instructions.back();
-    }
-    return known;
-}
-inline Instruction& instruction_at(const void* pc, Space space, Kind kind, size_t size) {
-    uint64_t key = instruction_key(pc, space);
-    Running::Bucket& b = instruction_bucket(key);
-    if (__builtin_expect(b.key != key, 0)) b = {key, find_instruction(pc, space, kind, size)};
-    return *b.instruction;
-}
-
-// Whether a request's addresses are another's, all moved by one distance.
-bool moved(const Request& from, const Request& to, uint64_t* distance) {
-    if (from.lanes != to.lanes) return false;
-    const int first = __builtin_ctz(to.lanes);
-    const uint64_t d = *distance = to.address[first] - from.address[first];
-    uint64_t differs = 0;
-    if (to.lanes == 0xffffffffu)
-        for (int i = 0; i < 32; ++i) differs |= to.address[i] - from.address[i] - d;
-    else
-        for (uint32_t rest = to.lanes; rest; rest &= rest - 1)
-            differs |= to.address[__builtin_ctz(rest)] - from.address[__builtin_ctz(rest)] - d;
-    return differs == 0;
-}
-
-// Counts the warp's outstanding requests.
-void settle_requests() {
-    for (Instruction* in : touched) {
-        Pending& p = in->pending;
-        Totals& t = in->totals;
-        const bool shared = in->space == kShared;
-        // Moving every address by whole words turns the banks round, and by whole sectors moves the
-        // sectors: a loop's requests mostly cost what the one before cost.
-        const uint64_t unit = shared ? 4 : 32;
-        unsigned cost = 0, ideal = 0, contended = 0;
-        for (uint32_t row = 0; row < p.used; ++row) {
-            const Request& r = p.rows[row];
-            const int n = __builtin_popcount(r.lanes);
-            uint64_t distance;
-            if (row == 0 || !moved(p.rows[row - 1], r, &distance) || distance % unit) {
-                uint64_t packed[32];
-                int k = 0;
-                for (uint32_t rest = r.lanes; rest; rest &= rest - 1)
-                    packed[k++] = r.address[__builtin_ctz(rest)];
-                if (shared) {
-                    Passes passes = count_passes(r.address, r.lanes, in->size);
-                    cost = passes.actual, ideal = passes.ideal;
-                } else {
-                    Sectors sectors = count_sectors(packed, n, in->size);
-                    cost = sectors.touched, ideal = sectors.ideal;
-                }
-                contended = in->kind == kAtomic ? count_contended(packed, n) : 0;
-            }
-            ++t.requests;
-            t.lanes += unsigned(n);
-            t.bytes += unsigned(n) * in->size;
-            (shared ? t.passes : t.sectors) += cost;
-            t.ideal += ideal;
-            t.contended += contended;
-        }
-        p.clear();
-    }
-    touched.clear();
-}
 
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
 bool find_allocation(Instruction& in, const void* address, size_t size) {
@@ -134,13 +57,6 @@ bool was_written(const Allocation& a, size_t offset, size_t size) {
 
 bool watching() { return on; }
 
-uint64_t pc_of(uint16_t instruction) { return instructions[instruction].pc; }
-
-static void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
-    if (!in.pending.used) touched.push_back(&in);
-    if (in.pending.add(lane, address) >= kQuantum) core.pause();
-}
-
 static bool behind(const Allocation& a, const void* address) {
     ptrdiff_t distance = static_cast<const char*>(address) - (a.first + a.bytes);
     return distance >= 0 && distance < 4096;
@@ -156,13 +72,13 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
                           const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
     count_request(core, in, running.lane, uint64_t(address));
-    if (!core.in_shared_array(offset, size))
+    if (!core.shared.in_array(offset, size))
         return tell_hazard(core, "out-of-bounds", in, kind, address, nullptr);
     if (in.array_block != block_serial || address < in.array ||
         address >= in.array + in.array_bytes) {
-        in.array = core.last_array(&in.array_bytes);
+        in.array = core.shared.last_array(&in.array_bytes);
         in.array_block = block_serial;
-        in.cells = shared_shadow->at(size_t(core.shared_offset(in.array)));
+        in.cells = shared_shadow->at(size_t(core.shared.offset(in.array)));
     }
     const Accessor me = accessor(in);
     Conflict conflict;
@@ -202,9 +118,10 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     Conflict conflict;
     in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
         bool fresh = cell.across.launch != launch_serial;
-        if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block)) distinct_read += bytes;
+        if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block))
+            counters.distinct_read += bytes;
         if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block))
-            distinct_written += bytes;
+            counters.distinct_written += bytes;
         Conflict c;
         if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
         if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
@@ -220,8 +137,8 @@ void watch_fence() {
 
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
-    const ptrdiff_t offset = core.shared_offset(address);
-    const bool shared = offset != Core::kNotShared;
+    const ptrdiff_t offset = core.shared.offset(address);
+    const bool shared = offset != SharedMemory::kElsewhere;
     if (!shared && !device_memory->in_range(address) && !in_module(address)) {
         // What is left is mostly the thread's own: its variables, the launch's arguments.
         if (!host_pointers.empty() && in_host_memory(core, address))
@@ -253,9 +170,8 @@ void watch_launch(const Launch& launch) {
     ++launch_serial;
     device_memory = &heap();
     fences_launch();
-    for (Instruction& in : instructions) in.totals = Totals{};
-    barriers = shuffles = syncwarps = distinct_read = distinct_written = 0;
-    if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(kSharedSpan);
+    begin_traffic();
+    if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
     lend_modules((const void*)launch.body);
 }
 
@@ -264,12 +180,12 @@ void watch_block() {
     ++block_serial;
     fences_block();
     watch_phase();
-    if (barriers) --barriers;  // the beginning of a block is none
+    if (counters.barriers) --counters.barriers;  // the beginning of a block is none
 }
 
 void watch_phase() {
     if (!on) return;
-    ++barriers;
+    ++counters.barriers;
     ++phase_serial;
     if (any_synced) {
         memset(synced, 0, sizeof synced);
@@ -281,7 +197,7 @@ void watch_phase() {
 }
 
 void watch_warp_end() {
-    if (on && !touched.empty()) settle_requests();
+    if (on) settle_requests();
 }
 
 static void join(int warp, uint32_t lanes) {
@@ -302,10 +218,10 @@ static void join(int warp, uint32_t lanes) {
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask) {
     if (!on) return;
     if (kind == EMU_SYNCWARP) {
-        ++syncwarps;
+        ++counters.syncwarps;
         join(warp, lanes);
     } else {
-        ++shuffles;
+        ++counters.shuffles;
     }
     // A lane that is named and has left the kernel. (One beyond the block's end never was.)
     int threads = core.launch->threads - 32 * warp;
@@ -315,50 +231,11 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
                    32 * warp + __builtin_ctz(gone));
 }
 
-namespace {
-
-void write_totals(Json& json, const Totals& t, Space space) {
-    json.number("requests", t.requests);
-    json.number("lanes", t.lanes);
-    json.number("bytes", t.bytes);
-    if (space == kShared) json.number("wavefronts", t.passes);
-    else json.number("sectors", t.sectors);
-    json.number("ideal", t.ideal);
-    if (t.contended) json.number("contended", t.contended);
-}
-
-}  // namespace
-
 void watch_launch_end(const Launch& launch) {
     if (!on) return;
     settle_requests();
     end_hazards();
-
-    Json json;
-    json.text("event", "launch");
-    json.text("kernel", launch.kernel);
-    json.position("grid", launch.grid);
-    json.position("block", launch.block);
-    json.number("dynamic_shared", launch.shared);
-    json.number("static_shared", launch.static_shared);
-    json.number("barriers", barriers);
-    json.number("shuffles", shuffles);
-    json.number("syncwarps", syncwarps);
-    json.number("distinct_bytes_read", distinct_read);
-    json.number("distinct_bytes_written", distinct_written);
-    json.begin_list("instructions");
-    for (Instruction& in : instructions) {
-        if (!in.totals.requests) continue;
-        json.begin_object();
-        json.code("", (const void*)in.pc);
-        json.text("space", space_name(in.space));
-        json.text("access", kind_name(in.kind));
-        json.number("size", in.size);
-        write_totals(json, in.totals, in.space);
-        json.end_object();
-    }
-    json.end_list();
-    json.end();
+    end_traffic(launch);
 }
 
 }  // namespace emu
@@ -380,7 +257,7 @@ void emu_watch_end() {
     running.core = nullptr;
     heap().forget();
     global_shadows.clear();
-    for (Instruction& in : instructions) in.allocation = nullptr;
+    forget_arrays();
     forget_hazards();
 }
 

@@ -29,11 +29,10 @@ void watch_site(const Core& core, const char* kind, int thread, int other);
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
 void watch_fence();  // of the device: __threadfence()
-void watch_host_access(const void* address,
-                       const void* pc);  // to device memory, while no kernel runs
+// To device memory, while no kernel runs.
+void watch_host_access(const void* address, const void* pc);
 
-// --- the way of almost every access: a whole word of a shared array, nothing remarkable
-// -----------
+// --- the way of almost every access: a whole word of a shared array, nothing remarkable ----------
 
 constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
 
@@ -55,8 +54,6 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     uint32_t array_block = 0;  // shared arrays belong to one block
     Cell* cells = nullptr;
 };
-
-uint64_t pc_of(uint16_t instruction);
 
 struct Running {  // the thread that runs, in a watched launch
     Core* core;   // null outside of one

@@ -1,0 +1,173 @@
+// From a signal to a report and the end of the launch. Here alone are the processor's registers
+// named.
+#include "faults.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "../include/emulator/errors.h"
+#include "block.h"
+#include "report.h"
+#include "watch.h"
+
+namespace emu {
+namespace {
+
+#if defined(__x86_64__)
+void* program_counter(ucontext_t* c) { return (void*)c->uc_mcontext.gregs[REG_RIP]; }
+void* stack_pointer(ucontext_t* c) { return (void*)c->uc_mcontext.gregs[REG_RSP]; }
+void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
+    c->uc_mcontext.gregs[REG_RIP] = (greg_t)function;
+    c->uc_mcontext.gregs[REG_RSP] = (greg_t)(((uintptr_t)stack & ~uintptr_t(15)) - 8);
+    c->uc_mcontext.gregs[REG_RDI] = argument;
+}
+#else
+void* program_counter(ucontext_t* c) { return (void*)c->uc_mcontext.pc; }
+void* stack_pointer(ucontext_t* c) { return (void*)c->uc_mcontext.sp; }
+void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
+    c->uc_mcontext.pc = (uintptr_t)function;
+    c->uc_mcontext.sp = (uintptr_t)stack & ~uintptr_t(15);
+    c->uc_mcontext.regs[0] = argument;
+}
+#endif
+
+// The innermost address in the kernel's own module: the fault may lie in a library it called.
+const void* source_address(ucontext_t* context, const void* module_address, const char* stack_end) {
+    void* pc = program_counter(context);
+    Dl_info home, info;
+    if (!dladdr(module_address, &home)) return pc;
+    if (dladdr(pc, &info) && info.dli_fbase == home.dli_fbase) return pc;
+    void** sp = (void**)((uintptr_t)stack_pointer(context) & ~uintptr_t(7));
+    for (int i = 0; i < 4096 && (char*)(sp + i) < stack_end; ++i)
+        if (dladdr(sp[i], &info) && info.dli_fbase == home.dli_fbase && sp[i] != home.dli_fbase)
+            return (char*)sp[i] - 1;  // a return address: the call is just before
+    return pc;
+}
+
+struct Fault {
+    const char* kind;
+    int error;
+    char text[200];
+};
+
+Fault illegal_access(const siginfo_t& info, const Core* busy) {
+    Fault fault{busy ? "illegal-address" : "crash", cudaErrorIllegalAddress, {}};
+    if (busy && busy->stacks.in_guard(info.si_addr)) {
+        fault.kind = "stack-overflow";
+        fault.error = cudaErrorHardwareStackError;
+        snprintf(fault.text, sizeof fault.text,
+                 "a thread used more than %zu KB of stack (large local array, or endless "
+                 "recursion)",
+                 Stacks::kBytes / 1024);
+    } else if (info.si_code == SI_KERNEL) {
+        // The processor does not say which address where it is none that could exist.
+        strcpy(fault.text,
+               "access to an address far outside of all memory, or not aligned for its type");
+    } else {
+        snprintf(fault.text, sizeof fault.text, "access to address %p, where there is no memory",
+                 info.si_addr);
+    }
+    return fault;
+}
+
+// `busy`: the core, where a kernel runs on it.
+Fault fault_of(int signal, const siginfo_t& info, const Core* busy) {
+    switch (signal) {
+        case SIGFPE: return {"crash", cudaErrorLaunchFailure, "integer division by zero"};
+        case SIGILL:
+        case SIGTRAP:
+            return {"crash", cudaErrorIllegalInstruction, "an illegal instruction was reached"};
+        case SIGABRT: return {"crash", cudaErrorLaunchFailure, "the program called abort()"};
+        default: return illegal_access(info, busy);
+    }
+}
+
+void abandon_here(int error) { core()->abandon(error); }
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+    Core* busy = core() && core()->current ? core() : nullptr;
+    Fault fault = fault_of(signal, *info, busy);
+    if (busy && running.core && running.misaligned)
+        fault.error = cudaErrorMisalignedAddress;  // known already
+    else report(fault.kind, interrupted(context), fault.text);
+    if (!busy) {  // host code: nothing to go back to
+        fflush(nullptr);
+        struct sigaction standard{};
+        standard.sa_handler = SIG_DFL;
+        sigaction(signal, &standard, nullptr);
+        return;  // the instruction runs again and ends the process as the system does
+    }
+    go_on_at(static_cast<ucontext_t*>(context), abandon_here,
+             busy->stacks.top(busy->current_index()) - 1024, fault.error);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace
+
+Where interrupted(void* c) {
+    ucontext_t* context = static_cast<ucontext_t*>(c);
+    Core* at = core();
+    if (!at || !at->current) return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
+    char* end = at->stacks.top(at->current_index()) - 64;
+    return Where{at->launch->kernel,
+                 at->block,
+                 at->current->index,
+                 {nullptr, 0},
+                 source_address(context, (void*)at->launch->body, end)};
+}
+
+void handle(int signal, Handler handler) {
+    struct sigaction action{};
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigaction(signal, &action, nullptr);
+}
+
+void install_fault_handlers() {
+    static const bool once = [] {
+        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
+            handle(signal, on_fault);
+        return true;
+    }();
+    (void)once;
+}
+
+void use_signal_stack() {
+    constexpr size_t kSize = 64 * 1024;
+    stack_t stack{};
+    stack.ss_sp = malloc(kSize);
+    stack.ss_size = kSize;
+    sigaltstack(&stack, nullptr);
+}
+
+}  // namespace emu
+
+using emu::core;
+
+extern "C" void emu_trap(EmuSite site) {
+    core()->fail(cudaErrorLaunchFailure, "trap", site, nullptr, "the kernel called __trap()");
+}
+
+// What assert() calls, by way of a macro on the command line.
+extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char* file,
+                                               unsigned line, const char* function) {
+    emu::Core* c = core();
+    if (!c || !c->current) {
+        fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, condition);
+        abort();
+    }
+    const uint3 block = c->block, thread = c->current->index;
+    fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+            file, line, function, block.x, block.y, block.z, thread.x, thread.y, thread.z,
+            condition);
+    c->fail(cudaErrorAssert, "assert", {file, int(line)}, nullptr, "assertion `%s` failed",
+            condition);
+}

@@ -1,0 +1,23 @@
+// What ends a launch from outside of the scheduler: the processor's signals, __trap and assert.
+// Each is reported, and the launch abandoned; in host code the process ends as the system does it.
+#pragma once
+
+#include <signal.h>
+
+namespace emu {
+
+struct Where;
+
+void install_fault_handlers();  // of the process
+
+// Of the calling OS thread. Handlers run on a stack of their own: the fibre's may be what
+// overflowed.
+void use_signal_stack();
+
+using Handler = void (*)(int signal, siginfo_t* info, void* context);
+void handle(int signal, Handler handler);
+
+// Where the calling OS thread was when a signal interrupted it.
+Where interrupted(void* context);
+
+}  // namespace emu

@@ -1,0 +1,144 @@
+// CUDA's functions that allocate, pin, copy and fill. Device memory is the process's own, like the
+// host's; heap.h knows which is which.
+#include "memory.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "../include/emulator/api.h"
+#include "device.h"
+#include "heap.h"
+
+namespace emu {
+namespace {
+
+std::mutex pinned_mutex;
+std::map<const char*, size_t> pinned;  // host memory that kernels may use, and its bytes
+
+std::string next_name;  // of the pointer that memory is allocated for
+
+}  // namespace
+
+bool is_pinned(const void* address) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    auto after = pinned.upper_bound(static_cast<const char*>(address));
+    if (after == pinned.begin()) return false;
+    auto& [first, bytes] = *std::prev(after);
+    return static_cast<const char*>(address) < first + bytes;
+}
+
+}  // namespace emu
+
+using namespace emu;
+
+extern "C" {
+
+// "(void**)&d_out, n * 4": d_out. None where the first argument is not that simple.
+void emu_name_next(const char* arguments) {
+    std::string first(arguments, strcspn(arguments, ","));
+    size_t at = first.rfind('&');
+    next_name = at == std::string::npos ? "" : first.substr(first.find_first_not_of(' ', at + 1));
+    if (next_name.find_first_of("()<{ ") != std::string::npos) next_name.clear();
+}
+cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t element,
+                       size_t shift) {
+    for_the_host("cudaMalloc", __builtin_return_address(0));
+    if (!pointer) return result(cudaErrorInvalidValue);
+    *pointer = nullptr;
+    if (bytes == 0 || device_lost()) return result(cudaSuccess);
+    if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
+    Allocation* a = heap().allocate(bytes, name ? name : next_name.c_str(), element, shift);
+    next_name.clear();
+    if (!a) return result(cudaErrorMemoryAllocation);
+    *pointer = a->first;
+    return result(cudaSuccess);
+}
+cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, size_t element) {
+    cudaError_t error = emu_malloc(pointer, bytes, name, element);
+    if (Allocation* a = heap().find(*pointer)) a->managed = a->all_written = true;
+    return error;
+}
+cudaError_t cudaFree(void* pointer) {
+    for_the_host("cudaFree", __builtin_return_address(0));
+    return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
+}
+// Memory of the caller's that kernels will be given pointers into.
+void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes); }
+void emu_take_back_memory(const void* first) { heap().take_back(first); }
+cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
+    *pointer = malloc(bytes);
+    if (*pointer) emu_pin(*pointer, bytes);
+    return result(*pointer || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+cudaError_t emu_pin(void* pointer, size_t bytes) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    pinned[static_cast<const char*>(pointer)] = bytes;
+    return result(cudaSuccess);
+}
+cudaError_t emu_unpin(void* pointer) {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    return result(pinned.erase(static_cast<const char*>(pointer)) ? cudaSuccess
+                                                                  : cudaErrorInvalidValue);
+}
+cudaError_t cudaFreeHost(void* pointer) {
+    if (pointer && emu_unpin(pointer) != cudaSuccess) return result(cudaErrorInvalidValue);
+    free(pointer);
+    return result(cudaSuccess);
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    void* p = const_cast<void*>(pointer);
+    if (heap().room(p)) *attributes = {cudaMemoryTypeDevice, 0, p, nullptr};
+    else *attributes = {is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    for_the_host("cudaMemcpy", __builtin_return_address(0));
+    if (device_lost() || bytes == 0) return result(cudaSuccess);
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+        return result(cudaErrorInvalidMemcpyDirection);
+    size_t to_room = heap().room(to), from_room = heap().room(from);
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (!to || !from || (to_room && to_room < bytes) || (from_room && from_room < bytes) ||
+        (to_device && !to_room) || (from_device && !from_room))
+        return result(cudaErrorInvalidValue);
+    memmove(to, from, bytes);
+    if (to_room) heap().mark_written(to, bytes);
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    for_the_host("cudaMemset", __builtin_return_address(0));
+    if (device_lost() || bytes == 0) return result(cudaSuccess);
+    if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
+    memset(to, value, bytes);
+    heap().mark_written(to, bytes);
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind) {
+    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
+    for (size_t row = 0; row < height; ++row) {
+        cudaError_t error = cudaMemcpy((char*)to + row * to_pitch,
+                                       (const char*)from + row * from_pitch, width, kind);
+        if (error != cudaSuccess) return error;
+    }
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+    if (width > pitch) return result(cudaErrorInvalidValue);
+    for (size_t row = 0; row < height; ++row)
+        if (cudaError_t error = cudaMemset((char*)to + row * pitch, value, width)) return error;
+    return result(cudaSuccess);
+}
+cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
+    *total = total_memory();
+    *available = size_t(sysconf(_SC_AVPHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+    return result(cudaSuccess);
+}
+
+}  // extern "C"

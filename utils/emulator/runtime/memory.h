@@ -1,0 +1,8 @@
+// Host memory that was pinned, so that kernels may use it.
+#pragma once
+
+namespace emu {
+
+bool is_pinned(const void* address);  // by cudaMallocHost or cudaHostRegister
+
+}  // namespace emu

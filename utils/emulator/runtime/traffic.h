@@ -1,0 +1,33 @@
+// What a watched launch costs: the requests of every load, store and atomic, and how often its
+// threads met. Knows nothing of who may touch what: that is watch.cpp's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "watch.h"
+
+namespace emu {
+
+struct Counters {  // of a launch
+    uint64_t barriers, shuffles, syncwarps;
+    uint64_t distinct_read, distinct_written;  // bytes of global memory
+};
+extern Counters counters __attribute__((visibility("hidden")));
+
+uint64_t pc_of(uint16_t instruction);  // by id
+Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size);
+inline Instruction& instruction_at(const void* pc, Space space, Kind kind, size_t size) {
+    uint64_t key = instruction_key(pc, space);
+    Running::Bucket& b = instruction_bucket(key);
+    if (__builtin_expect(b.key != key, 0)) b = {key, find_instruction(pc, space, kind, size)};
+    return *b.instruction;
+}
+
+void begin_traffic();  // of a launch
+void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address);
+void settle_requests();                  // counts those that the running warp has outstanding
+void end_traffic(const Launch& launch);  // reports the launch and its counters
+void forget_arrays();                    // that instructions have met
+
+}  // namespace emu
