@@ -13,6 +13,7 @@ import torch
 
 from utils.cuda import compiler, messages, toolchain
 from utils.cuda.compiler import compile_cuda
+from utils.emulator.build import runtime_library
 from utils.errors import CompileError, DeclarationError, LaunchError, ToolError
 from utils.paths import ROOT, cache
 
@@ -188,8 +189,9 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     environment = {**os.environ, "CXX": str(gxx), "WORKBOOK_BACKEND": "emulator"}
     source = fresh()
     program = (
-        "from utils import emulator; from utils.cuda import compiler; from pathlib import Path;"
-        f"emulator.runtime_library = lambda: Path({str(compiler.emulator.runtime_library())!r});"
+        "from pathlib import Path; from utils.cuda import compiler; "
+        "from utils.emulator import build;"
+        f"build.runtime_library = lambda: Path({str(runtime_library())!r});"
         f"compiler.compile_cuda({source!r}, 'twice')"
     )
     process = subprocess.Popen(

@@ -1,6 +1,6 @@
 """A compiler's message keeps the author's lines and loses the emulator's."""
 
-from utils.emulator import include_dir
+from utils.emulator.build import include_dir
 from utils.emulator.messages import readable
 
 

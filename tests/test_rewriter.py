@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from utils.emulator import include_dir
-from utils.emulator.rewriter import rewrite
-from utils.emulator.tokens import tokenize
+from utils.emulator.build import include_dir
+from utils.emulator.translate.rewriter import rewrite
+from utils.emulator.translate.tokens import tokenize
 from utils.errors import CompileError
 
 

@@ -8,10 +8,9 @@ import time
 
 import pytest
 
-from utils import emulator
 from utils.cuda import warmup
 from utils.cuda.compiler import compile_cuda
-from utils.emulator import precompiled
+from utils.emulator import build
 from utils.errors import ToolError
 from utils.paths import ROOT
 
@@ -19,16 +18,15 @@ from utils.paths import ROOT
 def test_after_a_while_the_first_cell_finds_everything_there(tmp_path):
     program = """
 import sys
-from utils import emulator
 from utils.cuda import warmup
-from utils.emulator import precompiled
+from utils.emulator import build
 for thread in warmup.start():
     thread.join()
 print("torch.utils.cpp_extension" in sys.modules)
-made = [emulator.LIBRARY in str(emulator.runtime_library())]
-made += [any(precompiled.folder(trace).iterdir()) for trace in (False, True)]
-emulator.subprocess.run = None  # nothing is left to build
-print(made, emulator.runtime_library().exists())
+made = [build.LIBRARY in str(build.runtime_library())]
+made += [any(build.header_folder(trace).iterdir()) for trace in (False, True)]
+build.subprocess.run = None  # nothing is left to build
+print(made, build.runtime_library().exists())
 """
     environment = os.environ | {"WORKBOOK_CACHE": str(tmp_path), "WORKBOOK_BACKEND": "emulator"}
     done = subprocess.run(
@@ -39,7 +37,7 @@ print(made, emulator.runtime_library().exists())
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_a_build_takes_the_precompiled_header(monkeypatch, trace):
-    precompiled.build()
+    build.precompile_headers()
     said, run = [], subprocess.run
 
     def recorded(*args, **kwargs):
@@ -47,12 +45,12 @@ def test_a_build_takes_the_precompiled_header(monkeypatch, trace):
         said.append(str(done.stdout))
         return done
 
-    emulator.digest()  # is not to know of the flag: -H names the headers, "!" before one in use
-    monkeypatch.setattr(emulator, "_COMMON", [*emulator._COMMON, "-H"])
+    build.digest()  # is not to know of the flag: -H names the headers, "!" before one in use
+    monkeypatch.setattr(build, "_COMMON", [*build._COMMON, "-H"])
     monkeypatch.setattr(subprocess, "run", recorded)
     text = f"// {time.time_ns()}\nvoid nothing(int n) {{}}"
     compile_cuda(text, "nothing", backend="emulator", instrumented=trace)
-    assert f"! {precompiled.folder(trace)}/cuda_runtime.h.gch" in "".join(said)
+    assert f"! {build.header_folder(trace)}/cuda_runtime.h.gch" in "".join(said)
 
 
 @pytest.fixture
@@ -60,15 +58,15 @@ def fresh(monkeypatch, tmp_path):
     """No runtime library is built, and none is remembered."""
     monkeypatch.setenv("WORKBOOK_CACHE", str(tmp_path))
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
-    emulator.runtime_library.cache_clear()
+    build.runtime_library.cache_clear()
     yield
-    emulator.runtime_library.cache_clear()
+    build.runtime_library.cache_clear()
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("backend", ["emulator", "abacus"])  # the latter is refused at once
 def test_an_error_waits_for_the_cell_that_meets_it(fresh, monkeypatch, backend):
-    monkeypatch.setattr(emulator.subprocess, "run", _refuse)
+    monkeypatch.setattr(build.subprocess, "run", _refuse)
     monkeypatch.setenv("WORKBOOK_BACKEND", backend)
     for thread in warmup.start():
         thread.join()
@@ -84,14 +82,14 @@ def _refuse(command, **_):
 def test_a_cell_that_comes_early_waits_for_the_build_under_way(fresh, monkeypatch):
     builds = []
 
-    def build(path):
+    def slowly(path):
         builds.append(path)
         time.sleep(0.2)
         path.parent.mkdir(parents=True)
         path.touch()
 
-    monkeypatch.setattr(emulator, "_build_runtime", build)
-    threads = [threading.Thread(target=emulator.runtime_library) for _ in range(3)]
+    monkeypatch.setattr(build, "_build_runtime", slowly)
+    threads = [threading.Thread(target=build.runtime_library) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

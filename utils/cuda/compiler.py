@@ -19,13 +19,20 @@ from types import MappingProxyType
 
 import torch
 
-from utils import emulator, settings
+from utils import settings
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
 from utils.cuda.messages import complaint
 from utils.cuda.signature import Parameter, parse_launcher
-from utils.emulator import precompiled, rewriter
+from utils.emulator.build import (
+    INSTRUMENTED,
+    compile_flags,
+    header_folder,
+    include_dir,
+    link_flags,
+)
+from utils.emulator.translate import rewriter
 from utils.errors import CompileError, DeclarationError
 from utils.paths import cache, workspace
 
@@ -62,9 +69,7 @@ class _Unit:
         """Folders that may hold a header parsed before; what is built is the same without."""
         if self.backend == "cuda":
             return []
-        return [
-            str(precompiled.folder(instrumented=set(emulator.INSTRUMENTED) <= set(self.cflags)))
-        ]
+        return [str(header_folder(instrumented=set(INSTRUMENTED) <= set(self.cflags)))]
 
 
 @dataclass(frozen=True)
@@ -172,8 +177,8 @@ def _emulator_unit(
         unit.text + _apart(entry),
         filename,
         "emulator",
-        [*emulator.compile_flags(instrumented), "-fdiagnostics-color=never"],
-        _link_flags(emulator.link_flags()),
+        [*compile_flags(instrumented), "-fdiagnostics-color=never"],
+        _link_flags(link_flags()),
         unit.headers,
         {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},
     )
@@ -219,7 +224,7 @@ def _build(unit: _Unit, name: str) -> Path:
             shutil.rmtree(folder, ignore_errors=True)  # somebody has emptied it
             _publish(work, folder)
     except RuntimeError as error:  # ninja's output, after torch's own words
-        folders = [work, emulator.include_dir()]
+        folders = [work, include_dir()]
         raise CompileError(complaint(str(error), unit.filename, folders)) from None
     finally:
         shutil.rmtree(work, ignore_errors=True)

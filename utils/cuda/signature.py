@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from utils.emulator.code import Code
+from utils.emulator.translate.code import Code
 from utils.errors import DeclarationError
 
 # C++ element type, as `_spell` writes it -> torch dtype. Each may stand behind a pointer.

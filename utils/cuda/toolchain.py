@@ -11,14 +11,14 @@ from pathlib import Path
 
 import torch
 
-from utils import emulator
+from utils.emulator.build import compiler
 from utils.errors import ToolError
 from utils.paths import cache
 
 
 def cxx() -> str:
     """Path of the C++ compiler, as the emulator finds it. Raises ToolError."""
-    return emulator.compiler()
+    return compiler()
 
 
 def ninja() -> str:

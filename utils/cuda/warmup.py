@@ -7,9 +7,9 @@ import contextlib
 import importlib
 import threading
 
-from utils import emulator, settings
+from utils import settings
 from utils.cuda import toolchain
-from utils.emulator import precompiled
+from utils.emulator import build
 
 
 def start() -> list[threading.Thread]:
@@ -35,5 +35,5 @@ def _import_compiler() -> None:
 
 def _build_emulator() -> None:
     """Also where there is a GPU: kernels are diagnosed on the emulator."""
-    emulator.runtime_library()
-    precompiled.build()
+    build.runtime_library()
+    build.precompile_headers()

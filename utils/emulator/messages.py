@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from utils.emulator import include_dir
+from utils.emulator.build import include_dir
 
 # Columns and carets would point into the rewritten line; `readable` shows the author's own.
 FLAGS = ["-fno-show-column", "-fno-diagnostics-show-caret", "-fdiagnostics-color=never"]

@@ -13,10 +13,11 @@ from pathlib import Path
 from rich.console import Console
 
 from utils import paths
-from utils.emulator import compile_flags, compiler, diagnosis, digest, link_flags
+from utils.emulator import diagnosis
+from utils.emulator.build import compile_flags, compiler, digest, link_flags
 from utils.emulator.messages import FLAGS, readable
 from utils.emulator.reports import read
-from utils.emulator.rewriter import Unit, rewrite
+from utils.emulator.translate.rewriter import Unit, rewrite
 from utils.errors import CompileError, ToolError
 
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from utils.emulator import include_dir
+from utils.emulator.build import include_dir
 
 Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
 Place = tuple[str, int]  # file and line

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from utils.emulator.code import Code, Misunderstood
+from utils.emulator.translate.code import Code, Misunderstood
 
 _SPECIFIERS = ("__shared__", "extern", "static", "__device__")
 _ATTRIBUTES = ("__align__", "alignas", "__attribute__", "__attribute")

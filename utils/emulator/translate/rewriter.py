@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.emulator.code import Code, Misunderstood
-from utils.emulator.launches import rewrite_launches
-from utils.emulator.shared import rewrite_shared
-from utils.emulator.tokens import directive
+from utils.emulator.translate.code import Code, Misunderstood
+from utils.emulator.translate.launches import rewrite_launches
+from utils.emulator.translate.shared import rewrite_shared
+from utils.emulator.translate.tokens import directive
 from utils.errors import CompileError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)
@@ -55,7 +55,7 @@ class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
     def __init__(self, include_dirs: list[Path]):
-        from utils.emulator import include_dir  # which itself may import this module
+        from utils.emulator.build import include_dir  # which itself may import this module
 
         self.include_dirs = include_dirs
         self.emulated = include_dir()  # its headers stand in for NVIDIA's

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from utils.emulator.tokens import Token, directive, tokenize
+from utils.emulator.translate.tokens import Token, directive, tokenize
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 

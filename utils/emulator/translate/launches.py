@@ -1,6 +1,6 @@
 """`kernel<<<grid, block>>>(arguments)` becomes a call that g++ understands."""
 
-from utils.emulator.code import Code, Misunderstood
+from utils.emulator.translate.code import Code, Misunderstood
 
 _CONTROL = ("if", "while", "for", "switch")
 _NOT_AN_OPERAND = ("return", "else", "do", "case", "throw", "co_return", "template", *_CONTROL)

@@ -1,0 +1,93 @@
+"""The rooms of utils/: what may use what. A reader knows from the layout where a thing lives."""
+
+import ast
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from utils.paths import ROOT
+
+UTILS = ROOT / "utils"
+# Each floor may use those below it, and of its own floor nobody but itself.
+FLOORS = (
+    ("__init__",),  # what notebooks import: it names where its functions live
+    ("cli", "magics"),  # the doors
+    ("doctor",),
+    ("notebooks",),
+    ("timing",),
+    ("judge", "diagrams"),
+    ("course", "watch"),
+    ("cuda",),
+    ("emulator",),
+    ("events", "files", "wording"),  # the ground
+    ("paths",),
+    ("settings",),
+    ("errors",),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+MODULES = sorted(path for path in UTILS.rglob("*.py"))
+
+
+def room(module: str) -> str:
+    """The room of `utils.cuda.compiler`: cuda."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of utils that a module imports, anywhere in it, and those that it names."""
+    known, found = {dotted(module) for module in MODULES}, set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "utils":
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else node.module for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("utils.")}
+        elif isinstance(node, ast.Constant) and node.value in known:  # for import_module()
+            found.add(node.value)
+    return found - {dotted(path), "utils"}
+
+
+def test_every_room_has_its_floor():
+    assert {room(dotted(path)) for path in MODULES} == set(FLOOR)
+
+
+def test_there_are_few_rooms_and_few_modules_outside_of_them():
+    rooms = [path for path in UTILS.iterdir() if (path / "__init__.py").is_file()]
+    assert len(rooms) <= 9 and len(list(UTILS.glob("*.py"))) <= 10
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_no_import_runs_back_up(path):
+    mine = FLOOR[room(dotted(path))]
+    for module in imported(path):
+        theirs = FLOOR[room(module)]
+        same = room(module) == room(dotted(path))
+        assert theirs > mine or same, f"{dotted(path)} uses {module}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    uses = {dotted(path): imported(path) for path in MODULES}
+    done: set[str] = set()
+    while ready := {m for m in uses if m not in done and uses[m] <= done}:
+        done |= ready
+    rest = set(uses) - done
+    assert not rest, f"among these is a circle: {sorted(rest)}"
+
+
+def test_every_module_of_a_room_is_used_from_somewhere():
+    """Dead code goes: a module that only its test knows is dead."""
+    doors = {"utils", "utils.cli", "utils.cuda.worker_main", "utils.course.mutants"}
+    used = set(chain.from_iterable(imported(path) for path in MODULES))
+    views = {m for m in map(dotted, MODULES) if m.startswith("utils.diagrams.views.")}
+    packages = {dotted(path) for path in MODULES if path.name == "__init__.py"}
+    written = [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "kernels").glob("*/spec.py")]
+    texts = "".join(path.read_text() for path in written)
+    for module in {dotted(path) for path in MODULES} - used - doors - views - packages:
+        home, _, name = module.rpartition(".")
+        assert module in texts or f"from {home} import {name}" in texts, f"nobody uses {module}"

@@ -1,0 +1,180 @@
+"""How translated CUDA text is compiled: the compiler, its flags, the runtime, parsed headers.
+
+The runtime is compiled once per machine, on first use, and kept in the cache. So is
+`cuda_runtime.h`, parsed once: reading it is most of the time of a small kernel's build. g++ takes
+`cuda_runtime.h.gch` from a folder on its search path if it fits the flags, and passes it over if
+not. So a build never depends on it.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from utils.errors import ToolError
+from utils.paths import cache
+
+_HERE = Path(__file__).parent
+LIBRARY = "workbook_emulator"
+
+# -fno-gnu-unique: statics of templates must not be shared between two versions of a cell.
+# __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
+_COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
+_COMMON += ["-D__assert_fail=__emu_assert_fail"]
+# Some releases of PyTorch put this on the command line, others do not. The standard library's
+# headers read it, and a precompiled one fits no other value, nor none.
+_COMMON += ["-D_GLIBCXX_USE_CXX11_ABI=1"]
+# A kernel calls the __device__ functions of its own library: they may be inlined.
+_COMMON += ["-fno-semantic-interposition"]
+# A large local array must not step over the guard page into another thread's stack.
+_COMMON += ["-fstack-clash-protection"]
+# -gdwarf-4: addr2line of binutils 2.40 names the wrong file for #line in DWARF 5.
+_COMMON += ["-gdwarf-4"]
+PLAIN = ["-O2", "-g1"]
+# The compiler calls __tsan_read4(address) and its kin before every access; the runtime answers.
+INSTRUMENTED = [
+    "-O1",
+    "-g1",
+    "-gstatement-frontiers",
+    "-fsanitize=thread",
+    "--param",
+    "tsan-instrument-func-entry-exit=0",
+]
+# No jump threading: it would make one store of a line into several.
+INSTRUMENTED += ["-fno-thread-jumps", "-Wno-tsan", "-DEMU_INSTRUMENTED"]
+# __device__ functions of any length are inlined, as nvcc does: the compiler announces no access
+# that is part of a call, as in `pair = first(pair, pairs[lane])` with a struct passed by value.
+INSTRUMENTED += ["-finline-functions", "-finline-small-functions"]
+_NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insns
+    large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
+INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
+INSTRUMENTED += ["--param=inline-min-speedup=0"]
+_RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
+
+
+def include_dir() -> Path:
+    """Folder of `cuda_runtime.h` and the other stand-ins."""
+    return _HERE / "include"
+
+
+def compiler() -> str:
+    """Path of the C++ compiler, which is GCC's: the one that `CXX` names; else g++ or c++.
+
+    Raises ToolError saying what to install.
+    """
+    named = os.environ.get("CXX")
+    found = [
+        path for name in ([named] if named else ("g++", "c++")) if (path := shutil.which(name))
+    ]
+    if not found:
+        raise ToolError(
+            (f"there is no '{named}', which CXX names. " if named else "no g++ was found. ")
+            + _INSTALL
+        )
+    for path in found:
+        if not _is_clang(path):
+            return path
+    raise ToolError(f"'{found[0]}' is clang, and the emulator needs GCC's g++. {_INSTALL}")
+
+
+_INSTALL = (
+    "Install it: `sudo apt install g++`, or `conda install -c conda-forge cxx-compiler` and "
+    "activate the environment again. CXX=/path/to/g++ names one that is elsewhere"
+)
+
+
+@functools.cache
+def _is_clang(path: str) -> bool:
+    """clang instruments what its optimiser has left over: other accesses, other counts."""
+    ask = [path, "-dM", "-E", "-x", "c++", os.devnull]
+    return "__clang__" in subprocess.run(ask, capture_output=True, text=True).stdout
+
+
+def compile_flags(instrumented: bool = False) -> list[str]:
+    """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build."""
+    return [*_COMMON, *(INSTRUMENTED if instrumented else PLAIN), f"-I{include_dir()}"]
+
+
+def link_flags() -> list[str]:
+    """Flags that link a kernel's library with the runtime, and with nothing it does not use."""
+    folder = runtime_library().parent
+    return ["-Wl,--as-needed", f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
+
+
+@functools.cache
+def digest() -> str:
+    """Hash of the headers and the runtime; a change of either makes every build a new one."""
+    hasher = hashlib.sha256(" ".join([*_COMMON, *PLAIN, *INSTRUMENTED, *_RUNTIME]).encode())
+    for path in sorted([*include_dir().rglob("*.h"), *(_HERE / "runtime").iterdir()]):
+        hasher.update(path.read_bytes())
+    return hasher.hexdigest()[:16]
+
+
+_building = threading.Lock()
+
+
+@functools.cache
+def runtime_library() -> Path:
+    """The runtime as a shared library, built if it is not there. Raises ToolError."""
+    path = cache() / f"emulator-{digest()}" / f"lib{LIBRARY}.so"
+    with _building:  # a second thread waits for the first one's
+        if not path.exists():
+            _build_runtime(path)
+    return path
+
+
+def _build_runtime(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Built aside and renamed: two processes may come here at once.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        # The first cell waits for this: a file is compiled on each core, the longest ones first.
+        sources = sorted(
+            (_HERE / "runtime").glob("*.cpp"), key=lambda source: -source.stat().st_size
+        )
+        things = [Path(folder) / f"{source.stem}.o" for source in sources]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_compile, sources, things))
+        made = Path(folder) / path.name
+        _call([*_RUNTIME, "-shared", *map(str, things), "-o", str(made), "-ldl"])
+        os.replace(made, path)
+
+
+def _compile(source: Path, thing: Path) -> None:
+    _call([*_RUNTIME, f"-I{include_dir()}", "-c", str(source), "-o", str(thing)])
+
+
+def _call(arguments: list[str]) -> None:
+    done = subprocess.run([compiler(), *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise ToolError(f"the emulator's runtime does not compile here:\n{done.stderr[-3000:]}")
+
+
+# --- the header, parsed once
+
+_HEADER = "cuda_runtime.h"
+
+
+def header_folder(instrumented: bool) -> Path:
+    """Where the header for the plain or the instrumented build is, or would be."""
+    return cache() / f"emulator-{digest()}" / ("instrumented" if instrumented else "plain")
+
+
+def precompile_headers() -> None:
+    """Make what is missing of both. Failing to is no error: builds are only slower."""
+    for instrumented in (False, True):
+        path = header_folder(instrumented) / f"{_HEADER}.gch"
+        if path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        header = include_dir() / _HEADER
+        with tempfile.TemporaryDirectory(dir=path.parent.parent) as work:
+            made = Path(work) / path.name
+            command = [compiler(), *compile_flags(instrumented)]
+            command += ["-x", "c++-header", str(header), "-o", str(made)]
+            if subprocess.run(command, capture_output=True).returncode == 0:
+                os.replace(made, path)
