@@ -60,17 +60,14 @@ def run(
 
     from utils.course import selection
     from utils.notebooks import documents, export, summary
-    from utils.notebooks.run import Run, execute
+    from utils.notebooks.run import Run, at_once, execute
     from utils.notebooks.run import save as save_run
-    from utils.timing import measure
 
     if save and not solutions:
         _fail("--save writes to solutions/, so it goes with --solutions", 2)
     if backend not in (None, "cuda", "emulator"):
         _fail(f"--backend is cuda or emulator, not '{backend}'", 2)
     paths = selection.notebooks(numbers or ())
-    gpu = measure.gpu() if save and backend != "emulator" else None
-    results = workspace().results / f"{gpu.replace(' ', '_')}.json" if gpu else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
@@ -81,12 +78,10 @@ def run(
                 path,
                 solutions=solutions,
                 backend=backend,
-                results=results,
                 advance=lambda: progress.advance(task),
             )
 
-        # Each is a process of its own. On a GPU one after the other, since they time kernels.
-        pool = ThreadPoolExecutor(1 if measure.gpu() else os.cpu_count())
+        pool = ThreadPoolExecutor(at_once(backend))
         try:
             runs = list(pool.map(one, reversed(paths)))[::-1]  # the longest are the last
         finally:

@@ -16,7 +16,7 @@ from utils import events
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
-from utils.cuda import signature
+from utils.cuda import card, signature
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -194,6 +194,10 @@ class _Check:
         self, case: Case, before: dict[str, Tensor], again: bool = False
     ) -> dict[str, Tensor]:
         """Run one case and judge it. `before` are the outputs of the call before this one."""
+        with card.used_by(self.kernel.backend):
+            return self._judged(case, before, again)
+
+    def _judged(self, case: Case, before: dict[str, Tensor], again: bool) -> dict[str, Tensor]:
         given = cases.arguments(self.kernel, case)
         run = self._isolated(given)
         self._judge_strays(case, run.strays)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
 from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
@@ -22,8 +23,11 @@ from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.notebooks import documents
 from utils.paths import ROOT, workspace
+from utils.timing import results
+from utils.timing.results import Results
 
 CELL_SECONDS = 600
+GPU_BYTES = 16 << 30  # that a notebook may need
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 
@@ -35,6 +39,7 @@ class Run:
     notebook: NotebookNode  # with outputs
     seconds: float
     events: list[dict]
+    measured: Results | None = None  # what its benches measured on a GPU
     errors: list[str] = field(default_factory=list)  # cells that failed beside the checks
 
     @property
@@ -65,6 +70,19 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": search, **extra}
 
 
+def at_once(backend: str | None = None) -> int:
+    """How many notebooks run beside each other; each is a process of its own.
+
+    On a GPU what is timed waits until it is alone, see utils/cuda/card.py. There each needs room
+    for its tensors and its PyTorch, and cores to compile kernels for comparison.
+    """
+    cores = os.cpu_count() or 1
+    if backend == "emulator" or not torch.cuda.is_available():
+        return cores
+    memory = torch.cuda.get_device_properties().total_memory
+    return max(1, min(cores // 2, memory // GPU_BYTES))
+
+
 def _errors(notebook: NotebookNode) -> list[str]:
     """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
     found = []
@@ -83,24 +101,24 @@ def execute(
     *,
     solutions: bool = False,
     backend: str | None = None,
-    results: Path | None = None,
     advance: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run every cell of a notebook in a process of its own, past those that fail.
 
-    `results` is a file that `bench` adds what it measures to; `advance` is called after each code
-    cell. Raises WorkbookError if the notebook is unreadable.
+    `advance` is called after each code cell. Raises WorkbookError if the notebook is unreadable.
     """
     notebook = documents.read(path)
     if solutions:
         documents.solve(notebook)
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "events.jsonl"
-        extra = {"WORKBOOK_LOG": str(log), "WORKBOOK_SOLUTIONS": "1" if solutions else ""}
+        log, measured = Path(folder) / "events.jsonl", Path(folder) / "results.json"
+        extra = {
+            "WORKBOOK_LOG": str(log),
+            "WORKBOOK_RESULTS": str(measured),
+            "WORKBOOK_SOLUTIONS": "1" if solutions else "",
+        }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
-        if results:
-            extra["WORKBOOK_RESULTS"] = str(results)
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,
@@ -120,16 +138,22 @@ def execute(
             lost = ["the notebook's process died; the cells after that did not run"]
         seconds = time.perf_counter() - start
         lines = log.read_text().splitlines() if log.exists() else []
-    run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
+        figures = results.read(measured) if measured.exists() else None
+    run = Run(path, notebook, seconds, [json.loads(line) for line in lines], figures)
     run.errors = _errors(notebook) + lost
     files.write_text(run.copy, documents.to_text(documents.canonical(notebook, outputs=True)))
     return run
 
 
 def save(run: Run) -> Path | None:
-    """Copy an executed notebook to `solutions/`, unless anything in it failed."""
+    """Copy an executed notebook to `solutions/`, and what it measured to `results/`.
+
+    Returns the copy's path; None, and nothing is written, where anything in it failed.
+    """
     if not run.passed():
         return None
+    if run.measured:
+        results.write(results.path_of(run.measured.gpu), run.measured)
     path = workspace().solutions / run.path.name
     files.write_text(path, run.copy.read_text())
     return path

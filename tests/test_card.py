@@ -1,0 +1,105 @@
+"""The GPU is timed by one process alone; those that do not time share it, and nobody starves."""
+
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from utils.cuda import card
+from utils.paths import ROOT
+
+PROGRAM = """
+import sys, time
+from utils.cuda import card
+with getattr(card, sys.argv[1])():
+    print("in", flush=True)
+    sys.stdin.readline()
+print("out", flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    card._path.cache_clear()
+    yield
+    card._path.cache_clear()
+
+
+@pytest.fixture
+def start():
+    """Starts a process that holds the card until its input ends; says whether it has it yet."""
+    begun = []
+
+    def start(kind: str) -> subprocess.Popen:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", PROGRAM, kind]
+        process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
+        begun.append(process)
+        return process
+
+    yield start
+    for process in begun:
+        process.kill()
+        process.wait()
+
+
+def is_in(process: subprocess.Popen, within: float) -> bool:
+    ready, _, _ = select.select([process.stdout], [], [], within)
+    return bool(ready) and process.stdout.readline() == "in\n"
+
+
+def let_go(process: subprocess.Popen) -> None:
+    process.stdin.close()
+    assert process.wait(20) == 0
+
+
+def test_those_that_do_not_time_share_the_card(start):
+    first, second = start("together"), start("together")
+    assert is_in(first, 20) and is_in(second, 20)
+
+
+@pytest.mark.parametrize("kinds", [("alone", "together"), ("together", "alone"), ("alone",) * 2])
+def test_who_times_is_alone(start, kinds):
+    first = start(kinds[0])
+    assert is_in(first, 20)
+    second = start(kinds[1])
+    assert not is_in(second, 0.7)
+    let_go(first)
+    assert is_in(second, 20)
+
+
+def test_who_wants_to_time_is_not_passed_by(start):
+    first = start("together")
+    assert is_in(first, 20)
+    timing = start("alone")
+    assert not is_in(timing, 0.7)
+    late = start("together")
+    assert not is_in(late, 0.7)
+    let_go(first)
+    assert is_in(timing, 20) and not is_in(late, 0.3)
+    let_go(timing)
+    assert is_in(late, 20)
+
+
+def test_a_process_that_dies_lets_go(start):
+    first = start("alone")
+    assert is_in(first, 20)
+    second = start("alone")
+    time.sleep(0.3)
+    first.kill()
+    assert is_in(second, 20)
+
+
+def test_holding_it_twice_is_holding_it(start):
+    with card.alone(), card.alone(), card.together():
+        other = start("together")
+        assert not is_in(other, 0.7)
+    assert is_in(other, 20)
+    let_go(other)
+    with card.together(), card.together(), pytest.raises(RuntimeError, match="wait for ever"):
+        with card.alone():
+            raise AssertionError

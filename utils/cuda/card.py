@@ -1,0 +1,70 @@
+"""Who may use the GPU now: one process that times alone, or any number that do not.
+
+Notebooks run beside each other. Their builds and diagnoses need no GPU, their checks share it, and
+what is timed has it to itself. The rule holds among all processes of this user on this machine.
+"""
+
+import contextlib
+import fcntl
+import functools
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+ALONE, TOGETHER = fcntl.LOCK_EX, fcntl.LOCK_SH
+
+_mine = threading.RLock()  # of this process's threads, one at a time asks
+_held: list[int] = []  # what this process holds now, and how often
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Waits until nobody uses the GPU; others wait meanwhile. May be nested."""
+    with _hold(ALONE):
+        yield
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Waits while somebody times; may be nested, also in `alone`."""
+    with _hold(TOGETHER):
+        yield
+
+
+def used_by(backend: str) -> contextlib.AbstractContextManager:
+    """`together` for what runs on the GPU, nothing for the emulator."""
+    return together() if backend == "cuda" else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _hold(kind: int) -> Iterator[None]:
+    with _mine:
+        if kind == ALONE and _held[:1] == [TOGETHER]:
+            raise RuntimeError(
+                "who shares the GPU cannot ask for all of it: two would wait for ever"
+            )
+        with contextlib.nullcontext() if _held else _locked(kind):
+            _held.append(kind)
+            try:
+                yield
+            finally:
+                _held.pop()
+
+
+@contextlib.contextmanager
+def _locked(kind: int) -> Iterator[None]:
+    with open(_path("card"), "a") as card:
+        with open(_path("turn"), "a") as turn:  # first come, first served: no flow of checks
+            fcntl.flock(turn, fcntl.LOCK_EX)  # keeps one that wants to time waiting
+            fcntl.flock(card, kind)
+        yield  # closing a file unlocks it, and so does the end of its process
+
+
+@functools.cache
+def _path(what: str) -> Path:
+    """In a folder that all checkouts of this user share."""
+    folder = Path(tempfile.gettempdir()) / f"workbook-gpu-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    return folder / what
