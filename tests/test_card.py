@@ -3,6 +3,7 @@
 import select
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -103,3 +104,18 @@ def test_holding_it_twice_is_holding_it(start):
     with card.together(), card.together(), pytest.raises(RuntimeError, match="wait for ever"):
         with card.alone():
             raise AssertionError
+
+
+def test_a_thread_joins_in_what_its_process_holds():
+    """PyTorch may time from another thread than the one that compiles."""
+    done = []
+
+    def use():
+        with card.alone():
+            done.append(True)
+
+    with card.alone():
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join(20)
+    assert done

@@ -15,8 +15,9 @@ from pathlib import Path
 
 ALONE, TOGETHER = fcntl.LOCK_EX, fcntl.LOCK_SH
 
-_mine = threading.RLock()  # of this process's threads, one at a time asks
-_held: list[int] = []  # what this process holds now, and how often
+_changing = threading.Lock()  # what follows
+_held: list[int] = []  # what this process holds, whichever of its threads asked
+_release = contextlib.ExitStack()
 
 
 @contextlib.contextmanager
@@ -40,17 +41,21 @@ def used_by(backend: str) -> contextlib.AbstractContextManager:
 
 @contextlib.contextmanager
 def _hold(kind: int) -> Iterator[None]:
-    with _mine:
+    with _changing:
         if kind == ALONE and _held[:1] == [TOGETHER]:
             raise RuntimeError(
                 "who shares the GPU cannot ask for all of it: two would wait for ever"
             )
-        with contextlib.nullcontext() if _held else _locked(kind):
-            _held.append(kind)
-            try:
-                yield
-            finally:
-                _held.pop()
+        if not _held:
+            _release.enter_context(_locked(kind))
+        _held.append(kind)
+    try:
+        yield
+    finally:
+        with _changing:
+            _held.pop()
+            if not _held:
+                _release.close()
 
 
 @contextlib.contextmanager

@@ -116,9 +116,10 @@ class _Check:
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.card_sizes)
         kinds, count = dict.fromkeys([]), 0
-        for size, families in cases.plan(self.exercise, sizes):
-            kinds.update(dict.fromkeys(families))
-            count += self._size(size, families)
+        with card.used_by(self.kernel.backend):  # once: each asking waits for all who time
+            for size, families in cases.plan(self.exercise, sizes):
+                kinds.update(dict.fromkeys(families))
+                count += self._size(size, families)
         return (
             f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
@@ -194,10 +195,6 @@ class _Check:
         self, case: Case, before: dict[str, Tensor], again: bool = False
     ) -> dict[str, Tensor]:
         """Run one case and judge it. `before` are the outputs of the call before this one."""
-        with card.used_by(self.kernel.backend):
-            return self._judged(case, before, again)
-
-    def _judged(self, case: Case, before: dict[str, Tensor], again: bool) -> dict[str, Tensor]:
         given = cases.arguments(self.kernel, case)
         run = self._isolated(given)
         self._judge_strays(case, run.strays)

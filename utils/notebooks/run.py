@@ -119,6 +119,9 @@ def execute(
         }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
+        if at_once(backend) > 1:  # else each compiles PyTorch's kernels on every core
+            threads = str(max(2, (os.cpu_count() or 1) // 2))
+            extra["TORCHINDUCTOR_COMPILE_THREADS"] = threads
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,

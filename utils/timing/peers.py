@@ -69,15 +69,22 @@ def _same_ptxas() -> None:
 def _tries_alone() -> None:
     """While PyTorch times the kernels that it tries, nobody else uses the GPU.
 
-    It compiles for seconds and times for milliseconds, so only the timing waits for the card. A
+    It compiles for seconds and times for a fraction of one, so only the timing waits for the card:
+    for all configurations of a kernel at once, since each asking waits for all who check. A
     PyTorch that does this elsewhere compiles and times beside others.
     """
-    from torch._inductor.runtime import benchmarking
+    from torch._inductor import select_algorithm
+    from torch._inductor.runtime import benchmarking, triton_heuristics
 
-    benchmarker = benchmarking.benchmarker
-    for name in ("benchmark", "benchmark_gpu"):
-        if function := getattr(benchmarker, name, None):
-            setattr(benchmarker, name, card.alone()(function))
+    for owner, name in (
+        (getattr(select_algorithm, "AlgorithmSelectorCache", None), "benchmark_choices"),
+        (getattr(triton_heuristics, "CachingAutotuner", None), "benchmark_all_configs"),
+        (benchmarking.benchmarker, "benchmark_gpu"),
+    ):
+        if function := getattr(owner, name, None):
+            alone = card.alone()(function)
+            bound = isinstance(vars(owner).get(name), classmethod | staticmethod)
+            setattr(owner, name, staticmethod(alone) if bound else alone)
 
 
 @contextlib.contextmanager
