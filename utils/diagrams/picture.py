@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from utils.errors import ArgumentValueError
+
 
 def own_style(**settings):
     """A context without the reader's own settings of matplotlib: they must not change a picture.
@@ -62,14 +64,14 @@ class Picture:
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file whose name ends in .svg or .png."""
+        """Write it to a file whose name ends in .svg or .png. Raises ArgumentError for another."""
         path = Path(path)
         if path.suffix == ".svg":
             path.write_text(self.svg())
         elif path.suffix == ".png":
             path.write_bytes(self.png())
         else:
-            raise ValueError(f"'{path.name}' must end in .svg or .png")
+            raise ArgumentValueError(f"'{path.name}' must end in .svg or .png")
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         data = {

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from utils import settings
 from utils.course import cases
 from utils.course.cases import Case
-from utils.errors import CheckFailed, WorkbookError
+from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.paths import ROOT
@@ -118,7 +118,7 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
             bad = mismatch.wrong(given[name], right)
             if bad.any():
                 message = mismatch.explain(name, given[name], right, bad, exercise.has_eps)
-                raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
+                raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
             expected[name] = Expected(value, right.bound.float())
@@ -162,7 +162,7 @@ def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
 
     times = _times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
     if wrong:
-        raise CheckFailed("wrong values", f"{kernel.name}: a timed call gave a wrong result")
+        raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name}: a timed call gave a wrong result")
     return _row(kernel.name, "ours", times)
 
 
