@@ -46,7 +46,7 @@ class Device:
         return error
 
 
-class Worker:
+class Executor:
     def __init__(self, arena: int):
         self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
 
@@ -209,11 +209,11 @@ def main() -> None:
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    worker = Worker(arena)
+    executor = Executor(arena)
     with os.fdopen(commands, closefd=False) as lines:
         for line in lines:
             command = json.loads(line)
-            reply = getattr(worker, command["do"])(command)
+            reply = getattr(executor, command["do"])(command)
             libc.fflush(None)
             os.write(replies, json.dumps(reply).encode() + b"\n")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from utils import files, paths
-from utils.emulator import diagnosis
+from utils.emulator import outcome
 from utils.emulator.build import compile_flags, compiler, digest, link_flags
 from utils.emulator.messages import FLAGS, readable
 from utils.emulator.reports import read
@@ -135,11 +135,11 @@ def diagnose_program(
     if watch.volatile_atomic:
         variables["EMU_VOLATILE_ATOMIC"] = "1"
     status, events = _run(program, args, timeout, variables)
-    found = diagnosis.diagnose(status if status >= 0 else 128 - status, events)
-    diagnosis.show(found, Console(stderr=True, highlight=False))
+    found = outcome.read_outcome(status if status >= 0 else 128 - status, events)
+    outcome.show(found, Console(stderr=True, highlight=False))
     status = _ended(status, timeout, bool(found.hazards))
     if watch.json:
-        diagnosis.write_json(found, watch.json)
+        outcome.write_json(found, watch.json)
     return 1 if found.hazards else status
 
 

@@ -16,7 +16,9 @@ from utils import events
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
+from utils.course.exercise import Exercise
 from utils.cuda import signature
+from utils.cuda.signature import Parameter
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -76,7 +78,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     print(f"{kernel.name}: {summary}")
 
 
-def _declared(exercise) -> tuple:
+def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
     """The launcher's parameters as the workbook gives them."""
     if not catalog.kernel_path(exercise).is_file():
         return ()

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from utils import settings
 from utils.course import cases
+from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
@@ -43,7 +44,7 @@ def gpu() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
-def measure(kernel, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
+def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
     """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
 
     Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
@@ -99,7 +100,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
+def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
     """Fresh input sets, each with the kernel's outputs judged once before anything is timed."""
     exercise = kernel.exercise
     generator = Generator("cuda")
@@ -142,7 +143,7 @@ def flusher() -> Callable[[], None]:
     return flush
 
 
-def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
+def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
     wrong = torch.zeros((), dtype=torch.bool, device="cuda")
 
     def prepare(chosen: Set) -> None:

@@ -4,11 +4,12 @@ import numpy as np
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.captions import instructions_left_out
 from utils.diagrams.parts.scene import KINDS, Instruction, Scene, instructions, shape_text
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
 from utils.watch.trace import SHARED
-from utils.wording import left_out, many
+from utils.wording import many
 
 MOST = 8  # instructions in one picture
 COLUMN = 0.2  # inches of a bank
@@ -33,7 +34,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
         row.draw(page)
     caption = _caption(rows)
     if len(found) > len(rows):
-        caption += f" {left_out(len(found) - len(rows))}"
+        caption += f" {instructions_left_out(len(found) - len(rows))}"
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
     return page, title, caption, alt
