@@ -49,6 +49,7 @@ class Answer(Kernel):
 
     @functools.cached_property
     def untouched(self) -> bool:
+        """Whether its text still is the starter."""
         return catalog.is_starter(self.exercise, self.source)
 
 

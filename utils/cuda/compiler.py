@@ -82,6 +82,7 @@ class Build:
 
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
+        """The launcher's. Raises DeclarationError."""
         return parse_launcher(self.source, self.name)
 
     @functools.cached_property

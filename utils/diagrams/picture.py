@@ -37,9 +37,11 @@ class Picture:
 
     @property
     def description(self) -> str:
+        """All of it in words, for those who cannot see it."""
         return " ".join(filter(None, (f"{self.title}.", self.alt, self.caption)))
 
     def svg(self) -> str:
+        """The picture as SVG, with its description."""
         metadata = {"Date": None, "Creator": None, "Type": None, "Format": None}
         text = self._saved("svg", metadata=metadata).decode()
         head, tag, rest = text.partition("<svg ")
@@ -49,6 +51,7 @@ class Picture:
         return f"{head}{tag}{label} {attributes}>\n{words}{_without_bulk(body)}"
 
     def png(self) -> bytes:
+        """The picture as PNG, with its description."""
         image = Image.open(io.BytesIO(self._saved("png"))).convert("RGB")
         # 256 colours, which is a quarter of the size; the other methods lose rare colours.
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)

@@ -27,6 +27,8 @@ KINDS = {"illegal-address": "out-of-bounds"}
 
 @dataclass(frozen=True)
 class Outcome:
+    """What a diagnosing run of a program found."""
+
     exit: int  # the program's own status
     hazards: tuple[Report, ...]  # each once, with the number of times
     launches: tuple[LaunchTraffic, ...]
@@ -57,6 +59,7 @@ def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
 
 
 def write_json(outcome: Outcome, path: Path) -> None:
+    """Write an outcome to a file, for other programs."""
     told = {
         "exit": outcome.exit,
         "hazards": [_told(hazard) for hazard in outcome.hazards],

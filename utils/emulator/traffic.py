@@ -41,14 +41,17 @@ class Traffic:
 
     @property
     def ideal_per_request(self) -> float:
+        """What a request would cost at best, in the same unit."""
         return self.ideal / self.requests
 
     @property
     def key(self) -> tuple:
+        """What it is traffic of: equal for what can be added up."""
         return (self.file, self.line, self.space, self.access, self.size)
 
     @property
     def unit(self) -> str:
+        """ "sectors" or "wavefronts"."""
         return SPACES[self.space]
 
     def told(self) -> dict:
@@ -81,6 +84,7 @@ class LaunchTraffic:
 
     @property
     def distinct_written(self) -> int:
+        """Bytes of global memory, each counted once."""
         return self.counters["distinct_bytes_written"]
 
     def total(self, what: str, space: str, *accesses: str) -> int:

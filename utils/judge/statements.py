@@ -49,6 +49,8 @@ _CLAIM = re.compile(r"(?P<name>.+?),?\s+lines?\s+(?P<lines>\d+(?:(?:\s*,\s*|\s+o
 
 @dataclass(frozen=True)
 class Statement:
+    """A fault by its name in FAULTS, and the lines that it is said to be in."""
+
     name: str
     lines: frozenset[int]
 

@@ -40,6 +40,7 @@ class Synced:
 
 
 def sha(text: str) -> str:
+    """By which sync knows a text that it wrote again."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -51,6 +52,7 @@ def starter_of(exercise: Exercise) -> str:
 
 
 def cell_source(exercise: Exercise) -> str:
+    """The text of an exercise's cell as it is given to the learner."""
     return f"{documents.MAGIC} {exercise.id}\n{starter_of(exercise)}".rstrip("\n")
 
 

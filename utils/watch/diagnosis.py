@@ -22,6 +22,8 @@ from utils.wording import many
 
 @dataclass(frozen=True)
 class Diagnosis:
+    """What a diagnosing run of one call of a kernel found."""
+
     hazards: tuple[Report, ...]
     launches: tuple[LaunchTraffic, ...]
     error: LaunchError | None  # what ended the run early
@@ -29,6 +31,7 @@ class Diagnosis:
     trace: Trace | None = None  # every access, where it was asked for and there are hazards
 
     def total(self, what: str, space: str, *accesses: str) -> int:
+        """The sum of a field of Traffic over a space and kinds of access, in all launches."""
         return sum(launch.total(what, space, *accesses) for launch in self.launches)
 
 

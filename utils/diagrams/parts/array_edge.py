@@ -13,6 +13,7 @@ CELL, GAP = 0.56, 0.3  # inches
 
 
 def elements_in(array: Array) -> int:
+    """How many elements an array has."""
     return int(np.prod(array.shape, dtype=int))
 
 

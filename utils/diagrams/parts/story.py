@@ -30,6 +30,7 @@ class Subject:
 
     @property
     def array(self) -> Array | None:
+        """The array that the element is of; None where the trace does not know it."""
         return None if self.seen.number is None else self.scene.arrays[self.seen.number]
 
     @property
@@ -41,22 +42,26 @@ class Subject:
 
     @property
     def name(self) -> str:
+        """The element as C++ would have it: tile[3][0]."""
         array, index = self.array, self.index
         if array is None or not 0 <= index < np.prod(array.shape):
             return f"{self.report.array}[{index}]"
         return element(array, index)
 
     def thread(self, position: tuple) -> str:
+        """The thread at a threadIdx in words."""
         x, y, z = self.seen.launch.block
         number = position[0] + x * (position[1] + y * position[2])
         return "thread " + coordinate_text(number, (x, y, z))
 
     def block(self, position: tuple) -> str:
+        """The block at a blockIdx in words."""
         x, y, z = self.seen.launch.grid
         number = position[0] + x * (position[1] + y * position[2])
         return "block " + coordinate_text(number, (x, y, z))
 
     def warp(self, position: tuple) -> int:
+        """The number in its block of the warp of a threadIdx."""
         x, y, _ = self.seen.launch.block
         return (position[0] + x * (position[1] + y * position[2])) // WARP
 

@@ -34,6 +34,7 @@ class Step:
     readers: set[int]  # threads
 
     def warps(self) -> set[int]:
+        """The numbers of the warps that write."""
         return {thread // WARP for thread in self.writes.values()}
 
 
