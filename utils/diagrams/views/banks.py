@@ -119,7 +119,7 @@ class _Row:
                 crowded = len(words) > 1
                 for level, (_, who) in enumerate(sorted(words.items())):
                     x, y = left + bank * COLUMN, bottom - (base + level + 1) * tall
-                    self._cell(page, x, y, tall, who, crowded)
+                    self._cell(page, x, y, tall, who)
                 if crowded:
                     top = bottom - (base + len(words)) * tall
                     page.box(
@@ -144,7 +144,7 @@ class _Row:
         if self.degree > 4:
             self._explain(page, bottom, tall)
 
-    def _cell(self, page: Canvas, x, y, tall: float, who: list[int], crowded: bool) -> None:
+    def _cell(self, page: Canvas, x, y, tall: float, who: list[int]) -> None:
         color = cv.rgb(cv.INK) if len(who) > 1 else cv.lane_color(who[0])
         gap = 0.01 if tall > 0.1 else 0.004
         page.box(x + 0.01, y + gap, COLUMN - 0.02, tall - 2 * gap, fill=color)

@@ -40,7 +40,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     colors = np.array([cv.rgb(cv.PALE), FINE, ALSO])[kinds]
     colors[number] = cv.rgb(HERE)
     block_cells.draw(page, launch, colors, [""] * launch.threads, [number])
-    page.legend(_legend(kinds, thread, verb))
+    page.legend(_legend(kinds, thread))
     page.y += 0.1
     excerpt.draw(page, scene, {report.line: f"{thread} {verb}"} if report.line else {})
     caption = _caption(subject, who, stray)
@@ -79,7 +79,7 @@ def _threads(who, stray, block: int, threads: int) -> np.ndarray:
     return kinds
 
 
-def _legend(kinds: np.ndarray, thread: str, verb: str) -> list[tuple]:
+def _legend(kinds: np.ndarray, thread: str) -> list[tuple]:
     strays, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
     entries = [(HERE, f"{thread}, the first to stray")]
     if strays > 1:
