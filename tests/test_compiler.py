@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from utils import files
 from utils.cuda import compiler, messages, toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.emulator.build import runtime_library
@@ -197,7 +198,7 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", program], env=environment, cwd=ROOT, start_new_session=True
     )
-    while not list(tmp_path.glob(f"*{compiler._UNFINISHED}/lock")):
+    while not list(tmp_path.glob(f".*{files.UNFINISHED}/*/lock")):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, 9)
@@ -205,8 +206,10 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     gxx.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} "$@"\n')
     monkeypatch.setenv("CXX", str(gxx))
     assert doubles(build(source))
-    compiler._remove_unfinished(age=-1)
-    assert not list(tmp_path.glob(f"*{compiler._UNFINISHED}"))
+    assert list(tmp_path.glob(f".*{files.UNFINISHED}"))
+    monkeypatch.setattr(files, "ABANDONED", 0.0)
+    assert doubles(build(fresh()))
+    assert not list(tmp_path.glob(f".*{files.UNFINISHED}"))
 
 
 def test_a_half_empty_folder_in_the_cache_is_replaced():

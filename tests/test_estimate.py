@@ -11,7 +11,7 @@ from benchmarks import estimates
 from utils.course.answers import compile_answer
 from utils.course.catalog import load, solution_text
 from utils.errors import WorkbookError
-from utils.timing.estimate import Estimate, estimate, models, registers, resident
+from utils.timing.estimate import Estimate, estimate, known_gpu, registers, resident
 from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import bank_conflicts
 from utils.watch.costs import costs, global_wavefronts, widened
@@ -122,7 +122,7 @@ def test_atomics_on_one_address_wait_for_each_other():
         found = estimate(kernel)
         assert found.bound == "atomics"
         parts[name] = found.parts
-    model = models(H200)
+    model = known_gpu(H200)
     assert parts["sum_atomic"]["atomics"] == pytest.approx(
         2**28 * model.atomic_cycles / model.clock
     )
@@ -211,7 +211,7 @@ def test_a_block_finds_in_the_cache_what_it_has_read():
 )
 def test_blocks_that_a_multiprocessor_holds(threads, shared, registers, blocks):
     launch = Work("k", 1000, threads, shared, 0, {})
-    assert resident(models(H200), launch, registers) == blocks
+    assert resident(known_gpu(H200), launch, registers) == blocks
 
 
 @pytest.mark.nvcc

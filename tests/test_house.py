@@ -82,6 +82,14 @@ def test_ruff_has_nothing_to_say():
     assert run("ruff", "check", "--quiet", "--no-cache", ".") == ""
 
 
+def test_what_is_public_in_utils_needs_a_docstring():
+    text = '"""A module."""\n\n\ndef f():\n    pass\n\n\nclass C:\n    def m(self):\n        pass\n'
+    command = [SCRIPTS / "ruff", "check", "--output-format=concise", "--no-cache", "-"]
+    command += ["--stdin-filename", "utils/fresh.py"]
+    said = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True).stdout
+    assert re.findall(r"D\d+", said) == ["D103", "D101", "D102"]
+
+
 def test_python_is_formatted():
     assert run("ruff", "format", "--check", "--no-cache", ".") == ""
 

@@ -6,7 +6,7 @@ from pairs import ID, SOLUTION, STARTER
 
 from utils.course import markup
 from utils.course.answers import Answer
-from utils.errors import CompileError, DeclarationError, WorkbookError
+from utils.errors import ArgumentError, CompileError, DeclarationError, WorkbookError
 from utils.notebooks import sync
 
 SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3; }\n"
@@ -65,6 +65,23 @@ def test_a_compile_error_names_the_cells_line_and_shows_no_code_of_ours(shell, c
     shown = capsys.readouterr().out
     assert "CompileError" in shown and "thrice.cu:4" in shown
     assert "Traceback" not in shown and "magics.py" not in shown
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        ("thrice([1.0], 1)", TypeError, "thrice: x is of type list"),
+        ("thrice(torch.ones(3))", TypeError, "thrice is missing n"),
+        ("thrice(torch.ones(3), 2**31)", ValueError, "thrice: n is 2147483648"),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_told_in_one_line(shell, capsys, call, kind, message):
+    assert cell(shell, "thrice", SCRATCH)[1] is None
+    capsys.readouterr()
+    error = shell.run_cell(f"import torch\n{call}").error_in_exec
+    assert isinstance(error, kind) and isinstance(error, ArgumentError)
+    (shown,) = capsys.readouterr().out.splitlines()
+    assert message in shown
 
 
 def test_a_cell_that_fails_leaves_no_kernel_from_before(shell):

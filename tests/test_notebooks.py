@@ -48,7 +48,7 @@ def test_sync_fills_the_cells_and_the_folds(notebook):
 
 def test_a_second_sync_finds_nothing(notebook):
     before = notebook.read_bytes()
-    assert sync.sync() == sync.Report()
+    assert sync.sync() == sync.Synced()
     assert notebook.read_bytes() == before
 
 
@@ -117,7 +117,7 @@ def test_reset_restores_the_starter_and_keeps_the_text(notebook):
     assert kept.read_text() == "my own work" and kept.name.endswith("-twice.cu")
     assert cells(notebook)[2].source == f"%%cuda {ID}\n" + STARTER.rstrip()
     assert sync.reset(catalog.load(ID)) is None
-    assert sync.sync() == sync.Report()
+    assert sync.sync() == sync.Synced()
 
 
 def test_two_resets_in_a_second_keep_both_texts(root, notebook):
@@ -207,7 +207,7 @@ def executed(root, notebook):
             cell.outputs, cell.execution_count = [nbformat.v4.new_output("stream", text="1")], 1
     path = root / "solutions/01_pairs.ipynb"
     path.write_text(documents.to_text(documents.canonical(run, outputs=True)))
-    assert sync.sync() == sync.Report()
+    assert sync.sync() == sync.Synced()
     return path
 
 

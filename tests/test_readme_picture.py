@@ -48,7 +48,7 @@ def test_without_figures_there_is_no_picture():
 
 
 def test_new_figures_put_the_picture_out_of_step(folder):
-    path, report = folder / "ladder.svg", sync.Report()
+    path, report = folder / "ladder.svg", sync.Synced()
     store(gemm_naive=276.0)
     sync._sync_picture(report, check=True)
     assert report.changed == ["ladder.svg"] and not path.exists()

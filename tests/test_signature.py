@@ -151,3 +151,9 @@ def test_no_text_breaks_the_reader(text):
         parse_launcher(text, "a")
     except DeclarationError:
         pass
+
+
+def test_a_text_that_is_compiled_twice_is_read_once():
+    source = "void f(const float* x, int n) {}"
+    assert parse_launcher(source, "f") is parse_launcher(source, "f")
+    assert parse_launcher(source.replace("int n", "long n"), "f")[1].ctype == "long"

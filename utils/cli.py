@@ -258,6 +258,7 @@ def fail(error: Exception) -> NoReturn:
 
 
 def main() -> None:
+    """The command `workbook`; a WorkbookError is told by its message and an exit code."""
     try:
         app()
     except WorkbookError as error:

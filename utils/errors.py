@@ -1,5 +1,7 @@
 """Every error that a reader of the workbook can meet. Each says what, where and what to do."""
 
+from enum import StrEnum
+
 
 class WorkbookError(Exception):
     """Base of the workbook's own errors."""
@@ -11,6 +13,18 @@ class WorkbookError(Exception):
 
 class ToolError(WorkbookError):
     """Something that must be installed is missing; the message says what."""
+
+
+class ArgumentError(WorkbookError):
+    """An argument that cannot be taken; the message names it."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """There are too many arguments or too few, or one is of another type."""
+
+
+class ArgumentValueError(ArgumentError, ValueError):
+    """An argument of the right type has a value that does not fit."""
 
 
 class DeclarationError(WorkbookError):
@@ -38,35 +52,36 @@ class KernelTimeout(WorkbookError):
     """The kernel did not end within its time limit and was stopped."""
 
 
+class Reason(StrEnum):
+    """What a check rejects a kernel for."""
+
+    NOT_ATTEMPTED = "not attempted"
+    FAULT_NOT_NAMED = "fault not named"
+    WRONG_DIAGNOSIS = "wrong diagnosis"
+    WRONG_VALUES = "wrong values"
+    NOT_WRITTEN = "not written"
+    NAN = "nan"
+    OUT_OF_BOUNDS = "out of bounds"
+    INPUT_MODIFIED = "input modified"
+    STALE_OUTPUT = "stale output"
+    LAUNCH_ERROR = "launch error"
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    RACE = "race"
+    UNINITIALIZED = "uninitialized"
+    MISALIGNED = "misaligned"
+    DIVERGENT_BARRIER = "divergent barrier"
+    INVALID_MASK = "invalid mask"
+    HOST_FUNCTION = "host function"
+    GATE = "gate"
+
+
 class CheckFailed(WorkbookError):
-    """A kernel did not pass its check. `reason` is one of REASONS."""
+    """A kernel did not pass its check."""
 
-    REASONS = (
-        "not attempted",
-        "fault not named",
-        "wrong diagnosis",
-        "wrong values",
-        "not written",
-        "nan",
-        "out of bounds",
-        "input modified",
-        "stale output",
-        "launch error",
-        "crashed",
-        "timeout",
-        "race",
-        "uninitialized",
-        "misaligned",
-        "divergent barrier",
-        "invalid mask",
-        "host function",
-        "gate",
-    )
-
-    def __init__(self, reason: str, message: str):
-        assert reason in self.REASONS, reason
+    def __init__(self, reason: Reason, message: str):
         super().__init__(f"{reason}: {message}")
-        self.reason = reason
+        self.reason = Reason(reason)
 
 
 class CheckFirst(WorkbookError):

@@ -1,18 +1,50 @@
-"""Files that are written whole or not at all."""
+"""Files and folders that are there whole or not at all."""
 
-import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+UNFINISHED = ".unfinished"  # how the folders that things are made in end
+ABANDONED = 3600.0  # seconds after which one of them belongs to a process that was killed
+
+
+@contextmanager
+def publish(path: Path) -> Iterator[Path]:
+    """Where to make the file, link or folder `path`; it is renamed into its place at the end.
+
+    So nobody sees half of it, and a process that is killed, or a block that raises, leaves what was
+    there. Of two processes at once the later file or link stays, but the earlier folder, which
+    somebody may be using. What else is made beside it is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path.parent)
+    work = Path(tempfile.mkdtemp(prefix=f".{path.name}-", suffix=UNFINISHED, dir=path.parent))
+    made = work / path.name
+    try:
+        yield made
+        try:
+            made.replace(path)
+        except OSError:
+            if not (made.is_dir() and path.is_dir()):
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    for work in folder.glob(f".*{UNFINISHED}"):
+        with suppress(FileNotFoundError):  # it has just been finished
+            if time.time() - work.stat().st_mtime > ABANDONED:
+                shutil.rmtree(work, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; what is there keeps its permissions."""
     path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with publish(path) as draft:
         draft.write_text(text, encoding="utf-8")
         if path.exists():
             draft.chmod(path.stat().st_mode)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -30,6 +30,7 @@ class Workspace:
 
     @property
     def readme(self) -> Path:
+        """The file that holds the table of results."""
         return self.root / "README.md"
 
 

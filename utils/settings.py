@@ -32,22 +32,27 @@ def device() -> str:
 
 
 def use_solutions() -> bool:
+    """Whether WORKBOOK_SOLUTIONS is on."""
     return os.environ.get("WORKBOOK_SOLUTIONS", "") not in ("", "0")
 
 
 def cache() -> Path | None:
+    """The folder of WORKBOOK_CACHE, where it is set."""
     return _path("WORKBOOK_CACHE")
 
 
 def log() -> Path | None:
+    """The file of WORKBOOK_LOG, where it is set."""
     return _path("WORKBOOK_LOG")
 
 
 def results() -> Path | None:
+    """The file of WORKBOOK_RESULTS, where it is set."""
     return _path("WORKBOOK_RESULTS")
 
 
 def commit() -> str:
+    """WORKBOOK_COMMIT, or "" where it is not set."""
     return os.environ.get("WORKBOOK_COMMIT", "")
 
 

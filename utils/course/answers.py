@@ -22,20 +22,23 @@ from utils.errors import WorkbookError
 
 
 class Answering(Protocol):
-    """What `check`, `bench`, `draw` and `diagnose` need of a kernel."""
+    """What `check`, `bench`, `draw`, `diagnose` and `estimate` need of a kernel."""
 
     name: str
     exercise: Exercise
     source: str
+    first_line: int  # what messages call the first line of `source`
     backend: str  # "cuda" or "emulator"
     parameters: tuple[Parameter, ...]
     trusted: bool  # has passed `check`
     untouched: bool  # still is the starter
     dtypes: Mapping[str, torch.dtype]  # of its tensors
 
-    def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None: ...
+    def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
+        """Launch it on tensors, which it writes in place, and numbers."""
 
-    def isolated(self, args: Mapping, *, timeout: float = ...) -> IsolatedRun: ...
+    def isolated(self, args: Mapping, *, timeout: float = ...) -> IsolatedRun:
+        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -46,6 +49,7 @@ class Answer(Kernel):
 
     @functools.cached_property
     def untouched(self) -> bool:
+        """Whether its text still is the starter."""
         return catalog.is_starter(self.exercise, self.source)
 
 
@@ -61,7 +65,7 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     return Answer(**vars(kernel), exercise=exercise)
 
 
-def exercise_of(kernel) -> Exercise:
+def exercise_of(kernel: Kernel | Answering) -> Exercise:
     """The exercise that a kernel answers. Raises WorkbookError for one that answers none."""
     exercise = getattr(kernel, "exercise", None)
     if exercise is None:

@@ -43,19 +43,23 @@ class Model:
 
 
 def leaky_relu_double(y: Tensor) -> Tensor:
+    """Any shape; twice the LeakyReLU."""
     y = F.leaky_relu(y, SLOPE)
     return y + y
 
 
 def swish_multiply_swish(y: Tensor, scale: Tensor) -> Tensor:
+    """(rows, channels), scale (channels)."""
     return F.silu(F.silu(y) * scale)
 
 
 def bias_hardtanh_mish(y: Tensor, shift: Tensor) -> Tensor:
+    """(rows, channels), shift (channels)."""
     return F.mish(F.hardtanh(y + shift))
 
 
 def swish_bias(y: Tensor, shift: Tensor) -> Tensor:
+    """(rows, channels), shift (channels)."""
     return F.silu(y) + shift
 
 
@@ -65,26 +69,31 @@ def min_bias(y: Tensor, shift: Tensor) -> Tensor:
 
 
 def gn_leaky_relu_double(y: Tensor, weight: Tensor, bias: Tensor, groups: int) -> Tensor:
+    """(rows, channels), the others (channels): the same behind a GroupNorm."""
     return leaky_relu_double(torch.group_norm(y, groups, weight, bias, EPS))
 
 
 def gn_swish_multiply_swish(
     y: Tensor, weight: Tensor, bias: Tensor, scale: Tensor, groups: int
 ) -> Tensor:
+    """(rows, channels), the others (channels): the same behind a GroupNorm."""
     return swish_multiply_swish(torch.group_norm(y, groups, weight, bias, EPS), scale)
 
 
 def gn_min_bias(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
+    """(rows, channels) -> (1, channels, rows, 1), as min_bias, behind a GroupNorm."""
     return min_bias(torch.group_norm(y, groups, weight, bias, EPS), shift)
 
 
 def bias_hardtanh_mish_gn(
     y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int
 ) -> Tensor:
+    """(rows, channels), the others (channels): the GroupNorm comes last."""
     return torch.group_norm(bias_hardtanh_mish(y, shift), groups, weight, bias, EPS)
 
 
 def swish_bias_gn(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups: int) -> Tensor:
+    """(rows, channels), the others (channels): the GroupNorm comes last."""
     return torch.group_norm(swish_bias(y, shift), groups, weight, bias, EPS)
 
 

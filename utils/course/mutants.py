@@ -27,13 +27,13 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed, WorkbookError
+from utils.errors import Reason, WorkbookError
 from utils.paths import workspace
 
 _Lines = list[tuple[int, str]]  # numbered from 1
 
 _HEAD = re.compile(r"== (\w+): (.+)")
-_REASONS = CheckFailed.REASONS[1:]  # a mutant is an attempt
+_REASONS = [reason for reason in Reason if reason is not Reason.NOT_ATTEMPTED]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Mutant:
     """A wrong kernel as a whole."""
 
     name: str
-    reason: str  # one of CheckFailed.REASONS
+    reason: Reason
     fault: str  # what is wrong, in words; "" where the name says it
     text: str  # CUDA C++
     place: str  # where its difference stands: "tests/mutants/00_start_here/swish.diff, line 7"
@@ -96,14 +96,14 @@ def _sections(path: Path) -> list[_Lines]:
     return sections[1:]
 
 
-def _named(head: str) -> tuple[str, str]:
+def _named(head: str) -> tuple[str, Reason]:
     """Name and reason of a mutant."""
     match = _HEAD.fullmatch(head)
     if not match:
         raise WorkbookError("a mutant begins with '== name: reason'")
     if match[2] not in _REASONS:
         raise WorkbookError(f"no check gives this reason; it may be {', '.join(_REASONS)}")
-    return match[1], match[2]
+    return match[1], Reason(match[2])
 
 
 def _applied(body: _Lines, solution: list[str]) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from utils.cuda.signature import Parameter
+from utils.errors import ArgumentTypeError, ArgumentValueError
 
 _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
 
@@ -18,21 +19,24 @@ def match(
 ) -> dict[str, object]:
     """Arguments by parameter name. A stream is not among them: PyTorch's current one is passed.
 
-    Raises TypeError where there are too many, too few, or some that the launcher does not know.
+    Raises ArgumentTypeError where there are too many or too few, or some that the launcher does not
+    know.
     """
     names = [p.name for p in parameters if not p.is_stream]
     expects = f"; it takes {', '.join(names) or 'nothing'}"
     if len(args) > len(names):
-        raise TypeError(f"{name} got {len(args)} arguments, but takes {len(names)}{expects}")
+        raise ArgumentTypeError(
+            f"{name} got {len(args)} arguments, but takes {len(names)}{expects}"
+        )
     given = dict(zip(names, args, strict=False))
     for key, value in kwargs.items():
         if key not in names:
-            raise TypeError(f"{name} has no parameter '{key}'{expects}")
+            raise ArgumentTypeError(f"{name} has no parameter '{key}'{expects}")
         if key in given:
-            raise TypeError(f"{name} got '{key}' twice{expects}")
+            raise ArgumentTypeError(f"{name} got '{key}' twice{expects}")
         given[key] = value
     if missing := [n for n in names if n not in given]:
-        raise TypeError(f"{name} is missing {', '.join(missing)}{expects}")
+        raise ArgumentTypeError(f"{name} is missing {', '.join(missing)}{expects}")
     return given
 
 
@@ -46,7 +50,7 @@ def check_arguments(
     """The arguments, numbers converted to plain int, float or bool.
 
     `shapes` are the dimensions of tensors, such as "M K", of which some may be integer arguments.
-    `device` is "cpu" or "cuda"; None accepts both. Raises TypeError and ValueError.
+    `device` is "cpu" or "cuda"; None accepts both. Raises ArgumentError.
     """
     checked = {}
     for parameter in parameters:
@@ -57,28 +61,32 @@ def check_arguments(
         checked[parameter.name] = check(where, parameter, given[parameter.name], device)
     devices = {str(v.device) for v in checked.values() if isinstance(v, Tensor)}
     if device is not None and len(devices) > 1:
-        raise ValueError(f"{name}: tensors are on several devices: {', '.join(sorted(devices))}")
+        raise ArgumentValueError(
+            f"{name}: tensors are on several devices: {', '.join(sorted(devices))}"
+        )
     _check_sizes(name, shapes, checked)
     return checked
 
 
 def _tensor(where: str, parameter: Parameter, value: object, device: str | None) -> Tensor:
     if not isinstance(value, Tensor):
-        raise TypeError(f"{where} is {_kind(value)}, but {parameter.ctype} takes a torch.Tensor")
+        raise ArgumentTypeError(
+            f"{where} is {_kind(value)}, but {parameter.ctype} takes a torch.Tensor"
+        )
     if value.dtype is not parameter.dtype:
-        raise TypeError(
+        raise ArgumentTypeError(
             f"{where} has dtype {value.dtype}, but {parameter.ctype} takes {parameter.dtype}; "
             f"convert it with .to({parameter.dtype})"
         )
     if device is not None and value.device.type != device:
-        raise ValueError(
+        raise ArgumentValueError(
             f"{where} is on '{value.device}', but this kernel works on '{device}'; "
             f"move it with .{device}()"
         )
     if value.layout is not torch.strided or not value.is_contiguous():
-        raise ValueError(f"{where} is not contiguous; pass {parameter.name}.contiguous()")
+        raise ArgumentValueError(f"{where} is not contiguous; pass {parameter.name}.contiguous()")
     if value.requires_grad and not parameter.is_const:
-        raise ValueError(
+        raise ArgumentValueError(
             f"{where} requires a gradient, and the kernel writes to it behind autograd's back; "
             f"pass {parameter.name}.detach()"
         )
@@ -89,20 +97,22 @@ def _number(where: str, parameter: Parameter, value: object, device: str | None)
     code = parameter.code
     if code in "fd":
         if not isinstance(value, Real):
-            raise TypeError(f"{where} is {_kind(value)}, but {parameter.ctype} takes a number")
+            raise ArgumentTypeError(
+                f"{where} is {_kind(value)}, but {parameter.ctype} takes a number"
+            )
         if code == "f" and math.isfinite(value) and abs(value) > torch.finfo(torch.float32).max:
-            raise ValueError(f"{where} is {value}, which does not fit in a float")
+            raise ArgumentValueError(f"{where} is {value}, which does not fit in a float")
         return float(value)
     try:
         whole = operator.index(value)
     except TypeError:
         message = f"{where} is {_kind(value)}, but {parameter.ctype} takes an integer"
-        raise TypeError(message) from None
+        raise ArgumentTypeError(message) from None
     if code == "?":
         return bool(whole)
     low, high = _BITS[code]
     if not low <= whole < high:
-        raise ValueError(f"{where} is {whole}, which does not fit in {parameter.ctype}")
+        raise ArgumentValueError(f"{where} is {whole}, which does not fit in {parameter.ctype}")
     return whole
 
 
@@ -123,4 +133,4 @@ def _check_sizes(name: str, shapes: Mapping[str, str], given: Mapping[str, objec
             means = (
                 f"{product} = {want}" if len(words) > 1 else f"{product or 'one value'} = {want}"
             )
-            raise ValueError(f"{name}: {tensor} has {have} elements, but {means}")
+            raise ArgumentValueError(f"{name}: {tensor} has {have} elements, but {means}")

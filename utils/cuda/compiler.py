@@ -9,8 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from types import MappingProxyType
 
 import torch
 
-from utils import settings
+from utils import files, settings
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
@@ -84,6 +82,7 @@ class Build:
 
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
+        """The launcher's. Raises DeclarationError."""
         return parse_launcher(self.source, self.name)
 
     @functools.cached_property
@@ -197,38 +196,35 @@ def _link_flags(flags: Iterable[str]) -> list[str]:
     """
     folder = cache() / "no-torch"
     if not folder.exists():
-        work = Path(tempfile.mkdtemp(prefix="no-torch-", suffix=_UNFINISHED, dir=cache()))
-        for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
-            (work / f"lib{name}.a").write_bytes(b"!<arch>\n")
-        _publish(work, folder)
+        with files.publish(folder) as made:
+            made.mkdir()
+            for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
+                (made / f"lib{name}.a").write_bytes(b"!<arch>\n")
     return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{folder}", *flags]
 
 
 def _build(unit: _Unit, name: str) -> Path:
     """The compiled library, from the cache where it is there.
 
-    A build has a folder of its own, renamed into its place when all is done. So nobody sees half a
-    build, a killed one leaves no lock behind, and of two at once either may win.
+    A build has a folder of its own, published as a whole: a killed one leaves no lock behind.
     """
     folder = cache() / f"{name}-{unit.digest}"
     library = folder / f"{name}.so"
     if library.exists():
         return library
-    work = Path(tempfile.mkdtemp(prefix=f"{name}-", suffix=_UNFINISHED, dir=cache()))
-    try:
+    with files.publish(folder) as work:
+        work.mkdir()
         for file, text in {**unit.headers, **unit.excerpts}.items():
             (work / file).parent.mkdir(exist_ok=True)
             (work / file).write_text(text, errors="surrogateescape")
-        os.replace(_load_inline(unit, name, work), work / library.name)
-        if not _publish(work, folder) and not library.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # somebody has emptied it
-            _publish(work, folder)
-    except RuntimeError as error:  # ninja's output, after torch's own words
-        folders = [work, include_dir()]
-        raise CompileError(complaint(str(error), unit.filename, folders)) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    _remove_unfinished()
+        try:
+            built = _load_inline(unit, name, work)
+        except RuntimeError as error:  # ninja's output, after torch's own words
+            message = complaint(str(error), unit.filename, [work, include_dir()])
+            raise CompileError(message) from None
+        os.replace(built, work / library.name)
+        if folder.exists() and not library.exists():  # somebody has emptied it
+            shutil.rmtree(folder, ignore_errors=True)
     return library
 
 
@@ -253,25 +249,3 @@ def _load_inline(unit: _Unit, name: str, work: Path) -> str:
         no_implicit_headers=True,
         is_python_module=False,
     )
-
-
-def _publish(work: Path, folder: Path) -> bool:
-    """Whether `work` could be renamed; False where the folder is there, of a faster process."""
-    try:
-        work.rename(folder)
-    except OSError:
-        return False
-    return True
-
-
-_UNFINISHED = ".building"
-
-
-def _remove_unfinished(age: float = 3600.0) -> None:
-    """Remove what builds that were killed left behind, `age` seconds ago or more."""
-    for work in cache().glob(f"*{_UNFINISHED}"):
-        try:
-            if time.time() - work.stat().st_mtime > age:
-                shutil.rmtree(work, ignore_errors=True)
-        except FileNotFoundError:  # its build has just ended
-            pass

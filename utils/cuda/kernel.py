@@ -58,7 +58,7 @@ class Kernel:
         """Launch on `args` and wait, except on a GPU once the kernel is trusted: that is as
         asynchronous as PyTorch's own kernels, on PyTorch's current stream.
 
-        Raises TypeError and ValueError naming the argument, LaunchError, KernelCrash and
+        Raises ArgumentError naming the argument, LaunchError, KernelCrash and
         KernelTimeout.
         """
         given = match(self.name, self.parameters, args, kwargs)

@@ -5,6 +5,7 @@ returns void and takes raw pointers, integers, floats and perhaps a stream. Ever
 refused by name.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -89,6 +90,7 @@ class _Function:
         return any(self.code.text(position) in words for position in self.head)
 
 
+@functools.lru_cache(64)  # a cell is compiled twice, and checked against its starter each time
 def parse_launcher(source: str, name: str) -> tuple[Parameter, ...]:
     """The parameters of the host function `name` of a CUDA text.
 

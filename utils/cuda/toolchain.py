@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from utils import files
 from utils.emulator.build import compiler
 from utils.errors import ToolError
 from utils.paths import cache
@@ -68,11 +69,9 @@ def cudart_folder(home: Path) -> Path:
     for folder in folders:
         for library in folder.glob("libcudart.so.*"):
             link = cache() / "cudart" / library.name / "libcudart.so"
-            link.parent.mkdir(parents=True, exist_ok=True)
             if not link.exists():
-                fresh = link.with_suffix(f".{os.getpid()}")
-                fresh.symlink_to(library)
-                fresh.replace(link)
+                with files.publish(link) as made:
+                    made.symlink_to(library)
             return link.parent
     raise ToolError(
         f"{home} has no libcudart.so. Install `cuda-toolkit[cudart]` or cuda-cudart-dev"

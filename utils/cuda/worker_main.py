@@ -46,11 +46,14 @@ class Device:
         return error
 
 
-class Worker:
+class Executor:
+    """Does what commands ask for: each is a method, which returns the reply."""
+
     def __init__(self, arena: int):
         self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
 
     def load(self, command: dict) -> dict:
+        """Load a library; with a device also create its context."""
         library = self._library(command)
         if command["device"] is None:
             return {}
@@ -59,6 +62,7 @@ class Worker:
         return self._outcome(library, error)
 
     def run(self, command: dict) -> dict:
+        """Call a launcher on the arena, or on its copy in the memory of the device."""
         library, size, start = self._library(command), command["size"], time.perf_counter()
         if self.arena is None or len(self.arena) != size:
             self.arena = mmap.mmap(self.arena_fd, size)
@@ -202,6 +206,7 @@ def leave_with(parent: int) -> None:
 
 
 def main() -> None:
+    """Answer commands, one after the other, until the other end is closed."""
     commands, replies, arena = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_OUTPUT, MAX_OUTPUT))
@@ -209,11 +214,11 @@ def main() -> None:
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    worker = Worker(arena)
+    executor = Executor(arena)
     with os.fdopen(commands, closefd=False) as lines:
         for line in lines:
             command = json.loads(line)
-            reply = getattr(worker, command["do"])(command)
+            reply = getattr(executor, command["do"])(command)
             libc.fflush(None)
             os.write(replies, json.dumps(reply).encode() + b"\n")
 

@@ -106,6 +106,7 @@ class Worker:
         return texts[0], texts[1]
 
     def stop(self) -> None:
+        """End the process and give back what was shared with it."""
         self.process.kill()
         self.process.wait()
         for file in (self.commands, self.replies, self.arena, self.printed, self.reported):
@@ -140,6 +141,7 @@ def discard(backend: str) -> None:
 
 
 def restart(backend: str) -> None:
+    """End the worker and start a fresh one."""
     discard(backend)
     prestart(backend)
 

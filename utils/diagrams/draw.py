@@ -6,7 +6,7 @@ Each view is a module of views/ with a function `draw(scene)`; see VIEWS.
 import importlib
 
 from utils.course import cases
-from utils.course.answers import attempted, exercise_of
+from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Exercise, Sizes
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
@@ -27,7 +27,7 @@ VIEWS = {
 
 
 def draw(
-    kernel,
+    kernel: Answering,
     view: str | None = None,
     *,
     thread: int | tuple[int, ...] | None = None,
@@ -61,7 +61,7 @@ def draw(
     return render(_scene(kernel, trace(kernel, call.arguments), call.sizes, **asked), view)
 
 
-def draw_hazard(kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
+def draw_hazard(kernel: Answering, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
     """The picture of a hazard of a run that recorded its accesses, counted from 1.
 
     Raises WorkbookError where there is no such hazard, or no picture for its kind.
@@ -71,7 +71,7 @@ def draw_hazard(kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Pictu
     return render(scene, "hazards")
 
 
-def _scene(kernel, trace: Trace, sizes: Sizes, **asked) -> Scene:
+def _scene(kernel: Answering, trace: Trace, sizes: Sizes, **asked) -> Scene:
     return Scene(
         kernel.name,
         trace,

@@ -3,7 +3,7 @@
 from IPython.display import display
 
 from utils.course import cases
-from utils.course.answers import attempted, exercise_of
+from utils.course.answers import Answering, attempted, exercise_of
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.table import Table
 from utils.diagrams.views.hazards import can_draw
@@ -14,7 +14,7 @@ from utils.watch.trace import MOST
 from utils.wording import many
 
 
-def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
+def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
 
     One hazard is drawn, the first or the one of the number `hazard`. `sizes` replace those
@@ -36,7 +36,7 @@ def diagnose(kernel, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
         display(traffic_table(kernel, seen, cases.size_text(call.sizes)))
 
 
-def _findings(kernel, seen: Diagnosis, sizes: str) -> str:
+def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:
     if seen.hazards:
         return f"{kernel.name} with {sizes}\n{diagnosis.tell(seen.hazards)}"
     if seen.error:
@@ -48,7 +48,7 @@ def _findings(kernel, seen: Diagnosis, sizes: str) -> str:
     return f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
 
 
-def traffic_table(kernel, seen: Diagnosis, sizes: str) -> Table:
+def traffic_table(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
     """What each line costs: requests of warps, and sectors or wavefronts for each of them."""
     source = kernel.source.splitlines()
     rows = []

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from utils.errors import ArgumentValueError
+
 
 def own_style(**settings):
     """A context without the reader's own settings of matplotlib: they must not change a picture.
@@ -35,9 +37,11 @@ class Picture:
 
     @property
     def description(self) -> str:
+        """All of it in words, for those who cannot see it."""
         return " ".join(filter(None, (f"{self.title}.", self.alt, self.caption)))
 
     def svg(self) -> str:
+        """The picture as SVG, with its description."""
         metadata = {"Date": None, "Creator": None, "Type": None, "Format": None}
         text = self._saved("svg", metadata=metadata).decode()
         head, tag, rest = text.partition("<svg ")
@@ -47,6 +51,7 @@ class Picture:
         return f"{head}{tag}{label} {attributes}>\n{words}{_without_bulk(body)}"
 
     def png(self) -> bytes:
+        """The picture as PNG, with its description."""
         image = Image.open(io.BytesIO(self._saved("png"))).convert("RGB")
         # 256 colours, which is a quarter of the size; the other methods lose rare colours.
         image = image.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -62,14 +67,14 @@ class Picture:
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file whose name ends in .svg or .png."""
+        """Write it to a file whose name ends in .svg or .png. Raises ArgumentError for another."""
         path = Path(path)
         if path.suffix == ".svg":
             path.write_text(self.svg())
         elif path.suffix == ".png":
             path.write_bytes(self.png())
         else:
-            raise ValueError(f"'{path.name}' must end in .svg or .png")
+            raise ArgumentValueError(f"'{path.name}' must end in .svg or .png")
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         data = {

@@ -11,11 +11,12 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+from utils import files
 from utils.errors import ToolError
 from utils.paths import cache
 
@@ -129,19 +130,15 @@ def runtime_library() -> Path:
 
 
 def _build_runtime(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Built aside and renamed: two processes may come here at once.
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with files.publish(path) as made:
         # The first cell waits for this: a file is compiled on each core, the longest ones first.
         sources = sorted(
             (_HERE / "runtime").glob("*.cpp"), key=lambda source: -source.stat().st_size
         )
-        things = [Path(folder) / f"{source.stem}.o" for source in sources]
+        things = [made.with_name(f"{source.stem}.o") for source in sources]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(_compile, sources, things))
-        made = Path(folder) / path.name
         _call([*_RUNTIME, "-shared", *map(str, things), "-o", str(made), "-ldl"])
-        os.replace(made, path)
 
 
 def _compile(source: Path, thing: Path) -> None:
@@ -170,11 +167,7 @@ def precompile_headers() -> None:
         path = header_folder(instrumented) / f"{_HEADER}.gch"
         if path.exists():
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        header = include_dir() / _HEADER
-        with tempfile.TemporaryDirectory(dir=path.parent.parent) as work:
-            made = Path(work) / path.name
-            command = [compiler(), *compile_flags(instrumented)]
-            command += ["-x", "c++-header", str(header), "-o", str(made)]
-            if subprocess.run(command, capture_output=True).returncode == 0:
-                os.replace(made, path)
+        command = [compiler(), *compile_flags(instrumented)]
+        command += ["-x", "c++-header", str(include_dir() / _HEADER)]
+        with suppress(subprocess.CalledProcessError), files.publish(path) as made:
+            subprocess.run([*command, "-o", str(made)], capture_output=True, check=True)

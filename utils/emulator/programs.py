@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from utils import paths
-from utils.emulator import diagnosis
+from utils import files, paths
+from utils.emulator import outcome
 from utils.emulator.build import compile_flags, compiler, digest, link_flags
 from utils.emulator.messages import FLAGS, readable
 from utils.emulator.reports import read
@@ -135,11 +135,11 @@ def diagnose_program(
     if watch.volatile_atomic:
         variables["EMU_VOLATILE_ATOMIC"] = "1"
     status, events = _run(program, args, timeout, variables)
-    found = diagnosis.diagnose(status if status >= 0 else 128 - status, events)
-    diagnosis.show(found, Console(stderr=True, highlight=False))
+    found = outcome.read_outcome(status if status >= 0 else 128 - status, events)
+    outcome.show(found, Console(stderr=True, highlight=False))
     status = _ended(status, timeout, bool(found.hazards))
     if watch.json:
-        diagnosis.write_json(found, watch.json)
+        outcome.write_json(found, watch.json)
     return 1 if found.hazards else status
 
 
@@ -195,14 +195,13 @@ def _key(unit: Unit, flags: list[str]) -> str:
 
 
 def _compile(unit: Unit, flags: list[str], program: Path) -> None:
-    program.parent.mkdir(parents=True, exist_ok=True)
-    # Built aside and renamed: another process may be building the same.
-    with tempfile.TemporaryDirectory(dir=program.parent) as name:
-        folder = Path(name)
+    with files.publish(program) as made:
+        folder = made.with_name(f"{made.name}.parts")
+        folder.mkdir()
         for key, text in {"main.cpp": unit.text, **unit.headers}.items():
             (folder / key).parent.mkdir(exist_ok=True)
             (folder / key).write_text(text, encoding="utf-8", errors="surrogateescape")
-        made, thing = folder / "program", folder / "main.o"
+        thing = folder / "main.o"
         compile = [compiler(), f"-I{folder}", *flags, "-c", str(folder / "main.cpp")]
         # A program that calls nothing of CUDA needs the runtime all the same: it reports crashes.
         needed = [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
@@ -212,4 +211,3 @@ def _compile(unit: Unit, flags: list[str], program: Path) -> None:
             done = subprocess.run([*command, "-o", output], capture_output=True, text=True)
             if done.returncode:
                 raise CompileError(readable(done.stderr))
-        os.replace(made, program)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from utils.emulator.advice import WORDS
-from utils.emulator.symbols import Code, Place, chains
+from utils.emulator.symbols import Code, SourceLine, chains
 from utils.wording import many
 
 Position = tuple[int, int, int]
@@ -25,7 +25,7 @@ class Report:
     thread: Position | None = None
     file: str | None = None
     line: int | None = None
-    caller: Place | None = None  # who called the header's function that the line is in
+    caller: SourceLine | None = None  # who called the header's function that the line is in
     address: str | None = None  # "0x1f30 in program", where there is no line
     space: str | None = None  # "shared" or "global"
     array: str | None = None
@@ -132,7 +132,7 @@ def read(text: str) -> list[Report]:
     return [_report(event, known) for event in events]
 
 
-def _report(event: dict, known: Mapping[Code, list[Place]]) -> Report:
+def _report(event: dict, known: Mapping[Code, list[SourceLine]]) -> Report:
     parts = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
     for name in ("block", "thread", "other_block", "other_thread"):

@@ -12,15 +12,15 @@ from pathlib import Path
 from utils.emulator.build import include_dir
 
 Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
-Place = tuple[str, int]  # file and line
-Frames = tuple[Place, ...]  # of the innermost inlined function first
+SourceLine = tuple[str, int]  # file and line
+Frames = tuple[SourceLine, ...]  # of the innermost inlined function first
 
 KEPT = 1 << 14  # offsets whose frames are remembered
 _known: dict[tuple, Frames] = {}  # by module as it was then, and offset
 _lock = threading.Lock()
 
 
-def places(codes: Iterable[Code]) -> dict[Code, Place | None]:
+def places(codes: Iterable[Code]) -> dict[Code, SourceLine | None]:
     """The source line of each offset in a library or program with debug info.
 
     Where it was inlined, the line of the caller's own source. None without addr2line.
@@ -28,9 +28,9 @@ def places(codes: Iterable[Code]) -> dict[Code, Place | None]:
     return {code: chain[0] if chain else None for code, chain in chains(codes).items()}
 
 
-def chains(codes: Iterable[Code]) -> dict[Code, list[Place]]:
+def chains(codes: Iterable[Code]) -> dict[Code, list[SourceLine]]:
     """For each offset its line and those of who called it inlined, without the emulator's own."""
-    known: dict[Code, list[Place]] = {}
+    known: dict[Code, list[SourceLine]] = {}
     for module, group in groupby(sorted(set(codes)), key=lambda code: code[0]):
         offsets = [offset for _, offset in group]
         frames = _frames(module, [int(offset, 16) for offset in offsets])
@@ -46,7 +46,7 @@ def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> 
     ]
 
 
-def _own(frames: Frames) -> list[Place]:
+def _own(frames: Frames) -> list[SourceLine]:
     own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
     return [(file.removeprefix("./"), line) for file, line in own or frames]
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
-from utils.emulator.symbols import Code, Place
+from utils.emulator.symbols import Code, SourceLine
 
 Position = tuple[int, int, int]
 
@@ -41,14 +41,17 @@ class Traffic:
 
     @property
     def ideal_per_request(self) -> float:
+        """What a request would cost at best, in the same unit."""
         return self.ideal / self.requests
 
     @property
     def key(self) -> tuple:
+        """What it is traffic of: equal for what can be added up."""
         return (self.file, self.line, self.space, self.access, self.size)
 
     @property
     def unit(self) -> str:
+        """ "sectors" or "wavefronts"."""
         return SPACES[self.space]
 
     def told(self) -> dict:
@@ -59,7 +62,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchTraffic:
     """The counters of one launch, or of several of one kernel."""
 
     kernel: str
@@ -81,6 +84,7 @@ class Launch:
 
     @property
     def distinct_written(self) -> int:
+        """Bytes of global memory, each counted once."""
         return self.counters["distinct_bytes_written"]
 
     def total(self, what: str, space: str, *accesses: str) -> int:
@@ -99,7 +103,7 @@ class Launch:
             by_key[t.key] = by_key[t.key] + t if t.key in by_key else t
         return tuple(by_key[key] for key in sorted(by_key))
 
-    def __add__(self, other: "Launch") -> "Launch":
+    def __add__(self, other: "LaunchTraffic") -> "LaunchTraffic":
         same = ("static_shared", "dynamic_shared")
         counters = {
             name: value if name in same else value + other.counters[name]
@@ -109,7 +113,7 @@ class Launch:
         same_shape = (self.grid, self.block) == (other.grid, other.block)
         grid, block = (self.grid, self.block) if same_shape else (None, None)
         times = self.times + other.times
-        return Launch(self.kernel, grid, block, counters, traffic, times)
+        return LaunchTraffic(self.kernel, grid, block, counters, traffic, times)
 
     def told(self) -> dict:
         """For the JSON of a run; the names of counters follow Nsight Compute's."""
@@ -130,8 +134,8 @@ class Launch:
 
 
 def read_launches(
-    text: str, places: Callable[[list[Code]], Mapping[Code, Place | None]]
-) -> list[Launch]:
+    text: str, places: Callable[[list[Code]], Mapping[Code, SourceLine | None]]
+) -> list[LaunchTraffic]:
     """The launches in what the runtime wrote. `places` gives the source lines of addresses."""
     events = []
     for line in text.splitlines():
@@ -142,16 +146,18 @@ def read_launches(
     return [_launch(event, known) for event in events]
 
 
-def _launch(event: dict, places: Mapping[Code, Place | None]) -> Launch:
+def _launch(event: dict, places: Mapping[Code, SourceLine | None]) -> LaunchTraffic:
     parts = {name: event.pop(name) for name in ("kernel", "grid", "block")}
     traffic = tuple(_traffic(told, places) for told in event.pop("instructions"))
     event.pop("event")
     for name in ("grid", "block"):
         parts[name] = tuple(parts[name])
-    return Launch(**parts, counters=event, traffic=tuple(sorted(traffic, key=lambda t: t.key)))
+    return LaunchTraffic(
+        **parts, counters=event, traffic=tuple(sorted(traffic, key=lambda t: t.key))
+    )
 
 
-def _traffic(told: dict, places: Mapping[Code, Place | None]) -> Traffic:
+def _traffic(told: dict, places: Mapping[Code, SourceLine | None]) -> Traffic:
     file, line = places.get((told.pop("module", ""), told.pop("offset", ""))) or ("", 0)
     moved = told.pop(SPACES[told["space"]])
     return Traffic(file=file, line=line, moved=moved, **told)

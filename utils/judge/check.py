@@ -16,13 +16,16 @@ from utils import events
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
+from utils.course.exercise import Exercise
 from utils.cuda import card, signature
+from utils.cuda.signature import Parameter
 from utils.errors import (
     CheckFailed,
     DeclarationError,
     KernelCrash,
     KernelTimeout,
     LaunchError,
+    Reason,
     ToolError,
 )
 from utils.judge import gates, mismatch, oracle, statements
@@ -34,19 +37,23 @@ from utils.wording import many
 TIMEOUT = 10.0  # seconds for one call
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
-_FAULTS = {LaunchError: "launch error", KernelCrash: "crashed", KernelTimeout: "timeout"}
+_FAULTS = {
+    LaunchError: Reason.LAUNCH_ERROR,
+    KernelCrash: Reason.CRASHED,
+    KernelTimeout: Reason.TIMEOUT,
+}
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
-    "race": "race",
-    "out-of-bounds": "out of bounds",
-    "illegal-address": "out of bounds",
-    "use-after-free": "out of bounds",
-    "misaligned": "misaligned",
-    "uninitialized": "uninitialized",
-    "divergent-barrier": "divergent barrier",
-    "deadlock": "timeout",
-    "invalid-mask": "invalid mask",
-    "host-call": "host function",
+    "race": Reason.RACE,
+    "out-of-bounds": Reason.OUT_OF_BOUNDS,
+    "illegal-address": Reason.OUT_OF_BOUNDS,
+    "use-after-free": Reason.OUT_OF_BOUNDS,
+    "misaligned": Reason.MISALIGNED,
+    "uninitialized": Reason.UNINITIALIZED,
+    "divergent-barrier": Reason.DIVERGENT_BARRIER,
+    "deadlock": Reason.TIMEOUT,
+    "invalid-mask": Reason.INVALID_MASK,
+    "host-call": Reason.HOST_FUNCTION,
 }
 
 
@@ -54,7 +61,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     """Compare a kernel with PyTorch on many sizes and kinds of values; print a verdict.
 
     Values are fresh each time; the message of a failure names the `seed` that repeats them.
-    Sets `kernel.trusted`. Raises CheckFailed, whose `reason` is one of CheckFailed.REASONS.
+    Sets `kernel.trusted`. Raises CheckFailed.
     """
     exercise = exercise_of(kernel)
     start = time.perf_counter()
@@ -71,7 +78,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     print(f"{kernel.name}: {summary}")
 
 
-def _declared(exercise) -> tuple:
+def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
     """The launcher's parameters as the workbook gives them."""
     if not catalog.kernel_path(exercise).is_file():
         return ()
@@ -101,7 +108,7 @@ class _Check:
         if starter:
             effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
             raise CheckFailed(
-                "not attempted",
+                Reason.NOT_ATTEMPTED,
                 f"{self.kernel.name} is still as it was given; write your part{effort}, run the "
                 f"cell, then check again{stands}",
             )
@@ -137,7 +144,7 @@ class _Check:
                 seen, case = self._watch(self.exercise.gate_sizes)
                 for gate in self.exercise.gates:
                     if message := gates.failing(gate, seen, self.exercise.gate_sizes):
-                        self._fail("gate", case, message)
+                        self._fail(Reason.GATE, case, message)
             if self.exercise.slices:
                 self._watch(self.exercise.gate_sizes, sliced=True)
         except ToolError as error:
@@ -158,12 +165,12 @@ class _Check:
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
-            raise CheckFailed("launch error", str(seen.error)) from seen.error
+            raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         if seen.hazards:
-            reason = _HAZARDS.get(seen.hazards[0].kind, "launch error")
+            reason = _HAZARDS.get(seen.hazards[0].kind, Reason.LAUNCH_ERROR)
             self._fail(reason, case, diagnosis.tell(seen.hazards))
         if seen.error:
-            raise CheckFailed("launch error", str(seen.error)) from seen.error
+            raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu")
         for name in self.exercise.outputs:
@@ -213,7 +220,7 @@ class _Check:
             if len(changed):
                 place = mismatch.index(name, int(changed[0]), before.shape)
                 message = f"{name} is an input, but the kernel wrote to it, first to {place}"
-                self._fail("input modified", case, message)
+                self._fail(Reason.INPUT_MODIFIED, case, message)
 
     def _isolated(self, given: dict):
         try:
@@ -221,7 +228,7 @@ class _Check:
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
 
-    def _fail(self, reason: str, case: Case, message: str) -> None:
+    def _fail(self, reason: Reason, case: Case, message: str) -> None:
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
         raise CheckFailed(reason, f"{self.kernel.name} with {case}\n{message}\n{replay}")
 
@@ -236,7 +243,8 @@ class _Check:
                 f"wrote outside of {name}: {many(len(places), 'element')} {side} {edge}, "
                 f"the first at offset {min(places, key=abs)}"
             )
-        self._fail("out of bounds", case, "\n".join(lines) + "\nhint: which threads need a guard?")
+        lines.append("hint: which threads need a guard?")
+        self._fail(Reason.OUT_OF_BOUNDS, case, "\n".join(lines))
 
     def _judge(
         self,
@@ -263,16 +271,16 @@ class _Check:
                 advice = (
                     f"the kernel adds to what {name} held before; set it to its first value first"
                 )
-                self._fail("nan", case, f"{message}\nhint: {advice}")
-            self._fail("not written", case, mismatch.missing(name, unwritten))
+                self._fail(Reason.NAN, case, f"{message}\nhint: {advice}")
+            self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         if got.is_floating_point() and (bad & got.isnan()).any():
-            self._fail("nan", case, message)
+            self._fail(Reason.NAN, case, message)
         if before is not None and bool(((got == before) | ~bad).all()):
             advice = "these are the values of the call before, whose inputs were others"
-            self._fail("stale output", case, f"{message}\nhint: {advice}")
+            self._fail(Reason.STALE_OUTPUT, case, f"{message}\nhint: {advice}")
         if again:
             message += "\nhint: the same call gave the right values a moment ago: a race?"
-        self._fail("wrong values", case, message)
+        self._fail(Reason.WRONG_VALUES, case, message)
 
     def _adds(self, case: Case, name: str, unwritten: Tensor) -> bool:
         """Whether the kernel adds to what an output held, which leaves a NaN as it was."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed
+from utils.errors import CheckFailed, Reason
 
 # What can be named, and what it means: more than there are exercises. The notebook has it as a
 # table.
@@ -49,6 +49,8 @@ _CLAIM = re.compile(r"(?P<name>.+?),?\s+lines?\s+(?P<lines>\d+(?:(?:\s*,\s*|\s+o
 
 @dataclass(frozen=True)
 class Statement:
+    """A fault by its name in FAULTS, and the lines that it is said to be in."""
+
     name: str
     lines: frozenset[int]
 
@@ -72,7 +74,7 @@ HALVES = {
 def judge(exercise: Exercise, text: str) -> None:
     """Pass a text whose statement is right, or whose exercise asks for none.
 
-    Raises CheckFailed: "fault not named" or "wrong diagnosis", without giving the answer away.
+    Raises CheckFailed, without giving the answer away.
     """
     if found := _objection(exercise, text):
         reason, words, advice = found
@@ -89,7 +91,7 @@ def beside(failure: CheckFailed, exercise: Exercise, text: str) -> CheckFailed:
     return CheckFailed(failure.reason, f"{message}\n{said}")
 
 
-def _objection(exercise: Exercise, text: str) -> tuple[str, str, str] | None:
+def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
     """What is wrong with a statement: the reason, what it is, what to do. None where it is right,
     or where none is asked for."""
     right = required(exercise)
@@ -98,12 +100,12 @@ def _objection(exercise: Exercise, text: str) -> tuple[str, str, str] | None:
     try:
         given = _read(text)
     except ValueError as error:
-        return "fault not named", str(error), f"it should read '{FORM}'"
+        return Reason.FAULT_NOT_NAMED, str(error), f"it should read '{FORM}'"
     name, lines = given.name == right.name, given.lines <= right.lines
     if name and lines:
         return None
     advice = "count the lines of the cell as it was given, with %%cuda as line 1"
-    return "wrong diagnosis", HALVES[name, lines], advice
+    return Reason.WRONG_DIAGNOSIS, HALVES[name, lines], advice
 
 
 def _read(text: str) -> Statement:

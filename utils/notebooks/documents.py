@@ -115,6 +115,7 @@ def solve(notebook: nbformat.NotebookNode) -> None:
 
 
 def path_of(exercise: Exercise) -> Path:
+    """The notebook that an exercise stands in."""
     return workspace().notebooks / f"{exercise.topic}.ipynb"
 
 

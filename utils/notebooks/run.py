@@ -44,6 +44,7 @@ class Run:
 
     @property
     def copy(self) -> Path:
+        """Where the executed notebook is kept."""
         return workspace().build / "notebooks" / self.path.name
 
     def exercises(self) -> list[Exercise]:
@@ -58,9 +59,11 @@ class Run:
         return found[-1] if found else {}
 
     def verdict(self, exercise: Exercise) -> str:
+        """ "passed", the reason why its check failed, or "not checked"."""
         return self.event("check", exercise).get("verdict", "not checked")
 
     def passed(self) -> bool:
+        """Whether every cell ran and every exercise passed its check."""
         return not self.errors and all(self.verdict(e) == "passed" for e in self.exercises())
 
 

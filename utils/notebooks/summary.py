@@ -11,6 +11,7 @@ COLOURS = {"passed": "green", "not attempted": "yellow", "not checked": "yellow"
 
 
 def coloured(verdict: str) -> str:
+    """A verdict in rich's markup."""
     colour = COLOURS.get(verdict, "red")
     return f"[{colour}]{verdict}[/]"
 

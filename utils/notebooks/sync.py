@@ -24,7 +24,7 @@ FOLDS = ("hints", "solution")
 
 
 @dataclass
-class Report:
+class Synced:
     """What a sync found: files it wrote (or would write), cells it left alone, and mistakes."""
 
     changed: list[str] = field(default_factory=list)
@@ -40,6 +40,7 @@ class Report:
 
 
 def sha(text: str) -> str:
+    """By which sync knows a text that it wrote again."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -51,6 +52,7 @@ def starter_of(exercise: Exercise) -> str:
 
 
 def cell_source(exercise: Exercise) -> str:
+    """The text of an exercise's cell as it is given to the learner."""
     return f"{documents.MAGIC} {exercise.id}\n{starter_of(exercise)}".rstrip("\n")
 
 
@@ -85,7 +87,7 @@ def _is_ours(cell: NotebookNode, new: str) -> bool:
     return not text.strip() or cell.source == new or sha(cell.source) == written
 
 
-def _sync_notebook(path: Path, report: Report, check: bool) -> None:
+def _sync_notebook(path: Path, report: Synced, check: bool) -> None:
     notebook = documents.read(path)
     seen = set()
     learners = []
@@ -116,7 +118,7 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
         _sync_copy(workspace().solutions / path.name, documents.canonical(notebook), report, check)
 
 
-def _sync_copy(path: Path, notebook: NotebookNode, report: Report, check: bool) -> None:
+def _sync_copy(path: Path, notebook: NotebookNode, report: Synced, check: bool) -> None:
     """Bring the prose of an executed copy in step; its code must be what the notebook has now."""
     if not path.is_file():
         return
@@ -155,7 +157,7 @@ def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _sync_starters(report: Report, check: bool) -> None:
+def _sync_starters(report: Synced, check: bool) -> None:
     for topic in catalog.topics():
         known = catalog.topic(topic)
         for exercise in known.values():
@@ -177,7 +179,7 @@ def _sync_starters(report: Report, check: bool) -> None:
             report.problems.append(f"'{topic}' has a spec and no notebook")
 
 
-def _sync_readme(report: Report, check: bool) -> None:
+def _sync_readme(report: Synced, check: bool) -> None:
     """Put the table of measured results between the README's markers, and all on their page."""
     text = workspace().readme.read_text(encoding="utf-8")
     head, begin, rest = text.partition(RESULTS_BEGIN)
@@ -190,7 +192,7 @@ def _sync_readme(report: Report, check: bool) -> None:
     report.write(workspace().results / "README.md", readme.page(), check)
 
 
-def _sync_picture(report: Report, check: bool) -> None:
+def _sync_picture(report: Synced, check: bool) -> None:
     """Draw the README's picture anew where the figures are no longer those it shows."""
     path = workspace().results / "ladder.svg"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -198,9 +200,9 @@ def _sync_picture(report: Report, check: bool) -> None:
         report.write(path, readme.picture(), check)
 
 
-def sync(check: bool = False) -> Report:
+def sync(check: bool = False) -> Synced:
     """Bring starters, notebooks and README in step with their sources; `check` writes nothing."""
-    report = Report()
+    report = Synced()
     _sync_starters(report, check)
     for path in selection.notebooks():
         _sync_notebook(path, report, check)

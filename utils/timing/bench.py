@@ -6,7 +6,7 @@ from pathlib import Path
 
 from utils import events, settings
 from utils.course import catalog
-from utils.course.answers import attempted, compile_answer, exercise_of
+from utils.course.answers import Answering, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
@@ -19,7 +19,7 @@ from utils.timing.roofline import Ceilings
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
-def bench(kernel, **sizes: int) -> None:
+def bench(kernel: Answering, **sizes: int) -> None:
     """Time a kernel that has passed `check`; show a table and a plot. `sizes` replace the spec's.
 
     Raises CheckFirst for one that has not passed, WorkbookError for a size that it does not have.
@@ -50,7 +50,7 @@ def bench(kernel, **sizes: int) -> None:
     if chosen == dict(exercise.bench):  # what `workbook run` prints is of that size
         events.log("bench", exercise, **_event(entry, gpu, measured))
     if entry is None:
-        _show(tables.estimate(exercise, chosen, notes), None)
+        _show(tables.least_times(exercise, chosen, notes), None)
         return
     if not measured:
         notes.append(f"Stored figures of the workbook's own kernels: {gpu}, {entry.date}.")
@@ -62,7 +62,7 @@ def bench(kernel, **sizes: int) -> None:
     )
 
 
-def _estimated(kernel, sizes: Mapping[str, int]) -> list[str]:
+def _estimated(kernel: Answering, sizes: Mapping[str, int]) -> list[str]:
     """What the reader's own kernel should take on a GPU, from its counters."""
     from utils.timing.estimate import estimate
 

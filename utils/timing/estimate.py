@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.course import cases
+from utils.course.answers import Answering
 from utils.cuda import toolchain
-from utils.cuda.kernel import Kernel
 from utils.errors import ToolError, WorkbookError
 from utils.paths import workspace
 from utils.timing import roofline
@@ -37,10 +37,10 @@ UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
 
 
 @dataclass(frozen=True)
-class Model:
+class Gpu:
     """A GPU. Latencies and the like are in cycles, sizes in bytes, rates in units a second."""
 
-    gpu: str
+    name: str
     architecture: str
     multiprocessors: int
     clock: float
@@ -83,50 +83,50 @@ class Estimate:
         )
 
 
-def estimate(kernel: Kernel, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
+def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
     """Estimate a call of a kernel at the sizes of its bench, or those given in their place.
 
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
     """
-    model, exercise = models(gpu), kernel.exercise
+    card, exercise = known_gpu(gpu), kernel.exercise
     sizes = {**exercise.bench, **sizes}
     parts: dict[str, float] = defaultdict(float)
-    used = registers(kernel.source, model.architecture)
+    used = registers(kernel.source, card.architecture)
     for launch in work(kernel, sizes):
-        of_launch = launch_parts(model, launch, used.get(launch.kernel.partition("<")[0], 0))
+        of_launch = launch_parts(card, launch, used.get(launch.kernel.partition("<")[0], 0))
         for name, seconds in of_launch.items():
             parts[name] += seconds
-    parts["arithmetic"] = exercise.flops(**sizes) / model.flops_per_second
+    parts["arithmetic"] = exercise.flops(**sizes) / card.flops_per_second
     apart = "latency", "arithmetic"
     busiest = max(seconds for name, seconds in parts.items() if name not in apart)
-    parts["launch"] = model.launch_seconds
-    seconds = math.hypot(busiest, *(parts[name] for name in apart)) + model.launch_seconds
+    parts["launch"] = card.launch_seconds
+    seconds = math.hypot(busiest, *(parts[name] for name in apart)) + card.launch_seconds
     return Estimate(kernel.name, gpu, sizes, seconds, max(parts, key=parts.get), dict(parts))
 
 
 @functools.cache
-def models(gpu: str) -> Model:
+def known_gpu(name: str) -> Gpu:
     """The figures of a GPU. Raises WorkbookError where there are none."""
     known = json.loads((workspace().results / "calibration/model.json").read_text())
-    if gpu not in known:
+    if name not in known:
         raise WorkbookError(
-            f"nothing is known of an '{gpu}' to estimate with; of {', '.join(known)}"
+            f"nothing is known of an '{name}' to estimate with; of {', '.join(known)}"
         )
-    figures = {name: value for name, value in known[gpu].items() if not name.endswith("source")}
-    top = roofline.ceilings(gpu)
-    return Model(
-        gpu,
+    figures = {key: value for key, value in known[name].items() if not key.endswith("source")}
+    top = roofline.ceilings(name)
+    return Gpu(
+        name,
         bytes_per_second=top.bytes_per_second,
         flops_per_second=top.flops_per_second,
         **figures,
     )
 
 
-def launch_parts(model: Model, launch: Work, registers: int = 0) -> dict[str, float]:
+def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]:
     """Seconds of a launch in each part of the GPU that could hold it up."""
     instructions = launch.instructions.values()
-    apiece = math.ceil(launch.blocks / model.multiprocessors)  # blocks of the busiest
-    cycles = sum(max(i.wavefronts, model.request_cycles * i.requests) for i in instructions)
+    apiece = math.ceil(launch.blocks / gpu.multiprocessors)  # blocks of the busiest
+    cycles = sum(max(i.wavefronts, gpu.request_cycles * i.requests) for i in instructions)
     cycles *= apiece / launch.blocks
     reads = list(_by_array(instructions).values())
     writes = [i for i in instructions if i.space == GLOBAL and i.kind != LOAD]
@@ -134,12 +134,12 @@ def launch_parts(model: Model, launch: Work, registers: int = 0) -> dict[str, fl
     lines = sum(i.missed_lines for i in (*reads, *writes))
     distinct = sum(i.distinct for i in (*reads, *writes))
     return {
-        "L1 and shared memory": cycles / model.clock,
-        "L2": max(missed * SECTOR / model.l2_bytes, lines / model.l2_lines),
-        "DRAM": distinct * SECTOR / model.bytes_per_second,
-        "atomics": model.atomic_cycles * sum(i.hottest for i in writes) / model.clock,
-        "block starts": model.start_cycles * launch.blocks / model.clock,
-        "latency": _latency(model, launch, registers),
+        "L1 and shared memory": cycles / gpu.clock,
+        "L2": max(missed * SECTOR / gpu.l2_bytes, lines / gpu.l2_lines),
+        "DRAM": distinct * SECTOR / gpu.bytes_per_second,
+        "atomics": gpu.atomic_cycles * sum(i.hottest for i in writes) / gpu.clock,
+        "block starts": gpu.start_cycles * launch.blocks / gpu.clock,
+        "latency": _latency(gpu, launch, registers),
     }
 
 
@@ -153,7 +153,7 @@ def _by_array(instructions) -> dict[int, Cost]:
     return most
 
 
-def _latency(model: Model, launch: Work, registers: int) -> float:
+def _latency(gpu: Gpu, launch: Work, registers: int) -> float:
     """Seconds until all blocks have run, as many at a time as fit, if each thread just waits."""
     instructions = launch.instructions.values()
     loads = [i for i in instructions if i.space == GLOBAL and i.kind == LOAD]
@@ -167,24 +167,24 @@ def _latency(model: Model, launch: Work, registers: int) -> float:
         l2, dram = (
             1 - (1 - min(1, sectors / i.sectors)) ** together for sectors in (i.missed, i.distinct)
         )
-        wait = model.l1_latency + l2 * (model.l2_latency - model.l1_latency)
-        wait += dram * (model.dram_latency - model.l2_latency)
+        wait = gpu.l1_latency + l2 * (gpu.l2_latency - gpu.l1_latency)
+        wait += dram * (gpu.dram_latency - gpu.l2_latency)
         trips = round(i.each, 3)
         rounds[trips] = max(rounds.get(trips, 0), i.each / together * wait)
-    cycles = sum(rounds.values()) + launch.barriers * model.shared_latency
-    cycles += model.issue_cycles * sum(i.each for i in instructions)
-    at_once = model.multiprocessors * resident(model, launch, registers)
+    cycles = sum(rounds.values()) + launch.barriers * gpu.shared_latency
+    cycles += gpu.issue_cycles * sum(i.each for i in instructions)
+    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
     waves = launch.blocks / at_once
-    return (max(1, waves) * cycles + max(0, waves - 1) * model.turnover) / model.clock
+    return (max(1, waves) * cycles + max(0, waves - 1) * gpu.turnover) / gpu.clock
 
 
-def resident(model: Model, launch: Work, registers: int = 0) -> int:
+def resident(gpu: Gpu, launch: Work, registers: int = 0) -> int:
     """Blocks that a multiprocessor holds at a time; `registers` of a thread, 0: not known."""
     threads = math.ceil(launch.threads / WARP) * WARP
-    limits = [model.blocks, model.threads // threads]
-    limits.append(model.shared // int(launch.shared + model.shared_of_system))
+    limits = [gpu.blocks, gpu.threads // threads]
+    limits.append(gpu.shared // int(launch.shared + gpu.shared_of_system))
     if registers:
-        limits.append(model.registers // (math.ceil(registers / 8) * 8 * threads))
+        limits.append(gpu.registers // (math.ceil(registers / 8) * 8 * threads))
     return max(1, min(limits))
 
 

@@ -13,9 +13,10 @@ from torch import Generator, Tensor
 
 from utils import settings
 from utils.course import cases
+from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.cuda import card
-from utils.errors import CheckFailed, WorkbookError
+from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.paths import ROOT
@@ -44,7 +45,7 @@ def gpu() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
-def measure(kernel, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
+def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
     """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
 
     Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
@@ -101,7 +102,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
+def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
     """Fresh input sets, each with the kernel's outputs judged once before anything is timed."""
     exercise = kernel.exercise
     generator = Generator("cuda")
@@ -120,7 +121,7 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
             bad = mismatch.wrong(given[name], right)
             if bad.any():
                 message = mismatch.explain(name, given[name], right, bad, exercise.has_eps)
-                raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
+                raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
             expected[name] = Expected(value, right.bound.float())
@@ -144,7 +145,7 @@ def flusher() -> Callable[[], None]:
     return flush
 
 
-def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
+def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
     wrong = torch.zeros((), dtype=torch.bool, device="cuda")
 
     def prepare(chosen: Set) -> None:
@@ -164,7 +165,7 @@ def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
 
     times = _times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
     if wrong:
-        raise CheckFailed("wrong values", f"{kernel.name}: a timed call gave a wrong result")
+        raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name}: a timed call gave a wrong result")
     return _row(kernel.name, "ours", times)
 
 

@@ -52,9 +52,11 @@ class Entry:
     commit: str = ""
 
     def ours(self) -> Row | None:
+        """The row of the kernel itself."""
         return next((row for row in self.rows if row.kind == "ours"), None)
 
     def library(self) -> Row | None:
+        """The row of the library that it is compared with."""
         return next((row for row in self.rows if row.kind == "library"), None)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
 from utils.course import cases
-from utils.cuda.kernel import Kernel
+from utils.course.answers import Answering
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
@@ -37,15 +37,15 @@ class Work:
     instructions: Mapping[int, Cost]
 
 
-def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
+def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
     """What each launch of a call does at these sizes.
 
     Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
     """
-    runs: dict[tuple, Run] = {}
+    runs: dict[tuple, SmallRun] = {}
     follows = kernel.exercise.follows
 
-    def run(base: Mapping[str, int]) -> Run:
+    def run(base: Mapping[str, int]) -> SmallRun:
         key = tuple(base.values())
         if key not in runs:
             shares = {n: base[of] * sizes[n] // sizes[of] or 1 for n, of in follows.items()}
@@ -70,14 +70,14 @@ def work(kernel: Kernel, sizes: Mapping[str, int]) -> list[Work]:
 
 
 @dataclass(frozen=True)
-class Run:
+class SmallRun:
     """One small call; `whole` where all of its accesses were recorded."""
 
     launches: list[Work]
     accesses: int
     whole: bool
 
-    def doubles(self, larger: "Run") -> int:
+    def doubles(self, larger: "SmallRun") -> int:
         """How many launches have twice the blocks in a larger run."""
         pairs = zip(self.launches, larger.launches, strict=False)
         return sum(large.blocks >= 2 * small.blocks for small, large in pairs)
@@ -93,7 +93,7 @@ def _power(growth: float) -> float:
 
 
 def _small(
-    kernel: Kernel, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Run]
+    kernel: Answering, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], SmallRun]
 ) -> dict[str, int]:
     """Small sizes from which on the blocks of each launch grow with those sizes that they grow
     with at all."""
@@ -133,13 +133,13 @@ def _small(
     return base
 
 
-def _run(kernel: Kernel, sizes: Mapping[str, int]) -> Run:
+def _run(kernel: Answering, sizes: Mapping[str, int]) -> SmallRun:
     seen = _trace(kernel, sizes)
     accesses = sum(len(launch.accesses) for launch in seen.launches)
-    return Run([] if seen.truncated else _works(seen), accesses, not seen.truncated)
+    return SmallRun([] if seen.truncated else _works(seen), accesses, not seen.truncated)
 
 
-def _trace(kernel: Kernel, sizes: Mapping[str, int]) -> Trace:
+def _trace(kernel: Answering, sizes: Mapping[str, int]) -> Trace:
     return trace(kernel, cases.example(kernel, sizes).arguments)
 
 

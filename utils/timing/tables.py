@@ -64,7 +64,7 @@ def _words(least: roofline.Prediction, bytes: int, flops: int, limits: Ceilings)
     return f"Predicted: {digits(least.milliseconds)} ms, for {what}."
 
 
-def estimate(exercise: Exercise, sizes: Sizes, notes: Sequence[str]) -> Table:
+def least_times(exercise: Exercise, sizes: Sizes, notes: Sequence[str]) -> Table:
     """What is left to show where nothing was measured: the least time, where it can be known."""
     bytes, flops = exercise.bytes(**sizes), exercise.flops(**sizes)
     lines = []

@@ -38,6 +38,7 @@ class Timeline:
 
     @property
     def linear(self) -> float:
+        """Milliseconds of the linear layer."""
         return dict(self.eager)[LINEAR]
 
     @property

@@ -23,6 +23,7 @@ CELL = 4  # bytes; what a sector is divided into in pictures
 
 
 def lanes(accesses: np.ndarray) -> np.ndarray:
+    """Each access's place in its warp, from 0."""
     return accesses["thread"].astype("i8") % WARP
 
 

@@ -13,8 +13,8 @@ from utils.cuda.instrumented import instrumented
 from utils.cuda.kernel import Kernel
 from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
-from utils.emulator.symbols import Code, Place
-from utils.emulator.traffic import Launch, read_launches
+from utils.emulator.symbols import Code, SourceLine
+from utils.emulator.traffic import LaunchTraffic, read_launches
 from utils.errors import LaunchError
 from utils.watch.trace import Trace, read_trace
 from utils.wording import many
@@ -22,13 +22,16 @@ from utils.wording import many
 
 @dataclass(frozen=True)
 class Diagnosis:
+    """What a diagnosing run of one call of a kernel found."""
+
     hazards: tuple[Report, ...]
-    launches: tuple[Launch, ...]
+    launches: tuple[LaunchTraffic, ...]
     error: LaunchError | None  # what ended the run early
     after: Mapping[str, Tensor]
     trace: Trace | None = None  # every access, where it was asked for and there are hazards
 
     def total(self, what: str, space: str, *accesses: str) -> int:
+        """The sum of a field of Traffic over a space and kinds of access, in all launches."""
         return sum(launch.total(what, space, *accesses) for launch in self.launches)
 
 
@@ -65,10 +68,10 @@ def diagnose_call(
     return Diagnosis(hazards, launches, seen.error, seen.after, trace)
 
 
-def _launches(events: str, kernel: Kernel) -> tuple[Launch, ...]:
+def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:
     """The launches that the runtime told of, with the lines of the kernel's own text."""
 
-    def places(codes: list[Code]) -> dict[Code, Place]:
+    def places(codes: list[Code]) -> dict[Code, SourceLine]:
         offsets = sorted({offset for _, offset in codes})
         lines = symbols.resolve_lines(
             kernel.library, [int(o, 16) for o in offsets], kernel.filename

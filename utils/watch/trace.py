@@ -53,6 +53,8 @@ class Array:
 
 @dataclass(frozen=True)
 class Launch:
+    """One launch of a kernel and all of its accesses."""
+
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -88,6 +90,8 @@ ACCESSES = np.dtype(
 
 @dataclass(frozen=True)
 class Trace:
+    """What one call of a kernel touched."""
+
     arrays: tuple[Array, ...]
     launches: tuple[Launch, ...]
     truncated: bool  # more accesses were made than are recorded

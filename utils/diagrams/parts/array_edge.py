@@ -13,6 +13,7 @@ CELL, GAP = 0.56, 0.3  # inches
 
 
 def elements_in(array: Array) -> int:
+    """How many elements an array has."""
     return int(np.prod(array.shape, dtype=int))
 
 
@@ -81,7 +82,7 @@ def _width(group: list[int], comes: dict[int, str]) -> float:
 
 def _comers(subject: Subject, index: np.ndarray, who: np.ndarray, width: int) -> dict[int, str]:
     """The first thread of the block that touches each element; "" where another block's does."""
-    launch, threads = subject.place.launch, subject.place.launch.threads
+    launch, threads = subject.seen.launch, subject.seen.launch.threads
     block = linear(subject.report.block, launch.grid, "block")
     comes = {int(i) + k: "" for i in index for k in range(width)}
     for i, thread in zip(index[::-1].tolist(), who[::-1].tolist(), strict=True):

@@ -26,6 +26,7 @@ SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same
 
 
 def rgb(color: str | Sequence[float]) -> np.ndarray:
+    """A colour by name or hex code as three floats from 0 to 1."""
     return np.array(to_rgb(color))
 
 
@@ -118,6 +119,7 @@ class Canvas:
         self.text(after, self.y, note, size=SMALL, color=GREY)
 
     def box(self, x, y, w, h, *, fill=None, edge=None, width=1.0, **more) -> None:
+        """A rectangle from its upper left corner, in inches; None leaves out filling or edge."""
         more.setdefault("joinstyle", "miter")
         face = "none" if fill is None else tuple(rgb(fill))
         edge = "none" if edge is None else edge

@@ -11,7 +11,7 @@ from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch
 
 
 @dataclass(frozen=True)
-class Place:
+class Sighting:
     """A hazard in the trace. `at` and `other` count the launch's accesses; None: not recorded."""
 
     launch: Launch
@@ -20,7 +20,7 @@ class Place:
     other: int | None = None  # the one that it races with, which ran before
 
 
-def find(scene: Scene, report: Report) -> Place | None:
+def find(scene: Scene, report: Report) -> Sighting | None:
     """None where the trace has no launch of the report's kernel."""
     launches = [x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63]]
     space = SHARED if report.space == "shared" else GLOBAL
@@ -28,14 +28,14 @@ def find(scene: Scene, report: Report) -> Place | None:
     number = names.index(report.array) if report.array in names else None
     for launch in launches:
         for lines in (True, False):  # lines of headers are not those of the trace
-            if place := _find(scene, report, launch, number, lines):
-                return place
-    return Place(launches[0], number) if launches else None
+            if seen := _find(scene, report, launch, number, lines):
+                return seen
+    return Sighting(launches[0], number) if launches else None
 
 
 def _find(
     scene: Scene, report: Report, launch: Launch, number: int | None, lines: bool
-) -> Place | None:
+) -> Sighting | None:
     a = launch.accesses
     array = None if number is None else scene.arrays[number]
     mine = _accesses(launch, number, report.block, report.thread, report.access)
@@ -43,14 +43,14 @@ def _find(
     if array is not None:
         mine = mine[element_of(a[mine], array) == report.index]
     if report.other_access is None:
-        return Place(launch, number, int(mine[0])) if len(mine) else None
+        return Sighting(launch, number, int(mine[0])) if len(mine) else None
     where = report.other_block, report.other_thread, report.other_access
     theirs = _accesses(launch, number, *where)
     theirs = theirs[a["line"][theirs] == report.other_line] if lines else theirs
     for at in mine:
         before = theirs[theirs < at]
         if len(before := before[overlap(launch, before, at)]):
-            return Place(launch, number, int(at), int(before[-1]))
+            return Sighting(launch, number, int(at), int(before[-1]))
     return None
 
 
@@ -84,17 +84,17 @@ def overlap(launch: Launch, others: np.ndarray, at: int) -> np.ndarray:
     return mine & (theirs["byte"] + theirs["size"].astype("i8") > one["byte"])
 
 
-def first_common_element(place: Place, array: Array) -> int:
+def first_common_element(seen: Sighting, array: Array) -> int:
     """The element that the accesses of a hazard have in common."""
-    a = place.launch.accesses
-    byte = max(int(a["byte"][i]) for i in (place.at, place.other) if i is not None)
+    a = seen.launch.accesses
+    byte = max(int(a["byte"][i]) for i in (seen.at, seen.other) if i is not None)
     return (byte - array.offset) // array.element
 
 
-def of_array(place: Place, block: int | None = None) -> np.ndarray:
+def of_array(seen: Sighting, block: int | None = None) -> np.ndarray:
     """The launch's accesses to the hazard's array; of one block alone where that is given."""
-    a = place.launch.accesses
-    mine = a["array"] == place.number
+    a = seen.launch.accesses
+    mine = a["array"] == seen.number
     return a[mine if block is None else mine & (a["block"] == block)]
 
 

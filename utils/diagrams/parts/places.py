@@ -27,11 +27,13 @@ class Place:
 
     @property
     def rows(self) -> int:
+        """Rows of its cells; an array of more dimensions is flattened to two."""
         shape = self.array.shape
         return shape[0] if self.upright else math.prod(shape[:-1])
 
     @property
     def columns(self) -> int:
+        """Columns of its cells."""
         return 1 if self.upright else self.array.shape[-1]
 
     @property
@@ -43,6 +45,7 @@ class Place:
 
     @property
     def label_width(self) -> float:
+        """Width of its name and what stands beside it, in inches."""
         name = cv.text_width(self.array.name, bold=True)
         return name + 0.08 + cv.text_width(self.detail, cv.SMALL)
 

@@ -33,6 +33,7 @@ class Scene:
 
     @property
     def size_text(self) -> str:
+        """Such as "M = 8, N = 4"."""
         return ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
 
     def text_of(self, line: int) -> str:
@@ -47,9 +48,11 @@ class Scene:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
+        """The arrays of the trace, as accesses number them."""
         return self.trace.arrays
 
     def number(self, name: str) -> int:
+        """Index of an array by name. Raises WorkbookError naming what there is."""
         return self.trace.array(name)
 
     @property
@@ -81,6 +84,7 @@ class Scene:
             raise self.too_large(f"{self.name} makes more than {MOST:,} accesses at this size")
 
     def too_large(self, what: str) -> WorkbookError:
+        """The error that says so of `what`, and suggests smaller sizes."""
         hint = f", such as {self.smaller}" if self.smaller else ""
         return WorkbookError(f"{what}, too much for a picture; draw it at a smaller size{hint}")
 
@@ -92,6 +96,7 @@ def element(array: Array, index: int) -> str:
 
 
 def times(count: int) -> str:
+    """ "once", "twice", "3 times"."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
@@ -101,6 +106,7 @@ def listing(items: list[str]) -> str:
 
 
 def shape_text(array: Array) -> str:
+    """Such as "4 × 8"."""
     return " × ".join(map(str, array.shape)) or "one value"
 
 
@@ -112,6 +118,7 @@ def coordinates(number: int, dims: tuple[int, int, int]) -> tuple[int, ...]:
 
 
 def coordinate_text(number: int, dims: tuple[int, int, int]) -> str:
+    """A linear index of a block or thread in words: "7", "(3, 1)"."""
     place = coordinates(number, dims)
     return str(place[0]) if len(place) == 1 else f"({', '.join(map(str, place))})"
 
@@ -142,6 +149,7 @@ class Instruction:
         return self.execution(int(lead["block"]), int(lead["thread"]) // WARP, int(lead["nth"]))
 
     def execution(self, block: int, warp: int, nth: int) -> np.ndarray:
+        """The accesses of one request of a warp, ordered by lane."""
         one = self.accesses
         mine = (one["block"] == block) & (one["thread"] // WARP == warp) & (one["nth"] == nth)
         return np.sort(one[mine], order="thread")

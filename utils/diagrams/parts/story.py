@@ -8,7 +8,7 @@ import numpy as np
 from utils.diagrams.parts import array_cells, excerpt, timeline
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import Place, first_common_element
+from utils.diagrams.parts.conflicts import Sighting, first_common_element
 from utils.diagrams.parts.scene import Scene, coordinate_text, element
 from utils.diagrams.parts.timeline import LETTERS, Event
 from utils.emulator.reports import Report
@@ -26,38 +26,43 @@ class Subject:
 
     scene: Scene
     report: Report
-    place: Place
+    seen: Sighting
 
     @property
     def array(self) -> Array | None:
-        return None if self.place.number is None else self.scene.arrays[self.place.number]
+        """The array that the element is of; None where the trace does not know it."""
+        return None if self.seen.number is None else self.scene.arrays[self.seen.number]
 
     @property
     def index(self) -> int:
         """Of the element in its array."""
-        if self.array is None or self.place.at is None:
+        if self.array is None or self.seen.at is None:
             return self.report.index
-        return first_common_element(self.place, self.array)
+        return first_common_element(self.seen, self.array)
 
     @property
     def name(self) -> str:
+        """The element as C++ would have it: tile[3][0]."""
         array, index = self.array, self.index
         if array is None or not 0 <= index < np.prod(array.shape):
             return f"{self.report.array}[{index}]"
         return element(array, index)
 
     def thread(self, position: tuple) -> str:
-        x, y, z = self.place.launch.block
+        """The thread at a threadIdx in words."""
+        x, y, z = self.seen.launch.block
         number = position[0] + x * (position[1] + y * position[2])
         return "thread " + coordinate_text(number, (x, y, z))
 
     def block(self, position: tuple) -> str:
-        x, y, z = self.place.launch.grid
+        """The block at a blockIdx in words."""
+        x, y, z = self.seen.launch.grid
         number = position[0] + x * (position[1] + y * position[2])
         return "block " + coordinate_text(number, (x, y, z))
 
     def warp(self, position: tuple) -> int:
-        x, y, _ = self.place.launch.block
+        """The number in its block of the warp of a threadIdx."""
+        x, y, _ = self.seen.launch.block
         return (position[0] + x * (position[1] + y * position[2])) // WARP
 
     @property
@@ -70,10 +75,10 @@ class Subject:
     def accesses(self, block: int | None = None) -> np.ndarray:
         """The numbers of the launch's accesses to the element, all or those of one block, in the
         order of the run."""
-        place, a = self.place, self.place.launch.accesses
-        if place.at is None:
+        seen, a = self.seen, self.seen.launch.accesses
+        if seen.at is None:
             return np.zeros(0, int)
-        one = a[place.at]
+        one = a[seen.at]
         first, end = int(one["byte"]), int(one["byte"]) + int(one["size"])
         if self.array is not None:
             first = self.index * self.array.element + self.array.offset
@@ -133,7 +138,7 @@ def events_of(
 ) -> list[Event]:
     """The accesses of these numbers as events, neighbours alike as one. `who`: (block, thread) of
     each row; all others share the row after those. `marks`: what the hazard is about."""
-    a = subject.place.launch.accesses
+    a = subject.seen.launch.accesses
     found = []
     for i in accesses.tolist():
         party = int(a["block"][i]), int(a["thread"][i])
@@ -147,7 +152,7 @@ def others(
     subject: Subject, accesses: np.ndarray, who: Sequence[tuple[int, int]]
 ) -> tuple[str, str] | None:
     """The name of the row of all other threads; None where there is none."""
-    a = subject.place.launch.accesses[accesses]
+    a = subject.seen.launch.accesses[accesses]
     parties = set(zip(a["block"].tolist(), a["thread"].tolist(), strict=True)) - set(who)
     if not parties:
         return None

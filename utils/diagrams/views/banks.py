@@ -4,11 +4,12 @@ import numpy as np
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.captions import instructions_left_out
 from utils.diagrams.parts.scene import KINDS, Instruction, Scene, instructions, shape_text
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
 from utils.watch.trace import SHARED
-from utils.wording import left_out, many
+from utils.wording import many
 
 MOST = 8  # instructions in one picture
 COLUMN = 0.2  # inches of a bank
@@ -33,7 +34,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
         row.draw(page)
     caption = _caption(rows)
     if len(found) > len(rows):
-        caption += f" {left_out(len(found) - len(rows))}"
+        caption += f" {instructions_left_out(len(found) - len(rows))}"
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
     return page, title, caption, alt
@@ -118,7 +119,7 @@ class _Row:
                 crowded = len(words) > 1
                 for level, (_, who) in enumerate(sorted(words.items())):
                     x, y = left + bank * COLUMN, bottom - (base + level + 1) * tall
-                    self._cell(page, x, y, tall, who, crowded)
+                    self._cell(page, x, y, tall, who)
                 if crowded:
                     top = bottom - (base + len(words)) * tall
                     page.box(
@@ -143,7 +144,7 @@ class _Row:
         if self.degree > 4:
             self._explain(page, bottom, tall)
 
-    def _cell(self, page: Canvas, x, y, tall: float, who: list[int], crowded: bool) -> None:
+    def _cell(self, page: Canvas, x, y, tall: float, who: list[int]) -> None:
         color = cv.rgb(cv.INK) if len(who) > 1 else cv.lane_color(who[0])
         gap = 0.01 if tall > 0.1 else 0.004
         page.box(x + 0.01, y + gap, COLUMN - 0.02, tall - 2 * gap, fill=color)

@@ -53,7 +53,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
         _heat(page, place, most)
     page.y += end + 0.3
     _key(page, most)
-    caption = _caption(scene, one, out, name, counts)
+    caption = _caption(scene, one, out, counts)
     alt = (
         "Left, the matrices with the elements that one thread reads in blue and writes in red. "
         "Right, the same matrices coloured by how often the whole grid reads each element."
@@ -146,7 +146,7 @@ def _key(page: Canvas, most: int) -> None:
     page.text(start + wide + 1.04, y, "never", size=cv.SMALL)
 
 
-def _caption(scene: Scene, one: np.ndarray, out: int, name: str, counts: dict) -> str:
+def _caption(scene: Scene, one: np.ndarray, out: int, counts: dict) -> str:
     arrays = scene.arrays
     loads = one[one["kind"] == LOAD]
     own = [

@@ -31,7 +31,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     accesses = subject.accesses(None if across else who[0][0])
     if third := story.others(subject, accesses, who):
         rows.append(third)
-    marks = (subject.place.other, subject.place.at)
+    marks = (subject.seen.other, subject.seen.at)
     events = story.events_of(subject, accesses, who, marks, phases=not across)
     if not events:  # beyond what is recorded
         events = [
@@ -46,7 +46,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
 
 def _party(subject: Subject, side: str) -> tuple[int, int]:
     """(block, thread), both counted through."""
-    report, launch = subject.report, subject.place.launch
+    report, launch = subject.report, subject.seen.launch
     block, thread = getattr(report, f"{side}block"), getattr(report, f"{side}thread")
     return linear(block, launch.grid, "block"), linear(thread, launch.block, "thread")
 
@@ -83,18 +83,18 @@ def _sentence(subject: Subject, across: bool) -> str:
 
 def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list, int]:
     """Colours of the array's elements, what they mean, and how many elements race."""
-    array, place = subject.array, subject.place
+    array, seen = subject.array, subject.seen
     if array is None:
         return None, [], 1
     block = None if across and array.space != SHARED else _party(subject, "")[0]
-    accesses = of_array(place, block)
+    accesses = of_array(seen, block)
     touched = touches(accesses, array).reshape(-1) > 0
     source = subject.scene.source
     warps = re.search(r"__syncwarp|\bsync\s*\(", source) is not None
     if across and "__threadfence" in source:
         found = np.zeros(len(touched), bool)  # which blocks a fence orders is not in the trace
     else:
-        found = racing(accesses, array, place.launch.threads, across, warps)
+        found = racing(accesses, array, seen.launch.threads, across, warps)
     found[subject.index] = True
     colors = np.tile(cv.rgb(cv.PALE), (len(touched), 1))
     colors[touched], colors[found], colors[subject.index] = FINE, ALSO, cv.rgb(HERE)
@@ -140,7 +140,7 @@ def _caption(subject: Subject, across: bool, count: int) -> str:
     if not across and len(warps) == 1:
         text += f"That both threads are in warp {warps.pop()} orders nothing: its lanes need not "
         text += "run in step. "
-    if subject.place.at is None:
+    if subject.seen.at is None:
         text += "The race lies beyond the accesses that were recorded: draw a smaller size. "
     return text.strip()
 
@@ -150,7 +150,7 @@ def _outcome(subject: Subject) -> str:
     report, name = subject.report, subject.name
     first, second = report.other_access, report.access
     if report.line == report.other_line and {first, second} == {"load", "store"}:
-        kinds = subject.place.launch.accesses[subject.accesses()]
+        kinds = subject.seen.launch.accesses[subject.accesses()]
         parties = [
             {int(k) for k in kinds["kind"][(kinds["block"] == b) & (kinds["thread"] == t)]}
             for b, t in (_party(subject, side) for side in ("other_", ""))

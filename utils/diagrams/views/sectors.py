@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from utils import wording
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.captions import instructions_left_out
 from utils.diagrams.parts.scene import (
     KINDS,
     Instruction,
@@ -74,7 +74,7 @@ def _caption(rows: list["_Row"], left_out: int, averages: bool) -> str:
         text += " Sectors per request on average, ragged warps included: "
         text += ", ".join(means) + "."
     if left_out:
-        text += f" {wording.left_out(left_out)}"
+        text += f" {instructions_left_out(left_out)}"
     return text
 
 

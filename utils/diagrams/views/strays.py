@@ -15,7 +15,7 @@ from utils.emulator.reports import Report
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
     subject = Subject(scene, report, find(scene, report))
-    launch, array = subject.place.launch, subject.array
+    launch, array = subject.seen.launch, subject.array
     thread, block = subject.thread(report.thread), subject.block(report.block)
     name = array.name if array else report.array
     verb = VERBS[report.access]
@@ -40,7 +40,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     colors = np.array([cv.rgb(cv.PALE), FINE, ALSO])[kinds]
     colors[number] = cv.rgb(HERE)
     block_cells.draw(page, launch, colors, [""] * launch.threads, [number])
-    page.legend(_legend(kinds, thread, verb))
+    page.legend(_legend(kinds, thread))
     page.y += 0.1
     excerpt.draw(page, scene, {report.line: f"{thread} {verb}"} if report.line else {})
     caption = _caption(subject, who, stray)
@@ -51,20 +51,20 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
 
 def _elements(subject: Subject) -> int:
     """How many elements the access covers; a float4 covers four."""
-    if subject.place.at is None or subject.array is None:
+    if subject.seen.at is None or subject.array is None:
         return 1
-    size = int(subject.place.launch.accesses["size"][subject.place.at])
+    size = int(subject.seen.launch.accesses["size"][subject.seen.at])
     return -(-size // subject.array.element)
 
 
 def _accesses(subject: Subject) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the hazard's instruction did: (thread through the grid, element, outside or not)."""
-    place, array = subject.place, subject.array
-    if place.at is None or array is None:
+    seen, array = subject.seen, subject.array
+    if seen.at is None or array is None:
         return np.zeros(0, "i8"), np.zeros(0, "i8"), np.zeros(0, bool)
-    a = place.launch.accesses
-    mine = a[(a["pc"] == a["pc"][place.at]) & np.isin(a["array"], (place.number, -1))]
-    who = mine["block"].astype("i8") * place.launch.threads + mine["thread"]
+    a = seen.launch.accesses
+    mine = a[(a["pc"] == a["pc"][seen.at]) & np.isin(a["array"], (seen.number, -1))]
+    who = mine["block"].astype("i8") * seen.launch.threads + mine["thread"]
     index = element_of(mine, array)
     last = index + (mine["size"] - 1) // array.element
     return who, index, (index < 0) | (last >= elements_in(array))
@@ -79,7 +79,7 @@ def _threads(who, stray, block: int, threads: int) -> np.ndarray:
     return kinds
 
 
-def _legend(kinds: np.ndarray, thread: str, verb: str) -> list[tuple]:
+def _legend(kinds: np.ndarray, thread: str) -> list[tuple]:
     strays, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
     entries = [(HERE, f"{thread}, the first to stray")]
     if strays > 1:
@@ -93,7 +93,7 @@ def _legend(kinds: np.ndarray, thread: str, verb: str) -> list[tuple]:
 
 
 def _caption(subject: Subject, who: np.ndarray, stray: np.ndarray) -> str:
-    report, array, launch = subject.report, subject.array, subject.place.launch
+    report, array, launch = subject.report, subject.array, subject.seen.launch
     if array is None:
         return str(report.message)
     n, at = elements_in(array), report.index

@@ -7,11 +7,12 @@ import numpy as np
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.captions import phases_left_out
 from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import touches
 from utils.watch.trace import GLOBAL, LOAD, SHARED, Array, Launch
-from utils.wording import many, phases_left_out
+from utils.wording import many
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other

@@ -7,12 +7,13 @@ import numpy as np
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.captions import phases_left_out
 from utils.diagrams.parts.scene import Scene, coordinate_text, shape_text
 from utils.diagrams.views.tiles import chosen_block, launch_with_shared, some_phases
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import LOAD, SHARED, Array
-from utils.wording import many, phases_left_out
+from utils.wording import many
 
 LARGEST = 1024  # elements
 ROWS = 12  # phases
@@ -33,6 +34,7 @@ class Step:
     readers: set[int]  # threads
 
     def warps(self) -> set[int]:
+        """The numbers of the warps that write."""
         return {thread // WARP for thread in self.writes.values()}
 
 

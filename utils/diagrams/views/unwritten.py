@@ -19,7 +19,7 @@ NUMBERS = {name: number for number, name in KINDS.items()}
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
     subject = Subject(scene, report, find(scene, report))
-    launch, name = subject.place.launch, subject.name
+    launch, name = subject.seen.launch, subject.name
     title = f"{scene.name}: {subject.thread(report.thread)} reads {name}, which nobody has written"
     line = f" at line {report.line}" if report.line else ""
     thread, block = subject.thread(report.thread), subject.block(report.block)
@@ -38,7 +38,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     if more := story.others(subject, accesses, who):
         rows.append(more)
     phases = len(np.unique(launch.accesses["block"][accesses])) == 1
-    events = story.events_of(subject, accesses, who, (subject.place.at,), phases)
+    events = story.events_of(subject, accesses, who, (subject.seen.at,), phases)
     events = events or [Event(0, NUMBERS[report.access], report.line or 0, None, 1, True)]
     verdict = "nobody has written it yet" if writer else "nobody ever writes it"
     if report.access == "atomic":
@@ -51,7 +51,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         caption += f" It is written later, at line {later['line']}."
     elif report.access == "atomic":
         caption += " An atomic update builds on the value that is there: set it first."
-    elif subject.place.at is not None:
+    elif subject.seen.at is not None:
         caption += " Nobody writes it afterwards, either."
     story.tell(page, subject, colors, rows, events, verdict, legend, notes)
     alt = f"{name} marked among the cells of its array, those already written in another colour. "
@@ -60,41 +60,41 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
 
 
 def _row(subject: Subject, block: int, thread: int) -> tuple[str, str]:
-    launch = subject.place.launch
+    launch = subject.seen.launch
     name = f"thread {coordinate_text(thread, launch.block)}"
     return name, f"block {coordinate_text(block, launch.grid)}"
 
 
 def _first_write(subject: Subject) -> int | None:
     """The number of the first write to the element after the read."""
-    accesses = subject.place.launch.accesses
-    found = [i for i in subject.accesses() if accesses["kind"][i] != LOAD and i > subject.place.at]
+    accesses = subject.seen.launch.accesses
+    found = [i for i in subject.accesses() if accesses["kind"][i] != LOAD and i > subject.seen.at]
     return int(found[0]) if found else None
 
 
 def _writer(subject: Subject) -> tuple[int, int] | None:
     """(block, thread) of whoever writes it later."""
     i = _first_write(subject)
-    accesses = subject.place.launch.accesses
+    accesses = subject.seen.launch.accesses
     return None if i is None else (int(accesses["block"][i]), int(accesses["thread"][i]))
 
 
 def _colors(subject: Subject) -> tuple[np.ndarray | None, list, str]:
     """Colours of the array's elements, what they mean, and what there is to say of them."""
-    array, place, scene = subject.array, subject.place, subject.scene
+    array, seen, scene = subject.array, subject.seen, subject.scene
     if array is None:
         return None, [], ""
     shared = array.space == SHARED
-    block = linear(subject.report.block, place.launch.grid, "block") if shared else None
-    mine = of_array(place, block)
-    limit = len(place.launch.accesses) if place.at is None else place.at
-    before = place.launch.accesses[:limit]
-    before = before[before["array"] == place.number]
+    block = linear(subject.report.block, seen.launch.grid, "block") if shared else None
+    mine = of_array(seen, block)
+    limit = len(seen.launch.accesses) if seen.at is None else seen.at
+    before = seen.launch.accesses[:limit]
+    before = before[before["array"] == seen.number]
     if shared:
         before = before[before["block"] == block]
     else:  # earlier launches wrote to it, too
-        for launch in scene.trace.launches[: scene.trace.launches.index(place.launch)]:
-            earlier = launch.accesses[launch.accesses["array"] == place.number]
+        for launch in scene.trace.launches[: scene.trace.launches.index(seen.launch)]:
+            earlier = launch.accesses[launch.accesses["array"] == seen.number]
             before, mine = np.r_[earlier, before], np.r_[earlier, mine]
     written = touches(before[before["kind"] != LOAD], array).reshape(-1) > 0
     unread = read_unwritten(mine, array)

@@ -38,6 +38,7 @@ class Code:
         return len(self.index)
 
     def token(self, position: int) -> Token:
+        """The token at a position."""
         return self.tokens[self.index[position]]
 
     def text(self, position: int) -> str:
@@ -45,6 +46,7 @@ class Code:
         return self.token(position).text if 0 <= position < len(self.index) else ""
 
     def is_name(self, position: int) -> bool:
+        """Whether an identifier or keyword is at a position; False outside of the text."""
         return 0 <= position < len(self.index) and self.token(position).kind == "name"
 
     def put(self, position: int, text: str) -> None:
@@ -52,9 +54,11 @@ class Code:
         self.out[self.index[position]] = text
 
     def append(self, position: int, text: str) -> None:
+        """Put a text behind the token at a position."""
         self.out[self.index[position]] += text
 
     def result(self) -> str:
+        """The text with all changes."""
         return "".join(self.out)
 
     def run(self, position: int) -> int:

@@ -29,6 +29,8 @@ _DIRECTIVE_WORD = re.compile(r"#(?:\\\r?\n|\s)*(\w+)\s*([^\n]*)")
 
 
 class Token(NamedTuple):
+    """A piece of a text, as `tokenize` splits it."""
+
     kind: str  # space, comment, string, char, number, name, punct or directive
     text: str
     start: int  # offset in the text

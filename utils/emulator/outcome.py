@@ -15,7 +15,7 @@ from rich.table import Table
 
 from utils.emulator.reports import Report, read
 from utils.emulator.symbols import places
-from utils.emulator.traffic import Launch, Traffic, read_launches
+from utils.emulator.traffic import LaunchTraffic, Traffic, read_launches
 
 SHOWN = 3  # hazards of a kind that are told in full
 ROWS = 20  # of a table
@@ -26,14 +26,16 @@ KINDS = {"illegal-address": "out-of-bounds"}
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Outcome:
+    """What a diagnosing run of a program found."""
+
     exit: int  # the program's own status
     hazards: tuple[Report, ...]  # each once, with the number of times
-    launches: tuple[Launch, ...]
+    launches: tuple[LaunchTraffic, ...]
     untold: Mapping[str, int]  # by kind: how often it was met beyond what `hazards` tells of
 
 
-def diagnose(status: int, events: str) -> Diagnosis:
+def read_outcome(status: int, events: str) -> Outcome:
     """Read what the runtime wrote during a run that ended with `status`."""
     untold: Counter[str] = Counter()
     for line in events.splitlines():
@@ -41,7 +43,7 @@ def diagnose(status: int, events: str) -> Diagnosis:
             more = json.loads(line)
             untold[more["of"]] += more["count"]
     launches = tuple(read_launches(events, places))
-    return Diagnosis(status, _merged(read(events)), launches, untold)
+    return Outcome(status, _merged(read(events)), launches, untold)
 
 
 def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
@@ -56,12 +58,13 @@ def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
     return tuple(merged.values())
 
 
-def write_json(diagnosis: Diagnosis, path: Path) -> None:
+def write_json(outcome: Outcome, path: Path) -> None:
+    """Write an outcome to a file, for other programs."""
     told = {
-        "exit": diagnosis.exit,
-        "hazards": [_told(hazard) for hazard in diagnosis.hazards],
-        "untold": diagnosis.untold,
-        "launches": [launch.told() for launch in diagnosis.launches],
+        "exit": outcome.exit,
+        "hazards": [_told(hazard) for hazard in outcome.hazards],
+        "untold": outcome.untold,
+        "launches": [launch.told() for launch in outcome.launches],
     }
     path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
@@ -74,41 +77,41 @@ def _told(hazard: Report) -> dict:
     return told | more
 
 
-def show(diagnosis: Diagnosis, console: Console) -> None:
+def show(outcome: Outcome, console: Console) -> None:
     """Tell the first few hazards of each kind, and what each line of each kernel cost."""
     out = partial(console.out)
     by_kind: dict[str, list[Report]] = defaultdict(list)
-    for hazard in diagnosis.hazards:
+    for hazard in outcome.hazards:
         by_kind[hazard.kind].append(hazard)
     for kind, hazards in by_kind.items():
         for hazard in hazards[:SHOWN]:
             out(str(hazard))
         if rest := hazards[SHOWN:]:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
-            many = "many" if kind in diagnosis.untold else str(len(rest))
+            many = "many" if kind in outcome.untold else str(len(rest))
             out(f"… and {many} more of this kind, such as at line {lines}")
-    for launch in _runs(diagnosis.launches):
+    for launch in _runs(outcome.launches):
         out(_title(launch))
         if launch.traffic:
             console.print(_table(launch))
-    out(_verdict(diagnosis))
+    out(_verdict(outcome))
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    if not diagnosis.hazards:
-        return f"no hazards in {_plural(len(diagnosis.launches), 'launch', 'launches')}"
+def _verdict(outcome: Outcome) -> str:
+    if not outcome.hazards:
+        return f"no hazards in {_plural(len(outcome.launches), 'launch', 'launches')}"
     kinds: dict[str, int] = defaultdict(int)
-    for hazard in diagnosis.hazards:
+    for hazard in outcome.hazards:
         kinds[hazard.kind] += 1
     found = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-    return f"{_plural(len(diagnosis.hazards), 'hazard', 'hazards')}: {found}"
+    return f"{_plural(len(outcome.hazards), 'hazard', 'hazards')}: {found}"
 
 
 def _plural(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _runs(launches: Sequence[Launch]) -> list[Launch]:
+def _runs(launches: Sequence[LaunchTraffic]) -> list[LaunchTraffic]:
     """Launches in a row of one kernel with one configuration, added up; or all of a kernel's."""
     runs = _added(launches, lambda one: (one.kernel, one.grid, one.block))
     if len(runs) <= TABLES:
@@ -116,18 +119,20 @@ def _runs(launches: Sequence[Launch]) -> list[Launch]:
     return _added(sorted(runs, key=lambda one: one.kernel), lambda one: one.kernel)
 
 
-def _added(launches: Iterable[Launch], key: Callable[[Launch], object]) -> list[Launch]:
+def _added(
+    launches: Iterable[LaunchTraffic], key: Callable[[LaunchTraffic], object]
+) -> list[LaunchTraffic]:
     return [reduce(operator.add, group) for _, group in groupby(launches, key)]
 
 
-def _title(launch: Launch) -> str:
+def _title(launch: LaunchTraffic) -> str:
     title = f"{launch.kernel}: {_plural(launch.times, 'launch', 'launches')}"
     if launch.grid and launch.block:
         title += f", grid {_shape(launch.grid)}, block {_shape(launch.block)}"
     return title
 
 
-def _table(launch: Launch) -> Table:
+def _table(launch: LaunchTraffic) -> Table:
     costly = sorted(launch.lines, key=lambda t: -t.moved)
     table = Table()
     for name in ("line", "access", "requests", "bytes", "per request", "ideal"):
