@@ -55,9 +55,9 @@ def no_figures(tmp_path, place):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """The folder of a small workbook (see pairs.py) that utils takes for the real one."""
+    """The folder of a small workbook (see support/pairs.py) that utils takes for the real one."""
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
-    import pairs
+    from support import pairs
 
     monkeypatch.setattr(paths, "_workspace", Workspace.of(tmp_path))
     # Its cache is empty, so that warming it up would be slow.

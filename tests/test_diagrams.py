@@ -11,13 +11,12 @@ import matplotlib
 import numpy as np
 import pytest
 import torch
-import toys
-import traces
-from fakes import FakeKernel
-from faulty import FAULTY, faulty_scene
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
-from traces import simulate
+from support import toys, traces
+from support.fakes import FakeKernel
+from support.faulty import FAULTY, faulty_scene
+from support.traces import simulate
 
 from utils.course import catalog
 from utils.course.answers import compile_answer

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import traces
-from faulty import diagnosed, faulty_scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from traces import simulate
+from support import traces
+from support.faulty import diagnosed, faulty_scene
+from support.traces import simulate
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
