@@ -8,6 +8,10 @@ from utils import paths
 from utils.paths import Workspace
 
 
+def pytest_addoption(parser):
+    parser.addoption("--renew", action="store_true", help="draw the pictures of tests/golden anew")
+
+
 def pytest_sessionstart(session):
     """Build the emulator and its precompiled headers first: they halve each of 1,400 builds."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
