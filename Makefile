@@ -1,6 +1,7 @@
 # make run    solve every notebook and print the table of results
 # make lab    JupyterLab on the notebooks
 # make test   what CI runs
+# make golden draw the pictures that tests keep to be looked at (tests/golden) anew
 # Each makes its own .venv first. PYTHON=python3.12 picks the interpreter.
 
 VENV    := .venv
@@ -10,7 +11,7 @@ PYTHON  ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(sh
            'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 C_FAMILY = git ls-files 'kernels/*.cu' 'kernels/*.cuh' 'solutions/*.cu' 'utils/emulator/*'
 
-.PHONY: run lab test format sync clean
+.PHONY: run lab test golden format sync clean
 .DELETE_ON_ERROR:
 
 run: $(STAMP)
@@ -21,6 +22,10 @@ lab: $(STAMP)
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest -n auto --dist loadfile
+
+golden: $(STAMP)
+	@$(BIN)/python -m pytest -q tests/diagrams/test_golden.py --renew
+	@git status --short tests/golden
 
 format: $(STAMP)
 	@$(BIN)/ruff check -q --fix . && $(BIN)/ruff format -q .

@@ -8,6 +8,10 @@ from utils import paths
 from utils.paths import Workspace
 
 
+def pytest_addoption(parser):
+    parser.addoption("--renew", action="store_true", help="draw the pictures of tests/golden anew")
+
+
 def pytest_sessionstart(session):
     """Build the emulator and its precompiled headers first: they halve each of 1,400 builds."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
@@ -55,9 +59,9 @@ def no_figures(tmp_path, place):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """The folder of a small workbook (see pairs.py) that utils takes for the real one."""
+    """The folder of a small workbook (see support/pairs.py) that utils takes for the real one."""
     # Imported here, so that tests of kernels run where Jupyter's packages are missing.
-    import pairs
+    from support import pairs
 
     monkeypatch.setattr(paths, "_workspace", Workspace.of(tmp_path))
     # Its cache is empty, so that warming it up would be slow.

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import traces
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import simulate
+from support import traces
+from support.traces import simulate
 
 from utils.watch import access_patterns as ap
 from utils.watch.trace import ACCESSES

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import matplotlib
 import pytest
-import toys
-from fakes import FakeKernel
-from test_check import gemm
-from test_results import entry
+from support import toys
+from support.fakes import FakeKernel
+from support.figures import entry
+from support.toys import gemm
 
 from utils.course import catalog
 from utils.course.answers import compile_answer

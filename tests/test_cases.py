@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-import toys
+from support import toys
 
 from utils.course import cases
 from utils.errors import WorkbookError

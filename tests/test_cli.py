@@ -8,7 +8,7 @@ import sys
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from pairs import ID, SOLUTION, STARTER, write_notebook
+from support.pairs import ID, SOLUTION, STARTER, write_notebook
 from typer.testing import CliRunner
 
 from utils import cli

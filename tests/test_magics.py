@@ -2,7 +2,7 @@
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from pairs import ID, SOLUTION, STARTER
+from support.pairs import ID, SOLUTION, STARTER
 
 from utils.course import markup
 from utils.course.answers import Answer

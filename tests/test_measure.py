@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-import toys
-from fakes import FakeKernel
+from support import toys
+from support.fakes import FakeKernel
 
 from utils.errors import CheckFailed, WorkbookError
 from utils.timing import measure

@@ -4,7 +4,7 @@ import json
 
 import nbformat
 import pytest
-from pairs import COPY, ID, SOLUTION, STARTER
+from support.pairs import COPY, ID, SOLUTION, STARTER
 from typer.testing import CliRunner
 
 from utils import files

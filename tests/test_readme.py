@@ -1,13 +1,13 @@
 """The tables of stored figures say what was measured, on what, and beside what."""
 
 import pytest
+from support.figures import STAMP
 
 from utils.course import catalog
 from utils.notebooks import readme
 from utils.timing import results
 from utils.timing.results import Entry, Results, Row
 
-STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
 NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
 
 

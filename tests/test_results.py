@@ -3,25 +3,13 @@
 import json
 
 import pytest
+from support.figures import entry
 
 from utils.course import catalog
 from utils.errors import WorkbookError
 from utils.notebooks import readme
 from utils.timing import results
-from utils.timing.results import Entry, Results, Row
-
-STAMP = {"driver": "580", "cuda": "13.0", "torch": "2.11.0", "date": "2026-11-20", "commit": "abc"}
-
-
-def entry(median: float = 2.0, **fields) -> Entry:
-    rows = (
-        Row("gemm_naive", "ours", median, median * 0.9, median * 1.1),
-        Row("torch.compile", "compile", 1.5, 1.4, 1.6),
-        Row("cuBLAS", "library", 1.0, 0.9, 1.1),
-    )
-    sizes = {"M": 64, "N": 64, "K": 64}
-    given = {"sizes": sizes, "bytes": 49152, "flops": 524288, "rows": rows, **STAMP, **fields}
-    return Entry(**given)
+from utils.timing.results import Results
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The rooms of utils/: what may use what. A reader knows from the layout where a thing lives."""
 
 import ast
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -91,3 +92,11 @@ def test_every_module_of_a_room_is_used_from_somewhere():
     for module in {dotted(path) for path in MODULES} - used - doors - views - packages:
         home, _, name = module.rpartition(".")
         assert module in texts or f"from {home} import {name}" in texts, f"nobody uses {module}"
+
+
+def test_what_tests_share_stands_in_support():
+    """No test file imports another, nor does a program that a test starts."""
+    named = re.compile(r"^ *(?:from|import) +(?:tests\.)?test_\w+", re.MULTILINE)
+    for path in (ROOT / "tests").rglob("*.py"):
+        taken = named.findall(path.read_text())
+        assert not taken, f"{path.name}: {taken}; move what they share to tests/support/"

@@ -233,3 +233,19 @@ def tree(n, threads=128):
     return simulate(
         kernel, (-(-n // threads),), (threads,), {"x": (n,), "out": ()}, [("part", threads)]
     )
+
+
+def two_launches():
+    """The first writes `part` from `x`, the second `out` from `part`."""
+    arrays = [Array(n, GLOBAL, (64,), 4, 0) for n in ("x", "part", "out")]
+
+    def first(t):
+        t.load(1, "x", t.thread[0])
+        t.store(2, "part", t.thread[0])
+
+    def second(t):
+        t.load(5, "part", t.thread[0])
+        t.store(6, "out", t.thread[0])
+
+    launches = tuple(launch(k, (1,), (n,), arrays) for k, n in ((first, 64), (second, 32)))
+    return Trace(tuple(arrays), launches, False)
