@@ -106,7 +106,7 @@ def test_a_kernel_that_is_still_wrong_is_told_of_both(statement, words):
 
 def test_a_broken_starter_can_be_checked_to_see_what_it_does():
     text = catalog.starter_text(LAPLACE)
-    kernel = compile_answer(LAPLACE, text, backend="emulator", first_line=2)
+    kernel = compile_answer(LAPLACE, text, backend="emulator")
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
     assert failure.value.reason == "not attempted" and not kernel.trusted
@@ -152,7 +152,7 @@ def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, stateme
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
 def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
     text = catalog.starter_text(exercise)
-    kernel = compile_answer(exercise, text, backend="emulator", first_line=2)
+    kernel = compile_answer(exercise, text, backend="emulator")
     call = example(kernel, exercise.draw)
     seen = diagnosis.diagnose_call(kernel, call.arguments, unwritten=call.unwritten)
     right = statements.required(exercise).lines

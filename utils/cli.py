@@ -141,16 +141,16 @@ def check(
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
     if file and not file.is_file():
         _fail(f"there is no file {file}", 2)
-    failed, cell = 0, {"first_line": 2}  # below its %%cuda, from which the statements count
+    failed, place = 0, {"first_line": 1, "filename": str(file)} if file else {}
     for exercise in chosen:
         if file:
-            text, place = file.read_text(), {"filename": str(file)}
+            text = file.read_text()
         elif solutions:
-            text, place = catalog.solution_text(exercise), cell
+            text = catalog.solution_text(exercise)
         else:
             from utils.notebooks import documents  # needs nbformat, which the other ways do without
 
-            text, place = documents.answer(exercise), cell
+            text = documents.answer(exercise)
         try:
             check(compile_answer(exercise, text, **place))
         except FALLS_SHORT as error:

@@ -28,7 +28,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
     exercise = catalog.load(line)
     if settings.use_solutions() and exercise.number is not None:
         cell = catalog.solution_text(exercise)
-    return compile_answer(exercise, cell, first_line=2)
+    return compile_answer(exercise, cell)
 
 
 def load(ipython) -> None:

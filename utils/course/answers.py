@@ -56,10 +56,12 @@ class Answer(Kernel):
 def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None, **place) -> Answer:
     """Compile a text for an exercise, and begin its diagnosing build beside it.
 
-    `place` is compile_cuda's first_line and filename. Raises what compile_cuda raises.
+    `place` is compile_cuda's first_line and filename; else those of its cell, where %%cuda stands
+    in the first line. Raises what compile_cuda raises.
     """
-    place = {"first_line": 1, "filename": f"{exercise.name}.cu", **place}
-    instrumented.prepare(text, exercise.name, **place)
+    place = {"first_line": 2, "filename": f"{exercise.name}.cu", **place}
+    if exercise.faulty or not catalog.is_starter(exercise, text):  # others are not diagnosed
+        instrumented.prepare(text, exercise.name, **place)
     shapes = exercise.shapes
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     return Answer(**vars(kernel), exercise=exercise)
