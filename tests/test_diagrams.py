@@ -621,7 +621,7 @@ def traced(monkeypatch):
 
 
 def test_draw_runs_the_kernel_at_a_small_size(traced):
-    exercise = replace(toys.MISH, draw={"n": 300})
+    exercise = toys.drawn_at(toys.MISH, n=300)
     assert "300 of 512 threads" in draw(stub(exercise)).caption
     assert "31 of 256 threads" in draw(stub(exercise), n=31).caption
     assert [set(call) for call in traced] == [{"x", "out", "n"}] * 2
@@ -652,7 +652,11 @@ def test_an_untouched_starter_is_not_run(traced, capsys):
         (stub(), {"n": 0}, "n is 0, but a size is a whole number from 1"),
         (stub(), {"n": 1.5}, "n is 1.5, but"),
         (stub(), {"n": 9000}, "too much for a picture.*at a smaller size, such as n=4500"),
-        (stub(replace(toys.MISH, draw={"n": 300})), {"n": 9000}, "smaller size, such as n=300"),
+        (
+            stub(toys.drawn_at(toys.MISH, n=300)),
+            {"n": 9000},
+            "smaller size, such as n=300",
+        ),
     ],
 )
 def test_draw_says_what_is_wrong(traced, kernel, options, message):

@@ -34,17 +34,17 @@ def each(exercises_: list[Exercise]):
 @each(NUMBERED)
 def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
     assert exercise.points > 0 and exercise.effort
-    assert 2 <= len(exercise.hints) <= 3
+    assert 2 <= len(catalog.hints(exercise)) <= 3
     assert exercise.library in exercise.peers
     assert exercise.number.startswith(f"{exercise.topic[:2]}.")
 
 
 @each(ALL)
 def test_sizes_are_awkward(exercise):
-    values = [set(size.values()) for size in exercise.sizes]
+    values = [set(size.values()) for size in exercise.at.check]
     assert any(value == {1} for value in values), "no size is 1 in every direction"
     assert any(n > 1 and n % 32 for value in values for n in value), "all are multiples of a warp"
-    assert exercise.draw and exercise.bench
+    assert exercise.at.draw and exercise.at.bench
 
 
 @each(NUMBERED)

@@ -63,7 +63,7 @@ def fold_source(kind: str, exercise: Exercise) -> str:
     if kind == "solution":
         text = catalog.solution_text(exercise).strip("\n")
         return _fold("Solution", f"```cuda\n{text}\n```")
-    folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise.hints, 1))
+    folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(catalog.hints(exercise), 1))
     return "\n".join(folds)
 
 
@@ -148,7 +148,7 @@ def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
         wanted.append((exercise.id, "cell"))
         if exercise.number is not None:
             wanted.append((exercise.id, "solution"))
-        if exercise.hints:
+        if catalog.hints(exercise):
             wanted.append((exercise.id, "hints"))
     return [
         f"{topic}.ipynb has no {kind} of '{id}'" for id, kind in wanted if (id, kind) not in seen
@@ -168,8 +168,9 @@ def _sync_starters(report: Report, check: bool) -> None:
             if not check and path.exists() and path.read_text() != text:
                 _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
             report.write(path, text, check)
-        for folder in (workspace().kernels, workspace().solutions):
-            for path in sorted((folder / topic).glob("*.cu")):
+        kernels, solutions = workspace().kernels / topic, workspace().solutions / topic
+        for folder, ending in ((kernels, "cu"), (kernels, "md"), (solutions, "cu")):
+            for path in sorted(folder.glob(f"*.{ending}")):
                 if path.stem not in known:
                     name = path.relative_to(workspace().root)
                     report.problems.append(f"{name} is in no spec")

@@ -89,7 +89,7 @@ def estimate(kernel: Kernel, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
     """
     model, exercise = models(gpu), kernel.exercise
-    sizes = {**exercise.bench, **sizes}
+    sizes = {**exercise.at.bench, **sizes}
     parts: dict[str, float] = defaultdict(float)
     used = registers(kernel.source, model.architecture)
     for launch in work(kernel, sizes):

@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from utils import settings
 from utils.course import cases
 from utils.course.cases import Case
+from utils.course.exercise import reads
 from utils.errors import CheckFailed, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
@@ -117,7 +118,7 @@ def _sets(kernel, sizes: Mapping[str, int]) -> list[Set]:
         for name, right in expected.items():
             bad = mismatch.wrong(given[name], right)
             if bad.any():
-                message = mismatch.explain(name, given[name], right, bad, exercise.has_eps)
+                message = mismatch.explain(name, given[name], right, bad, exercise.eps)
                 raise CheckFailed("wrong values", f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
@@ -167,7 +168,7 @@ def _ours(kernel, sets: list[Set], flush: Callable[[], None]) -> Row:
 
 
 def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Row:
-    calls = {id(s): cases.reads(peer.function, s.case.values) for s in sets}
+    calls = {id(s): reads(peer.function, s.case.values) for s in sets}
     times = _times(lambda chosen: peer.function(**calls[id(chosen)]), sets, flush)
     return _row(peer.label, peer.kind, times)
 

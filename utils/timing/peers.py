@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from utils.course import cases
-from utils.course.exercise import Exercise
+from utils.course.exercise import Exercise, reads
 
 COMPILED = "torch.compile"
 MODE = "max-autotune-no-cudagraphs"
@@ -41,7 +40,7 @@ def _compiled(function: Callable) -> Callable:
     compiled = torch.compile(function, mode=MODE, dynamic=False)
 
     def call(**values):
-        return compiled(**cases.reads(function, values))
+        return compiled(**reads(function, values))
 
     return call
 
