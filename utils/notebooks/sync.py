@@ -67,7 +67,7 @@ def fold_source(kind: str, exercise: Exercise) -> str:
     return "\n".join(folds)
 
 
-def _generated(cell: NotebookNode) -> tuple[str, str] | None:
+def generated(cell: NotebookNode) -> tuple[str, str] | None:
     """The id and kind ("cell", "hints", "solution") of a cell that sync writes."""
     id = documents.cuda_id(cell)
     if id and "/" in id:
@@ -76,6 +76,12 @@ def _generated(cell: NotebookNode) -> tuple[str, str] | None:
     if cell.cell_type == "markdown" and mark.get("fold") in FOLDS and "id" in mark:
         return mark["id"], mark["fold"]
     return None
+
+
+def kinds(exercise: Exercise) -> list[str]:
+    """The kinds of cells that an exercise has in its notebook."""
+    solved, hinted = exercise.number is not None, bool(catalog.hints(exercise))
+    return ["cell", *["solution"] * solved, *["hints"] * hinted]
 
 
 def _is_ours(cell: NotebookNode, new: str) -> bool:
@@ -90,7 +96,7 @@ def _sync_notebook(path: Path, report: Report, check: bool) -> None:
     seen = set()
     learners = []
     for cell in notebook.cells:
-        target = _generated(cell)
+        target = generated(cell)
         if target is None:
             continue
         id, kind = target
@@ -143,15 +149,11 @@ def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
     """What the spec of a topic has and its notebook lacks."""
     if topic not in catalog.topics():
         return []
-    wanted = []
-    for exercise in catalog.topic(topic).values():
-        wanted.append((exercise.id, "cell"))
-        if exercise.number is not None:
-            wanted.append((exercise.id, "solution"))
-        if catalog.hints(exercise):
-            wanted.append((exercise.id, "hints"))
     return [
-        f"{topic}.ipynb has no {kind} of '{id}'" for id, kind in wanted if (id, kind) not in seen
+        f"{topic}.ipynb has no {kind} of '{exercise.id}'"
+        for exercise in catalog.topic(topic).values()
+        for kind in kinds(exercise)
+        if (exercise.id, kind) not in seen
     ]
 
 

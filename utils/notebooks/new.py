@@ -1,0 +1,223 @@
+"""`workbook new 04.8 row_softmax`: the files of an exercise that passes nothing yet.
+
+All of them are written, or none; what is there already is never overwritten, only extended: the
+spec by an entry, the notebook by cells.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from utils import files
+from utils.course import catalog, markup, mutants, selection
+from utils.course.exercise import At, Exercise
+from utils.cuda import signature
+from utils.errors import WorkbookError
+from utils.notebooks import documents, sync
+from utils.paths import workspace
+
+TITLE = 75  # characters of a title that fit on a spec's line
+
+ENTRY = """\
+    Exercise(
+        number="{number}",
+        name="{name}",
+        title={title},
+        shapes={{"x": "n", "out": "n"}},  # the launcher's tensors
+        outputs=("out",),
+        reference=lambda x: x,  # the same in PyTorch, of tensors, scalars and sizes by name
+        at=At(
+            check=({{"n": 1}}, {{"n": 31}}, {{"n": 256}}, {{"n": 1000}}),
+            card=({{"n": 10_000_019}},),
+            bench={{"n": 1 << 27}},
+            draw={{"n": 300}},
+            gates={{"n": 1024}},
+        ),
+        flops=lambda n: n,  # operations, from the sizes by name
+        peers={{"PyTorch": lambda x: x.clone()}},
+        library="PyTorch",
+        gates=(),
+        points=0,
+        effort="",  # such as "about 4 lines"
+    ),
+"""
+SOLUTION = """\
+constexpr int THREADS = 256;
+
+// x, out: (n). out[i] = what becomes of x[i]
+// One thread owns one element of out. One block owns THREADS neighbours.
+__global__ void {name}_kernel(const float* x, float* out, int n) {{
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    // BEGIN SOLUTION
+    // END SOLUTION
+}}
+
+void {name}(const float* x, float* out, int n) {{
+    {name}_kernel<<<(n + THREADS - 1) / THREADS, THREADS>>>(x, out, n);
+}}
+"""
+HINTS = "## Hint 1\n\n## Hint 2\n\n## Hint 3\n"
+MUTANTS = """\
+# Wrong kernels that `check({name})` must reject: a name, the reason, and the lines of the solution
+# that become others. A mutant, once the "# " in front of each of its lines is gone:
+#
+# == no_guard: out of bounds
+# # the last block writes beyond the array
+# -    if (i < n) out[i] = x[i];
+# +    out[i] = x[i];
+"""
+TASK = """\
+### Exercise {number}: `{name}`
+
+{title}.
+
+**Your task:**"""
+
+
+def make(number: str, name: str, title: str) -> list[Path]:
+    """Write the files of an exercise, and bring its notebook in step. Returns what was written.
+
+    Raises WorkbookError where the number, the name or a file is taken, or has no chapter.
+    """
+    exercise = _exercise(number, name, title)
+    words = {"number": number, "name": name, "title": title}
+    solution = SOLUTION.format(**words)
+    signature.parse_launcher(solution, name)  # a name that is a word of C++ is none
+    fresh = {
+        catalog.solution_path(exercise): solution,
+        catalog.kernel_path(exercise): markup.starter(solution),
+        catalog.hints_path(exercise): HINTS,
+        mutants.path_of(exercise): MUTANTS.format(**words),
+    }
+    for path in fresh:
+        if path.exists():
+            raise WorkbookError(f"{path} is there already; choose another name, or take it away")
+    spec, notebook = workspace().kernels / exercise.topic / "spec.py", documents.path_of(exercise)
+    entry = ENTRY.format(**{**words, "title": json.dumps(title, ensure_ascii=False)})
+    texts = {
+        spec: extended(spec, entry),
+        **fresh,
+        notebook: documents.to_text(_with_cells(documents.read(notebook), exercise, words)),
+    }
+    _write_all(texts, exercise)
+    return list(texts)
+
+
+def _exercise(number: str, name: str, title: str) -> Exercise:
+    """As far as it is known before it has a spec."""
+    if not re.fullmatch(r"\d\d\.[1-9]\d*", number):
+        raise WorkbookError(f"'{number}' is no number of an exercise; one is 04.8")
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+        raise WorkbookError(
+            f"'{name}' is no name of a launcher; one has up to 32 small letters, digits and '_'"
+        )
+    if not title.strip() or len(title) > TITLE or not title.isprintable():
+        raise WorkbookError(f"a title is one line of 1 to {TITLE} characters")
+    (topic,) = selection.topics([number.partition(".")[0]])
+    for other in catalog.topic(topic).values():
+        if number == other.number:
+            raise WorkbookError(f"{number} is '{other.name}' already; take another number")
+        if name == other.name:
+            raise WorkbookError(f"'{topic}' has a kernel '{name}' already; take another name")
+    at = At(check=(), bench={})
+    known = {"shapes": {}, "outputs": (), "reference": None, "at": at, "flops": None}
+    return Exercise(name=name, title=title, number=number, topic=topic, **known)
+
+
+def _write_all(texts: Mapping[Path, str], exercise: Exercise) -> None:
+    """Write all, then sync; where that fails, put everything back as it was."""
+    before = {path: path.read_text() if path.exists() else None for path in texts}
+    try:
+        for path, text in texts.items():
+            files.write_text(path, text)
+        catalog.load(exercise.id)
+        sync.sync()
+    except BaseException:
+        for path, text in before.items():
+            if text is None:
+                path.unlink(missing_ok=True)
+            else:
+                files.write_text(path, text)
+        raise
+
+
+# --- the notebook
+
+
+def _with_cells(
+    notebook: NotebookNode, exercise: Exercise, words: Mapping[str, str]
+) -> NotebookNode:
+    """The notebook with the cells of a new exercise at its end; sync fills them."""
+
+    def fold(kind: str) -> NotebookNode:
+        return new_markdown_cell(metadata={"workbook": {"fold": kind, "id": exercise.id}})
+
+    cells = [
+        new_markdown_cell(TASK.format(**words)),
+        new_code_cell(f"{documents.MAGIC} {exercise.id}"),
+        fold("hints"),
+        fold("solution"),
+        new_code_cell(f"check({exercise.name})"),
+    ]
+    for number, cell in enumerate(cells, 1):
+        cell["id"] = f"{exercise.name.replace('_', '-')}-{number}"
+    notebook.cells += cells
+    return notebook
+
+
+# --- the spec
+
+
+def extended(path: Path, entry: str) -> str:
+    """The text of a spec with an entry more in EXERCISES, and what it imports.
+
+    Raises WorkbookError where the spec cannot be read, or holds no such tuple.
+    """
+    try:
+        text = _with_imports(path.read_text(encoding="utf-8"))
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXERCISES":
+                return _with_entry(text, node.value, entry)
+    except SyntaxError as error:
+        raise WorkbookError(f"{path}, line {error.lineno}: {error.msg}") from None
+    raise WorkbookError(f"{path} has no 'EXERCISES = (…)', to which an exercise could be added")
+
+
+def _with_entry(text: str, value: ast.expr, entry: str) -> str:
+    source, end = text.encode(), _offset(text, value.end_lineno, value.end_col_offset) - 1
+    if not isinstance(value, ast.Tuple) or source[end:][:1] != b")":
+        raise WorkbookError("EXERCISES is no tuple in parentheses, so nothing can be added to it")
+    last = value.elts[-1] if value.elts else value
+    start = _offset(text, last.end_lineno, last.end_col_offset) if value.elts else end
+    parted = not value.elts or b"," in re.sub(rb"#[^\n]*", b"", source[start:end])
+    head = source[:end].decode().rstrip() + ("" if parted else ",")
+    return f"{head}\n{entry}{source[end:].decode()}"
+
+
+def _with_imports(text: str) -> str:
+    """Exercise and At come from utils.course."""
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    ours = next((node for node in nodes if node.module == "utils.course"), None)
+    have = [ast.unparse(alias) for alias in ours.names] if ours else []
+    names = sorted({*have, "At", "Exercise"}, key=lambda name: (not name.isupper(), name))
+    line = f"from utils.course import {', '.join(names)}"
+    source = text.encode()
+    if ours:
+        start = _offset(text, ours.lineno, ours.col_offset)
+        end = _offset(text, ours.end_lineno, ours.end_col_offset)
+        return source[:start].decode() + line + source[end:].decode()
+    later = [n for n in nodes if (n.module or "").startswith("utils.")]
+    body = [n for n in ast.parse(text).body if not isinstance(n, ast.Expr)]
+    first = later[0] if later else next(iter(body), None)
+    start = _offset(text, first.lineno, 0) if first else len(source)
+    return f"{source[:start].decode()}{line}\n{source[start:].decode()}"
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Where a place of the syntax tree is in the text's bytes."""
+    return sum(map(len, text.encode().splitlines(keepends=True)[: line - 1])) + column
