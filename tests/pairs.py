@@ -82,3 +82,35 @@ def write_notebook(root: Path, *cells) -> Path:
     cells = [new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
     nbformat.write(new_notebook(cells=cells), path)
     return path
+
+
+MUTANTS = "\n".join(
+    f"== {name}: {reason}\n-    if (i < n) y[i] = 2 * x[i];\n+    {line}\n"
+    for name, reason, line in (
+        ("no_guard", "out of bounds", "y[i] = 2 * x[i];"),
+        ("one_more", "out of bounds", "if (i <= n) y[i] = 2 * x[i];"),
+        ("one_less", "not written", "if (i < n - 1) y[i] = 2 * x[i];"),
+        ("nothing", "not written", "if (i < 0) y[i] = 2 * x[i];"),
+        ("thrice", "wrong values", "if (i < n) y[i] = 3 * x[i];"),
+        ("first", "wrong values", "if (i < n) y[i] = 2 * x[0];"),
+        ("adds", "uninitialized", "if (i < n) y[i] += 2 * x[i];"),
+        ("one_place", "race", "if (i < n) y[0] = 2 * x[i];"),
+    )
+)
+
+
+def complete(root: Path) -> None:
+    """Give `twice` all that an exercise needs."""
+    more = (
+        'number="01.1", points=5, effort="1 line", gates=(ALL_LANES,), '
+        'peers={"it": lambda x: 2 * x}, library="it"'
+    )
+    text = "from utils.course.common_gates import ALL_LANES\n" + SPEC
+    (root / "kernels/01_pairs/spec.py").write_text(text.replace('number="01.1"', more))
+    owner = "// x, y: (n)\n// One thread owns one element.\n"
+    for path, text in (("solutions", SOLUTION), ("kernels", STARTER)):
+        (root / path / "01_pairs/twice.cu").write_text(text.replace("// x, y: (n)\n", owner))
+    (root / "tests/mutants/01_pairs").mkdir(parents=True)
+    (root / "tests/mutants/01_pairs/twice.diff").write_text(MUTANTS)
+    cells = "%%cuda 01_pairs/copy", f"%%cuda {ID}", fold("hints"), fold("solution")
+    write_notebook(root, *cells, "check(twice)")

@@ -16,7 +16,10 @@ from utils.course import markup
 from utils.notebooks import sync
 from utils.paths import ROOT
 
-COMMANDS = ("run", "lab", "check", "bench", "emulate", "sync", "reset", "doctor")
+COMMANDS = (
+    *("run", "lab", "check", "bench", "emulate", "sync", "reset"),
+    *("new", "author", "doctor"),
+)
 REPORT = """
 import json, os
 with open(os.environ["WORKBOOK_LOG"], "a") as log:
@@ -72,6 +75,10 @@ def test_every_command_has_help(command):
         ("check", "01", "--file", "a.cu"),
         ("check", "01/twice", "--file", "none.cu"),
         ("reset", "01"),
+        ("new", "01.1", "thrice", "--title", "y = 3 x"),
+        ("new", "01.2", "thrice"),
+        ("author", "01"),
+        ("author", "01.9"),
         ("emulate", "none.cu"),
         ("bench", "99"),
     ],

@@ -140,7 +140,7 @@ def _margin(gate: Gate, reading: Reading) -> str:
 def _estimate(kernel: Answer) -> Finding:
     try:
         return Finding("estimate", str(estimate(kernel)), None)
-    except WorkbookError as error:
+    except (WorkbookError, OSError) as error:
         return Finding("estimate", f"none: {error}", None)
 
 

@@ -16,11 +16,18 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from utils import files
 from utils.course import catalog, markup, mutants, selection
 from utils.course.exercise import At, Exercise
-from utils.cuda import signature
 from utils.errors import WorkbookError
 from utils.notebooks import documents, sync
 from utils.paths import workspace
 
+CPP = frozenset(
+    "alignas alignof and asm auto bitand bitor bool break case catch char class compl concept "
+    "const continue default delete do double else enum explicit export extern false float for "
+    "friend goto if inline int long main mutable namespace new noexcept not nullptr operator or "
+    "private protected public register requires return short signed sizeof static struct switch "
+    "template this throw true try typedef typeid typename union unsigned using virtual void volatile while "
+    "xor".split()
+)
 TITLE = 75  # characters of a title that fit on a spec's line
 
 ENTRY = """\
@@ -87,7 +94,6 @@ def make(number: str, name: str, title: str) -> list[Path]:
     exercise = _exercise(number, name, title)
     words = {"number": number, "name": name, "title": title}
     solution = SOLUTION.format(**words)
-    signature.parse_launcher(solution, name)  # a name that is a word of C++ is none
     fresh = {
         catalog.solution_path(exercise): solution,
         catalog.kernel_path(exercise): markup.starter(solution),
@@ -98,7 +104,7 @@ def make(number: str, name: str, title: str) -> list[Path]:
         if path.exists():
             raise WorkbookError(f"{path} is there already; choose another name, or take it away")
     spec, notebook = workspace().kernels / exercise.topic / "spec.py", documents.path_of(exercise)
-    entry = ENTRY.format(**{**words, "title": json.dumps(title, ensure_ascii=False)})
+    entry = ENTRY.format(**{**words, "title": _quoted(title)})
     texts = {
         spec: extended(spec, entry),
         **fresh,
@@ -112,9 +118,10 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
     """As far as it is known before it has a spec."""
     if not re.fullmatch(r"\d\d\.[1-9]\d*", number):
         raise WorkbookError(f"'{number}' is no number of an exercise; one is 04.8")
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name):
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in CPP:
         raise WorkbookError(
-            f"'{name}' is no name of a launcher; one has up to 32 small letters, digits and '_'"
+            f"'{name}' is no name of a launcher; one has up to 32 small letters, digits and '_', "
+            "and is no word of C++"
         )
     if not title.strip() or len(title) > TITLE or not title.isprintable():
         raise WorkbookError(f"a title is one line of 1 to {TITLE} characters")
@@ -127,6 +134,12 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
     at = At(check=(), bench={})
     known = {"shapes": {}, "outputs": (), "reference": None, "at": at, "flops": None}
     return Exercise(name=name, title=title, number=number, topic=topic, **known)
+
+
+def _quoted(title: str) -> str:
+    """As a string of Python, in the quotes that ruff prefers."""
+    plain = '"' in title and "'" not in title
+    return repr(title) if plain else json.dumps(title, ensure_ascii=False)
 
 
 def _write_all(texts: Mapping[Path, str], exercise: Exercise) -> None:
@@ -192,11 +205,12 @@ def _with_entry(text: str, value: ast.expr, entry: str) -> str:
     source, end = text.encode(), _offset(text, value.end_lineno, value.end_col_offset) - 1
     if not isinstance(value, ast.Tuple) or source[end:][:1] != b")":
         raise WorkbookError("EXERCISES is no tuple in parentheses, so nothing can be added to it")
-    last = value.elts[-1] if value.elts else value
-    start = _offset(text, last.end_lineno, last.end_col_offset) if value.elts else end
-    parted = not value.elts or b"," in re.sub(rb"#[^\n]*", b"", source[start:end])
-    head = source[:end].decode().rstrip() + ("" if parted else ",")
-    return f"{head}\n{entry}{source[end:].decode()}"
+    if value.elts:
+        last = value.elts[-1]
+        rest = source[_offset(text, last.end_lineno, last.end_col_offset) : end]
+        if b"," not in re.sub(rb"#[^\n]*", b"", rest):
+            raise WorkbookError("EXERCISES has no comma behind its last entry; write one")
+    return f"{source[:end].decode().rstrip()}\n{entry}{source[end:].decode()}"
 
 
 def _with_imports(text: str) -> str:
