@@ -21,12 +21,14 @@ from utils.notebooks import documents, sync
 from utils.paths import workspace
 
 CPP = frozenset(
-    "alignas alignof and asm auto bitand bitor bool break case catch char class compl concept "
-    "const continue default delete do double else enum explicit export extern false float for "
-    "friend goto if inline int long main mutable namespace new noexcept not nullptr operator or "
-    "private protected public register requires return short signed sizeof static struct switch "
-    "template this throw true try typedef typeid typename union unsigned using virtual void volatile while "
-    "xor".split()
+    """
+    alignas alignof and asm auto bitand bitor bool break case catch char class compl concept
+    const continue default delete do double else enum explicit export extern false float for
+    friend goto if inline int long main mutable namespace new noexcept not nullptr operator or
+    private protected public register requires return short signed sizeof static struct switch
+    template this throw true try typedef typeid typename union unsigned using virtual void
+    volatile while xor
+    """.split()
 )
 TITLE = 75  # characters of a title that fit on a spec's line
 
