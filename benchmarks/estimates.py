@@ -17,7 +17,7 @@ import torch
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
-from utils.course.exercise import Exercise
+from utils.course.exercise import At, Exercise
 from utils.paths import ROOT, workspace
 from utils.timing import results
 from utils.timing.estimate import Estimate, estimate
@@ -75,9 +75,7 @@ def _exercise(name: str, shapes: dict[str, str], flops, **bench: int) -> Exercis
         shapes=shapes,
         outputs=("out",),
         reference=lambda **inputs: torch.zeros(()),
-        sizes=(),
-        bench=bench,
-        bytes=lambda **sizes: 0,
+        at=At(check=(), bench=bench),
         flops=flops,
         inputs=lambda sizes, generator: {},
     )

@@ -45,7 +45,7 @@ def figures(id: str, median: float, label: str | None = None):
     exercise = catalog.load(id)
     made = entry(median)
     rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
-    sizes = dict(exercise.bench)
+    sizes = dict(exercise.at.bench)
     numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
     return replace(made, sizes=sizes, rows=rows, **numbers)
 
@@ -59,7 +59,7 @@ def test_without_a_gpu_the_readers_own_text_is_estimated():
     exercise = catalog.load(COALESCED)
     text = catalog.solution_text(exercise)
     kernel = compile_answer(exercise, text, backend="emulator")
-    (note,) = _estimated(kernel, dict(exercise.bench))
+    (note,) = _estimated(kernel, dict(exercise.at.bench))
     assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
 
 
@@ -181,7 +181,7 @@ def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch
 @pytest.mark.parametrize("groups", [256, 512])
 def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     serial, block = "06_groupnorm/groupnorm_serial", "06_groupnorm/groupnorm_block"
-    few = dict(catalog.load(serial).bench)
+    few = dict(catalog.load(serial).at.bench)
     many = {**few, "groups": 512}
     entries = {
         results.key(catalog.load(id), sizes): replace(figures(id, median), sizes=sizes)
@@ -307,7 +307,7 @@ def test_a_kernel_that_waits_for_memory_is_drawn_by_its_bandwidth(monkeypatch):
         exercise = catalog.load(id)
         _plot(exercise, figures(id, median), ROWS, roofline.ceilings(H200))
     axpy = catalog.load("00_start_here/axpy")
-    assert moved == [axpy.bytes(**axpy.bench), 0]
+    assert moved == [axpy.bytes(**axpy.at.bench), 0]
 
 
 def test_bandwidth_in_a_plot():

@@ -7,6 +7,7 @@ import torch
 from support import toys
 
 from utils.course import cases
+from utils.course.exercise import dimensions
 from utils.errors import WorkbookError
 
 SIZES = {"M": 40, "N": 30, "K": 50}
@@ -44,14 +45,14 @@ def test_each_kind_is_what_it_is_called():
 
 
 def test_every_size_meets_two_kinds_and_the_largest_meet_all():
-    plan = list(cases.plan(toys.GEMM, toys.GEMM.sizes))
-    assert [size for size, _ in plan] == list(toys.GEMM.sizes)
+    plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
+    assert [size for size, _ in plan] == list(toys.GEMM.at.check)
     assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 8, 8]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
-    plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.sizes)
+    plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.at.check)
     assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 7, 7]
 
 
@@ -61,7 +62,7 @@ def test_what_the_exercise_draws_itself_is_taken_as_it_is():
     tensors = draw("uniform", exercise=exercise).tensors
     assert (tensors["A"] == 1).all() and 0 <= tensors["B"].min()
     whole = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
-    assert {kind for _, kinds in cases.plan(whole, whole.sizes) for kind in kinds} == {cases.OWN}
+    assert {kind for _, kinds in cases.plan(whole, whole.at.check) for kind in kinds} == {cases.OWN}
     assert (cases.usual(exercise), cases.usual(whole)) == (cases.NORMAL, cases.OWN)
 
 
@@ -71,7 +72,7 @@ def test_the_reference_sees_the_values_that_the_kernel_sees():
 
 
 def test_scalars_are_floats_from_their_range_over_all_its_magnitudes():
-    sizes = toys.GROUPNORM.sizes[0]
+    sizes = toys.GROUPNORM.at.check[0]
     drawn = [draw("uniform", i, toys.GROUPNORM, sizes).scalars["eps"] for i in range(50)]
     assert all(1e-6 <= eps * 1.001 and eps <= 1.001e-3 for eps in drawn)
     assert min(drawn) < 1e-5 and max(drawn) > 1e-4
@@ -79,10 +80,10 @@ def test_scalars_are_floats_from_their_range_over_all_its_magnitudes():
 
 
 def test_a_shape_may_hold_numbers_and_be_empty():
-    assert cases.dimensions("M 4", {"M": 3}) == (3, 4)
-    assert cases.dimensions("", {}) == ()
+    assert dimensions("M 4", {"M": 3}) == (3, 4)
+    assert dimensions("", {}) == ()
     with pytest.raises(WorkbookError, match="'M P' needs a size that is not given: 'P'"):
-        cases.dimensions("M P", {"M": 3})
+        dimensions("M P", {"M": 3})
 
 
 def test_a_slice_begins_one_element_late_and_holds_the_same():

@@ -10,8 +10,9 @@ from support import toys
 from support.fakes import FakeKernel, beyond
 from support.toys import gemm
 
-from utils.course import cases, catalog
+from utils.course import catalog
 from utils.course.cases import Case
+from utils.course.exercise import reads
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -31,7 +32,7 @@ def undiagnosed(monkeypatch):
 
     def diagnose_call(kernel, arguments, **options):
         reference, outputs = kernel.exercise.reference, kernel.exercise.outputs
-        result = reference(**cases.reads(reference, arguments))
+        result = reference(**reads(reference, arguments))
         right = dict(
             zip(outputs, (result,) if isinstance(result, torch.Tensor) else result, strict=True)
         )
@@ -118,7 +119,7 @@ def test_every_order_of_summation_passes(function):
 
 @pytest.mark.parametrize("function", [gemm, gemm_serial, gemm_backwards, gemm_tiles])
 def test_a_long_dot_product_passes_in_any_order_and_tf32_does_not(function):
-    long = replace(toys.GEMM, sizes=({"M": 3, "N": 5, "K": 8192},))
+    long = toys.tried_at(toys.GEMM, {"M": 3, "N": 5, "K": 8192})
     accepted(function, long, seeds=range(2))
     rejected(lambda A, B, C, M, N, K: function(tf32(A), tf32(B), C, M, N, K), long, seeds=range(2))
 
@@ -147,7 +148,7 @@ def test_every_order_of_a_single_sum_passes(function):
 
 
 def test_a_million_terms_pass_one_after_the_other():
-    accepted(sum_serial, replace(toys.SUM, sizes=({"n": 1_000_000},)), seeds=[0])
+    accepted(sum_serial, toys.tried_at(toys.SUM, {"n": 1_000_000}), seeds=[0])
 
 
 def groupnorm(x, weight, bias, out, rows, channels, groups, eps):
@@ -261,7 +262,8 @@ def test_where_nothing_is_rounded_every_value_must_be_that_of_the_reference():
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_lost_nan_is_named(exact):
-    message = rejected(number_for_nan, replace(LOWEST, exact=exact, sizes=LOWEST.sizes[1:]))
+    lowest = toys.tried_at(LOWEST, *LOWEST.at.check[1:])
+    message = rejected(number_for_nan, replace(lowest, exact=exact))
     assert "expected nan\n" in message and "infinite)" not in message
     assert f"hint: {mismatch.LOST}" in message and "nearly right" not in message
 
@@ -329,7 +331,7 @@ def test_zeros_are_refused_with_a_hint():
     )
 
 
-WIDE = replace(toys.GEMM, sizes=({"M": 9, "N": 6, "K": 5},))
+WIDE = toys.tried_at(toys.GEMM, {"M": 9, "N": 6, "K": 5})
 
 
 def test_a_copy_of_the_input_is_refused():
@@ -382,7 +384,7 @@ def test_an_eps_that_shows_in_small_values_alone_is_refused():
         groupnorm(x, weight, bias, out, rows, channels, groups, 0.9 * eps)
 
     exercise = replace(
-        toys.GROUPNORM, sizes=toys.GROUPNORM.sizes[-1:], scalars={"eps": (1e-5, 1e-5)}
+        toys.tried_at(toys.GROUPNORM, toys.GROUPNORM.at.check[-1]), scalars={"eps": (1e-5, 1e-5)}
     )
     assert "small values" in rejected(kernel, exercise)
 
@@ -463,7 +465,7 @@ def test_a_part_that_is_not_written_is_named(part, where):
         cols = N - 1 if part == "last column" else N
         C[:rows, :cols] = (A @ B)[:rows, :cols]
 
-    big = replace(toys.GEMM, sizes=toys.GEMM.sizes[1:])
+    big = toys.tried_at(toys.GEMM, *toys.GEMM.at.check[1:])
     assert where in rejected(kernel, big, "not written")
 
 
@@ -494,7 +496,7 @@ def test_a_wrong_tail_is_named():
         gemm(A, B, C, M, N, K)
         C[:, N - N % 4 :] += 1
 
-    message = rejected(kernel, replace(toys.GEMM, sizes=toys.GEMM.sizes[3:]))
+    message = rejected(kernel, toys.tried_at(toys.GEMM, *toys.GEMM.at.check[3:]))
     assert "the last 2 columns are wrong, from column 48 on" in message
 
 
@@ -503,7 +505,7 @@ def test_all_but_the_first_column_is_no_tail():
         gemm(A, B, C, M, N, K)
         C[:, 1:] += 1
 
-    message = rejected(kernel, replace(toys.GEMM, sizes=({"M": 5, "N": 7, "K": 3},)))
+    message = rejected(kernel, toys.tried_at(toys.GEMM, {"M": 5, "N": 7, "K": 3}))
     assert "look at the tail" not in message
 
 
@@ -512,7 +514,7 @@ def test_a_lone_wrong_value_in_the_last_row_is_no_tail():
         gemm(A, B, C, M, N, K)
         C[-1, -1] += 100
 
-    message = rejected(kernel, replace(toys.GEMM, sizes=({"M": 7, "N": 96, "K": 3},)))
+    message = rejected(kernel, toys.tried_at(toys.GEMM, {"M": 7, "N": 96, "K": 3}))
     assert "1 of 672 values of C is wrong" in message and "hint" not in message
 
 

@@ -8,15 +8,17 @@ import sys
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from support.command import workbook
 from support.pairs import ID, SOLUTION, STARTER, write_notebook
-from typer.testing import CliRunner
 
-from utils import cli
 from utils.course import markup
 from utils.notebooks import sync
 from utils.paths import ROOT
 
-COMMANDS = ("run", "lab", "check", "bench", "emulate", "sync", "reset", "doctor")
+COMMANDS = (
+    *("run", "lab", "check", "bench", "emulate", "sync", "reset"),
+    *("new", "author", "doctor"),
+)
 REPORT = """
 import json, os
 with open(os.environ["WORKBOOK_LOG"], "a") as log:
@@ -26,17 +28,6 @@ PICTURE = """
 from IPython.display import SVG
 SVG('<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"></svg>')
 """
-
-
-def workbook(*words: str):
-    """The exit code of a call and what it printed, as a person gets them."""
-    done = CliRunner().invoke(cli.app, words)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        try:
-            cli.fail(done.exception)
-        except SystemExit as stop:
-            return stop.code, done.output + str(done.exception)
-    return done.exit_code, done.output
 
 
 def checked(verdict: str) -> str:
@@ -72,6 +63,10 @@ def test_every_command_has_help(command):
         ("check", "01", "--file", "a.cu"),
         ("check", "01/twice", "--file", "none.cu"),
         ("reset", "01"),
+        ("new", "01.1", "thrice", "--title", "y = 3 x"),
+        ("new", "01.2", "thrice"),
+        ("author", "01"),
+        ("author", "01.9"),
         ("emulate", "none.cu"),
         ("bench", "99"),
     ],

@@ -362,7 +362,7 @@ def test_where_a_thread_waited_in_another_launch_is_forgotten():
         exercise = catalog.load(f"05_debugging/{name}")
         text = catalog.starter_text(exercise)
         kernel = compile_answer(exercise, text, backend="emulator")
-        hazards = diagnose_call(kernel, cases.example(kernel, exercise.draw).arguments).hazards
+        hazards = diagnose_call(kernel, cases.example(kernel, exercise.at.draw).arguments).hazards
     assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)
 
 

@@ -105,7 +105,7 @@ def test_sizes_of_the_call_take_the_place_of_the_benchs():
 def test_a_size_that_follows_another_keeps_its_share_of_it(groups):
     exercise = load("06_groupnorm/groupnorm_vectorized")
     kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
-    sizes = {**exercise.bench, "groups": groups}
+    sizes = {**exercise.at.bench, "groups": groups}
     (launch,) = work(kernel, sizes)  # small groups would be another kernel's
     assert launch.kernel.startswith("groupnorm_vectorized_kernel")
     sectors = sizes["rows"] * sizes["channels"] * 4 / 32

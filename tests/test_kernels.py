@@ -1,22 +1,17 @@
 """The contents of the chapters: every exercise is complete, solutions pass, wrong kernels fail."""
 
-import functools
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from utils.course import catalog, markup, mutants
-from utils.course.answers import Answer, compile_answer
+from utils.course import catalog, mutants
+from utils.course.answers import compile_answer, compile_wrong
 from utils.course.exercise import Exercise
-from utils.course.markup import BEGIN, END
-from utils.course.mutants import Mutant
-from utils.cuda.compiler import compile_cuda
-from utils.cuda.kernel import Kernel
 from utils.errors import CheckFailed
+from utils.judge import review
 from utils.judge.check import check
 from utils.paths import workspace
 
@@ -31,45 +26,9 @@ def each(exercises_: list[Exercise]):
     return pytest.mark.parametrize("exercise", exercises_, ids=lambda exercise: exercise.id)
 
 
-@each(NUMBERED)
+@each(ALL)
 def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
-    assert exercise.points > 0 and exercise.effort
-    assert 2 <= len(exercise.hints) <= 3
-    assert exercise.library in exercise.peers
-    assert exercise.number.startswith(f"{exercise.topic[:2]}.")
-
-
-@each(ALL)
-def test_sizes_are_awkward(exercise):
-    values = [set(size.values()) for size in exercise.sizes]
-    assert any(value == {1} for value in values), "no size is 1 in every direction"
-    assert any(n > 1 and n % 32 for value in values for n in value), "all are multiples of a warp"
-    assert exercise.draw and exercise.bench
-
-
-@each(NUMBERED)
-def test_the_starter_is_the_solution_without_its_answer(exercise):
-    text = catalog.solution_path(exercise).read_text()
-    assert text.count(BEGIN) == text.count(END) >= 1
-    assert catalog.starter_text(exercise) == markup.starter(text)
-    assert not markup.is_untouched(markup.solved(text), markup.starter(text))
-
-
-@each(ALL)
-def test_a_kernel_is_short_and_says_what_it_owns(exercise):
-    text = catalog.solution_text(exercise)
-    assert re.search(r"^// .*\[i\]|^// .*: \(.*\)", text, re.MULTILINE), "no comment on shapes"
-    assert re.search(r"^// One (single )?thread owns", text, re.MULTILINE)
-    for barrier in re.findall(r"__syncthreads\(\);.*", text):
-        assert "//" in barrier, "a barrier must say what it protects"
-    functions = re.findall(r"^\S[^\n]*\([^;]*?\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
-    assert max(len(body.splitlines()) for body in functions) <= 40
-    assert len(functions[-1].splitlines()) <= 10, "the launcher, last, has over 10 lines"
-
-
-@each(NUMBERED)
-def test_an_exercise_has_at_least_eight_mutants(exercise):
-    assert len(mutants.mutants(exercise)) >= 8
+    assert review.missing(exercise) == []
 
 
 def test_every_file_of_mutants_belongs_to_an_exercise():
@@ -79,26 +38,6 @@ def test_every_file_of_mutants_belongs_to_an_exercise():
 
 def test_no_mutant_has_gone_astray():
     assert len(MUTANTS) >= 875
-
-
-class Late:
-    """The library of a kernel, built where it is first needed."""
-
-    def __init__(self, build: Callable[[], Kernel]):
-        self._build = functools.cache(build)
-
-    def __str__(self) -> str:
-        return str(self._build().library)
-
-
-def built_late(exercise: Exercise, mutant: Mutant) -> Kernel:
-    """A wrong kernel, of which only the instrumented build is there: it shows most faults."""
-    place = {"first_line": 1, "filename": f"{exercise.name}__{mutant.name}.cu"}
-    compiled = functools.partial(
-        compile_cuda, mutant.text, exercise.name, backend="emulator", **place
-    )
-    watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
-    return Answer(**{**watched, "library": Late(compiled)}, exercise=exercise)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +55,7 @@ def test_what_a_gate_advises_is_the_way_out(id, name, advice):
     exercise = catalog.load(id)
     (mutant,) = (mutant for mutant in mutants.mutants(exercise) if mutant.name == name)
     with pytest.raises(CheckFailed) as failure:
-        check(built_late(exercise, mutant))
+        check(compile_wrong(exercise, mutant.text, mutant.name))
     assert failure.value.reason == "gate" and advice in str(failure.value)
 
 
@@ -145,7 +84,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
     monkeypatch.setattr("utils.judge.check.TIMEOUT", 3.0)  # seconds; the slowest needs 0.3
     with pytest.raises(CheckFailed) as failure:
-        check(built_late(exercise, mutant))
+        check(compile_wrong(exercise, mutant.text, mutant.name))
     assert failure.value.reason == mutant.reason, f"{mutant.place}: {failure.value}"
 
 

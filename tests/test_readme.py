@@ -60,6 +60,14 @@ def test_the_readme_shows_the_last_rung_of_a_ladder_in_each_chapter(store):
     assert sorted(listed) == sorted(name.partition("/")[2] for name in names)
 
 
+def test_a_listed_rung_keeps_its_row(store):
+    """Both are of one ladder; bench shows the first above the second."""
+    first, second = "00_start_here/swish", "00_start_here/swish_grid_stride"
+    assert catalog.rungs(catalog.load(second))[0].id == first
+    store(**{first: entry(2.0, n=64), second: entry(1.0, n=64, blocks=2)})
+    assert [row.split("`")[1] for row in rows(readme.readme_table())] == ["swish", second[14:]]
+
+
 def test_the_page_has_every_size_with_its_spread_and_rates(store):
     small = entry(4.0, M=8, N=8, K=8)
     store(**{NAIVE: entry(2.0), f"{NAIVE}, M=8 N=8 K=8": small})

@@ -38,7 +38,7 @@ def test_others_stay_when_one_is_measured_anew(folder):
 
 def test_figures_of_several_sizes_stand_side_by_side(folder):
     exercise, path = catalog.load("01_naive_gemm/gemm_naive"), folder / "x.json"
-    for size in (exercise.bench, {"M": 64, "N": 64, "K": 64}, {"M": 8, "N": 8, "K": 8}):
+    for size in (exercise.at.bench, {"M": 64, "N": 64, "K": 64}, {"M": 8, "N": 8, "K": 8}):
         made = entry(float(size["M"]), sizes=size)
         results.write(path, Results("A", {results.key(exercise, size): made}))
     found = results.read(path)
@@ -47,7 +47,7 @@ def test_figures_of_several_sizes_stand_side_by_side(folder):
         *(f"{exercise.id}, M={n} N={n} K={n}" for n in (8, 64)),
     }
     assert {results.id_of(key) for key in found.entries} == {exercise.id}
-    assert dict(found.of(exercise)[0].sizes) == dict(exercise.bench)
+    assert dict(found.of(exercise)[0].sizes) == dict(exercise.at.bench)
     assert len(found.of(exercise)) == 3
     assert readme.readme_table().count("`gemm_naive`") == 1
 

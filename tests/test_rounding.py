@@ -5,7 +5,7 @@ import torch
 from torch import Generator
 
 from utils.course.cases import Case
-from utils.course.exercise import Exercise
+from utils.course.exercise import At, Exercise
 from utils.course.models import EPS, bias_hardtanh_mish_gn
 from utils.judge import oracle
 
@@ -20,9 +20,7 @@ EXERCISE = Exercise(
     },
     outputs=("out",),
     reference=bias_hardtanh_mish_gn,
-    sizes=(),
-    bench={},
-    bytes=lambda **_: 0,
+    at=At(check=(), bench={}),
     flops=lambda **_: 0,
 )
 
@@ -60,9 +58,7 @@ def test_a_product_in_tf32_is_refused():
         shapes={"a": "n K", "b": "K", "out": "n"},
         outputs=("out",),
         reference=lambda a, b: a @ b,
-        sizes=(),
-        bench={},
-        bytes=lambda **_: 0,
+        at=At(check=(), bench={}),
         flops=lambda **_: 0,
     )
     generator = Generator().manual_seed(0)

@@ -153,7 +153,7 @@ def test_another_line_that_mends_the_kernel_is_right_too(name, old, new, stateme
 def test_what_diagnose_points_to_is_among_the_right_lines(exercise):
     text = catalog.starter_text(exercise)
     kernel = compile_answer(exercise, text, backend="emulator")
-    call = example(kernel, exercise.draw)
+    call = example(kernel, exercise.at.draw)
     seen = diagnosis.diagnose_call(kernel, call.arguments, unwritten=call.unwritten)
     right = statements.required(exercise).lines
     for hazard in seen.hazards[:1]:  # what comes later may follow from it

@@ -242,6 +242,47 @@ def reset(
 
 
 @app.command()
+def new(
+    number: Annotated[str, typer.Argument(help="of the exercise, such as 04.8")],
+    name: Annotated[str, typer.Argument(help="of its launcher, such as row_softmax")],
+    title: Annotated[str, typer.Option(help="what it is, in a line")],
+) -> None:
+    """Make the files of a new exercise, for its author to fill."""
+    from utils.notebooks import new
+
+    made = new.make(number, name, title)
+    for path in made:
+        print(f"written: {_short(path)}")
+    print(f"Fill them, with kernels/README.md beside you; `workbook author {number}` says how far.")
+
+
+@app.command()
+def author(
+    what: Annotated[str, typer.Argument(metavar="NN.M", help="such as 04.6 or 04/row_min")],
+) -> None:
+    """Say how an exercise stands: what it lacks, its gates, its wrong kernels."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from utils.course import selection
+    from utils.notebooks import author
+
+    chosen = selection.kernels(what)
+    if len(chosen) != 1:
+        _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
+    (exercise,) = chosen
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=author.steps(exercise))
+
+        def step(what: str) -> None:
+            progress.update(task, advance=1, description=what)
+
+        findings = author.look(exercise, step)
+    author.print_findings(exercise, findings, console)
+    raise typer.Exit(0 if author.good(findings) else 1)
+
+
+@app.command()
 def doctor() -> None:
     """Say what this machine has and what to install."""
     from utils import doctor

@@ -12,10 +12,11 @@ from utils.course.common_gates import (
     without_conflicts,
 )
 
-FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, bytes and peers stay
+FIRST = topic("01_naive_gemm")  # the same products: shapes, reference, ladder and peers stay
 
-CHAPTER = dict(
-    sizes=(
+AT = replace(
+    FIRST["gemm_coalesced"].at,
+    check=(
         {"M": 1, "N": 1, "K": 1},
         {"M": 5, "N": 3, "K": 4},
         {"M": 33, "N": 31, "K": 65},
@@ -48,17 +49,7 @@ EXERCISES = (
         title="C = A * B, tiles of A and B shared by the block",
         points=15,
         effort="about 7 lines",
-        hints=(
-            "Four steps make a round: bring one element of each tile, wait, add up BK products "
-            "from shared memory, wait again.",
-            "This thread brings `As[ty][tx]`, which is A at (row, k0 + tx), and `Bs[ty][tx]`, "
-            "which is B at (k0 + ty, col). Outside the matrix put `0.0f`: a product with 0 adds "
-            "nothing.",
-            "`As[ty][tx] = row < M && k0 + tx < K ? A[row * K + k0 + tx] : 0.0f;` The tile of B "
-            "has its own condition, `k0 + ty < K && col < N`. Then `__syncthreads()`, the loop "
-            "over `k < BK`, and `__syncthreads()` again.",
-        ),
-        **CHAPTER,
+        at=AT,
     ),
     replace(
         FIRST["gemm_coalesced"],
@@ -69,15 +60,7 @@ EXERCISES = (
         title="Mend it: the barriers of a tiled product are missing",
         points=10,
         effort="2 lines",
-        hints=(
-            "Look for two threads that touch the same element of `As` with nothing in between that "
-            "makes one of them wait, where at least one of the two writes.",
-            "There are two such pairs: the write of this round and the reads of this round; the "
-            "reads of this round and the write of the next.",
-            "One `__syncthreads();` after the tiles are written, one after the loop over `k`. Both "
-            "stand in the loop over `k0`, and outside any `if`: every thread must reach them.",
-        ),
-        **CHAPTER,
+        at=AT,
     ),
     replace(
         FIRST["linear"],
@@ -87,14 +70,6 @@ EXERCISES = (
         title="out = x * W^T + b in tiles, without bank conflicts",
         points=15,
         effort="about 8 lines",
-        hints=(
-            "Bring the tile of W the way it lies in memory: neighbouring threads, neighbouring k. "
-            "So `Ws[ty][tx]` is W at (w_row, k0 + tx), with its own condition.",
-            "The thread's own output column is `tx` of the tile, so it multiplies with row `tx` of "
-            "`Ws`: `sum += xs[ty][k] * Ws[tx][k];`",
-            "32 threads read `Ws[0][k]` to `Ws[31][k]`, which lie BK = 32 floats apart: all in one "
-            "bank. Make the rows one float longer, `Ws[BN][BK + 1]`, and they lie in 32 banks.",
-        ),
-        **CHAPTER,
+        at=AT,
     ),
 )

@@ -12,10 +12,11 @@ from utils.course.common_gates import (
     without_conflicts,
 )
 
-FIRST = topic("01_naive_gemm")["gemm_coalesced"]  # shapes, reference, bytes and peers stay
+FIRST = topic("01_naive_gemm")["gemm_coalesced"]  # shapes, reference, ladder and peers stay
 
-CHAPTER = dict(
-    sizes=(
+AT = replace(
+    FIRST.at,
+    check=(
         {"M": 1, "N": 1, "K": 1},
         {"M": 5, "N": 3, "K": 4},
         {"M": 67, "N": 65, "K": 17},
@@ -27,7 +28,8 @@ CHAPTER = dict(
         {"M": 2, "N": 200, "K": 40},
         {"M": 200, "N": 2, "K": 40},
     ),
-    gate_sizes={"M": 128, "N": 128, "K": 32},
+    draw={"M": 128, "N": 128, "K": 8},
+    gates={"M": 128, "N": 128, "K": 32},
 )
 
 
@@ -90,18 +92,9 @@ EXERCISES = (
             NO_CONFLICTS,
         ),
         title="C = A * B, each thread owns 8 elements of a column",
-        draw={"M": 64, "N": 64, "K": 8},
+        at=replace(AT, draw={"M": 64, "N": 64, "K": 8}),
         points=15,
         effort="about 11 lines",
-        hints=(
-            "For each k: one element of `Bs`, TM elements of `As`, TM multiply-adds. Which of "
-            "these loads can stand before the loop over the TM rows?",
-            "`float b = Bs[k][col];` then, for each `i`, `sums[i] += As[row + i][k] * b;`. The "
-            "indices are those within the tile: `row0` and `col0` are for A, B and C only.",
-            "After the last round: for each `i`, the element is `C[(row0 + row + i) * N + col0 + "
-            "col]`. Each of the TM elements has its own guard, since C may end in the middle.",
-        ),
-        **CHAPTER,
     ),
     replace(
         FIRST,
@@ -114,20 +107,9 @@ EXERCISES = (
             NEIGHBOURS,
         ),
         title="C = A * B, each thread owns 8 x 8 elements: an outer product in registers",
-        draw={"M": 128, "N": 128, "K": 8},
+        at=AT,
         points=20,
         effort="about 12 lines",
-        hints=(
-            "Declare `float a[TM], b[TN];` and fill both from shared memory first. Then two nested "
-            "loops do TM * TN multiply-adds without touching shared memory again.",
-            "Row number i of this thread is `row + i * ROWS`, column number j is "
-            "`col + j * COLS`, in the loads and in the store. Neighbouring threads then own "
-            "neighbouring columns.",
-            "`a[i] = As[row + i * ROWS][k];` `b[j] = Bs[k][col + j * COLS];` `sums[i][j] += a[i] * "
-            "b[j];` At the end each element is stored with a guard: `if (r < M && c < N) C[r * N + "
-            "c] = sums[i][j];`",
-        ),
-        **CHAPTER,
     ),
     replace(
         FIRST,
@@ -135,21 +117,9 @@ EXERCISES = (
         name="gemm_vectorized",
         gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, tiled(128), *MEMORY, PADDED),
         title="C = A * B, four floats at a time; A turned around in shared memory",
-        draw={"M": 128, "N": 128, "K": 8},
+        at=AT,
         points=20,
         effort="about 15 lines",
-        hints=(
-            "`load4` gives a `float4` with members x, y, z, w: four neighbours along K of one row "
-            "of A. In `As` they belong into one column: `As[a_k + 0][a_row]` to "
-            "`As[a_k + 3][a_row]`.",
-            "Now column `row` of A's tile lies along a row of `As`: `quad(&a[0]) = "
-            "quad(&As[k][row]);` reads rows `row` to `row + 3`, and the second patch begins 64 "
-            "further on. In the store, `sums[i]` is row `row + i / 4 * 64 + i % 4`.",
-            "In a warp, the even lanes store As[k][r] and the odd ones As[k + 4][r], for the same "
-            "16 values of r. With rows of 128 floats both are in the same bank; with rows of 132 "
-            "they lie 16 banks apart. 132 is a multiple of 4, so quads stay where they may be.",
-        ),
-        **CHAPTER,
     ),
     replace(
         FIRST,
@@ -164,22 +134,8 @@ EXERCISES = (
             QUADS_SIDE_BY_SIDE,
         ),
         title="Challenge: C = A * B with warp tiles, fetching ahead, at 93 % of cuBLAS",
-        draw={"M": 128, "N": 128, "K": 16},
+        at=replace(AT, draw={"M": 128, "N": 128, "K": 16}),
         points=30,
         effort="about 30 lines",
-        hints=(
-            "Before the loop: fetch and put the first tiles, wait, read k = 0. In the loop: fetch "
-            "the next tiles into registers, work through the present ones, put the next ones into "
-            "the other half of `As` and `Bs`, wait. The last round has nothing to fetch or put.",
-            "For each k, `read` k + 1 into `a[(k + 1) % 2]`, then multiply with `a[k % 2]`. At "
-            "k = BK - 1 the next k is 0 of the other half: so put, the barrier and `now ^= 1` come "
-            "just before that read. The last round reads ahead, too: if it is the only one, let "
-            "it find numbers there.",
-            "The first patch of a lane is at `warp / (BN / WN) * WM + lane / LANES_N * 4` and "
-            "`warp % (BN / WN) * WN + lane % LANES_N * 4`. Its row number i is "
-            "`i / 4 * 4 * LANES_M + i % 4` further down, its column j (a multiple of 4) "
-            "`j * LANES_N` further right.",
-        ),
-        **CHAPTER,
     ),
 )

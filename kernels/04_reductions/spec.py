@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.course import Exercise, Gate
+from utils.course import At, Exercise, Gate
 from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, without_conflicts
 
 SUM = Exercise(
@@ -14,20 +14,24 @@ SUM = Exercise(
     shapes={"x": "n", "out": ""},
     outputs=("out",),
     reference=lambda x: x.sum(),
-    sizes=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}),
-    card_sizes=({"n": 100_003},),
-    bench={"n": 1 << 20},
-    bytes=lambda n: 4 * n,  # x is read once, 4 bytes a float; out is one float
+    ladder="sum",
+    at=At(
+        check=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}),
+        card=({"n": 100_003},),
+        bench={"n": 1 << 20},
+        draw={"n": 300},
+    ),
+    traffic=lambda n: 4 * n,  # without out, which is one float
     flops=lambda n: n,
     peers={"PyTorch": lambda x: torch.sum(x)},
     library="PyTorch",
-    draw={"n": 300},
 )
-LARGE = dict(
-    sizes=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}, {"n": 20_001}),
-    card_sizes=({"n": 10_000_019},),
+LARGE = At(
+    check=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}, {"n": 20_001}),
+    card=({"n": 10_000_019},),
     bench={"n": 1 << 28},
-    gate_sizes={"n": 1 << 16},
+    draw={"n": 300},
+    gates={"n": 1 << 16},
 )
 
 # Blocks of 64 to 1024 threads pass; a single block that walks over everything does not.
@@ -95,19 +99,21 @@ def rows_inputs(sizes, generator):
 ROWS = dict(
     inputs=rows_inputs,
     exact=True,
-    sizes=(
-        {"rows": 1, "channels": 1},
-        {"rows": 9, "channels": 31},
-        {"rows": 14, "channels": 256},
-        {"rows": 8, "channels": 1000},
-        {"rows": 14, "channels": 4099},
+    at=At(
+        check=(
+            {"rows": 1, "channels": 1},
+            {"rows": 9, "channels": 31},
+            {"rows": 14, "channels": 256},
+            {"rows": 8, "channels": 1000},
+            {"rows": 14, "channels": 4099},
+        ),
+        card=({"rows": 70_001, "channels": 33}, {"rows": 15, "channels": 1_000_003}),
+        bench={"rows": 1024, "channels": 8192},
+        draw={"rows": 2, "channels": 300},
+        gates={"rows": 16, "channels": 4096},
     ),
-    card_sizes=({"rows": 70_001, "channels": 33}, {"rows": 15, "channels": 1_000_003}),
-    bench={"rows": 1024, "channels": 8192},
     flops=lambda rows, channels: rows * channels,  # comparisons
     library="PyTorch",
-    draw={"rows": 2, "channels": 300},
-    gate_sizes={"rows": 16, "channels": 4096},
     gates=(
         COALESCED_LOADS,
         Gate(
@@ -142,17 +148,9 @@ EXERCISES = (
         title="a sum, every thread adds its element to one place",
         gates=(COALESCED_LOADS, WHOLE_WARPS, MANY_BLOCKS),
         # Above 2^21 elements one sum in float can be wrong for values that are all alike.
-        **{**LARGE, "card_sizes": ({"n": 1_000_003},)},
+        at=replace(LARGE, card=({"n": 1_000_003},)),
         points=5,
         effort="about 4 lines",
-        hints=(
-            "Two places are yours. In the kernel, thread number i adds element i to `*out`, if "
-            "there is one. In the launcher, `out` must become 0 before the kernel starts.",
-            "`*out += x[i]` would be a race: two threads read the same old sum. `atomicAdd(out, "
-            "x[i])` reads, adds and writes in one piece.",
-            "Before the launch: `cudaMemset(out, 0, sizeof(float));` It sets 4 bytes to 0, and "
-            "four bytes of 0 are the float 0.",
-        ),
     ),
     replace(
         SUM,
@@ -160,18 +158,9 @@ EXERCISES = (
         name="sum_tree",
         title="a sum, each block adds in a tree: neighbours first",
         gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
-        **LARGE,
+        at=LARGE,
         points=10,
         effort="about 6 lines",
-        hints=(
-            "One step of the tree: of every two sums that are `stride` apart, the left one takes "
-            "in the right one. Then `stride` doubles: 1, 2, 4, up to half of THREADS.",
-            "In the step with `stride`, the threads whose number is a multiple of `2 * stride` "
-            "add: `if (t % (2 * stride) == 0) sums[t] += sums[t + stride];`",
-            "Each step reads what other threads wrote in the step before. So a `__syncthreads();` "
-            "ends each step. It stands inside the loop and outside the `if`: all threads must "
-            "reach it.",
-        ),
     ),
     replace(
         SUM,
@@ -179,17 +168,9 @@ EXERCISES = (
         name="sum_sequential",
         title="a sum, each block adds in a tree: the first half takes in the second",
         gates=(WHOLE_WARPS_ADD, LARGEST_FIRST, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
-        **LARGE,
+        at=LARGE,
         points=10,
         effort="about 6 lines",
-        hints=(
-            "Only the order of the strides changes, and who adds. The first step has the largest "
-            "stride, half of THREADS.",
-            "In the step with `stride`, threads 0 to `stride - 1` add. So whole warps are busy or "
-            "idle, and neighbouring lanes read neighbouring floats.",
-            "`for (int stride = THREADS / 2; stride > 0; stride /= 2)` and, in it, `if (t < "
-            "stride) sums[t] += sums[t + stride];` The barrier stays where it was.",
-        ),
     ),
     replace(
         SUM,
@@ -209,39 +190,32 @@ EXERCISES = (
             COALESCED_LOADS,
             MANY_BLOCKS,
         ),
-        **LARGE,
+        at=LARGE,
         points=15,
         effort="about 10 lines",
-        hints=(
-            "In `warp_sum`: `__shfl_xor_sync(0xffffffff, value, step)` is the value of the lane "
-            "whose number differs in the bit `step`. Add it to your own, for step = 16, 8, 4, 2, "
-            "1.",
-            "In the kernel: lane 0 of each warp puts the warp's sum into `sums[warp]`. After a "
-            "barrier the first warp adds these up, with `warp_sum` once more.",
-            "All 32 lanes must call `warp_sum`, but there are only WARPS sums. So the lanes from "
-            "WARPS on bring 0: `sum = warp_sum(lane < WARPS ? sums[lane] : 0.0f);`",
-        ),
     ),
     replace(
         SUM,
         number="04.5",
         name="sum_grid",
         title="a sum at the speed of memory: quads, a fixed grid, loads under way together",
-        bytes=lambda n, blocks: 4 * n,
+        traffic=lambda n, blocks: 4 * n,
         flops=lambda n, blocks: n,
-        sizes=(
-            {"n": 1, "blocks": 1},
-            {"n": 31, "blocks": 3},
-            {"n": 1000, "blocks": 2},
-            {"n": 8192, "blocks": 1},  # two whole rounds
-            {"n": 8195, "blocks": 2},  # one, and 3 elements
-            {"n": 30_002, "blocks": 2},  # three, and less than a round
-            {"n": 40_001, "blocks": 7},
+        at=At(
+            check=(
+                {"n": 1, "blocks": 1},
+                {"n": 31, "blocks": 3},
+                {"n": 1000, "blocks": 2},
+                {"n": 8192, "blocks": 1},  # two whole rounds
+                {"n": 8195, "blocks": 2},  # one, and 3 elements
+                {"n": 30_002, "blocks": 2},  # three, and less than a round
+                {"n": 40_001, "blocks": 7},
+            ),
+            card=({"n": 10_000_019, "blocks": 132}, {"n": 1 << 24, "blocks": 2112}),
+            bench={"n": 1 << 28, "blocks": 1056},
+            draw={"n": 5000, "blocks": 1},
+            gates={"n": 1 << 18, "blocks": 32},
         ),
-        card_sizes=({"n": 10_000_019, "blocks": 132}, {"n": 1 << 24, "blocks": 2112}),
-        bench={"n": 1 << 28, "blocks": 1056},
-        draw={"n": 5000, "blocks": 1},
-        gate_sizes={"n": 1 << 18, "blocks": 32},
         gates=(
             Gate(
                 "load requests to global memory",
@@ -267,16 +241,6 @@ EXERCISES = (
         ),
         points=20,
         effort="about 15 lines",
-        hints=(
-            "Three loops, one after the other, all with the same `stride`: rounds of QUADS quads, "
-            "then single quads, then the last n % 4 elements.",
-            "In a round, load all quads before you add any: `four[j] = quad(&x[4 * (q + j * "
-            "stride)]);` for each j, and only then a second loop with the sums. A round is whole "
-            "if its last quad is: `q + (QUADS - 1) * stride < quads`.",
-            "The second loop goes on with the same q: `for (; q < quads; q += stride)`. The third "
-            "begins behind the quads: `for (int i = 4 * quads + first; i < n; i += stride) sum += "
-            "x[i];`",
-        ),
     ),
     Exercise(
         name="sum_two_pass",
@@ -287,20 +251,22 @@ EXERCISES = (
             F.pad(x, (0, -len(x) % (256 * blocks))).reshape(-1, blocks, 256).sum(dim=(0, 2)),
             x.sum(),
         ),
-        sizes=(
-            {"n": 1, "blocks": 1},
-            {"n": 31, "blocks": 3},
-            {"n": 1000, "blocks": 2},
-            {"n": 8195, "blocks": 300},
-            {"n": 40_001, "blocks": 7},
+        at=At(
+            check=(
+                {"n": 1, "blocks": 1},
+                {"n": 31, "blocks": 3},
+                {"n": 1000, "blocks": 2},
+                {"n": 8195, "blocks": 300},
+                {"n": 40_001, "blocks": 7},
+            ),
+            card=({"n": 10_000_019, "blocks": 132},),
+            bench={"n": 1 << 28, "blocks": 1056},
+            draw={"n": 3000, "blocks": 4},
         ),
-        card_sizes=({"n": 10_000_019, "blocks": 132},),
-        bench={"n": 1 << 28, "blocks": 1056},
-        bytes=lambda n, blocks: 4 * n,
+        traffic=lambda n, blocks: 4 * n,  # without partials: they need not leave the cache
         flops=lambda n, blocks: n,
         peers={"PyTorch": lambda x: torch.sum(x)},
         library="PyTorch",
-        draw={"n": 3000, "blocks": 4},
     ),
     Exercise(
         number="04.6",
@@ -309,20 +275,10 @@ EXERCISES = (
         shapes={"x": "rows channels", "out": "rows"},
         outputs=("out",),
         reference=lambda x: x.amin(dim=1),
-        bytes=lambda rows, channels: 4 * (rows * channels + rows),
         peers={"torch.min": lambda x: torch.min(x, dim=1), "PyTorch": lambda x: x.amin(dim=1)},
         **ROWS,
         points=15,
         effort="about 15 lines",
-        hints=(
-            "The skeleton is that of `sum_warp`, with `smaller` in place of `+` and `INFINITY` in "
-            "place of 0. Before it, each thread walks along its row in steps of THREADS.",
-            "Every comparison with NaN is false. So `a < b ? a : b` is b where a is NaN, and the "
-            "NaN is lost. Ask for it: `isnan(a)`. What happens where b is the NaN?",
-            "`return a < b || isnan(a) ? a : b;` If b is NaN, `a < b` is false and the result is "
-            "b. The walk is `for (int c = t; c < channels; c += THREADS) value = smaller(value, "
-            "row[c]);`",
-        ),
     ),
     Exercise(
         number="04.7",
@@ -331,19 +287,10 @@ EXERCISES = (
         shapes={"x": "rows channels", "out": "rows"},
         outputs=("out",),
         reference=lambda x: x.argmin(dim=1),
-        bytes=lambda rows, channels: 4 * rows * channels + 8 * rows,
+        traffic=lambda rows, channels: 4 * rows * channels + 8 * rows,  # out: int64
         peers={"PyTorch": lambda x: torch.argmin(x, dim=1)},
         **ROWS,
         points=15,
         effort="about 25 lines",
-        hints=(
-            "A pair travels: the value, and its column. `first` decides which of two pairs stays; "
-            "all the rest is `row_min` again, with `first` in place of `smaller`.",
-            "There are three rules in `first`. A NaN comes before any number. Then the smaller "
-            "value. If both are NaN, or the values are equal, the smaller column.",
-            "A shuffle takes one value at a time: `other.value = __shfl_xor_sync(0xffffffff, "
-            "mine.value, step);` and the same for `other.column`. Then `mine = first(mine, "
-            "other);`",
-        ),
     ),
 )

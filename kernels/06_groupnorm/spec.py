@@ -1,8 +1,10 @@
 """06: GroupNorm: mean and variance of many small groups, then one line for each element."""
 
+from dataclasses import replace
+
 import torch
 
-from utils.course import Exercise, Gate
+from utils.course import At, Exercise, Gate
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -47,9 +49,8 @@ def per_value(metric, number, advice, lanes=32):
     )
 
 
-CHAPTER = dict(
-    scalars={"eps": (1e-6, 1e-3)},
-    sizes=(
+AT = At(
+    check=(
         size(1, 1, 1),
         size(3, 5, 1),
         size(3, 7, 7),  # one channel a group: its variance is zero
@@ -65,8 +66,14 @@ CHAPTER = dict(
         size(5, 512, 4),
         size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
     ),
-    card_sizes=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
+    card=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
     bench=size(1024, 8192, 256),
+    draw=size(2, 64, 4),
+)
+
+CHAPTER = dict(
+    scalars={"eps": (1e-6, 1e-3)},
+    eps=True,
     follows={"groups": "channels"},
     library="PyTorch",
 )
@@ -76,11 +83,10 @@ STATS = dict(
     outputs=("mean", "rstd"),
     inputs=mixed,
     reference=stats,
-    bytes=lambda rows, channels, groups: 4 * rows * channels + 2 * 4 * rows * groups,
+    ladder="stats",
     flops=lambda rows, channels, groups: 4 * rows * channels,  # add; subtract, multiply, add
     peers={"PyTorch": stats},
-    draw=size(2, 64, 4),
-    gate_sizes=size(4, 1024, 8),
+    at=replace(AT, gates=size(4, 1024, 8)),
     **CHAPTER,
 )
 
@@ -93,10 +99,9 @@ NORM = dict(
     },
     outputs=("out",),
     reference=group_norm,
-    bytes=lambda rows, channels, groups: 2 * 4 * rows * channels + 2 * 4 * channels,
+    ladder="groupnorm",
     flops=lambda rows, channels, groups: 8 * rows * channels,  # 4 for the statistics, then 4 more
     peers={"PyTorch": group_norm},
-    draw=size(2, 64, 4),
     **CHAPTER,
 )
 
@@ -112,6 +117,7 @@ EXERCISES = (
     Exercise(
         name="groupnorm_serial",
         title="GroupNorm, one thread for each group",
+        at=AT,
         **NORM,
     ),
     Exercise(
@@ -124,15 +130,6 @@ EXERCISES = (
         title="mean and rstd of each group, in two passes, a warp for each group",
         points=10,
         effort="about 12 lines",
-        hints=(
-            "Two loops of the same shape, `for (int i = lane; i < size; i += 32)`: the first adds "
-            "up the values, the second the squares of their distance from the mean. The second "
-            "can only begin when the first is complete in all lanes.",
-            "`warp_sum(sum) / size` is the mean, and every lane gets it. It must be called by all "
-            "32 lanes: outside of any `if`.",
-            "The variance is the sum of the squares over `size`, not `size - 1`. Then, in lane 0: "
-            "`mean[group] = m; rstd[group] = rsqrtf(variance + eps);`",
-        ),
         **STATS,
     ),
     Exercise(
@@ -149,18 +146,6 @@ EXERCISES = (
         title="mean and rstd in one pass: Welford's update, merged across the warp",
         points=15,
         effort="about 15 lines",
-        hints=(
-            "The update for one value: `d` is its distance from the mean so far; the count grows "
-            "by 1; the mean moves by `d / count`; the squares grow by `d` times the distance from "
-            "the *new* mean.",
-            "In `merge`, `share` is `b.count / count`. The mean of both is "
-            "`a.mean + d * share` with `d = b.mean - a.mean`. The squares of both are "
-            "`a.squares + b.squares + d * d * a.count * share`. If both are empty, `count` is 0: "
-            "return `a` before you divide.",
-            "For `step` 16, 8, 4, 2, 1: fetch the three numbers of the other lane with "
-            "`__shfl_xor_sync(0xffffffffu, stats.count, step)` and so on, all three before you "
-            "change `stats`. Then `stats = merge(stats, other);`",
-        ),
         **STATS,
     ),
     Exercise(
@@ -186,20 +171,10 @@ EXERCISES = (
                 ideal=lambda rows, channels, groups: 4,
             ),
         ),
-        gate_sizes=size(2, 4096, 2),
+        at=replace(AT, gates=size(2, 4096, 2)),
         title="GroupNorm, a block for each group of each row",
         points=15,
         effort="about 14 lines",
-        hints=(
-            "Three loops, `for (int i = threadIdx.x; i < size; i += THREADS)`: one adds up the "
-            "values, one the squares, one writes the result. Between them, `block_sum`.",
-            "Every thread of the block must call `block_sum<THREADS>(sum)`, also one that found no "
-            "value at all. It holds barriers. Every thread gets the sum, so every thread can work "
-            "out mean and rstd for itself.",
-            "Value number i of the group is `x[first + i]`, and its channel is `channel + i`: "
-            "`out[first + i] = (x[first + i] - mean) * rstd * weight[channel + i] + "
-            "bias[channel + i];`",
-        ),
         **NORM,
     ),
     Exercise(
@@ -223,18 +198,10 @@ EXERCISES = (
                 ideal=lambda rows, channels, groups: rows * groups / 8,
             ),
         ),
-        gate_sizes=size(4, 1024, 16),
+        at=replace(AT, gates=size(4, 1024, 16)),
         title="GroupNorm, a warp for each group, eight warps a block",
         points=15,
         effort="about 20 lines",
-        hints=(
-            "Which group does a warp own? The launcher of `stats_two_pass` starts enough blocks, "
-            "and its kernel works out `group` and `lane`. Both fit here as they are.",
-            "From `groupnorm_block`, three things change: the loops begin at `lane` and step by "
-            "32, `warp_sum` stands for `block_sum`, and a warp beyond the last group leaves.",
-            "`int blocks = (rows * groups + WARPS - 1) / WARPS;` with `32 * WARPS` threads each. "
-            "In the kernel `int first = group * size;` and `int channel = first % channels;`.",
-        ),
         **NORM,
     ),
     Exercise(
@@ -252,20 +219,10 @@ EXERCISES = (
             ),
             per_value("store requests to global memory", 1, "store quads", lanes=128),
         ),
-        gate_sizes=size(8, 1024, 32),
+        at=replace(AT, gates=size(8, 1024, 32)),
         title="GroupNorm, four values a lane, several groups a warp, each value read once",
         points=20,
         effort="about 11 lines",
-        hints=(
-            "Load the quad of `x`, or zeros where `inside` is false. No thread may leave before "
-            "the shuffles. `quad(&weight[channel])` and `quad(&bias[channel])` are the "
-            "parameters of the same four channels.",
-            "`warp_sum<LANES>(v.x + v.y + v.z + v.w)` is the sum of the group, in each of its "
-            "lanes. A group has `4 * LANES` values. Take the mean away from all four members, "
-            "then add up their squares in the same way.",
-            "Each member has its own weight and bias: `v.x * rstd * w.x + b.x`, and so on. Last: "
-            "`if (inside) quad(&out[first]) = v;`",
-        ),
         **NORM,
     ),
 )

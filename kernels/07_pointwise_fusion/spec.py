@@ -4,18 +4,25 @@ from dataclasses import replace
 
 import torch
 
-from utils.course import Exercise, Gate, models
+from utils.course import At, Exercise, Gate, models
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 
 # A thread's four channels may end within a quad, a block's within a row, a row's anywhere.
-SIZES = (
-    {"rows": 1, "channels": 1},
-    {"rows": 3, "channels": 5},
-    {"rows": 7, "channels": 31},
-    {"rows": 33, "channels": 12},
-    {"rows": 9, "channels": 1024},
-    {"rows": 2, "channels": 1030},
-    {"rows": 5, "channels": 2052},
+AT = At(
+    check=(
+        {"rows": 1, "channels": 1},
+        {"rows": 3, "channels": 5},
+        {"rows": 7, "channels": 31},
+        {"rows": 33, "channels": 12},
+        {"rows": 9, "channels": 1024},
+        {"rows": 2, "channels": 1030},
+        {"rows": 5, "channels": 2052},
+    ),
+    # the second has more groups of rows than a grid can count along y
+    card=({"rows": 1000, "channels": 4097}, {"rows": 300_000, "channels": 12}),
+    bench={"rows": 32768, "channels": 4096},
+    draw={"rows": 5, "channels": 48},
+    gates={"rows": 16, "channels": 2048},
 )
 
 
@@ -30,13 +37,8 @@ def scales(sizes, generator):
 CHAPTER = dict(
     slices=True,
     outputs=("out",),
-    sizes=SIZES,
-    # the second has more groups of rows than a grid can count along y
-    card_sizes=({"rows": 1000, "channels": 4097}, {"rows": 300_000, "channels": 12}),
-    bench={"rows": 32768, "channels": 4096},
+    at=AT,
     library="PyTorch",
-    draw={"rows": 5, "channels": 48},
-    gate_sizes={"rows": 16, "channels": 2048},
 )
 
 ONE_LAUNCH = Gate(
@@ -70,22 +72,11 @@ SWISH = Exercise(
     shapes={"y": "rows channels", "scale": "channels", "out": "rows channels"},
     inputs=scales,
     reference=models.swish_multiply_swish,
-    bytes=lambda rows, channels: 4 * (2 * rows * channels + channels),
+    ladder="swish_multiply_swish",
     flops=lambda rows, channels: 9 * rows * channels,  # four for each swish, and a product
     peers={"PyTorch": models.swish_multiply_swish},
     points=15,
     effort="about 14 lines",
-    hints=(
-        "One element goes through the whole chain in a variable: `chain` needs no memory. Around "
-        "it: ROWS quads of `y`, then `scale`, once for all of them, then ROWS quads of `out`.",
-        "`load4` counts its index in `int`. Give it the address where the row begins, and let it "
-        "see one row: `load4(y + size_t(row) * channels, 1, channels, 0, col, whole)`. `store4` in "
-        "the same way. The last group may have fewer than ROWS rows.",
-        "`float4 v[ROWS];` and a loop that fills `v[i]` where `row0 + i < rows`; then "
-        "`float4 s = load4(scale, 1, channels, 0, col, whole);` and a loop that stores "
-        "`make_float4(chain(v[i].x, s.x), ...)`. And `__fdividef(y, 1.0f + __expf(-y))` is a fast "
-        "swish.",
-    ),
     **CHAPTER,
 )
 
@@ -99,7 +90,6 @@ EXERCISES = (
         title="the same chain, one kernel for each operation",
         points=0,
         effort="",
-        hints=(),
     ),
     SWISH,
     Exercise(
@@ -109,20 +99,11 @@ EXERCISES = (
         title="plus a shift for each channel, clamp to [-1, 1], mish: one kernel, one exponential",
         shapes={"y": "rows channels", "shift": "channels", "out": "rows channels"},
         reference=models.bias_hardtanh_mish,
-        bytes=lambda rows, channels: 4 * (2 * rows * channels + channels),
         # add, two comparisons, exponential; for m a sum and a product; product, sum, division
         flops=lambda rows, channels: 9 * rows * channels,
         peers={"PyTorch": models.bias_hardtanh_mish},
         points=15,
         effort="about 5 new lines",
-        hints=(
-            "All but `chain` is as in 07.1, with `shift` in place of `scale`. Clamp with two "
-            "comparisons: `x < -1.0f ? -1.0f : …`. With a NaN both are false, and it stays.",
-            "With n = e^x, the hyperbolic tangent of log(1 + n) is (n^2 + 2n) / (n^2 + 2n + 2). "
-            "Compute m = n^2 + 2n once: n * (n + 2).",
-            "`float x = y + shift;` `x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;` `float n = "
-            "__expf(x);` `float m = n * (n + 2.0f);` `return __fdividef(x * m, m + 2.0f);`",
-        ),
         **CHAPTER,
     ),
     Exercise(
@@ -138,20 +119,10 @@ EXERCISES = (
         title="leaky_relu(y) + leaky_relu(y): a matrix as one long row",
         shapes={"y": "rows channels", "out": "rows channels"},
         reference=models.leaky_relu_double,
-        bytes=lambda rows, channels: 2 * 4 * rows * channels,
         flops=lambda rows, channels: 2 * rows * channels,
         peers={"PyTorch": models.leaky_relu_double},
         points=10,
         effort="about 8 lines",
-        hints=(
-            "x + x is 2x, nothing is summed over anything. The slope for negative values is 0.01.",
-            "The thread's first float is 4 * (its number in the grid), as a `size_t`. Where all "
-            "four exist, use `quad(y + i)` and `quad(out + i)`; else go one by one up to `n`.",
-            "`size_t i = 4 * (size_t(blockIdx.x) * THREADS + threadIdx.x);` Then "
-            "`if (i + 4 <= n && aligned(y) && aligned(out)) { ... } else { ... }` with a loop over "
-            "at most four floats in the second branch. One float: "
-            "`2.0f * (y > 0.0f ? y : 0.01f * y)`.",
-        ),
         **CHAPTER,
     ),
 )

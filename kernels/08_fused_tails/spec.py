@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from utils.course import MODELS, Exercise, Gate
+from utils.course import MODELS, At, Exercise, Gate
 from utils.course.cases import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 
@@ -99,7 +99,7 @@ STORES = Gate(
 )
 
 
-def tail(name, operations, **more):
+def tail(name, operations, more_sizes=(), **more):
     """An exercise, from the model itself. `operations` for each element, GroupNorm's 8 aside."""
     model = MODELS[name]
     parameters = ("weight", "bias", *model.extra)
@@ -113,13 +113,15 @@ def tail(name, operations, **more):
         reference=model.tail,
         peers={"PyTorch": model.tail},
         library="PyTorch",
-        sizes=SIZES,
-        card_sizes=CARD_SIZES,
-        bench=model.sizes,
-        draw=size(2, 64, 4),
+        at=At(
+            check=(*SIZES, *more_sizes),
+            card=CARD_SIZES,
+            bench=model.sizes,
+            draw=size(2, 64, 4),
+            gates=size(16, 1024, 32),
+        ),
         follows={"groups": "channels"},
-        gate_sizes=size(16, 1024, 32),
-        bytes=lambda rows, channels, groups: 4 * channels * (2 * rows + len(parameters)),
+        eps=True,
         flops=lambda rows, channels, groups: (8 + operations) * rows * channels,
         gates=(
             ONE_LAUNCH,
@@ -141,14 +143,6 @@ EXERCISES = (
         title="Task 62: GroupNorm, LeakyReLU, x + x",
         points=10,
         effort="about 6 lines",
-        hints=(
-            "The frame is that of `groupnorm_vectorized`. Between its last line of arithmetic and "
-            "its store, the four values are in registers. That is the place for `activate`.",
-            "`normalised<LANES>(v, EPS)` gives (v - mean) * rstd. All lanes must call it, those "
-            "with `inside == false` too. Then times `w`, plus `b`, each member for itself.",
-            "`v = {activate(v.x), activate(v.y), activate(v.z), activate(v.w)};` And x + x is 2 * "
-            "x, so `activate` is `x > 0.0f ? 2.0f * x : 0.02f * x`.",
-        ),
     ),
     tail(
         "gn_swish_multiply_swish",
@@ -157,15 +151,6 @@ EXERCISES = (
         title="Task 88: GroupNorm, swish, times a scale, swish",
         points=15,
         effort="about 7 lines",
-        hints=(
-            "Only `activate` is new. It is called with the quad's own scales: "
-            "`activate(v.x, s.x)`, and so on.",
-            "First swish, then times the scale, then swish of that. The order matters: "
-            "swish(x * scale) is another number.",
-            "`x = __fdividef(x, 1.0f + expf(-x)) * scale;` then "
-            "`return __fdividef(x, 1.0f + expf(-x));` With `/` in their place the check passes, "
-            "too; compare the times.",
-        ),
     ),
     tail(
         "bias_hardtanh_mish_gn",
@@ -175,15 +160,6 @@ EXERCISES = (
         inputs=several_kinds,
         points=15,
         effort="about 9 lines",
-        hints=(
-            "The statistics are those of the activated values. So `activate` comes between the "
-            "load and `normalised`.",
-            "mish(x) = x * tanh(ln(1 + e^x)). With n = e^x the tangent is m / (m + 2), where "
-            "m = n * (n + 2).",
-            "`float x = y + shift; x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;` "
-            "then `float n = expf(x), m = n * (n + 2.0f);` and "
-            "`return x * (m / (m + 2.0f));`",
-        ),
     ),
     tail(
         "swish_bias_gn",
@@ -201,15 +177,6 @@ EXERCISES = (
         ),
         points=20,
         effort="about 11 lines",
-        hints=(
-            "Two loops over the ROWS rows. The first only loads, into `float4 v[ROWS]`: no load "
-            "waits for another. The second does the rest, row by row.",
-            "A row beyond the last one is loaded as zeros and not stored. But its lanes must call "
-            "`normalised` all the same: guard the load and the store, nothing in between.",
-            "`if (row + r < rows) v[r] = quad(&y[(row + r) * channels + channel]);` In the second "
-            "loop: activate, normalise, times `w` plus `b`, and the store at the same place of "
-            "`out`, with the same guard.",
-        ),
     ),
     tail(
         "gn_min_bias",
@@ -217,7 +184,7 @@ EXERCISES = (
         number="08.5",
         title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
         inputs=far_from_zero,
-        sizes=(*SIZES, size(3, 8192, 512)),  # more quads than a block has threads
+        more_sizes=(size(3, 8192, 512),),  # more quads than a block has threads
         gates=(
             replace(ONE_LAUNCH, times=2.0),
             loads(4, 1.125, "read y once, four at a time, and a shift once for several rows"),
@@ -228,18 +195,5 @@ EXERCISES = (
         ),
         points=30,
         effort="about 30 lines",
-        hints=(
-            "Three steps: each thread finds the least of its own values, for each row of the "
-            "block; the block finds the least of all threads; `spread` adds the shifts and "
-            "writes. `smaller` and `warp_min` know what PyTorch does with NaN.",
-            "In the loop over channels all lanes must call `normalised`, but only lanes with "
-            "`channel < channels` may change `mine[r]`: the zeros of the others are no values. "
-            "Then `warp_min(mine[r])`, one value of each warp in `partials[r][warp]`, a barrier, "
-            "and warp r reduces the 32 values of row r.",
-            "In `spread`, threads 2i and 2i + 1 own channel i, and then every 512th: "
-            "`int r = threadIdx.x % 2 * 4;` `for (int c = threadIdx.x / 2; c < channels; c += "
-            "THREADS / 2)`. Each adds `shift[c]` to four minima and calls "
-            "`store4(out, channels, rows, c, row0 + r, four, whole)`.",
-        ),
     ),
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.course import Exercise, Gate
+from utils.course import At, Exercise, Gate
 from utils.course.cases import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS, MODELS, SLOPE
@@ -37,11 +37,17 @@ ANY = (
     size(2, 128, 8, 1),
     *FITTING,
 )
-CARD_SIZES = (
-    size(1024, 2048, 512, 128),
-    size(1000, 2048, 500, 64),
-    size(513, 1024, 1024, 16),
-    size(300, 2400, 200, 100),
+AT = At(
+    check=ANY,
+    card=(
+        size(1024, 2048, 512, 128),
+        size(1000, 2048, 500, 64),
+        size(513, 1024, 1024, 16),
+        size(300, 2400, 200, 100),
+    ),
+    bench=size(1024, 8192, 8192, 256),
+    draw=size(128, 128, 8, 4),
+    gates=size(128, 128, 64, 4),
 )
 
 
@@ -186,11 +192,6 @@ def fused(name, of, operations, parameters, peer, **more):
             "reference": peer,
             "peers": {"PyTorch": peer},
             "library": "PyTorch",
-            "sizes": ANY,
-            "card_sizes": CARD_SIZES,
-            "draw": size(128, 128, 8, 4),
-            "gate_sizes": size(128, 128, 64, 4),
-            "bytes": lambda M, N, K, groups=1: 4 * (M * K + N * K + M * N + parameters * N),
             "flops": lambda M, N, K, groups=1: 2 * M * N * K + operations * M * N,
             "gates": gates(parameters),
             **more,
@@ -218,7 +219,8 @@ def whole(name, operations, **more):
         9 + operations,
         3 + len(model.extra),
         peer,
-        bench=size(model.rows, model.channels, model.features, model.groups),
+        at=replace(AT, bench=size(model.rows, model.channels, model.features, model.groups)),
+        eps=True,
         follows={"groups": "N"},
         **more,
     )
@@ -232,8 +234,17 @@ def linear_groupnorm(x, W, b, weight, bias, groups):
     return torch.group_norm(F.linear(x, W, b), groups, weight, bias, EPS)
 
 
-def without_groups(sizes):
-    return tuple({name: s[name] for name in "MNK"} for s in sizes)
+def without_groups(at):
+    def less(sizes):
+        return {name: sizes[name] for name in "MNK"}
+
+    return At(
+        check=tuple(map(less, at.check)),
+        card=tuple(map(less, at.card)),
+        bench=less(at.bench),
+        draw=less(at.draw),
+        gates=less(at.gates),
+    )
 
 
 EXERCISES = (
@@ -245,23 +256,9 @@ EXERCISES = (
         linear_bias_act,
         number="09.1",
         title="out = LeakyReLU(x * W^T + b): a first epilogue",
-        sizes=without_groups(ANY),
-        card_sizes=without_groups(CARD_SIZES),
-        draw={"M": 128, "N": 128, "K": 8},
-        gate_sizes={"M": 128, "N": 128, "K": 64},
-        bench={"M": 1024, "N": 8192, "K": 8192},
+        at=without_groups(AT),
         points=10,
         effort="about 6 lines",
-        hints=(
-            "The elements y[0] to y[3] are neighbours in `out`, and so are y[4] to y[7]. So "
-            "the bias comes in quads, and `out` is written in quads: `load4` and `store4` of "
-            "03.3.",
-            "`b` is a matrix of one row: `quad(&add[j]) = load4(b, 1, N, 0, tile.col(j), "
-            "tile.whole);`",
-            "For each `j` of the row: `float v = y[j] + add[j];` and `y[j] = v > 0.0f ? v : "
-            "SLOPE * v;`. Then, for every fourth `j`: `store4(out, M, N, tile.row(i), "
-            "tile.col(j), quad(&y[j]), tile.whole);`",
-        ),
     ),
     fused(
         "linear_groupnorm",
@@ -272,21 +269,11 @@ EXERCISES = (
         number="09.2",
         title="GroupNorm of a linear layer, in the registers of the product",
         inputs=kinds_of_groups,
-        bench=size(1024, 8192, 8192, 256),
+        at=AT,
+        eps=True,
         follows={"groups": "N"},
         points=20,
         effort="about 14 lines",
-        hints=(
-            "Which lanes own a row of a group? Look at the picture: their numbers differ by 2,"
-            " 4 and 8. So the steps of the shuffle are 2, 4, and, where a group has eight "
-            "lanes, 8.",
-            "Two passes, as in 06: add up y[j] to y[j + EACH - 1], then over the lanes, and "
-            "divide by SIZE. Subtract the mean in place. Then the same with the squares.",
-            "`for (int step = 1; step < LANES; step *= 2) value += "
-            "__shfl_xor_sync(0xffffffffu, value, 2 * step);` and at the end "
-            "`rsqrtf(sum_along_row<LANES>(squares) / SIZE + EPS)`. Weight and bias are per "
-            "channel: `y[j] * w[j] + c[j]`.",
-        ),
     ),
     whole(
         "gn_leaky_relu_double",
@@ -295,13 +282,6 @@ EXERCISES = (
         title="Task 62, whole",
         points=15,
         effort="about 10 lines",
-        hints=(
-            "Before the loop: `read_columns(add, b, tile);` and the same for `w` and `c`. In "
-            "the loop: `next_row`, what belongs before GroupNorm, `normalise`, what belongs "
-            "after it, `store_row`.",
-            "The bias of the linear layer belongs before GroupNorm: `y[j] += add[j];`. After "
-            "it: `float v = y[j] * w[j] + c[j];`, then LeakyReLU of v, times 2.",
-        ),
     ),
     whole(
         "gn_swish_multiply_swish",
@@ -311,13 +291,6 @@ EXERCISES = (
         inputs=large_scales,
         points=15,
         effort="about 12 lines",
-        hints=(
-            "The loop is that of 09.3. Only what follows `normalise` differs, and there is one"
-            " more parameter to read.",
-            "Swish is x * sigmoid(x). Written as `x / (1.0f + expf(-x))` it holds for every x:"
-            " where `expf` overflows, the quotient is 0.",
-            "`y[j] = swish(swish(y[j] * w[j] + c[j]) * s[j]);`",
-        ),
     ),
     whole(
         "bias_hardtanh_mish_gn",
@@ -327,14 +300,6 @@ EXERCISES = (
         inputs=shift_and_spread,
         points=15,
         effort="about 14 lines",
-        hints=(
-            "Here the activation stands before GroupNorm, weight and bias alone after it. The "
-            "two biases before the activation are simply added: `y[j] + add[j] + s[j]`.",
-            "Hardtanh clamps to [-1, 1], in a way that lets a NaN pass: `x < -1.0f ? -1.0f : x"
-            " > 1.0f ? 1.0f : x`.",
-            "With n = e^x, tanh(ln(1 + n)) is p / (p + 2), where p = n * (n + 2). After the "
-            "clamp n is at most e.",
-        ),
     ),
     whole(
         "swish_bias_gn",
@@ -344,11 +309,6 @@ EXERCISES = (
         inputs=shift_and_spread,
         points=15,
         effort="about 12 lines",
-        hints=(
-            "The order is: bias of the linear layer, swish, shift, GroupNorm, weight and bias.",
-            "`y[j] = swish(y[j] + add[j]) + s[j];` before `normalise`, and `y[j] = y[j] * w[j]"
-            " + c[j];` after it.",
-        ),
     ),
     whole(
         "gn_min_bias",
@@ -358,17 +318,5 @@ EXERCISES = (
         title="Task 75, whole",
         points=30,
         effort="about 30 lines",
-        hints=(
-            "The loop is that of 09.3 up to weight and bias. Then each lane finds the smallest "
-            "key of its columns, the lanes of a row find theirs with three shuffles, and one "
-            "of them calls `atomicMin`. Columns that the block does not own must not take "
-            "part: `tile.owns(i, j)`.",
-            "Bits of a positive float: set the highest bit. Bits of a negative one: turn all "
-            "of them, `~bits`. NaN: 0. Before the launch every key is the largest: "
-            "`cudaMemset(keys, 0xff, M * sizeof(unsigned));`",
-            "In `spread_kernel` the first ROWS threads read a key each: `least[threadIdx.x] = "
-            "from_key(__float_as_uint(out[m]));`. Then a barrier, since `out[m]` is "
-            "overwritten next. `out[n * M + m] = least[threadIdx.x % ROWS] + shift[n];`",
-        ),
     ),
 )

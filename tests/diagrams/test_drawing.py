@@ -61,7 +61,7 @@ def test_of_several_launches_the_one_that_writes_the_output_is_drawn():
 
 
 def test_the_kernel_runs_at_a_small_size(traced):
-    exercise = replace(toys.MISH, draw={"n": 300})
+    exercise = toys.drawn_at(toys.MISH, n=300)
     assert "300 of 512 threads" in draw(stub(exercise)).caption
     assert "31 of 256 threads" in draw(stub(exercise), n=31).caption
     assert [set(call) for call in traced] == [{"x", "out", "n"}] * 2
@@ -92,7 +92,7 @@ def test_an_untouched_starter_is_not_run(traced, capsys):
         (stub(), {"n": 0}, "n is 0, but a size is a whole number from 1"),
         (stub(), {"n": 1.5}, "n is 1.5, but"),
         (stub(), {"n": 9000}, "too much for a picture.*at a smaller size, such as n=4500"),
-        (stub(replace(toys.MISH, draw={"n": 300})), {"n": 9000}, "smaller size, such as n=300"),
+        (stub(toys.drawn_at(toys.MISH, n=300)), {"n": 9000}, "smaller size, such as n=300"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(traced, kernel, options, message):
@@ -115,7 +115,8 @@ def test_a_run_that_fails_fails_as_itself(monkeypatch):
 @functools.cache
 def compiled(id, text=None):
     exercise = catalog.load(id)
-    return compile_answer(exercise, text or catalog.solution_text(exercise), backend="emulator")
+    text = text or catalog.solution_text(exercise)
+    return compile_answer(exercise, text, backend="emulator", first_line=1)
 
 
 def starter(id):

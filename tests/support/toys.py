@@ -5,14 +5,24 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.course.exercise import Exercise
+from utils.course.exercise import At, Exercise
 
 
 def _exercise(name: str, **fields) -> Exercise:
-    fields.setdefault("bench", fields["sizes"][-1])
-    fields.setdefault("bytes", lambda **sizes: 4)
+    sizes = fields.pop("sizes")
     fields.setdefault("flops", lambda **sizes: 2)
-    return Exercise(name=name, title=name, number="99.1", topic="99_toys", **fields)
+    at = At(check=sizes, bench=sizes[-1])
+    return Exercise(at=at, name=name, title=name, number="99.1", topic="99_toys", **fields)
+
+
+def tried_at(exercise: Exercise, *sizes: dict[str, int]) -> Exercise:
+    """The same exercise, checked at other sizes."""
+    return replace(exercise, at=replace(exercise.at, check=sizes))
+
+
+def drawn_at(exercise: Exercise, **sizes: int) -> Exercise:
+    """The same exercise, drawn at another size."""
+    return replace(exercise, at=replace(exercise.at, draw=sizes))
 
 
 GEMM = _exercise(
@@ -27,7 +37,6 @@ GEMM = _exercise(
         {"M": 33, "N": 50, "K": 65},
         {"M": 64, "N": 17, "K": 40},
     ),
-    bytes=lambda M, N, K: 4 * (M * K + K * N + M * N),
     flops=lambda M, N, K: 2 * M * N * K,
     peers={"library": lambda A, B: A @ B},
     library="library",
@@ -59,6 +68,7 @@ GROUPNORM = _exercise(
         {"rows": 2, "channels": 2048, "groups": 2},
     ),
     scalars={"eps": (1e-6, 1e-3)},
+    eps=True,
 )
 MISH = _exercise(
     "mish",
@@ -96,4 +106,5 @@ FUSED = _exercise(
         {"M": 17, "N": 64, "K": 100, "groups": 4},
     ),
     scalars={"eps": (1e-5, 1e-5)},
+    eps=True,
 )

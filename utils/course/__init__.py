@@ -1,6 +1,6 @@
 """What is asked: exercises, their cases and gates. What a spec imports stands here."""
 
-from utils.course.exercise import Exercise, Gate
+from utils.course.exercise import At, Exercise, Gate
 from utils.course.models import MODELS
 
-__all__ = ["MODELS", "Exercise", "Gate"]
+__all__ = ["MODELS", "At", "Exercise", "Gate"]

@@ -4,7 +4,7 @@ Below this room, kernels know of no exercise.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +65,28 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     shapes = exercise.shapes
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     return Answer(**vars(kernel), exercise=exercise)
+
+
+class _Late:
+    """The library of a kernel, built where it is first needed."""
+
+    def __init__(self, build: Callable[[], Kernel]):
+        self._build = functools.cache(build)
+
+    def __str__(self) -> str:
+        return str(self._build().library)
+
+
+def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
+    """A wrong kernel for the emulator. Only the instrumented build is made, which shows most
+    faults; the plain one follows where it is needed. `name` tells it from others of the exercise.
+
+    Raises what compile_cuda raises.
+    """
+    place = {"first_line": 1, "filename": f"{exercise.name}__{name}.cu"}
+    compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
+    watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
+    return Answer(**{**watched, "library": _Late(compiled)}, exercise=exercise)
 
 
 def exercise_of(kernel: Kernel | Answering) -> Exercise:

@@ -1,6 +1,5 @@
 """The inputs a kernel is tried on: sizes, kinds of values, fresh draws from a seed."""
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from utils.course.answers import Answering
-from utils.course.exercise import Exercise, Sizes
+from utils.course.exercise import Exercise, Sizes, dimensions, inputs
 from utils.errors import DeclarationError, WorkbookError
 
 Arguments = dict[str, Tensor | int | float]  # by parameter name
@@ -46,7 +45,7 @@ def toy_sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
 
     Raises WorkbookError for a size that it does not have, or that is no whole number from 1.
     """
-    usual = exercise.draw or exercise.sizes[-1]
+    usual = exercise.at.draw or exercise.at.check[-1]
     for name, value in given.items():
         if name not in usual:
             raise WorkbookError(
@@ -55,28 +54,6 @@ def toy_sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise WorkbookError(f"{name} is {value!r}, but a size is a whole number from 1")
     return {**usual, **given}
-
-
-def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:
-    """A shape such as "M K" or "rows 4" in numbers; "" is a single value, of shape ()."""
-    try:
-        return tuple(int(word) if word.isdigit() else sizes[word] for word in text.split())
-    except KeyError as error:
-        raise WorkbookError(f"the shape '{text}' needs a size that is not given: {error}") from None
-
-
-def reads(function: Callable, values: dict) -> dict:
-    """Those of `values` that a function takes by name; all of them where it takes **anything."""
-    parameters = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return values
-    return {name: value for name, value in values.items() if name in parameters}
-
-
-def inputs(exercise: Exercise) -> list[str]:
-    """Tensors that hold something before the call: all but the pure outputs."""
-    taken = reads(exercise.reference, dict(exercise.shapes))
-    return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
 
 
 # What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
@@ -284,7 +261,7 @@ def usual(exercise: Exercise) -> str:
     """The kind of values that every size meets: normal ones, or all of them the exercise's own."""
     if not exercise.inputs:
         return NORMAL
-    own = exercise.inputs(exercise.sizes[0], Generator().manual_seed(0))
+    own = exercise.inputs(exercise.at.check[0], Generator().manual_seed(0))
     return OWN if set(inputs(exercise)) <= set(own) else NORMAL
 
 

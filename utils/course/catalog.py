@@ -1,11 +1,13 @@
 """Which exercises there are, and their texts: worked kernels, starters, solutions.
 
 `kernels/NN_topic/spec.py` holds a tuple `EXERCISES`, in the order of the notebook. An id such as
-`01_naive_gemm/gemm_naive` names the topic's folder and the launcher.
+`01_naive_gemm/gemm_naive` names the topic's folder and the launcher. Beside the spec stand the
+texts, and the hints of an exercise: `NAME.md`, each below a line that begins with "## ".
 """
 
 import functools
 import importlib.util
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +19,14 @@ from utils.paths import workspace
 
 def topic(name: str) -> dict[str, Exercise]:
     """The exercises of a folder such as `01_naive_gemm`, by name, in order."""
-    return _topic(name, workspace().kernels / name / "spec.py")
+    path = workspace().kernels / name / "spec.py"
+    if not path.is_file():
+        raise WorkbookError(f"there is no topic '{name}': {path} does not exist")
+    return _topic(name, path, path.stat().st_mtime_ns)
 
 
 @functools.cache
-def _topic(name: str, path: Path) -> dict[str, Exercise]:
-    if not path.is_file():
-        raise WorkbookError(f"there is no topic '{name}': {path} does not exist")
+def _topic(name: str, path: Path, written: int) -> dict[str, Exercise]:
     spec = importlib.util.spec_from_file_location(f"workbook_spec_{name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -36,6 +39,18 @@ def _topic(name: str, path: Path) -> dict[str, Exercise]:
 def topics() -> list[str]:
     """All topics that have a spec, in order."""
     return sorted(path.parent.name for path in workspace().kernels.glob("*/spec.py"))
+
+
+def exercises() -> list[Exercise]:
+    """All of all topics, in order."""
+    return [exercise for name in topics() for exercise in topic(name).values()]
+
+
+def rungs(exercise: Exercise) -> list[Exercise]:
+    """The kernels that compute the same, in order, this one among them."""
+    if not exercise.ladder:
+        return [exercise]
+    return [other for other in exercises() if other.ladder == exercise.ladder]
 
 
 def load(id: str) -> Exercise:
@@ -56,6 +71,17 @@ def is_starter(exercise: Exercise, text: str) -> bool:
     if exercise.number is None or not path.is_file():
         return False
     return is_untouched(text, path.read_text())
+
+
+def hints(exercise: Exercise) -> tuple[str, ...]:
+    """The Markdown of each hint, from the first to the one that says most."""
+    path = hints_path(exercise)
+    text = path.read_text() if path.is_file() else ""
+    return tuple(part.strip() for part in re.split(r"^## .*$", text, flags=re.MULTILINE)[1:])
+
+
+def hints_path(exercise: Exercise) -> Path:
+    return workspace().kernels / exercise.topic / f"{exercise.name}.md"
 
 
 def solution_path(exercise: Exercise) -> Path:

@@ -1,9 +1,14 @@
 """What an exercise is: a kernel, what it must compute, and how it is judged."""
 
+import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from utils.errors import WorkbookError
+
 Sizes = Mapping[str, int]
+FLOAT = 4  # bytes
 
 
 @dataclass(frozen=True)
@@ -18,11 +23,22 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class At:
+    """The sizes that a kernel is met at."""
+
+    check: tuple[Sizes, ...]  # small and awkward: no multiples of a tile, one, under a warp
+    bench: Sizes  # timed on a GPU
+    card: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
+    draw: Sizes = field(default_factory=dict)  # fits on the screen
+    gates: Sizes = field(default_factory=dict)  # where gates are read: whole tiles
+
+
+@dataclass(frozen=True)
 class Exercise:
     """One kernel of the workbook: a worked one (`number` is None) or an exercise.
 
-    Launcher parameters are matched by name: those in `shapes` are tensors, those in a dict of
-    `sizes` are integers, those in `scalars` are floats.
+    Launcher parameters are matched by name: those in `shapes` are tensors, those of the sizes in
+    `at` are integers, those in `scalars` are floats.
     """
 
     name: str  # the launcher, and the stem of the .cu file
@@ -30,34 +46,56 @@ class Exercise:
     shapes: Mapping[str, str]  # tensor parameter -> its dimensions, e.g. "M K"; "" is one value
     outputs: tuple[str, ...]  # which of them the kernel writes
     reference: Callable[..., object]  # inputs, scalars by name -> output tensor(s), any precision
-    sizes: tuple[Sizes, ...]  # small and awkward: no multiples of a tile, one, under a warp
-    bench: Sizes  # the size that is timed on a GPU
-    bytes: Callable[..., int]  # least traffic in bytes (read + written), from the sizes by name
+    at: At
     flops: Callable[..., int]  # arithmetic operations, from the sizes by name
     number: str | None = None  # "01.1" for an exercise
-    card_sizes: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
+    ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
+    listed: bool = False  # in the README's table, though its chapter has a later rung
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
+    eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
+    traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
     follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
-    draw: Sizes = field(default_factory=dict)  # a size that fits on the screen
     gates: tuple[Gate, ...] = ()
-    gate_sizes: Sizes = field(default_factory=dict)  # where they are read: whole tiles
     faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
     points: int = 0
     effort: str = ""  # "about 4 lines"
-    hints: tuple[str, ...] = ()
     topic: str = ""  # the folder; set by catalog.topic()
 
     @property
     def id(self) -> str:
         return f"{self.topic}/{self.name}"
 
-    @property
-    def has_eps(self) -> bool:
-        """Whether eps is added to a variance: a parameter, or the constant of a GroupNorm."""
-        return "eps" in self.scalars or bool({"gn", "groupnorm"} & set(self.name.split("_")))
+    def bytes(self, **sizes: int) -> int:
+        """The least traffic of a call: each tensor read once, written once, or both; of floats."""
+        if self.traffic:
+            return self.traffic(**sizes)
+        moved = [*inputs(self), *self.outputs]
+        return FLOAT * sum(math.prod(dimensions(self.shapes[name], sizes)) for name in moved)
+
+
+def inputs(exercise: Exercise) -> list[str]:
+    """Tensors that hold something before the call: all but the pure outputs."""
+    taken = reads(exercise.reference, dict(exercise.shapes))
+    return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
+
+
+def reads(function: Callable, values: dict) -> dict:
+    """Those of `values` that a function takes by name; all of them where it takes **anything."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return values
+    return {name: value for name, value in values.items() if name in parameters}
+
+
+def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:
+    """A shape such as "M K" or "rows 4" in numbers; "" is a single value, of shape ()."""
+    try:
+        return tuple(int(word) if word.isdigit() else sizes[word] for word in text.split())
+    except KeyError as error:
+        raise WorkbookError(f"the shape '{text}' needs a size that is not given: {error}") from None

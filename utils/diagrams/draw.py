@@ -86,7 +86,7 @@ def _scene(kernel: Answering, trace: Trace, sizes: Sizes, **asked) -> Scene:
 
 def _smaller(exercise: Exercise, sizes: Sizes) -> str:
     """Sizes to suggest where these are too large: the usual ones, or half of these."""
-    usual = exercise.draw
+    usual = exercise.at.draw
     if not usual or all(value <= usual[name] for name, value in sizes.items()):
         usual = {name: max(1, value // 2) for name, value in sizes.items()}
     return cases.size_text(usual).replace(" ", ", ")

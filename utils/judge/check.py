@@ -119,9 +119,9 @@ class _Check:
         """The summary of a kernel whose values are right; what it says of itself is not read."""
         self._same_types()
         watched = self._diagnose()
-        sizes = self.exercise.sizes
+        sizes = self.exercise.at.check
         if self.kernel.backend == "cuda":
-            sizes = (*sizes, *self.exercise.card_sizes)
+            sizes = (*sizes, *self.exercise.at.card)
         kinds, count = dict.fromkeys([]), 0
         with card.used_by(self.kernel.backend):  # once: each asking waits for all who time
             for size, families in cases.plan(self.exercise, sizes):
@@ -138,15 +138,15 @@ class _Check:
         says of that.
         """
         try:
-            for sizes in self.exercise.sizes:
+            for sizes in self.exercise.at.check:
                 self._watch(sizes)
             if self.exercise.gates:
-                seen, case = self._watch(self.exercise.gate_sizes)
+                seen, case = self._watch(self.exercise.at.gates)
                 for gate in self.exercise.gates:
-                    if message := gates.failing(gate, seen, self.exercise.gate_sizes):
+                    if message := gates.failing(gate, seen, self.exercise.at.gates):
                         self._fail(Reason.GATE, case, message)
             if self.exercise.slices:
-                self._watch(self.exercise.gate_sizes, sliced=True)
+                self._watch(self.exercise.at.gates, sliced=True)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
@@ -264,7 +264,7 @@ class _Check:
         bad = mismatch.wrong(got, expected)
         if not bad.any():
             return
-        message = mismatch.explain(name, got, expected, bad, self.exercise.has_eps)
+        message = mismatch.explain(name, got, expected, bad, self.exercise.eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):

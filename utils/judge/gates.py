@@ -4,7 +4,7 @@ A spec names a metric of METRICS and how many times its ideal a kernel may cost.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from utils.course.exercise import Gate
 from utils.watch.access_patterns import SECTOR, WARP
@@ -86,17 +86,30 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
 }
 
 
-def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str | None:
-    """What to say of a run that a gate does not let through; None where it does.
-
-    The ideal is the counters' own, or the spec's where it gives one.
-    """
+def read(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> Reading:
+    """What a gate's metric says of a run. The ideal is the spec's where it gives one."""
     reading = METRICS[gate.metric](diagnosis)
-    ideal = gate.ideal(**sizes) if gate.ideal else reading.ideal
-    now, limit = reading.now, gate.times * ideal
-    if now >= limit if gate.at_least else now <= limit:
+    return replace(reading, ideal=gate.ideal(**sizes)) if gate.ideal else reading
+
+
+def passes(gate: Gate, reading: Reading) -> bool:
+    """Whether a reading is within the gate's bound."""
+    limit = gate.times * reading.ideal
+    return reading.now >= limit if gate.at_least else reading.now <= limit
+
+
+def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str | None:
+    """What to say of a run that a gate does not let through; None where it does."""
+    reading = read(gate, diagnosis, sizes)
+    if passes(gate, reading):
         return None
     place = f" at line {reading.line}" if reading.line else ""
-    now, ideal, limit = (f"{x:,.0f}" if x >= 1e4 else f"{x:.4g}" for x in (now, ideal, limit))
-    numbers = f"now {now}, ideal {ideal}, gate {'at least ' * gate.at_least}{limit}"
-    return f"{gate.metric}{place}: {numbers}\nhint: {gate.advice}"
+    now, ideal, limit = figures(gate, reading)
+    return f"{gate.metric}{place}: now {now}, ideal {ideal}, gate {limit}\nhint: {gate.advice}"
+
+
+def figures(gate: Gate, reading: Reading) -> tuple[str, str, str]:
+    """Now, ideal and gate, as a reader meets them."""
+    numbers = reading.now, reading.ideal, gate.times * reading.ideal
+    now, ideal, limit = (f"{x:,.0f}" if x >= 1e4 else f"{x:.4g}" for x in numbers)
+    return now, ideal, "at least " * gate.at_least + limit

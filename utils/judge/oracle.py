@@ -31,8 +31,8 @@ import torch
 from torch import Generator, Tensor
 from torch.overrides import TorchFunctionMode
 
-from utils.course.cases import Case, dimensions, reads, sample
-from utils.course.exercise import Exercise
+from utils.course.cases import Case, sample
+from utils.course.exercise import Exercise, dimensions, reads
 from utils.errors import WorkbookError
 
 UNIT = {

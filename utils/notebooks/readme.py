@@ -5,17 +5,13 @@ from html import escape
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.errors import WorkbookError
 from utils.timing import plots, results, roofline
 from utils.timing.results import Entry, Results, Row, digits
 
 NOTHING = "Nothing has been measured yet.\n"
 HEAD = ("", "kernel", "size", "ms", "beside PyTorch", "beside torch.compile")
 MORE = ("20–80 %", "GB/s", "TFLOP/s", "measured", "commit")
-
-
-def task(exercise: Exercise) -> tuple:
-    """What kernels have in common that are rungs of one ladder: what they compute, of what."""
-    return exercise.reference, dict(exercise.shapes), exercise.outputs
 
 
 def readme_table() -> str:
@@ -60,19 +56,20 @@ def _caption(found: Results) -> str:
 
 
 def _measured(found: Results) -> list[Exercise]:
-    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
-    return [e for e in everything if any(entry.ours() for entry in found.of(e))]
+    return [e for e in catalog.exercises() if any(entry.ours() for entry in found.of(e))]
 
 
 def _last_rungs(found: Results) -> list[Exercise]:
-    """Of the exercises of a chapter that compute the same, the last."""
-    kept: list[Exercise] = []
+    """Of the exercises of a chapter that compute the same, the last; and those to be listed."""
+    last: dict[tuple, Exercise] = {}
     for exercise in _measured(found):
         if exercise.number is None or exercise.faulty or exercise.id not in found.entries:
             continue
-        same = [e for e in kept if (e.topic, task(e)) == (exercise.topic, task(exercise))]
-        kept = [e for e in kept if e not in same] + [exercise]
-    return kept
+        stays = exercise.listed or not exercise.ladder
+        row = (exercise.id,) if stays else (exercise.topic, exercise.ladder)
+        last.pop(row, None)  # it stands where the last rung does
+        last[row] = exercise
+    return list(last.values())
 
 
 def _cells(exercise: Exercise, entry: Entry) -> list[str]:
@@ -142,10 +139,10 @@ def _rungs() -> tuple[list[Row], str, float | None] | None:
 
 def _alike(stored: Results) -> list[Entry]:
     """The entries of the family, in the order of the chapters; not those there to be mended."""
-    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
-    first = next((e for e in everything if e.id == FAMILY), None)
-    if first is None:
+    try:
+        first = catalog.load(FAMILY)
+    except WorkbookError:  # a workbook without matrix products
         return []
-    alike = [e for e in everything if task(e) == task(first)]
+    alike = catalog.rungs(first)
     found = [stored.entries[e.id] for e in alike if e.id in stored.entries and not e.faulty]
-    return [e for e in found if e.ours() and dict(e.sizes) == dict(first.bench)]
+    return [e for e in found if e.ours() and dict(e.sizes) == dict(first.at.bench)]

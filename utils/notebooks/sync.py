@@ -65,11 +65,11 @@ def fold_source(kind: str, exercise: Exercise) -> str:
     if kind == "solution":
         text = catalog.solution_text(exercise).strip("\n")
         return _fold("Solution", f"```cuda\n{text}\n```")
-    folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise.hints, 1))
+    folds = (_fold(f"Hint {n}", hint.strip()) for n, hint in enumerate(catalog.hints(exercise), 1))
     return "\n".join(folds)
 
 
-def _generated(cell: NotebookNode) -> tuple[str, str] | None:
+def generated(cell: NotebookNode) -> tuple[str, str] | None:
     """The id and kind ("cell", "hints", "solution") of a cell that sync writes."""
     id = documents.cuda_id(cell)
     if id and "/" in id:
@@ -78,6 +78,12 @@ def _generated(cell: NotebookNode) -> tuple[str, str] | None:
     if cell.cell_type == "markdown" and mark.get("fold") in FOLDS and "id" in mark:
         return mark["id"], mark["fold"]
     return None
+
+
+def kinds(exercise: Exercise) -> list[str]:
+    """The kinds of cells that an exercise has in its notebook."""
+    solved, hinted = exercise.number is not None, bool(catalog.hints(exercise))
+    return ["cell", *["solution"] * solved, *["hints"] * hinted]
 
 
 def _is_ours(cell: NotebookNode, new: str) -> bool:
@@ -92,7 +98,7 @@ def _sync_notebook(path: Path, report: Synced, check: bool) -> None:
     seen = set()
     learners = []
     for cell in notebook.cells:
-        target = _generated(cell)
+        target = generated(cell)
         if target is None:
             continue
         id, kind = target
@@ -145,15 +151,11 @@ def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
     """What the spec of a topic has and its notebook lacks."""
     if topic not in catalog.topics():
         return []
-    wanted = []
-    for exercise in catalog.topic(topic).values():
-        wanted.append((exercise.id, "cell"))
-        if exercise.number is not None:
-            wanted.append((exercise.id, "solution"))
-        if exercise.hints:
-            wanted.append((exercise.id, "hints"))
     return [
-        f"{topic}.ipynb has no {kind} of '{id}'" for id, kind in wanted if (id, kind) not in seen
+        f"{topic}.ipynb has no {kind} of '{exercise.id}'"
+        for exercise in catalog.topic(topic).values()
+        for kind in kinds(exercise)
+        if (exercise.id, kind) not in seen
     ]
 
 
@@ -170,8 +172,9 @@ def _sync_starters(report: Synced, check: bool) -> None:
             if not check and path.exists() and path.read_text() != text:
                 _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
             report.write(path, text, check)
-        for folder in (workspace().kernels, workspace().solutions):
-            for path in sorted((folder / topic).glob("*.cu")):
+        kernels, solutions = workspace().kernels / topic, workspace().solutions / topic
+        for folder, ending in ((kernels, "cu"), (kernels, "md"), (solutions, "cu")):
+            for path in sorted(folder.glob(f"*.{ending}")):
                 if path.stem not in known:
                     name = path.relative_to(workspace().root)
                     report.problems.append(f"{name} is in no spec")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import takewhile
 from pathlib import Path
 
 from utils import events, settings
@@ -47,7 +48,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
         ]
         gpu, entry = _stored(exercise, chosen)
         measured = False
-    if chosen == dict(exercise.bench):  # what `workbook run` prints is of that size
+    if chosen == dict(exercise.at.bench):  # what `workbook run` prints is of that size
         events.log("bench", exercise, **_event(entry, gpu, measured))
     if entry is None:
         _show(tables.least_times(exercise, chosen, notes), None)
@@ -73,12 +74,12 @@ def _estimated(kernel: Answering, sizes: Mapping[str, int]) -> list[str]:
 
 
 def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
-    unknown = [name for name in given if name not in exercise.bench]
+    unknown = [name for name in given if name not in exercise.at.bench]
     if unknown:
         raise WorkbookError(
-            f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.bench)}"
+            f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.at.bench)}"
         )
-    return {**exercise.bench, **given}
+    return {**exercise.at.bench, **given}
 
 
 def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
@@ -104,7 +105,7 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
     kept = [(key, e, measured) for found in results.stored(gpu) for key, e in found.entries.items()]
     fresh = [(key, e, False) for key, e in _session.items() if measured]
     rungs = []
-    for other in _earlier(exercise):
+    for other in takewhile(lambda rung: rung.id != exercise.id, catalog.rungs(exercise)):
         for key, found, stored in [*fresh, *kept]:
             if results.id_of(key) == other.id and _alike(found, entry) and found.ours():
                 rungs.append(replace(found.ours(), stored=stored))
@@ -120,15 +121,6 @@ def _alike(one: Entry, other: Entry) -> bool:
     shared = one.sizes.keys() & other.sizes.keys()
     same = all(one.sizes[name] == other.sizes[name] for name in shared)
     return same and (one.bytes, one.flops) == (other.bytes, other.flops)
-
-
-def _earlier(exercise: Exercise) -> list[Exercise]:
-    """Kernels before this one with the same tensors and the same library beside them."""
-    everything = [e for topic in catalog.topics() for e in catalog.topic(topic).values()]
-    ids = [e.id for e in everything]
-    before = everything[: ids.index(exercise.id)] if exercise.id in ids else []
-    alike = (dict(exercise.shapes), exercise.outputs, exercise.library)
-    return [e for e in before if (dict(e.shapes), e.outputs, e.library) == alike]
 
 
 # --- what is shown
@@ -183,7 +175,7 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
                 text = catalog.solution_text(exercise)
                 kernel = compile_answer(exercise, text, backend="cuda")
                 check(kernel)
-                entry, notes = measure.measure(kernel, exercise.bench)
+                entry, notes = measure.measure(kernel, exercise.at.bench)
             except Exception as error:  # one that fails must not cost the figures of the others
                 failed += 1
                 print(f"{exercise.id}: {type(error).__name__}: {error}")

@@ -89,7 +89,7 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
     """
     card, exercise = known_gpu(gpu), kernel.exercise
-    sizes = {**exercise.bench, **sizes}
+    sizes = {**exercise.at.bench, **sizes}
     parts: dict[str, float] = defaultdict(float)
     used = registers(kernel.source, card.architecture)
     for launch in work(kernel, sizes):

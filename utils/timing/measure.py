@@ -15,6 +15,7 @@ from utils import settings
 from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
+from utils.course.exercise import reads
 from utils.cuda import card
 from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
@@ -120,7 +121,7 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
         for name, right in expected.items():
             bad = mismatch.wrong(given[name], right)
             if bad.any():
-                message = mismatch.explain(name, given[name], right, bad, exercise.has_eps)
+                message = mismatch.explain(name, given[name], right, bad, exercise.eps)
                 raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name} with {case}\n{message}")
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
@@ -170,7 +171,7 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
 
 
 def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Row:
-    calls = {id(s): cases.reads(peer.function, s.case.values) for s in sets}
+    calls = {id(s): reads(peer.function, s.case.values) for s in sets}
     times = _times(lambda chosen: peer.function(**calls[id(chosen)]), sets, flush)
     return _row(peer.label, peer.kind, times)
 

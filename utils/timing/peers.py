@@ -11,8 +11,7 @@ from pathlib import Path
 
 import torch
 
-from utils.course import cases
-from utils.course.exercise import Exercise
+from utils.course.exercise import Exercise, reads
 from utils.cuda import card
 
 COMPILED = "torch.compile"
@@ -47,7 +46,7 @@ def _compiled(function: Callable) -> Callable:
     compiled = torch.compile(function, mode=MODE, dynamic=False)
 
     def call(**values):
-        return compiled(**cases.reads(function, values))
+        return compiled(**reads(function, values))
 
     return call
 

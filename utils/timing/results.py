@@ -75,7 +75,7 @@ class Results:
 
 def key(exercise: Exercise, sizes: Mapping[str, int]) -> str:
     """Where the figures of a size are kept, so that those of several sizes stand side by side."""
-    if dict(sizes) == dict(exercise.bench):
+    if dict(sizes) == dict(exercise.at.bench):
         return exercise.id
     return f"{exercise.id}, {' '.join(f'{name}={value}' for name, value in sizes.items())}"
 

@@ -1,0 +1,50 @@
+"""A wrong kernel is built once where its fault shows at once, and twice where it does not."""
+
+import pytest
+from support import toys
+
+from utils.course import answers
+from utils.course.answers import compile_wrong
+from utils.errors import CheckFailed
+from utils.judge.check import check
+
+MISH = """__global__ void mish_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * 32 + threadIdx.x;
+    FAULT
+}
+void mish(const float* x, float* out, int n) { mish_kernel<<<(n + 31) / 32, 32>>>(x, out, n); }
+"""
+
+
+@pytest.fixture
+def builds(monkeypatch):
+    """What was compiled: whether it was the instrumented build."""
+    made = []
+
+    def compile_cuda(*args, instrumented=False, compiled=answers.compile_cuda, **more):
+        made.append(instrumented)
+        return compiled(*args, instrumented=instrumented, **more)
+
+    monkeypatch.setattr(answers, "compile_cuda", compile_cuda)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("out[i] = x[i];", "out of bounds"),
+        ("if (i < n) out[i] = x[i];", "wrong values"),
+    ],
+)
+def test_a_fault_that_shows_at_once_needs_one_build(builds, fault, reason):
+    wrong = compile_wrong(toys.MISH, MISH.replace("FAULT", fault), "some")
+    with pytest.raises(CheckFailed) as failure:
+        check(wrong)
+    assert failure.value.reason == reason
+    assert wrong.filename == "mish__some.cu" and builds == [True]
+
+
+def test_a_right_kernel_is_built_twice(builds):
+    right = "float e = expf(x[i < n ? i : 0]); if (i < n) out[i] = x[i] * tanhf(log1pf(e));"
+    check(compile_wrong(toys.tried_at(toys.MISH, {"n": 33}), MISH.replace("FAULT", right), "none"))
+    assert builds == [True, False]
