@@ -230,16 +230,16 @@ EXERCISES = (
         effort="about 30 lines",
         hints=(
             "Three steps: each thread finds the least of its own values, for each row of the "
-            "block; the block finds the least of all threads; `spread` adds the shifts and "
+            "block; `block_min` finds the least of all threads; `spread` adds the shifts and "
             "writes. `smaller` and `warp_min` know what PyTorch does with NaN.",
             "In the loop over channels all lanes must call `normalised`, but only lanes with "
             "`channel < channels` may change `mine[r]`: the zeros of the others are no values. "
-            "Then `warp_min(mine[r])`, one value of each warp in `partials[r][warp]`, a barrier, "
-            "and warp r reduces the 32 values of row r.",
+            "In `block_min`: `warp_min(mine[r])`, one value of each warp in `partials[r][warp]`, a "
+            "barrier, and warp r reduces the 32 values of row r. A second barrier.",
             "In `spread`, threads 2i and 2i + 1 own channel i, and then every 512th: "
             "`int r = threadIdx.x % 2 * 4;` `for (int c = threadIdx.x / 2; c < channels; c += "
             "THREADS / 2)`. Each adds `shift[c]` to four minima and calls "
-            "`store4(out, channels, rows, c, row0 + r, four, whole)`.",
+            "`store4(out, channels, rows, c, row0 + r, shifted, whole)`.",
         ),
     ),
 )
