@@ -3,22 +3,25 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from utils.course import catalog, mutants
+from utils.course import cases, catalog, mutants
 from utils.course.answers import compile_answer, compile_wrong
 from utils.course.exercise import Exercise
 from utils.errors import CheckFailed
 from utils.judge import review
 from utils.judge.check import check
 from utils.paths import workspace
+from utils.watch.diagnosis import Diagnosis, diagnose_call
 
 ARCHITECTURES = ("75", "80", "86", "90a")
 
 ALL = [exercise for topic in catalog.topics() for exercise in catalog.topic(topic).values()]
 NUMBERED = [exercise for exercise in ALL if exercise.number]
+WHOLE = [exercise for exercise in ALL if not exercise.faulty]
 MUTANTS = [(exercise, mutant) for exercise in ALL for mutant in mutants.mutants(exercise)]
 
 
@@ -29,6 +32,49 @@ def each(exercises_: list[Exercise]):
 @each(ALL)
 def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
     assert review.missing(exercise) == []
+
+
+# What the head of a rung says: Since `gemm_1d`: larger tiles; loads 2 * M * N * K / 128 floats.
+STEP = re.compile(r"Since `(\w+)`: [^;]+; (?:loads )?([\w\s*+/]+?) ((?:shared )?\w+)\.")
+COUNTED: dict[str, Callable[[Diagnosis], float]] = {
+    "floats": lambda d: d.total("bytes", "global", "load") / 4,
+    "sectors": lambda d: d.total("moved", "global", "load"),
+    "requests": lambda d: d.total("requests", "global", "load"),
+    "shared requests": lambda d: d.total("requests", "shared", "load"),
+    "atomics": lambda d: d.total("lanes", "global", "atomic"),
+}
+
+
+def step(exercise: Exercise) -> re.Match | None:
+    """What a kernel's comments say of the one before it: its name, a formula and a unit."""
+    lines = catalog.solution_text(exercise).splitlines()
+    comments = (line.removeprefix("// ") for line in lines if line.startswith("//"))
+    return STEP.search(" ".join(comments))
+
+
+def rungs() -> list[tuple[Exercise, Exercise]]:
+    """Each kernel that is not the first of its ladder, and the one before it."""
+    found = []
+    for exercise in WHOLE:
+        ladder = [rung for rung in catalog.rungs(exercise) if not rung.faulty]
+        place = ladder.index(exercise)
+        found += [(exercise, ladder[place - 1])] if place else []
+    return found
+
+
+@pytest.mark.parametrize(("exercise", "before"), rungs(), ids=lambda exercise: exercise.id)
+def test_the_head_of_a_rung_says_what_is_new_since_the_one_before(exercise, before):
+    assert (said := step(exercise)), "no 'Since `name`: what is new; loads ... floats.'"
+    assert said[1] == before.name
+
+
+@each([exercise for exercise in WHOLE if step(exercise)])
+def test_what_a_head_says_of_its_loads_is_what_a_run_counts(exercise):
+    _, formula, unit = step(exercise).groups()
+    kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
+    sizes = exercise.at.gates or exercise.at.draw
+    seen = diagnose_call(kernel, cases.example(kernel, sizes).arguments)
+    assert COUNTED[unit](seen) == eval(formula, {}, dict(sizes)), unit
 
 
 def test_every_file_of_mutants_belongs_to_an_exercise():

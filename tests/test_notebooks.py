@@ -233,6 +233,44 @@ def test_a_copy_that_ran_other_code_is_a_mistake(root, notebook, executed, chang
     assert executed.read_text() == before
 
 
+def head(root, text: str) -> sync.Synced:
+    """Put another text for the solution's first line, a comment."""
+    path = root / "solutions/01_pairs/twice.cu"
+    path.write_text(SOLUTION.replace("// x, y: (n)", text))
+    return sync.sync()
+
+
+@pytest.mark.parametrize("text", ["// y = 2 * x", "/* y = 2 * x */ // of n floats", ""])
+def test_a_new_comment_reaches_the_executed_copy_and_outputs_stay(root, executed, text):
+    report = head(root, text)
+    assert "solutions/01_pairs.ipynb" in report.changed and not report.problems
+    assert cells(executed)[2].source.startswith(f"%%cuda {ID}\n{text}\n__global__")
+    assert all(cell.outputs for cell in cells(executed) if cell.cell_type == "code")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// x, y: (n)\n// y = 2 * x",  # every line of code moves
+        "// x, y: (n) \\",  # the next line is a comment, too
+        "/* x, y: (n)",
+        "// fault: missing guard, line 4",
+        "constexpr int unused = 2;  // x, y: (n)",
+    ],
+)
+def test_a_comment_that_changes_more_than_itself_is_a_mistake(root, executed, text):
+    before = executed.read_text()
+    (problem,) = head(root, text).problems
+    assert "solutions/01_pairs.ipynb is of an older cell" in problem
+    assert executed.read_text() == before
+
+
+def test_a_comment_behind_code_is_shown_in_pictures_and_must_be_run(root, executed):
+    path = root / "solutions/01_pairs/twice.cu"
+    path.write_text(SOLUTION.replace("2 * x[i];", "2 * x[i];  // doubled"))
+    assert "is of an older cell" in sync.sync().problems[0]
+
+
 def test_a_learners_copy_of_the_notebook_says_nothing_of_the_executed_one(notebook, executed):
     edit(notebook, 2, LEARNER)
     edit(notebook, -1, "print(2)")

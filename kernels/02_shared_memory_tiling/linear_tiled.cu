@@ -1,8 +1,8 @@
 constexpr int BM = 32, BN = 32, BK = 32;
 
 // x: (M, K), W: (N, K), b: (N), out: (M, N), all row-major. out = x * W^T + b
-// One thread owns one element of out. One block owns a BM x BN tile of out. It walks along K in
-// rounds: each round brings a BM x BK tile of x and a BN x BK tile of W, then uses both.
+// One thread owns one element of out. One block owns a BM x BN tile: a round brings BM x BK of x,
+// BN x BK of W. Since `linear`: threads share them; loads 2 * M * N * K / 32 + M * N floats.
 __global__ void linear_tiled_kernel(const float* x, const float* W, const float* b, float* out,
                                     int M, int N, int K) {
     __shared__ float xs[BM][BK];

@@ -1,54 +1,30 @@
 #include "quads.cuh"
-#include "reduce.cuh"
+#include "group_sizes.cuh"
 
 constexpr int THREADS = 256;
 
 // x, out: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
 // out = (x - mean) * rstd * weight + bias, with mean and rstd of x's own group in its own row
 // One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
+// Since `groupnorm_warp`: quads, which stay in registers; loads 3 * rows * channels floats.
 template <int LANES>
 __global__ void groupnorm_vectorized_kernel(const float* x, const float* weight, const float* bias,
                                             float* out, int rows, int channels, float eps) {
+    constexpr int SIZE = 4 * LANES;                        // channels of a group
     int first = (blockIdx.x * THREADS + threadIdx.x) * 4;  // the quad, counted through all rows
     bool inside = first < rows * channels;
     int channel = first % channels;
     // your code here
 }
 
-// The same for groups of any size: a warp for each group, as in groupnorm_warp.
-__global__ void any_size_kernel(const float* x, const float* weight, const float* bias, float* out,
-                                int rows, int channels, int groups, float eps) {
-    int group = (blockIdx.x * THREADS + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    if (group >= rows * groups) return;
-    int size = channels / groups, first = group * size, channel = first % channels;
-    float sum = 0.0f, squares = 0.0f;
-    for (int i = lane; i < size; i += 32) sum += x[first + i];
-    float mean = warp_sum(sum) / size;
-    for (int i = lane; i < size; i += 32) squares += (x[first + i] - mean) * (x[first + i] - mean);
-    float rstd = rsqrtf(warp_sum(squares) / size + eps);
-    for (int i = lane; i < size; i += 32) {
-        float y = (x[first + i] - mean) * rstd;
-        out[first + i] = y * weight[channel + i] + bias[channel + i];
-    }
-}
-
-template <int LANES>
-void launch(const float* x, const float* weight, const float* bias, float* out, int rows,
-            int channels, float eps) {
-    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    groupnorm_vectorized_kernel<LANES>
-        <<<blocks, THREADS>>>(x, weight, bias, out, rows, channels, eps);
-}
-
 void groupnorm_vectorized(const float* x, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups, float eps) {
-    int size = channels / groups, warps = THREADS / 32;
-    if (size == 4) return launch<1>(x, weight, bias, out, rows, channels, eps);
-    if (size == 8) return launch<2>(x, weight, bias, out, rows, channels, eps);
-    if (size == 16) return launch<4>(x, weight, bias, out, rows, channels, eps);
-    if (size == 32) return launch<8>(x, weight, bias, out, rows, channels, eps);
-    if (size == 64) return launch<16>(x, weight, bias, out, rows, channels, eps);
-    if (size == 128) return launch<32>(x, weight, bias, out, rows, channels, eps);
-    int blocks = (rows * groups + warps - 1) / warps;  // for any_size_kernel
-    any_size_kernel<<<blocks, THREADS>>>(x, weight, bias, out, rows, channels, groups, eps);
+    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
+    auto launch = [=](auto lanes) {
+        groupnorm_vectorized_kernel<lanes()>
+            <<<blocks, THREADS>>>(x, weight, bias, out, rows, channels, eps);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<identity, identity>(x, weight, bias, nullptr, out, rows, channels, groups,
+                                           eps);
 }

@@ -5,8 +5,16 @@ constexpr float EPS = 1e-5f;
 constexpr int THREADS = 1024, WARPS = THREADS / 32;
 constexpr int ROWS = 8;  // for each block: a whole sector of each row of out
 
-// least: (ROWS), shift: (channels), out: (channels, rows). By the whole block:
-// out[c, row0 + r] = least[r] + shift[c]
+// Registers -> shared memory. mine: (ROWS), the least that this thread found in each row.
+// least: (ROWS), the least of the whole block. All threads of the block must call it.
+__device__ void block_min(const float (&mine)[ROWS], float* least) {
+    __shared__ float partials[ROWS][WARPS];  // the least value that each warp found
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    // your code here
+}
+
+// Shared -> global memory. least: (ROWS), shift: (channels), out: (channels, rows). By the whole
+// block: out[c, row0 + r] = least[r] + shift[c]
 __device__ void spread(const float* least, const float* shift, float* out, int rows, int channels,
                        int row0) {
     bool whole = rows % 4 == 0 && row0 + ROWS <= rows;
@@ -21,67 +29,38 @@ template <int LANES>
 __global__ void __launch_bounds__(THREADS)
     gn_min_bias_kernel(const float* y, const float* weight, const float* bias, const float* shift,
                        float* out, int rows, int channels) {
-    __shared__ float partials[ROWS][WARPS];  // the least value that each warp found
     __shared__ alignas(16) float least[ROWS];
-    int row0 = blockIdx.x * ROWS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int row0 = blockIdx.x * ROWS;
     float mine[ROWS];
     for (int r = 0; r < ROWS; r++) mine[r] = INFINITY;
     // your code here
+    block_min(mine, least);
     spread(least, shift, out, rows, channels, row0);
 }
 
-// The same for groups of any size.
-// One thread owns every 32nd value of a group, one warp every WARPSth group of a row. One block
-// owns ROWS rows of y.
-__global__ void any_size_kernel(const float* y, const float* weight, const float* bias,
-                                const float* shift, float* out, int rows, int channels,
-                                int groups) {
-    __shared__ float partials[ROWS][WARPS];
+// The same for groups of any size, a warp for each group. One thread owns every 32nd value of it.
+__global__ void __launch_bounds__(THREADS)
+    any_size_kernel(const float* y, const float* weight, const float* bias, const float* shift,
+                    float* out, int rows, int channels, int groups) {
     __shared__ alignas(16) float least[ROWS];
-    int row0 = blockIdx.x * ROWS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int size = channels / groups;
+    int row0 = blockIdx.x * ROWS;
+    float mine[ROWS];
     for (int r = 0; r < ROWS; r++) {
-        float mine = INFINITY;
-        for (int group = warp; row0 + r < rows && group < groups; group += WARPS) {
-            int channel = group * size;
-            const float* x = y + (row0 + r) * channels + channel;
-            float sum = 0.0f, squares = 0.0f;
-            for (int i = lane; i < size; i += 32) sum += x[i];
-            float mean = warp_sum(sum) / size;
-            for (int i = lane; i < size; i += 32) squares += (x[i] - mean) * (x[i] - mean);
-            float rstd = rsqrtf(warp_sum(squares) / size + EPS);
-            for (int i = lane; i < size; i += 32) {
-                float value = (x[i] - mean) * rstd * weight[channel + i] + bias[channel + i];
-                mine = smaller(mine, value);
-            }
-        }
-        mine = warp_min(mine);
-        if (lane == 0) partials[r][warp] = mine;
+        const float* row = &y[(row0 + r) * channels];
+        bool inside = row0 + r < rows;
+        mine[r] = inside ? least_of_lane(row, weight, bias, channels, groups, EPS) : INFINITY;
     }
-    __syncthreads();  // the values of every warp are there before they are reduced
-    if (warp < ROWS) {
-        float value = warp_min(partials[warp][lane]);
-        if (lane == 0) least[warp] = value;
-    }
-    __syncthreads();  // the minima of all rows are there before anyone adds to them
+    block_min(mine, least);
     spread(least, shift, out, rows, channels, row0);
-}
-
-template <int LANES>
-void launch(const float* y, const float* weight, const float* bias, const float* shift, float* out,
-            int rows, int channels) {
-    int blocks = (rows + ROWS - 1) / ROWS;
-    gn_min_bias_kernel<LANES><<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
 }
 
 void gn_min_bias(const float* y, const float* weight, const float* bias, const float* shift,
                  float* out, int rows, int channels, int groups) {
-    int size = channels / groups, blocks = (rows + ROWS - 1) / ROWS;
-    if (size == 4) return launch<1>(y, weight, bias, shift, out, rows, channels);
-    if (size == 8) return launch<2>(y, weight, bias, shift, out, rows, channels);
-    if (size == 16) return launch<4>(y, weight, bias, shift, out, rows, channels);
-    if (size == 32) return launch<8>(y, weight, bias, shift, out, rows, channels);
-    if (size == 64) return launch<16>(y, weight, bias, shift, out, rows, channels);
-    if (size == 128) return launch<32>(y, weight, bias, shift, out, rows, channels);
+    int blocks = (rows + ROWS - 1) / ROWS;
+    auto launch = [=](auto lanes) {
+        gn_min_bias_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
     any_size_kernel<<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels, groups);
 }

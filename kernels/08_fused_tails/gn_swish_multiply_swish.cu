@@ -24,41 +24,14 @@ __global__ void gn_swish_multiply_swish_kernel(const float* y, const float* weig
     // your code here
 }
 
-// The same for groups of any size.
-// One thread owns every 32nd value of a group, one warp the group. One block owns 8 groups.
-__global__ void any_size_kernel(const float* y, const float* weight, const float* bias,
-                                const float* scale, float* out, int rows, int channels,
-                                int groups) {
-    int group = (blockIdx.x * THREADS + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    if (group >= rows * groups) return;  // the whole warp leaves
-    int size = channels / groups, first = group * size, channel = first % channels;
-    float sum = 0.0f, squares = 0.0f;
-    for (int i = lane; i < size; i += 32) sum += y[first + i];
-    float mean = warp_sum(sum) / size;
-    for (int i = lane; i < size; i += 32) squares += (y[first + i] - mean) * (y[first + i] - mean);
-    float rstd = rsqrtf(warp_sum(squares) / size + EPS);
-    for (int i = lane; i < size; i += 32) {
-        float x = (y[first + i] - mean) * rstd;
-        out[first + i] = activate(x * weight[channel + i] + bias[channel + i], scale[channel + i]);
-    }
-}
-
-template <int LANES>
-void launch(const float* y, const float* weight, const float* bias, const float* scale, float* out,
-            int rows, int channels) {
-    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    gn_swish_multiply_swish_kernel<LANES>
-        <<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels);
-}
-
 void gn_swish_multiply_swish(const float* y, const float* weight, const float* bias,
                              const float* scale, float* out, int rows, int channels, int groups) {
-    int size = channels / groups, blocks = (rows * groups * 32 + THREADS - 1) / THREADS;
-    if (size == 4) return launch<1>(y, weight, bias, scale, out, rows, channels);
-    if (size == 8) return launch<2>(y, weight, bias, scale, out, rows, channels);
-    if (size == 16) return launch<4>(y, weight, bias, scale, out, rows, channels);
-    if (size == 32) return launch<8>(y, weight, bias, scale, out, rows, channels);
-    if (size == 64) return launch<16>(y, weight, bias, scale, out, rows, channels);
-    if (size == 128) return launch<32>(y, weight, bias, scale, out, rows, channels);
-    any_size_kernel<<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels, groups);
+    int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
+    auto launch = [=](auto lanes) {
+        gn_swish_multiply_swish_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<identity, activate>(y, weight, bias, scale, out, rows, channels, groups,
+                                           EPS);
 }

@@ -1,6 +1,7 @@
 // Groups of channels across lanes: GroupNorm in registers. From exercise 06.5.
 #pragma once
 
+#include "group_sizes.cuh"  // which kernel takes which size of a group
 #include "reduce.cuh"
 
 // (v - mean) / sqrt(variance + eps), over the 4 * LANES values of an aligned group of LANES lanes.

@@ -58,7 +58,7 @@ __device__ inline void fetch(float4 (&quads)[QUADS], const float* first, int row
 }
 
 // Registers -> shared memory. The tile is turned around: a row of it is one k.
-__device__ inline void put(const float4 (&quads)[QUADS], float (*tile)[SIDE]) {
+__device__ inline void store_tile(const float4 (&quads)[QUADS], float (*tile)[SIDE]) {
     int row = threadIdx.x / 2, k = threadIdx.x % 2 * 4;
 #pragma unroll
     for (int i = 0; i < QUADS; i++, row += THREADS / 2) {
@@ -70,7 +70,8 @@ __device__ inline void put(const float4 (&quads)[QUADS], float (*tile)[SIDE]) {
 }
 
 // Shared memory -> registers: what this lane needs of one k.
-__device__ inline void read(const float* xs, const float* Ws, float (&a)[TM], float (&b)[TN]) {
+__device__ inline void load_fragments(const float* xs, const float* Ws, float (&a)[TM],
+                                      float (&b)[TN]) {
 #pragma unroll
     for (int i = 0; i < TM; i += 4) quad(&a[i]) = quad(&xs[i * LANES_M]);
 #pragma unroll
@@ -102,10 +103,10 @@ __device__ inline void walk(float (&sums)[TM][TN], const Tile& tile, float (*sha
     float4 x_next[QUADS], W_next[QUADS];
     fetch<WHOLE>(x_next, x_first, x_rows, K - k_of_t, K, 0);
     fetch<WHOLE>(W_next, W_first, W_rows, K - k_of_t, K, 0);
-    put(x_next, shared[0][0]);
-    put(W_next, shared[0][1]);
+    store_tile(x_next, shared[0][0]);
+    store_tile(W_next, shared[0][1]);
     __syncthreads();  // the first tiles are complete
-    read(&shared[0][0][0][tile.top], &shared[0][1][0][tile.left], a[0], b[0]);
+    load_fragments(&shared[0][0][0][tile.top], &shared[0][1][0][tile.left], a[0], b[0]);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
         // After the last round once more the last tiles, which nobody uses: cheaper than an `if`.
         int next = WHOLE ? min(k0 + BK, K - BK) : k0 + BK;
@@ -115,13 +116,13 @@ __device__ inline void walk(float (&sums)[TM][TN], const Tile& tile, float (*sha
         for (int k = 0; k < BK; k++) {
             if (k == BK - 1) {
                 now ^= 1;
-                put(x_next, shared[now][0]);
-                put(W_next, shared[now][1]);
+                store_tile(x_next, shared[now][0]);
+                store_tile(W_next, shared[now][1]);
                 __syncthreads();  // the next tiles are complete, and everyone has read these
             }
-            int then = (k + 1) % BK;
-            read(&shared[now][0][then][tile.top], &shared[now][1][then][tile.left], a[then % 2],
-                 b[then % 2]);
+            int next_k = (k + 1) % BK;
+            load_fragments(&shared[now][0][next_k][tile.top], &shared[now][1][next_k][tile.left],
+                           a[next_k % 2], b[next_k % 2]);
             add_products(sums, a[k % 2], b[k % 2]);
         }
     }

@@ -2,8 +2,8 @@ constexpr int BM = 64, BN = 64, BK = 8;  // the tiles of the block
 constexpr int TM = 8;                    // elements of C for each thread
 constexpr int THREADS = BM / TM * BN;    // 512: one for each element of a tile of A or B
 
-// A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
-// One thread owns TM elements of C, one below the other. One block owns a BM x BN tile of C.
+// A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B. One block owns a BM x BN tile of C.
+// One thread owns TM in a column. Since `gemm_tiled`: larger tile; loads 2 * M * N * K / 64 floats.
 __global__ void gemm_1d_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];

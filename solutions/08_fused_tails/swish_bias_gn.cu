@@ -39,43 +39,14 @@ __global__ void swish_bias_gn_kernel(const float* y, const float* weight, const 
     // END SOLUTION
 }
 
-// The same for groups of any size.
-// One thread owns every 32nd value of a group, one warp the group. One block owns 4 groups.
-__global__ void any_size_kernel(const float* y, const float* weight, const float* bias,
-                                const float* shift, float* out, int rows, int channels,
-                                int groups) {
-    int group = (blockIdx.x * THREADS + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    if (group >= rows * groups) return;  // the whole warp leaves
-    int size = channels / groups, first = group * size, channel = first % channels;
-    float sum = 0.0f, squares = 0.0f;
-    for (int i = lane; i < size; i += 32) sum += activate(y[first + i], shift[channel + i]);
-    float mean = warp_sum(sum) / size;
-    for (int i = lane; i < size; i += 32) {
-        float d = activate(y[first + i], shift[channel + i]) - mean;
-        squares += d * d;
-    }
-    float rstd = rsqrtf(warp_sum(squares) / size + EPS);
-    for (int i = lane; i < size; i += 32) {
-        float x = (activate(y[first + i], shift[channel + i]) - mean) * rstd;
-        out[first + i] = x * weight[channel + i] + bias[channel + i];
-    }
-}
-
-template <int LANES>
-void launch(const float* y, const float* weight, const float* bias, const float* shift, float* out,
-            int rows, int channels) {
-    int blocks = (channels / 4 * ((rows + ROWS - 1) / ROWS) + THREADS - 1) / THREADS;
-    swish_bias_gn_kernel<LANES><<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
-}
-
 void swish_bias_gn(const float* y, const float* weight, const float* bias, const float* shift,
                    float* out, int rows, int channels, int groups) {
-    int size = channels / groups, blocks = (rows * groups * 32 + THREADS - 1) / THREADS;
-    if (size == 4) return launch<1>(y, weight, bias, shift, out, rows, channels);
-    if (size == 8) return launch<2>(y, weight, bias, shift, out, rows, channels);
-    if (size == 16) return launch<4>(y, weight, bias, shift, out, rows, channels);
-    if (size == 32) return launch<8>(y, weight, bias, shift, out, rows, channels);
-    if (size == 64) return launch<16>(y, weight, bias, shift, out, rows, channels);
-    if (size == 128) return launch<32>(y, weight, bias, shift, out, rows, channels);
-    any_size_kernel<<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels, groups);
+    int blocks = (channels / 4 * ((rows + ROWS - 1) / ROWS) + THREADS - 1) / THREADS;
+    auto launch = [=](auto lanes) {
+        swish_bias_gn_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
+                                           EPS);
 }

@@ -6,6 +6,7 @@ folds with hints and solution. Each cell that sync writes carries the hash of it
 """
 
 import hashlib
+import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from nbformat import NotebookNode
 from utils import files
 from utils.course import catalog, markup, selection
 from utils.course.exercise import Exercise
+from utils.emulator.translate.tokens import tokenize
 from utils.errors import WorkbookError
 from utils.notebooks import documents, readme
 from utils.paths import workspace
@@ -125,7 +127,8 @@ def _sync_notebook(path: Path, report: Synced, check: bool) -> None:
 
 
 def _sync_copy(path: Path, notebook: NotebookNode, report: Synced, check: bool) -> None:
-    """Bring the prose of an executed copy in step; its code must be what the notebook has now."""
+    """Bring the prose and comments of an executed copy in step; its code must be what the notebook
+    has now."""
     if not path.is_file():
         return
     ran = {cell.id: cell for cell in documents.read(path).cells}
@@ -137,7 +140,7 @@ def _sync_copy(path: Path, notebook: NotebookNode, report: Synced, check: bool) 
         if cell.cell_type != "code":
             continue
         before = ran.get(cell.id)
-        if before is None or before.source != cell.source:
+        if before is None or not _same_program(before, cell):
             report.problems.append(
                 f"solutions/{path.name} is of an older cell {number}: run "
                 f"`workbook run {path.stem[:2]} --solutions --save` anew, on a GPU if you have one"
@@ -145,6 +148,28 @@ def _sync_copy(path: Path, notebook: NotebookNode, report: Synced, check: bool) 
             return
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
     report.write(path, documents.to_text(documents.canonical(notebook, outputs=True)), check)
+
+
+def _same_program(before: NotebookNode, now: NotebookNode) -> bool:
+    """Whether the outputs of one cell are those of the other: both run the same code."""
+    if before.source == now.source:
+        return True
+    cuda = documents.cuda_id(before) and documents.cuda_id(now)
+    return bool(cuda) and _lines_of_code(before.source) == _lines_of_code(now.source)
+
+
+def _lines_of_code(text: str) -> list[str]:
+    """The lines of CUDA C++, with "" for each that has nothing but comment.
+
+    Outputs name lines by number and show them with the comment behind their code. What a cell says
+    of a fault is judged, and so is code.
+    """
+    code = set()
+    for kind, token, start in tokenize(text):
+        if kind != "space" and (kind != "comment" or re.match(r"//[ \t]*fault:", token)):
+            first = text.count("\n", 0, start)
+            code.update(range(first, first + token.count("\n") + 1))
+    return [line if number in code else "" for number, line in enumerate(text.split("\n"))]
 
 
 def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
