@@ -69,9 +69,9 @@ def test_one_is_no_plural():
 
     trace = simulate(kernel, (1,), (1,), {"out": (40,)}, [("s", 40)])
     small = [render(scene(trace), view) for view in VIEWS if view != "hazards"]
-    for picture in [*small, *map(shown, PICTURES)]:
+    for picture in small:
         for said in (picture.caption, picture.alt, *words(picture)):
-            assert not re.search(rf"(?<!, )(?<!thread )\b1 (more )?({THINGS})s\b", said), said
+            assert not re.search(rf"\b1 (more )?({THINGS})s\b", said), said
     left = {"sectors": "1 more instruction is", "banks": "2 more instructions are"}
     for view, said in left.items():
         assert f"{said} not shown; draw one with line=..." in render(scene(trace), view).caption

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support import traces
 from support.gallery import NAIVE, scene, shown
@@ -118,6 +119,18 @@ def test_lines_of_a_cell_are_counted_as_the_cell_does():
 
 
 # --- what is painted
+
+
+def test_a_lane_s_line_ends_in_the_cell_that_it_wants():
+    """It has the line's colour; every second cell is brought for nobody."""
+    picture = warp(lambda t: t.load(1, "x", 2 * t.thread[0]), "sectors", {"x": (64,)})
+    axes = picture.figure.axes[0]
+    (links,) = (c for c in axes.collections if len(c.get_segments()) == 32)
+    for (_, (x, _)), color in zip(links.get_segments(), links.get_colors(), strict=True):
+        grid = next(g for g in axes.get_images() if g.get_extent()[0] <= x < g.get_extent()[1])
+        left, right = grid.get_extent()[:2]
+        cell = int((x - left) / (right - left) * 8)
+        assert np.allclose(grid.get_array()[0, cell], color[:3])
 
 
 def frames(picture) -> list[tuple]:

@@ -121,7 +121,7 @@ PICTURES = {
     "many tiles": lambda: (scene(traces.gemm_tiled(5, 7, 60, T=4), ("C",)), "tiles"),
     "tree": lambda: (scene(traces.tree(500)), "tree"),
     "interleaved tree": lambda: (scene(traces.interleaved(500)), "tree"),
-    "tree of two warps": lambda: (scene(traces.tree(100, 64)), "tree"),
+    "tree of two warps": lambda: (scene(traces.interleaved(100, 64)), "tree"),
     "tree of eight": lambda: (scene(traces.tree(8, 8)), "tree"),
     "interleaved tree of eight": lambda: (scene(traces.interleaved(8, 8)), "tree"),
     "tree of a thousand": lambda: (scene(traces.tree(5, 1024)), "tree"),
