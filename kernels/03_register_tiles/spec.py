@@ -168,13 +168,14 @@ EXERCISES = (
         points=30,
         effort="about 30 lines",
         hints=(
-            "Before the loop: fetch and put the first tiles, wait, read k = 0. In the loop: fetch "
-            "the next tiles into registers, work through the present ones, put the next ones into "
-            "the other half of `As` and `Bs`, wait. The last round has nothing to fetch or put.",
-            "For each k, `read` k + 1 into `a[(k + 1) % 2]`, then multiply with `a[k % 2]`. At "
-            "k = BK - 1 the next k is 0 of the other half: so put, the barrier and `now ^= 1` come "
-            "just before that read. The last round reads ahead, too: if it is the only one, let "
-            "it find numbers there.",
+            "Before the loop: fetch and store the first tiles, wait, read k = 0. In the loop: "
+            "fetch the next tiles into registers, work through the present ones, store the "
+            "next ones in the other half of `As` and `Bs`, wait. The last round has nothing to "
+            "fetch or store.",
+            "For each k, `load_fragments` of k + 1 into `a[(k + 1) % 2]`, then multiply with "
+            "`a[k % 2]`. At k = BK - 1 the next k is 0 of the other half: so the store, the "
+            "barrier and `now ^= 1` come just before that. The last round reads ahead, too: if "
+            "it is the only one, let it find numbers there.",
             "The first patch of a lane is at `warp / (BN / WN) * WM + lane / LANES_N * 4` and "
             "`warp % (BN / WN) * WN + lane % LANES_N * 4`. Its row number i is "
             "`i / 4 * 4 * LANES_M + i % 4` further down, its column j (a multiple of 4) "

@@ -76,15 +76,16 @@ SWISH = Exercise(
     points=15,
     effort="about 14 lines",
     hints=(
-        "One element goes through the whole chain in a variable: `chain` needs no memory. Around "
-        "it: ROWS quads of `y`, then `scale`, once for all of them, then ROWS quads of `out`.",
+        "One element goes through the whole chain in a variable: `activate` needs no memory. "
+        "Around it: ROWS quads of `y`, then `scale`, once for all of them, then ROWS quads of "
+        "`out`.",
         "`load4` counts its index in `int`. Give it the address where the row begins, and let it "
         "see one row: `load4(y + size_t(row) * channels, 1, channels, 0, col, whole)`. `store4` in "
         "the same way. The last group may have fewer than ROWS rows.",
         "`float4 v[ROWS];` and a loop that fills `v[i]` where `row0 + i < rows`; then "
         "`float4 s = load4(scale, 1, channels, 0, col, whole);` and a loop that stores "
-        "`make_float4(chain(v[i].x, s.x), ...)`. And `__fdividef(y, 1.0f + __expf(-y))` is a fast "
-        "swish.",
+        "`make_float4(activate(v[i].x, s.x), ...)`. And `__fdividef(y, 1.0f + __expf(-y))` is a "
+        "fast swish.",
     ),
     **CHAPTER,
 )
@@ -116,7 +117,7 @@ EXERCISES = (
         points=15,
         effort="about 5 new lines",
         hints=(
-            "All but `chain` is as in 07.1, with `shift` in place of `scale`. Clamp with two "
+            "All but `activate` is as in 07.1, with `shift` in place of `scale`. Clamp with two "
             "comparisons: `x < -1.0f ? -1.0f : …`. With a NaN both are false, and it stays.",
             "With n = e^x, the hyperbolic tangent of log(1 + n) is (n^2 + 2n) / (n^2 + 2n + 2). "
             "Compute m = n^2 + 2n once: n * (n + 2).",
