@@ -26,7 +26,7 @@ __device__ void fetch(Quads& quads, const float* A, const float* B, int M, int N
 }
 
 // Registers -> shared memory. The tile of A is turned around.
-__device__ void put(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
+__device__ void store_tiles(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
     for (int i = 0; i < A_QUADS; i++) {
         int p = threadIdx.x + i * THREADS, row = p / (BK / 4), k = p % (BK / 4) * 4;
         As[k + 0][row] = quads.a[i].x;
@@ -41,7 +41,7 @@ __device__ void put(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
 }
 
 // Shared memory -> registers: what this lane needs of one k.
-__device__ void read(const float* As, const float* Bs, float (&a)[TM], float (&b)[TN]) {
+__device__ void load_fragments(const float* As, const float* Bs, float (&a)[TM], float (&b)[TN]) {
     for (int i = 0; i < TM; i += 4) quad(&a[i]) = quad(&As[i * LANES_M]);
     for (int j = 0; j < TN; j += 4) quad(&b[j]) = quad(&Bs[j * LANES_N]);
 }

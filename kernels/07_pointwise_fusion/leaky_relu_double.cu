@@ -3,12 +3,9 @@
 constexpr int THREADS = 128;  // a block owns 4 * THREADS floats
 
 // leaky_relu(y) + leaky_relu(y), for one element
-__device__ float chain(float y) {
+__device__ float activate(float y) {
     return y;  // your code here
 }
-
-// Whether four floats at p may be read or written at once
-__device__ bool aligned(const float* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
 
 // y, out: (rows, channels), taken as n floats in a row: here no element needs to know its channel.
 // One thread owns 4 neighbouring floats. One block owns 4 * THREADS of them.

@@ -120,9 +120,9 @@ __device__ inline void walk(float (&sums)[TM][TN], const Tile& tile, float (*sha
                 store_tile(W_next, shared[now][1]);
                 __syncthreads();  // the next tiles are complete, and everyone has read these
             }
-            int next_k = (k + 1) % BK;
-            load_fragments(&shared[now][0][next_k][tile.top], &shared[now][1][next_k][tile.left],
-                           a[next_k % 2], b[next_k % 2]);
+            int ahead = (k + 1) % BK;
+            load_fragments(&shared[now][0][ahead][tile.top], &shared[now][1][ahead][tile.left],
+                           a[ahead % 2], b[ahead % 2]);
             add_products(sums, a[k % 2], b[k % 2]);
         }
     }

@@ -24,11 +24,11 @@ __global__ void __launch_bounds__(THREADS)
     for (int k0 = 0; k0 < K; k0 += BK) {
         bool quick = whole && k0 + BK <= K;
         // BEGIN SOLUTION
-        float4 four = load4(A, M, K, row0 + a_row, k0 + a_k, quick);
-        As[a_k + 0][a_row] = four.x;
-        As[a_k + 1][a_row] = four.y;
-        As[a_k + 2][a_row] = four.z;
-        As[a_k + 3][a_row] = four.w;
+        float4 of_A = load4(A, M, K, row0 + a_row, k0 + a_k, quick);
+        As[a_k + 0][a_row] = of_A.x;
+        As[a_k + 1][a_row] = of_A.y;
+        As[a_k + 2][a_row] = of_A.z;
+        As[a_k + 3][a_row] = of_A.w;
         quad(&Bs[b_k][b_col]) = load4(B, K, N, k0 + b_k, col0 + b_col, quick);
         // END SOLUTION
         __syncthreads();  // both tiles are complete before anyone reads them

@@ -26,7 +26,7 @@ __device__ void fetch(Quads& quads, const float* A, const float* B, int M, int N
 }
 
 // Registers -> shared memory. The tile of A is turned around.
-__device__ void put(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
+__device__ void store_tiles(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
     for (int i = 0; i < A_QUADS; i++) {
         int p = threadIdx.x + i * THREADS, row = p / (BK / 4), k = p % (BK / 4) * 4;
         As[k + 0][row] = quads.a[i].x;
@@ -41,7 +41,7 @@ __device__ void put(const Quads& quads, float (*As)[BM + 4], float (*Bs)[BN]) {
 }
 
 // Shared memory -> registers: what this lane needs of one k.
-__device__ void read(const float* As, const float* Bs, float (&a)[TM], float (&b)[TN]) {
+__device__ void load_fragments(const float* As, const float* Bs, float (&a)[TM], float (&b)[TN]) {
     for (int i = 0; i < TM; i += 4) quad(&a[i]) = quad(&As[i * LANES_M]);
     for (int j = 0; j < TN; j += 4) quad(&b[j]) = quad(&Bs[j * LANES_N]);
 }
@@ -62,10 +62,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     alignas(16) float a[2][TM], b[2][TN], sums[TM][TN] = {};
     Quads next;
     fetch(next, A, B, M, N, K, row0, col0, 0, whole && BK <= K);
-    put(next, As[0], Bs[0]);
-    put(next, As[1], Bs[1]);  // for the last round, which reads ahead, too
-    __syncthreads();          // the first tiles are complete
-    read(&As[0][0][row], &Bs[0][0][col], a[0], b[0]);
+    store_tiles(next, As[0], Bs[0]);
+    store_tiles(next, As[1], Bs[1]);  // for the last round, which reads ahead, too
+    __syncthreads();                  // the first tiles are complete
+    load_fragments(&As[0][0][row], &Bs[0][0][col], a[0], b[0]);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
         int k1 = k0 + BK;  // where the next tiles begin, if there are any
         if (k1 < K) fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
@@ -73,11 +73,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int k = 0; k < BK; k++) {
             if (k == BK - 1) {
                 now ^= 1;
-                if (k1 < K) put(next, As[now], Bs[now]);
+                if (k1 < K) store_tiles(next, As[now], Bs[now]);
                 __syncthreads();  // the next tiles are complete, and everyone has read these
             }
-            int then = (k + 1) % BK;
-            read(&As[now][then][row], &Bs[now][then][col], a[then % 2], b[then % 2]);
+            int ahead = (k + 1) % BK;
+            load_fragments(&As[now][ahead][row], &Bs[now][ahead][col], a[ahead % 2], b[ahead % 2]);
             for (int i = 0; i < TM; i++) {
                 for (int j = 0; j < TN; j++) sums[i][j] += a[k % 2][i] * b[k % 2][j];
             }

@@ -4,7 +4,7 @@ constexpr int THREADS = 128;  // a block owns 4 * THREADS channels
 constexpr int ROWS = 2;       // of ROWS rows at a time
 
 // mish(hardtanh(y + shift)), for one element
-__device__ float chain(float y, float shift) {
+__device__ float activate(float y, float shift) {
     // BEGIN SOLUTION
     float x = y + shift;
     x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;  // a NaN stays one; fminf() would drop it
@@ -14,9 +14,6 @@ __device__ float chain(float y, float shift) {
     // STARTER: return y;  // your code here
     // END SOLUTION
 }
-
-// Whether four floats at p may be read or written at once
-__device__ bool aligned(const float* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
 
 // y, out: (rows, channels), shift: (channels). out = mish(hardtanh(y + shift))
 // One thread owns 4 neighbouring channels of ROWS rows, then of ROWS rows further down.
@@ -35,9 +32,9 @@ __global__ void bias_hardtanh_mish_kernel(const float* y, const float* shift, fl
         }
         float4 s = load4(shift, 1, channels, 0, col, whole);  // once, for all these rows
         for (int i = 0; i < ROWS && row0 + i < rows; i++) {
-            float4 four = make_float4(chain(v[i].x, s.x), chain(v[i].y, s.y),  //
-                                      chain(v[i].z, s.z), chain(v[i].w, s.w));
-            store4(out + size_t(row0 + i) * channels, 1, channels, 0, col, four, whole);
+            float4 activated = make_float4(activate(v[i].x, s.x), activate(v[i].y, s.y),  //
+                                           activate(v[i].z, s.z), activate(v[i].w, s.w));
+            store4(out + size_t(row0 + i) * channels, 1, channels, 0, col, activated, whole);
         }
         // END SOLUTION
     }

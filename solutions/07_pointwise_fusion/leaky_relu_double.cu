@@ -3,15 +3,12 @@
 constexpr int THREADS = 128;  // a block owns 4 * THREADS floats
 
 // leaky_relu(y) + leaky_relu(y), for one element
-__device__ float chain(float y) {
+__device__ float activate(float y) {
     // BEGIN SOLUTION
     return 2.0f * (y > 0.0f ? y : 0.01f * y);
     // STARTER: return y;  // your code here
     // END SOLUTION
 }
-
-// Whether four floats at p may be read or written at once
-__device__ bool aligned(const float* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
 
 // y, out: (rows, channels), taken as n floats in a row: here no element needs to know its channel.
 // One thread owns 4 neighbouring floats. One block owns 4 * THREADS of them.
@@ -20,9 +17,9 @@ __global__ void leaky_relu_double_kernel(const float* y, float* out, size_t n) {
     size_t i = 4 * (size_t(blockIdx.x) * THREADS + threadIdx.x);
     if (i + 4 <= n && aligned(y) && aligned(out)) {
         float4 v = quad(y + i);
-        quad(out + i) = make_float4(chain(v.x), chain(v.y), chain(v.z), chain(v.w));
+        quad(out + i) = make_float4(activate(v.x), activate(v.y), activate(v.z), activate(v.w));
     } else {  // the last few floats, or an address that allows no quads
-        for (size_t end = i + 4; i < end && i < n; i++) out[i] = chain(y[i]);
+        for (size_t end = i + 4; i < end && i < n; i++) out[i] = activate(y[i]);
     }
     // END SOLUTION
 }

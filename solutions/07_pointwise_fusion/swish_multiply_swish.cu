@@ -4,16 +4,13 @@ constexpr int THREADS = 128;  // a block owns 4 * THREADS channels
 constexpr int ROWS = 2;       // of ROWS rows at a time
 
 // swish(swish(y) * scale), for one element
-__device__ float chain(float y, float scale) {
+__device__ float activate(float y, float scale) {
     // BEGIN SOLUTION
     float x = __fdividef(y, 1.0f + __expf(-y)) * scale;
     return __fdividef(x, 1.0f + __expf(-x));
     // STARTER: return y;  // your code here
     // END SOLUTION
 }
-
-// Whether four floats at p may be read or written at once
-__device__ bool aligned(const float* p) { return reinterpret_cast<size_t>(p) % 16 == 0; }
 
 // y, out: (rows, channels), scale: (channels). out = swish(swish(y) * scale)
 // One thread owns 4 neighbouring channels of ROWS rows, then of ROWS further down. One block owns
@@ -32,9 +29,9 @@ __global__ void swish_multiply_swish_kernel(const float* y, const float* scale, 
         }
         float4 s = load4(scale, 1, channels, 0, col, whole);  // once, for all these rows
         for (int i = 0; i < ROWS && row0 + i < rows; i++) {
-            float4 four = make_float4(chain(v[i].x, s.x), chain(v[i].y, s.y),  //
-                                      chain(v[i].z, s.z), chain(v[i].w, s.w));
-            store4(out + size_t(row0 + i) * channels, 1, channels, 0, col, four, whole);
+            float4 activated = make_float4(activate(v[i].x, s.x), activate(v[i].y, s.y),  //
+                                           activate(v[i].z, s.z), activate(v[i].w, s.w));
+            store4(out + size_t(row0 + i) * channels, 1, channels, 0, col, activated, whole);
         }
         // END SOLUTION
     }
