@@ -81,7 +81,7 @@ def run(
                 advance=lambda: progress.advance(task),
             )
 
-        pool = ThreadPoolExecutor(at_once(backend))
+        pool = ThreadPoolExecutor(at_once(backend, save))
         try:
             runs = list(pool.map(one, reversed(paths)))[::-1]  # the longest are the last
         finally:

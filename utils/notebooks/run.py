@@ -73,15 +73,19 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": search, **extra}
 
 
-def at_once(backend: str | None = None) -> int:
+def at_once(backend: str | None = None, save: bool = False) -> int:
     """How many notebooks run beside each other; each is a process of its own.
 
     On a GPU what is timed waits until it is alone, see utils/cuda/card.py. There each needs room
-    for its tensors and its PyTorch, and cores to compile kernels for comparison.
+    for its tensors and its PyTorch, and cores to compile kernels for comparison. Figures that are
+    kept are measured by one notebook at a time: beside others, some of the kernels that
+    torch.compile chose took up to a third longer (H200, 2026-11-22), which would flatter ours.
     """
     cores = os.cpu_count() or 1
     if backend == "emulator" or not torch.cuda.is_available():
         return cores
+    if save:
+        return 1
     memory = torch.cuda.get_device_properties().total_memory
     return max(1, min(cores // 2, memory // GPU_BYTES))
 
@@ -122,9 +126,6 @@ def execute(
         }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
-        if at_once(backend) > 1:  # else each compiles PyTorch's kernels on every core
-            threads = str(max(2, (os.cpu_count() or 1) // 2))
-            extra["TORCHINDUCTOR_COMPILE_THREADS"] = threads
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,
