@@ -55,6 +55,7 @@ class Exercise:
 
     @property
     def id(self) -> str:
+        """What `%%cuda` names it by: "04_reduce/row_softmax"."""
         return f"{self.topic}/{self.name}"
 
     @property
