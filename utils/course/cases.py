@@ -37,6 +37,7 @@ class Case:
 
 
 def size_text(sizes: Sizes) -> str:
+    """Such as "M=8 N=4"."""
     return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
@@ -132,10 +133,12 @@ def sliced(tensor: Tensor) -> Tensor:
 
 
 def normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Mean 0, variance 1, on the generator's device."""
     return torch.randn(shape, generator=generator, device=generator.device)
 
 
 def uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """From 0 to below 1, on the generator's device."""
     return torch.rand(shape, generator=generator, device=generator.device)
 
 

@@ -85,10 +85,12 @@ def hints_path(exercise: Exercise) -> Path:
 
 
 def solution_path(exercise: Exercise) -> Path:
+    """The file of a solution, with its markers; a worked kernel has none."""
     return workspace().solutions / exercise.topic / f"{exercise.name}.cu"
 
 
 def kernel_path(exercise: Exercise) -> Path:
+    """The file of a starter or of a worked kernel."""
     return workspace().kernels / exercise.topic / f"{exercise.name}.cu"
 
 

@@ -69,6 +69,7 @@ class Exercise:
 
     @property
     def id(self) -> str:
+        """What `%%cuda` names it by: "04_reduce/row_softmax"."""
         return f"{self.topic}/{self.name}"
 
     def bytes(self, **sizes: int) -> int:
