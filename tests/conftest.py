@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,17 @@ def pytest_sessionstart(session):
 
         for thread in warmup.start():
             thread.join()
+
+
+def pytest_collection_modifyitems(items):
+    """Whole notebooks first among what is spread: the last ones to end should be short."""
+    items.sort(key=lambda item: "test_nbval.py" not in item.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are cores: tests wait for compilers, kernels and time limits."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -185,7 +185,8 @@ def test_a_text_that_failed_is_built_when_tried_again(place, tmp_path):
 def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBOOK_CACHE", str(tmp_path))
     gxx = tmp_path / "slow-g++"
-    gxx.write_text("#!/bin/sh\nsleep 60\n")
+    real = shutil.which("g++")
+    gxx.write_text(f'#!/bin/sh\ncase " $* " in *" -c "*) sleep 60;; esac\nexec {real} "$@"\n')
     gxx.chmod(0o755)
     environment = {**os.environ, "CXX": str(gxx), "WORKBOOK_BACKEND": "emulator"}
     source = fresh()
@@ -203,7 +204,7 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, 9)
     process.wait()
-    gxx.write_text(f'#!/bin/sh\nexec {shutil.which("g++")} "$@"\n')
+    gxx.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
     monkeypatch.setenv("CXX", str(gxx))
     assert doubles(build(source))
     assert list(tmp_path.glob(f".*{files.UNFINISHED}"))
