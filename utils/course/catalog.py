@@ -81,6 +81,7 @@ def hints(exercise: Exercise) -> tuple[str, ...]:
 
 
 def hints_path(exercise: Exercise) -> Path:
+    """The file of an exercise's hints, which need not exist."""
     return workspace().kernels / exercise.topic / f"{exercise.name}.md"
 
 
