@@ -1,7 +1,7 @@
 """Every load and store of a kernel, from an instrumented run on the emulator.
 
 `trace(kernel, arguments)` builds the kernel's own text once more, instrumented, runs it at a small
-size and returns what each thread touched. The pictures of `diagrams.py` are drawn from that.
+size and returns what each thread touched. The pictures of utils/diagrams are drawn from that.
 """
 
 import math

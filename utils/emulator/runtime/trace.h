@@ -1,4 +1,4 @@
-// The record of every load and store of a traced run, for utils/tracing.py. Here are no judgements.
+// The record of every load and store of a traced run, for utils/watch/trace.py. It judges nothing.
 #pragma once
 
 #include <cstdint>
