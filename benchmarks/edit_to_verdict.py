@@ -22,9 +22,10 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import settings
-from utils.course import catalog, exercise
+from utils.course import catalog
+from utils.course.answers import compile_answer
+from utils.course.exercise import Exercise
 from utils.judge.check import check
-from utils.magics import compile_answer
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"
 PLAIN_CUDA = """
@@ -41,7 +42,7 @@ torch::Tensor twice(torch::Tensor x) {
 """
 
 
-def edit(exercise: exercise.Exercise, number: int) -> tuple[float, float]:
+def edit(exercise: Exercise, number: int) -> tuple[float, float]:
     """Seconds to compile an edited text, and to check it."""
     text = f"{catalog.solution_text(exercise)}\nconstexpr long edit = {number};\n"
     start = time.perf_counter()

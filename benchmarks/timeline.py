@@ -22,9 +22,9 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils import files
 from utils.course import catalog
+from utils.course.answers import compile_answer
 from utils.course.models import EPS, MODELS, SLOPE, Model
 from utils.judge.check import check
-from utils.magics import compile_answer
 from utils.paths import workspace
 from utils.timing import measure, results
 
