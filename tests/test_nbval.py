@@ -18,11 +18,14 @@ SECONDS = 300  # for a cell
 def nbval(notebook: Path, report: Path, solutions: bool) -> dict[str, str]:
     """Run a notebook. What became of each code cell: {"Cell 3": "" or why not}."""
     command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
+    command += ["-p", "nbval.plugin"]  # and no other: to load them all takes two seconds
     options = [f"--nbval-cell-timeout={SECONDS}", f"--junitxml={report}"]
     done = subprocess.run(
         [*command, *options, str(notebook.relative_to(ROOT))],
         cwd=ROOT,
-        env=environment(WORKBOOK_SOLUTIONS="1" if solutions else ""),
+        env=environment(
+            WORKBOOK_SOLUTIONS="1" if solutions else "", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
+        ),
         capture_output=True,
         text=True,
     )
