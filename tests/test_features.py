@@ -4,12 +4,12 @@ The programs hold the answers that a GPU gives; `tests/features/run_on_gpu.sh` a
 """
 
 import os
-import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support.nvcc import in_one_file
 
 from utils.emulator.programs import build_program
 from utils.paths import ROOT
@@ -78,21 +78,10 @@ def nvcc() -> str | None:
 
 @pytest.fixture(scope="module")
 def said_by_nvcc(tmp_path_factory) -> str:
-    """What nvcc has to say of all of them in one compilation; "" where it is content.
-
-    Each text gets a namespace of its own in a single file: most of the time of a small one goes
-    into CUDA's headers, five times over for four architectures and the host.
-    """
-    headers, spaces = {}, []
-    for name in FEATURES:
-        text = (FOLDER / f"{name}.cu").read_text()
-        headers |= dict.fromkeys(re.findall(r"^#include.*$", text, re.MULTILINE))
-        body = re.sub(r"^#include.*$", "", text, flags=re.MULTILINE)
-        spaces.append(f'namespace of_{name} {{\n#line 1 "{name}.cu"\n{body}\n}}')
-        spaces += [f"#undef {macro}" for macro in re.findall(r"^#define (\w+)", text, re.MULTILINE)]
+    """What nvcc has to say of all of them in one compilation; "" where it is content."""
     folder = tmp_path_factory.mktemp("nvcc")
-    source = folder / "all.cu"
-    source.write_text("\n".join([*headers, "#define main program", *spaces]))
+    texts = {f"{name}.cu": (FOLDER / f"{name}.cu").read_text() for name in FEATURES}
+    source = in_one_file(texts, folder, "#define main program")
     quick = ["-Xcicc", "-O1", "-Xptxas", "-O0"]  # nothing runs
     command = [nvcc(), "-std=c++17", *quick, *TARGETS, f"-I{FOLDER}"]
     command += ["-c", source, "-o", folder / "all.o"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.nvcc import in_one_file
 
 from utils.course import cases, catalog, mutants
 from utils.course.answers import compile_answer, compile_wrong
@@ -135,17 +136,8 @@ def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeyp
 
 
 def compiled_by_nvcc(texts: dict[Path | str, str], folder: Path, *options: str) -> str:
-    """What nvcc has to say of many texts in one compilation; "" where it is content.
-
-    Each text gets a namespace of its own in a single file, since nvcc takes seconds to start.
-    """
-    headers, spaces = {}, []
-    for number, (path, text) in enumerate(texts.items()):
-        headers.update(dict.fromkeys(re.findall(r"^#include.*$", text, re.MULTILINE)))
-        text = re.sub(r"^#include.*$", "", text, flags=re.MULTILINE)
-        spaces.append(f'namespace text{number} {{\n#line 1 "{path}"\n{text}\n}}')
-    unit = folder / "all.cu"
-    unit.write_text("\n".join([*headers, *spaces]))
+    """What nvcc has to say of many texts in one compilation; "" where it is content."""
+    unit = in_one_file(texts, folder)
     unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
     quick = ["-Xcicc", "-O1", "-Wno-deprecated-gpu-targets"]  # nothing runs
     include = f"-I{workspace().include}"
