@@ -18,7 +18,7 @@ from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
 from utils.course.exercise import Exercise
-from utils.cuda import card, signature
+from utils.cuda import signature
 from utils.cuda.signature import Parameter
 from utils.errors import (
     CheckFailed,
@@ -126,8 +126,7 @@ class _Check:
         kinds, count = dict.fromkeys([]), 0
         for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
-            with card.used_by(self.kernel.backend):  # not for the whole check: others wait to time
-                count += self._size(size, families)
+            count += self._size(size, families)
         return (
             f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
