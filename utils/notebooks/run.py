@@ -128,9 +128,9 @@ def execute(
         }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
-        if beside:  # torch.compile starts a process for each core, in each notebook
-            threads = max(2, 2 * (os.cpu_count() or 1) // (beside + 1))
-            extra["TORCHINDUCTOR_COMPILE_THREADS"] = str(threads)
+        if beside:  # by itself, PyTorch takes every core in every notebook
+            threads = str(max(2, 2 * (os.cpu_count() or 1) // (beside + 1)))
+            extra |= {"TORCHINDUCTOR_COMPILE_THREADS": threads, "OMP_NUM_THREADS": threads}
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,
