@@ -45,10 +45,8 @@ def doubles(kernel):
 def builds(monkeypatch):
     """Counts the builds that really happen."""
     done = []
-    load_inline = compiler._load_inline
-    monkeypatch.setattr(
-        compiler, "_load_inline", lambda *args: done.append(args) or load_inline(*args)
-    )
+    make = compiler._make
+    monkeypatch.setattr(compiler, "_make", lambda *args: done.append(args) or make(*args))
     return done
 
 

@@ -1,8 +1,8 @@
 """Who may keep the GPU busy now: one process that times alone, or any number that do not.
 
 Notebooks run beside each other. What is timed has the GPU to itself; inputs and references of its
-size, which take seconds of it, wait. Calls of a check are small and short and do not: one that falls
-into a timing spoils one call of many, of which the median counts.
+size, which take seconds of it, wait. Calls of a check are small and short and do not wait: one that
+falls into a timing spoils one call of many, of which the median counts.
 The rule holds among all processes of this user on this machine.
 """
 
