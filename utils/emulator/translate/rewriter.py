@@ -115,6 +115,11 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             code.append(position + 1, " }")
         if code.text(position) == "return" and code.macro and position + 1 == len(code):
             code.put(position, "return emu::returns()")
+        if code.text(position) == "__constant__" and "extern" in (
+            code.text(position - 1),
+            code.text(position + 1),
+        ):
+            code.put(position, "")  # it has a section where it is defined
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
 
