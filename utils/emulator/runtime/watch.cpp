@@ -24,11 +24,13 @@ namespace {
 bool on = false;
 Heap* device_memory = nullptr;
 
-std::unique_ptr<Shadow<Cell>> shared_shadow;
+// Of each core's shared memory: the blocks of a cooperative launch live side by side.
+std::map<const Core*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
+Shadow<Cell>* shared_shadow = nullptr;  // the running block's
 std::map<const Allocation*, std::unique_ptr<Shadow<GlobalCell>>> global_shadows;
 std::vector<uint16_t> moments;
 
-uint32_t launch_serial = 0, block_serial = 0, phase_serial = 0;
+uint32_t launch_serial = 0, block_serial = 0, blocks_begun = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
@@ -171,16 +173,34 @@ void watch_launch(const Launch& launch) {
     device_memory = &heap();
     fences_launch();
     begin_traffic();
-    if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
     lend_modules((const void*)launch.body);
 }
 
-void watch_block() {
-    if (!on) return;
-    ++block_serial;
+static void begin_block(Core& core) {
+    auto& shadow = shared_shadows[&core];
+    if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
+    shared_shadow = shadow.get();
+    block_serial = core.serial;
     fences_block();
+}
+
+void watch_block(Core& core) {
+    if (!on) return;
+    core.serial = ++blocks_begun;
+    begin_block(core);
     watch_phase();
     if (counters.barriers) --counters.barriers;  // the beginning of a block is none
+}
+
+// What came before is ordered before all that follows, as if by another launch.
+void watch_grid() {
+    if (on) ++launch_serial;
+}
+
+void watch_block_again(Core& core) {
+    if (!on) return;
+    begin_block(core);
+    watch_phase();
 }
 
 void watch_phase() {

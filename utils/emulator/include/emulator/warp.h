@@ -27,7 +27,7 @@ inline unsigned __activemask(EMU_HERE) { return emu_active_mask(here); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_block() {}
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __nanosleep(unsigned) {}
+inline void __nanosleep(unsigned) { emu_pause(); }
 
 namespace emu {
 
@@ -181,8 +181,16 @@ EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC
 #define EMU_CAS(T)                                                                         \
     EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
-        return emu::atomic_update(address,                                                 \
+        T before = emu::atomic_update(address,                                             \
                                   [=](T old) { return old == expected ? desired : old; }); \
+        if (before != expected) emu_cas_failed();                                          \
+        return before;                                                                     \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
+        return atomicCAS(address, expected, desired);                                      \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
+        return atomicCAS(address, expected, desired);                                      \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)
