@@ -23,6 +23,75 @@ def readable(message: str) -> str:
     return "\n".join(_readable(message.splitlines()))
 
 
+# What a program may ask for in vain: a name or a header, as in g++'s complaint about it.
+_MISSING = {
+    "CUDA graphs": r"cudaGraph(?!ics)\w*|cudaStream(Begin|End|Is|Get)Captur\w*",
+    "graphics": r"(GL|EGL|vulkan|X11)/.*|cuda_(gl|egl|vdpau|d3d\d+)_interop\.h|cudaGraphics\w*"
+    r"|cudaGL\w*|cudaEGL\.h|d3d\d+\.h",
+    "memory shared between processes": r"cudaIpc\w*|cudaMemPool(Ex|Im)port\w*",
+    "CUB": r"cub(/.*)?",
+    "Thrust": r"thrust(/.*)?",
+    "cuRAND": r"curand\w*(\.h)?",
+    "cuBLAS": r"cublas\w*(\.h)?",
+    "cuFFT": r"cufft\w*(\.h)?",
+    "cuSPARSE": r"cusparse\w*(\.h)?",
+    "cuSOLVER": r"cusolver\w*(\.h)?",
+    "cuDNN": r"cudnn\w*(\.h)?",
+    "NCCL": r"nccl\w*(\.h)?",
+    "NPP": r"npp\w*(\.h)?|nv/npp.*",
+    "nvJPEG": r"nvjpeg\w*(\.h)?",
+    "NVML": r"nvml\w*(\.h)?",
+    "CUTLASS": r"(cutlass|cute)(/.*)?",
+    "compilation at run time (NVRTC)": r"nvrtc\w*(\.h)?",
+    "WMMA": r"mma\.h|nvcuda|wmma",
+    "8-bit floats": r"cuda_fp[468]\.h|__nv_fp[468]\w*",
+    "mipmapped arrays": r"cuda\w*[mM]ipmap\w*",
+    "texture references": r"texture|cudaBindTexture\w*|cudaUnbindTexture",
+    "libcu++ beyond barriers and pipelines": r"cuda/.*|nv/target",
+    "driver API": r"cu(Init|Module|Launch|Ctx|Device|Mem|Func|Link|Stream|Event|Tex|Array|Library"
+    r"|Kernel|Driver|Get|Param|Occupancy)\w*|CU[a-z]\w*|CU_\w+|CUDA_SUCCESS",
+    "texture gathers and gradients": r"tex2Dgather|tex\dD\w*Grad|texCubemapLayered\w*",
+    "functions of this name": r"cuda[A-Z]\w*|__[a-z]\w*",
+}
+_UNKNOWN = re.compile(
+    r"['‘](?:\w+::)*(?P<name>\w+)(?:::\w+)*['’] (?:was not|has not been|does not name|is not a member)"
+    r"|(?P<kind>unknown) type name"
+    r"|fatal error: (?P<header>[^:]+): No such file"
+)
+_ASSEMBLER = re.compile(r"^\S+\.s: ?(?:Assembler messages|\d+: Error)", re.MULTILINE)
+
+
+def missing(message: str, path: Path) -> str | None:
+    """What the emulator lacks, in a line, where g++ complains of a program for that."""
+    if _ASSEMBLER.search(message) and (line := _assembly(path)):
+        return f"the emulator has no inline PTX: {path}:{line} uses asm"
+    for text in message.splitlines():
+        match = _PLACE.match(text)
+        if not match or "error:" not in match["rest"]:
+            continue
+        file, number, rest = match.groups()
+        if ("asm" in rest or "PTX" in rest) and "constraint" in rest:
+            return f"the emulator has no inline PTX: {file}:{number} uses asm"
+        if not (unknown := _UNKNOWN.search(rest)):
+            return None
+        name = unknown["name"] or unknown["header"] or ""
+        for feature, names in _MISSING.items():
+            if re.fullmatch(names, name) and _is_own(file):
+                verb = "includes" if unknown["header"] else "uses"
+                return f"the emulator has no {feature}: {file}:{number} {verb} {name}"
+        if unknown["header"]:
+            return f"{file}:{number} includes {name}, which is in none of the folders given by -I"
+        return None
+    return None
+
+
+def _assembly(path: Path) -> int | None:
+    """The first line of a file with inline assembly."""
+    lines = path.read_text(errors="replace").splitlines()
+    found = (n for n, text in enumerate(lines, 1) if re.search(r"\basm\b|__asm__", text))
+    return next(found, None)
+
+
 def _readable(lines: Iterable[str]) -> Iterator[str]:
     trail: list[tuple[str, str]] = []
     shown: set[tuple[str, str]] = set()

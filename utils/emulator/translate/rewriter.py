@@ -19,6 +19,7 @@ from utils.emulator.translate.tokens import directive
 from utils.errors import CompileError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)
+_BY_POINTER = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")
 _INCLUDE = re.compile(r'("(?P<quoted>[^"\n]+)"|<(?P<angled>[^>\n]+)>)')
 
 
@@ -51,25 +52,37 @@ def rewrite(
     return Unit(text, texts)
 
 
+def collect(
+    source: str, *, filename: str, include_dirs: Sequence[Path] = (), base_dir: Path | None = None
+) -> Unit:
+    """A text for the host's compiler, unchanged, with the headers that it includes."""
+    headers = _Headers([Path(folder) for folder in include_dirs], rewrites=False)
+    text = headers.rewrite(source, filename, 1, base_dir)
+    texts = {key: headers.texts[key] for key in headers.keys.values()}
+    return Unit(f'#line 1 "{_quoted(filename)}"\n{text}', texts)
+
+
 class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
-    def __init__(self, include_dirs: list[Path]):
+    def __init__(self, include_dirs: list[Path], rewrites: bool = True):
         from utils.emulator.build import include_dir  # which itself may import this module
 
         self.include_dirs = include_dirs
+        self.rewrites = rewrites
         self.emulated = include_dir()  # its headers stand in for NVIDIA's
         self.keys: dict[Path, str] = {}
         self.texts: dict[str, str] = {}
 
     def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> str:
         code = Code(source)
-        _rewrite_code(code, filename, first_line)
+        if self.rewrites:
+            _rewrite_code(code, filename, first_line)
         for index, token in enumerate(code.tokens):
             if token.kind != "directive":
                 continue
             word, rest = directive(token)
-            if word == "define":
+            if word == "define" and self.rewrites:
                 line = first_line + source.count("\n", 0, token.start)
                 code.out[index] = _rewrite_macro(token.text, filename, line)
             elif word == "include" and (match := _INCLUDE.match(rest)):
@@ -120,8 +133,46 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             code.text(position + 1),
         ):
             code.put(position, "")  # it has a section where it is defined
+        if code.text(position) == "clock" and code.text(position + 1) == "(":
+            _rewrite_clock(code, position)
+        if code.text(position) in _BY_POINTER and code.text(position + 1) == "(":
+            _rewrite_pointer(code, position + 2)
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
+
+
+def _rewrite_clock(code: Code, position: int) -> None:
+    """A kernel's clock() counts cycles of the GPU; the C library's counts microseconds."""
+    is_call = code.text(position + 2) == ")" and code.text(position + 3) not in ("{", "const")
+    declared = code.is_name(position - 1) and code.text(position - 1) not in ("return", "else")
+    if is_call and not declared and code.text(position - 1) not in (".", "->", "::"):
+        code.put(position, "emu_clock")
+
+
+def _rewrite_pointer(code: Code, start: int) -> None:
+    """The first argument of a launch by pointer, without casts: its type tells the parameters."""
+    stop = start
+    while stop < len(code) and code.text(stop) not in (",", ")", ";"):
+        stop = code.angle_close(stop) if code.text(stop) == "<" else code.after(stop)
+    casts = ("reinterpret_cast", "static_cast")
+    first, last = start, stop - 1
+    while first < last:
+        if code.text(first) in casts and code.text(last) == ")":
+            first, last = code.mate[last] + 1, last - 1
+        elif code.text(first) == "(" and code.mate.get(first) == last:
+            first, last = first + 1, last - 1
+        elif code.text(first) == "(" and code.text(code.mate.get(first, first) - 1) == "*":
+            first = code.mate[first] + 1
+        else:
+            break
+    if code.text(first) == "&":
+        first += 1
+    label = code.flat(range(first, last + 1))
+    for index in range(code.index[start], code.index[stop - 1] + 1):
+        if "\n" not in code.out[index]:
+            code.out[index] = ""
+    quoted = label.replace("\\", "\\\\").replace('"', '\\"')
+    code.put(start, f'::emu::named("{quoted}", {label})')
 
 
 def _rewrite_macro(text: str, filename: str, line: int) -> str:

@@ -18,10 +18,11 @@
 #endif
 #define __managed__
 #define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
+#    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
+#    define __forceinline__ inline __attribute__((always_inline))
 #    define EMU_NOINLINE __attribute__((noinline))
 #endif
 #define __launch_bounds__(...)
@@ -30,8 +31,22 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-#define __CUDACC__ 1
-#define __NVCC__ 1
+#define __inline__ inline
+#define __host_stub__
+#define __device_builtin__
+#define __cudart_builtin__
+#ifndef EMU_HOST_SOURCE  // a .cpp, which nvcc hands to the host's compiler
+#    define __CUDACC__ 1
+#    define __NVCC__ 1
+#endif
+#define __DRIVER_TYPES_H__  // what headers of NVIDIA's samples ask for
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
+#define __DEVICE_LAUNCH_PARAMETERS_H__
+#define __HOST_DEFINES_H__
+#define __HOST_CONFIG_H__
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 #define CUDART_VERSION 13000
