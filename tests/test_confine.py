@@ -91,16 +91,17 @@ static long attempt(int what, int at) {
         case 26: return syscall(SYS_tkill, getppid(), SIGSTOP);
         case 27: return truncate("/tmp/workbook-kept", 0);
         case 28: return utimes("/tmp/workbook-kept", nullptr);
-        case 29: return symlink("/tmp/workbook-kept", "/tmp/workbook-link");
+        case 29: return symlink("/tmp", "/tmp/workbook-link");
         // what goes on working
-        case 40: return -pthread_create(&thread, nullptr, nothing, nullptr) ?: pthread_join(thread, nullptr);
+        case 40: pthread_create(&thread, nullptr, nothing, nullptr);
+            return pthread_join(thread, nullptr);
         case 41: return number("WORKBOOK_LOG") + number("SECRET") + number("HOME");
         case 42: return raise(SIGWINCH);
         case 43: return memfd_create("mine", 0) < 0;
         case 44: return -pthread_create(&thread, nullptr, stays, nullptr);
         case 50: {
             char* p = (char*)malloc(size_t(at) << 20);
-            for (size_t i = 0; i < size_t(at) << 20; i += 4096) p[i] = 1, usleep(i % (64 << 12) ? 0 : 10);
+            for (size_t i = 0; i >> 20 < size_t(at); i += 4096) p[i] = 1;
             return 0;
         }
         case 51: for (int i = 0; i < at; ++i) pthread_create(&thread, nullptr, stays, nullptr);

@@ -1,6 +1,5 @@
 """Call a compiled launcher in a worker process: arguments out, results, faults and reports back."""
 
-import os
 import signal
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
