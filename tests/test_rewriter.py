@@ -249,7 +249,7 @@ def test_headers_are_rewritten_once_and_found_under_their_keys(tmp_path):
         '#pragma once\n#include "../src/common.h"\n#include "deep.cuh"\n'
         "void r() { k<<<1, 2>>>(); }\n"
     )
-    (tmp_path / "lib/deep.cuh").write_text("void k();\n")
+    (tmp_path / "lib/deep.cuh").write_text("__global__ void k();\n")
     unit = rewrite(
         '#include "common.h"\n#include <deep.cuh>\n#include <vector>\n#include "absent.h"\n',
         filename="main.cu",

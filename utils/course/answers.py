@@ -18,7 +18,10 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.isolation import IsolatedRun
 from utils.cuda.kernel import Kernel
 from utils.cuda.signature import Parameter
+from utils.emulator import linked
+from utils.emulator.translate import strict
 from utils.errors import WorkbookError
+from utils.paths import workspace
 
 
 class Answering(Protocol):
@@ -60,10 +63,13 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     in the first line. Raises what compile_cuda raises.
     """
     place = {"first_line": 2, "filename": f"{exercise.name}.cu", **place}
+    strict.judge(text, **place, include=workspace().include)
     if exercise.faulty or not catalog.is_starter(exercise, text):  # others are not diagnosed
         instrumented.prepare(text, exercise.name, **place)
     shapes = exercise.shapes
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
+    if kernel.backend == "emulator":
+        linked.judge(kernel.library, source=text, **place)
     return Answer(**vars(kernel), exercise=exercise)
 
 
@@ -84,8 +90,10 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
     Raises what compile_cuda raises.
     """
     place = {"first_line": 1, "filename": f"{exercise.name}__{name}.cu"}
+    strict.judge(text, **place, include=workspace().include)
     compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
     watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
+    linked.judge(watched["library"], source=text, **place)
     return Answer(**{**watched, "library": _Late(compiled)}, exercise=exercise)
 
 

@@ -1,6 +1,5 @@
 """Call a compiled launcher in a worker process: arguments out, results, faults and reports back."""
 
-import os
 import signal
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +18,7 @@ from utils.cuda.workers import GRACE, TIMED_OUT, Ended, Worker
 from utils.emulator import reports
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 
-LOAD_LIMIT = 60.0  # seconds to load a library; the first one on a GPU creates its context
+LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
 KEEP = 256 << 20  # bytes of shared memory that a worker keeps between calls
 
 T = TypeVar("T")
@@ -95,7 +94,9 @@ class Call:
         place = {"library": str(self.library), "device": self._device(layout)}
         if place["library"] not in worker.libraries:
             worker.libraries.add(place["library"])
-            self._raise_error(worker, worker.ask(LOAD_LIMIT, do="load", **place))
+            # The first library on a GPU creates its context.
+            within = self.timeout + (GRACE if place["device"] is None else LOAD_LIMIT)
+            self._raise_error(worker, worker.ask(within, do="load", **place))
         command = {
             **place,
             "slots": self._slots(layout).hex(),
@@ -115,7 +116,7 @@ class Call:
         run = IsolatedRun(after, layout.strays(arena), worker.said()[0], reply["seconds"])
         del arena
         if layout.size > KEEP:
-            os.ftruncate(worker.arena, 0)
+            worker.release()
         return run
 
     def _watch(self, worker: Worker, unwritten: Collection[str], most: int, order: int) -> Watched:
@@ -188,6 +189,9 @@ class Call:
 
     def _explain(self, end: Ended) -> Exception:
         found = "\n".join(map(str, reports.read(end.events)))
+        if end.why:
+            text = f"{self.name}: the process that ran it {end.why} and was stopped"
+            return _noted(KernelCrash("\n".join(filter(None, (text, found)))), end.printed)
         if end.status in (None, TIMED_OUT):
             text = f"{self.name} did not end within {self.timeout:g} seconds and was stopped"
             return _noted(KernelTimeout("\n".join(filter(None, (text, found)))), end.printed)

@@ -1,14 +1,19 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `workers.py` as `python -I -S worker_main.py COMMANDS REPLIES ARENA`, with three file
-descriptors. Standard library only: without PyTorch it starts in 20 ms. Commands and replies are
-JSON lines:
+Started by `workers.py` as `python -I -S worker_main.py BACKEND COMMANDS REPLIES ARENA FOLDER...`,
+with three file descriptors and the folders that libraries are loaded from. Standard library only:
+without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null}
                                                      -> {"error": code, "name", "text", "seconds"}
     {"do": "watch", ..., "tail": offset, "most": n, "order": n} -> {..., "bases"}
+
+Each command has a "token" that nobody can guess, and its reply has the same; and "stragglers", the
+number of threads that the call has left behind. With the emulator, the process can do no more than
+`confine.py` leaves it. A GPU's driver opens devices, maps memory and starts threads and programs of
+its own as it sees fit, so there only the limits hold, and a clean environment.
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
 copied to it, and back after the launch; without one the launcher works on the arena itself, whose
@@ -20,13 +25,15 @@ import itertools
 import json
 import mmap
 import os
-import resource
 import select
 import sys
 import threading
 import time
 
-MAX_OUTPUT = 64 << 20  # bytes that a kernel may print, to memory; the rest is dropped
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
+import confine  # noqa: E402
+
+del sys.path[0]
 
 
 class Device:
@@ -205,21 +212,52 @@ def leave_with(parent: int) -> None:
     os._exit(0)
 
 
+def others(known: set[str]) -> int:
+    """How many threads this process has that are neither its own two nor the emulator's, which
+    are `known` once they have been met."""
+    count = -2
+    for thread in os.listdir("/proc/self/task"):
+        if thread in known:
+            continue
+        try:
+            with open(f"/proc/self/task/{thread}/comm") as file:
+                if file.read() == "emulator\n":
+                    known.add(thread)
+                else:
+                    count += 1
+        except OSError:
+            pass  # it has ended
+    return count
+
+
+def stragglers(known: set[str]) -> int:
+    """How many threads a call has left behind. One that was waited for may be on the list still."""
+    for pause in (0.001, 0.01, 0.0):
+        if (count := others(known)) <= 0:
+            return 0
+        time.sleep(pause)
+    return count
+
+
 def main() -> None:
     """Answer commands, one after the other, until the other end is closed."""
-    commands, replies, arena = map(int, sys.argv[1:])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_OUTPUT, MAX_OUTPUT))
+    backend, (commands, replies, arena) = sys.argv[1], map(int, sys.argv[2:5])
+    emulated = backend == "emulator"
+    confine.limit(confine.MAX_FILES if emulated else None)
+    in_force = confine.lock_in(sys.argv[5:]) if emulated else []
     libc = ctypes.CDLL(None)
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    executor = Executor(arena)
+    executor, known = Executor(arena), set()
     with os.fdopen(commands, closefd=False) as lines:
         for line in lines:
             command = json.loads(line)
+            token = command.pop("token")
             reply = getattr(executor, command["do"])(command)
             libc.fflush(None)
+            left = stragglers(known) if emulated else 0
+            reply |= {"token": token, "stragglers": left, "in_force": in_force}
             os.write(replies, json.dumps(reply).encode() + b"\n")
 
 

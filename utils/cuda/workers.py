@@ -7,115 +7,234 @@ import fcntl
 import json
 import mmap
 import os
+import secrets
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from utils import settings
+from utils import paths, settings
+from utils.cuda import confine
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 WORKER = Path(__file__).with_name("worker_main.py")
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
+MAX_REPLY = 64 << 20  # bytes
+MAX_THREADS = 512  # more than any emulator's, which are one a core
+MEMORY = min(
+    8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+)  # bytes, at most
+LOOK = 0.05  # seconds between two looks at what it uses
+# Of the environment, what a worker needs: to find libraries, and what a GPU's driver reads.
+PASSED = ("LD_LIBRARY_PATH", "EMU_THREADS")
+PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
+
+# What a reply must have, beside its token.
+_REPLY = {"error": int, "name": str, "text": str}
+_REPLIES = {
+    "load": {},
+    "run": {**_REPLY, "seconds": float},
+    "watch": {
+        **_REPLY,
+        **dict.fromkeys(("bases", "shared"), list),
+        **dict.fromkeys(("accesses", "module_base"), int),
+        "launches": str,
+    },
+}
 
 T = TypeVar("T")
 
 
 class Ended(Exception):
-    """The worker is gone. `status` is as of subprocess; None where it was killed for being late."""
+    """The worker is gone. `status` is as of subprocess; None where it was killed for being late.
 
-    def __init__(self, status: int | None, printed: str, events: str):
+    `why` is what it was killed for, where that is something else.
+    """
+
+    def __init__(self, status: int | None, printed: str, events: str, why: str = ""):
         super().__init__(status)
-        self.status, self.printed, self.events = status, printed, events
+        self.status, self.printed, self.events, self.why = status, printed, events, why
 
 
 class Worker:
-    """A worker process and what it shares with this one: an arena and two files it writes to."""
+    """A worker process and what it shares with this one: an arena, a file that it prints to and a
+    pipe in which the emulator reports. What was reported cannot be taken back."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: str) -> None:
         self.libraries: set[str] = set()  # loaded into it
-        self.arena, self.printed, self.reported = (_memory_file() for _ in range(3))
-        for file in (self.printed, self.reported):
-            fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
+        self.folder = str(paths.cache().resolve())  # where they are
+        self.arena, self.printed = _memory_file(), _memory_file()
+        with suppress(OSError, AttributeError):  # a shorter arena would end who reads it
+            fcntl.fcntl(self.arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.size = 0  # of the arena
+        self.stragglers = 0  # threads that a call has left behind
+        self.in_force: list[str] = []  # of what keeps it from doing harm, once it has answered
+        fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
         theirs_in, self.commands = os.pipe()
         self.replies, theirs_out = os.pipe()
+        self.reports, reported = os.pipe()
+        os.set_blocking(self.reports, False)
+        self.events = bytearray()
         passed = (theirs_in, theirs_out, self.arena)
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", WORKER, *map(str, passed)],
+            [sys.executable, "-I", "-S", WORKER, backend, *map(str, passed), self.folder],
             stdin=subprocess.DEVNULL,
             stdout=self.printed,
             stderr=self.printed,
-            pass_fds=(*passed, self.reported),
-            env={**os.environ, "EMU_REPORT_FD": str(self.reported)},
+            pass_fds=(*passed, reported),
+            cwd="/",
+            env=_environment(backend) | {"EMU_REPORT_FD": str(reported)},
             start_new_session=True,  # an interrupt is for the notebook, which then ends the worker
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
+        for file in (theirs_in, theirs_out, reported):
+            os.close(file)
 
     def memory(self, size: int) -> Tensor:
         """The arena, `size` bytes of it. An earlier tensor of another size must not be used."""
-        os.ftruncate(self.arena, size)
+        if size > self.size:
+            os.ftruncate(self.arena, size)
+            self.size = size
         return torch.frombuffer(mmap.mmap(self.arena, size), dtype=torch.uint8)
 
+    def release(self) -> None:
+        """Give the arena's memory back to the system."""
+        with mmap.mmap(self.arena, self.size) as arena:
+            arena.madvise(mmap.MADV_REMOVE)
+
     def ask(self, within: float, **command) -> dict:
-        """The reply to a command. Raises Ended where none comes `within` as many seconds."""
-        deadline, reply = time.monotonic() + within, b""
+        """The reply to a command. Raises Ended where none comes `within` as many seconds, or none
+        that is one."""
+        deadline, reply = time.monotonic() + within, bytearray()
+        token = command["token"] = secrets.token_hex(16)
         poll = select.poll()
-        poll.register(self.replies, select.POLLIN)
+        for pipe in (self.replies, self.reports):
+            poll.register(pipe, select.POLLIN)
         try:
             os.write(self.commands, json.dumps(command).encode() + b"\n")
             while not reply.endswith(b"\n"):
-                left = max(0.0, deadline - time.monotonic())
-                if not poll.poll(1000 * left):
-                    raise Ended(self.status(0.0), *self.said())
-                piece = os.read(self.replies, 65536)
-                if not piece:
-                    raise BrokenPipeError
-                reply += piece
+                left = deadline - time.monotonic()
+                ready = [pipe for pipe, _ in poll.poll(1000 * max(0.0, min(left, LOOK)))]
+                if self.reports in ready and not self._listen():
+                    poll.unregister(self.reports)
+                if self.replies in ready:
+                    piece = os.read(self.replies, 65536)
+                    if not piece:
+                        raise BrokenPipeError
+                    reply += piece
+                elif left <= 0:
+                    raise self._end(None)
+                if not reply.endswith(b"\n") and (why := self._excess(len(reply))):
+                    raise self._end(None, why)
         except BrokenPipeError:
-            raise Ended(self.status(GRACE), *self.said()) from None
-        return json.loads(reply)
+            status = self.status(GRACE)
+            why = "closed the pipe that its reply is expected from" if status is None else ""
+            raise Ended(status, *self.said(), why) from None
+        return self._understood(bytes(reply), token, _REPLIES[command["do"]])
+
+    def _understood(self, reply: bytes, token: str, parts: dict[str, type]) -> dict:
+        """The reply, where it is one to the command with that token. Raises Ended."""
+        try:
+            told = json.loads(reply)
+            if told["token"] != token:
+                raise ValueError
+            for name, kind in {**parts, "stragglers": int, "in_force": list}.items():
+                if not isinstance(told[name], kind):
+                    raise ValueError
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise self._end(None, "answered in the place of the process that runs it") from None
+        self.stragglers, self.in_force = told["stragglers"], told["in_force"]
+        return told
+
+    def _excess(self, reply: int) -> str:
+        """What the process does too much of; nothing, mostly."""
+        memory, threads = confine.usage(self.process.pid)
+        if memory > MEMORY:
+            return f"used more than {MEMORY / 1e9:.3g} GB of memory"
+        if threads > MAX_THREADS:
+            return f"started more than {MAX_THREADS} threads"
+        return "wrote without end to where the reply is expected" if reply > MAX_REPLY else ""
+
+    def _listen(self) -> bool:
+        """Take what was reported; False where nobody can report any more."""
+        with suppress(BlockingIOError):
+            while piece := os.read(self.reports, 65536):
+                if len(self.events) < MAX_OUTPUT:
+                    self.events += piece
+            return False
+        return True
+
+    def _end(self, status: int | None, why: str = "") -> Ended:
+        self._kill()
+        return Ended(status, *self.said(), why)
 
     def status(self, within: float) -> int | None:
         """With which the process ended; None where it had to be killed after `within` seconds."""
         try:
             return self.process.wait(within)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self._kill()
             return None
 
     def said(self) -> tuple[str, str]:
         """What was printed and what was reported since the last time."""
-        texts = []
-        for file in (self.printed, self.reported):
-            texts.append(os.pread(file, MAX_OUTPUT, 0).decode(errors="replace"))
-            if len(texts[-1]) >= MAX_OUTPUT:
-                texts[-1] += "\n... (the rest is cut)\n"
-            os.ftruncate(file, 0)
-        return texts[0], texts[1]
+        self._listen()
+        printed = os.pread(self.printed, MAX_OUTPUT, 0)
+        os.ftruncate(self.printed, 0)
+        events, self.events = bytes(self.events[:MAX_OUTPUT]), bytearray()
+        return _text(printed), _text(events)
+
+    def settle(self) -> bool:
+        """After a call: end the processes that it has started, where nothing kept it from that.
+        Whether the worker is fit for another call."""
+        self._end_descendants()
+        return not self.stragglers
+
+    def _end_descendants(self) -> None:
+        if "seccomp" not in self.in_force and self.process.poll() is None:
+            for pid in confine.descendants(self.process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+            self._end_descendants()
+        self.process.kill()
+        self.process.wait()
 
     def stop(self) -> None:
         """End the process and give back what was shared with it."""
-        self.process.kill()
-        self.process.wait()
-        for file in (self.commands, self.replies, self.arena, self.printed, self.reported):
+        self._kill()
+        for file in (self.commands, self.replies, self.arena, self.printed, self.reports):
             os.close(file)
+
+
+def _text(said: bytes) -> str:
+    cut = "\n... (the rest is cut)\n" if len(said) >= MAX_OUTPUT else ""
+    return said.decode(errors="replace") + cut
+
+
+def _environment(backend: str) -> dict[str, str]:
+    """What of this process's environment a worker is given."""
+    passed = (*PASSED, *PASSED_TO_GPU) if backend == "cuda" else PASSED
+    return {name: value for name, value in os.environ.items() if name.startswith(passed)}
 
 
 def _memory_file() -> int:
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("workbook")
+        return os.memfd_create("workbook", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     file, path = tempfile.mkstemp()
     os.unlink(path)
     return file
@@ -130,7 +249,7 @@ def prestart(backend: str | None = None) -> None:
     backend = backend or settings.backend()
     with _lock:
         if backend not in _workers:
-            _workers[backend] = Worker()
+            _workers[backend] = Worker(backend)
 
 
 def discard(backend: str) -> None:
@@ -163,23 +282,30 @@ def safely(backend: str, library: str, action: Callable[[Worker], T]) -> T:
     """
     with _lock:
         while True:
-            worker = _usable(backend)
+            worker = _usable(backend, library)
             suspect = bool(worker.libraries - {library})
             try:
-                return action(worker)
+                done = action(worker)
             except Ended as end:
                 restart(backend)
-                if not suspect or end.status in (None, TIMED_OUT):
+                late = end.status in (None, TIMED_OUT) and not end.why
+                if not suspect or late:
                     raise
                 # another kernel may have damaged that worker: ask a fresh one
             except BaseException:  # after a fault, or an interrupt, nothing in it is certain
                 restart(backend)
                 raise
+            else:
+                if _workers.get(backend) is worker and not worker.settle():
+                    restart(backend)
+                return done
 
 
-def _usable(backend: str) -> Worker:
+def _usable(backend: str, library: str) -> Worker:
     prestart(backend)
     worker = _workers[backend]
-    if len(worker.libraries) >= MAX_LIBRARIES or worker.process.poll() is not None:
+    elsewhere = not Path(library).resolve().is_relative_to(worker.folder)  # the cache has moved
+    many = len(worker.libraries) >= MAX_LIBRARIES
+    if elsewhere or many or worker.process.poll() is not None:
         restart(backend)
     return _workers[backend]

@@ -70,6 +70,7 @@ class Pool {
 
    private:
     void serve() {
+        pthread_setname_np(pthread_self(), "emulator");  // who looks for others' threads knows ours
         become_core();
         std::unique_lock<std::mutex> lock(mutex_);
         for (uint64_t seen = 0;;) {

@@ -39,6 +39,7 @@ void on_timeout(int, siginfo_t*, void* context) {
 }
 
 void end_at_deadline() {
+    pthread_setname_np(pthread_self(), "emulator");
     for (;;) {
         usleep(20000);
         double limit = deadline;

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.emulator.translate.code import Code, Misunderstood
+from utils.emulator.translate.cuda_rules import Rules
 from utils.emulator.translate.launches import rewrite_launches
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
@@ -43,10 +44,12 @@ def rewrite(
 
     `filename` and `first_line` are what messages about it will say. Headers are looked for in
     `base_dir`, where quoted, and then in `include_dirs`; those of the emulator are left alone.
-    Raises CompileError, as `file:line: error: …`, for a launch that makes no sense.
+    Raises CompileError, as `file:line: error: …`, for a launch that makes no sense and for what is
+    no CUDA.
     """
     headers = _Headers([Path(folder) for folder in include_dirs])
     text = headers.rewrite(source, filename, first_line, base_dir)
+    headers.rules.judge()
     text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{text}'
     texts = {key: headers.texts[key] for key in headers.keys.values()}
     return Unit(text, texts)
@@ -73,11 +76,13 @@ class _Headers:
         self.emulated = include_dir()  # its headers stand in for NVIDIA's
         self.keys: dict[Path, str] = {}
         self.texts: dict[str, str] = {}
+        self.rules = Rules()
 
     def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> str:
         code = Code(source)
         if self.rewrites:
             _rewrite_code(code, filename, first_line)
+        self.rules.add(code, filename, first_line)
         for index, token in enumerate(code.tokens):
             if token.kind != "directive":
                 continue

@@ -73,7 +73,7 @@ def _without_disabled(tokens: list[Token]) -> list[Token]:
             depth -= word == "endif" or (depth == 1 and word in ("else", "elif"))
             if depth:
                 token = token._replace(kind="comment")
-        elif word == "if" and re.match(r"0\b(?!\s*[|&])", rest):
+        elif word == "if" and re.fullmatch(r"0\s*(?://.*|/\*(?:(?!\*/).)*\*/)?\s*", rest):
             depth = 1
         result.append(token)
     return result

@@ -1,0 +1,241 @@
+"""What nvcc or CUDA refuses, and g++ would take: refused here too, in a line of its own.
+
+Only what is certain: a name that is known to be a host function's, a host variable's, or one of the
+host's library. A real nvcc, where there is one, has the last word and sees more.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from utils.emulator.translate.code import Code
+from utils.emulator.translate.functions import (
+    Function,
+    Macros,
+    Variable,
+    functions_and_variables,
+    locals_of,
+)
+from utils.errors import CompileError
+
+# Of the C library, what people do call in kernels by mistake, or on purpose.
+_C = """abort atexit atof atoi calloc exit fclose fflush fgets fopen fprintf fputs fread fscanf fwrite
+    getchar getenv gets memchr memcmp memmove perror putchar puts qsort raise rand realloc
+    scanf signal sleep snprintf sprintf srand sscanf strcat strchr strcmp strcpy strlen strncpy
+    strtod strtol system time usleep vprintf write read open close fork kill pthread_create
+    syscall bcopy bzero mempcpy wmemcpy swab""".split()
+# Of the C++ library, whatever is none of types, constants and mathematics.
+_STD = """accumulate adjacent_find any_of all_of async basic_string cerr cin clog copy copy_backward
+    copy_if copy_n count count_if cout deque endl equal fill fill_n find find_if for_each
+    forward_list function future fstream generate ifstream inner_product iota istringstream list
+    lock_guard make_shared make_unique map max_element memmove merge min_element move_backward
+    multimap multiset mutex nth_element ofstream ostringstream partial_sort partial_sum partition
+    queue rand reduce remove_if replace reverse rotate set shared_ptr shuffle sort srand
+    stable_sort stack string stringstream swap swap_ranges thread to_string transform
+    uninitialized_copy unique unique_ptr unordered_map unordered_set vector exit abort printf_s
+    mt19937 random_device uniform_real_distribution normal_distribution chrono""".split()
+# Members of cooperative groups and of other types that CUDA's headers bring.
+_MEMBERS = """sync size thread_rank num_threads shfl shfl_up shfl_down shfl_xor any all ballot
+    meta_group_rank meta_group_size group_index thread_index dim_threads dim_blocks block_rank
+    num_blocks wait arrive block_index grid_dim group_dim is_valid match_any match_all""".split()
+
+
+@dataclass
+class _Text:
+    code: Code
+    filename: str
+    first_line: int
+    functions: list[Function]
+    variables: list[Variable]
+
+    @property
+    def directives(self) -> str:
+        """All of them, joined."""
+        return " ".join(t.text for t in self.code.tokens if t.kind == "directive")
+
+
+class Rules:
+    """The texts of a program, gathered one by one, and judged together."""
+
+    def __init__(self) -> None:
+        self._given: list[tuple[Code, str, int]] = []
+
+    def add(self, code: Code, filename: str, first_line: int) -> None:
+        """A text of the program, its own or a header's."""
+        self._given.append((code, filename, first_line))
+
+    def judge(self) -> None:
+        """Raises CompileError, as `file:line: error: …`, for what nvcc would not compile."""
+        macros = Macros()
+        for code, _, _ in self._given:
+            macros.add(code)
+        texts = []
+        for code, filename, first_line in self._given:
+            texts.append(_Text(code, filename, first_line, *functions_and_variables(code, macros)))
+        known = _Known(texts, macros)
+        for text in texts:
+            for position, message in known.objections(text):
+                before = text.code.tokens[: text.code.index[position]]
+                line = text.first_line + sum(token.text.count("\n") for token in before)
+                raise CompileError(f"{text.filename}:{line}: error: {message}")
+
+
+class _Known:
+    """What names mean in all texts."""
+
+    def __init__(self, texts: list[_Text], macros: Macros):
+        self.macros = macros
+        self.free: dict[str, list[Function]] = {}
+        self.members: dict[str, list[Function]] = {}
+        for text in texts:
+            for function in text.functions:
+                table = self.members if function.member else self.free
+                table.setdefault(function.name, []).append(function)
+        self.variables = {v.name: v for text in texts for v in text.variables}
+        self.std = any(
+            text.code.text(p) == "using" and text.code.text(p + 2) == "std"
+            for text in texts
+            for p in range(len(text.code) - 2)
+        )
+
+    def objections(self, text: _Text) -> Iterator[tuple[int, str]]:
+        """What is wrong in a text, and where."""
+        for function in text.functions:
+            if function.is_kernel:
+                yield from self._declared(function)
+            if not function.body:
+                continue
+            if function.words & {"__device__", "__global__"}:
+                # A function for both may have a branch of its own for the host.
+                both = "__host__" in function.words and "__CUDA_ARCH__" in text.directives
+                yield from () if both else self._in_device_code(function)
+            elif "?" not in function.words:
+                yield from self._in_host_code(function)
+
+    def _declared(self, kernel: Function) -> Iterator[tuple[int, str]]:
+        code = kernel.code
+        words = [code.text(p) for p in kernel.head]
+        if "auto" not in words and "void" not in words and "?" not in kernel.words:
+            if "void" not in kernel.words:
+                yield kernel.at, f"'{kernel.name}' is a __global__ function and must return void"
+        for parameter in code.split(kernel.parameters):
+            flat = [p for p in parameter if not self._nested(code, parameter, p)]
+            if any(code.text(p) == "&" for p in flat):
+                yield (
+                    kernel.at,
+                    f"'{kernel.name}' takes '{code.flat(parameter)}' by reference: a reference to "
+                    "the host's memory, where a kernel cannot go. Pass the value, or a pointer to "
+                    "device memory",
+                )
+
+    @staticmethod
+    def _nested(code: Code, parameter: list[int], position: int) -> bool:
+        """Whether a position of a parameter stands in brackets or in template arguments."""
+        depth = 0
+        for p in parameter:
+            if p == position:
+                return depth > 0
+            depth += (code.text(p) in "([{<") - (code.text(p) in ")]}>")
+        return False
+
+    def _in_device_code(self, function: Function) -> Iterator[tuple[int, str]]:
+        code, own = function.code, locals_of(function)
+        who = f"a kernel, or a function that kernels call ('{function.name}')"
+        for position in function.body:
+            if not code.is_name(position):
+                continue
+            name, before, after = (code.text(position + k) for k in (0, -1, 1))
+            if name in ("throw", "try"):
+                yield position, f"there are no exceptions on the device: '{name}' in {who}"
+            elif before == "::" and code.text(position - 2) == "std":
+                if name in (*_STD, *_C):
+                    yield position, f"std::{name} is for the host: it has no place in {who}"
+            elif before in (".", "->"):
+                found = self.members.get(name, [])
+                if after == "(" and found and name not in _MEMBERS and not self._callable(found):
+                    yield position, self._host_function(name, who)
+            elif before == "::" or name in own or name in self.macros.words:
+                continue
+            elif name in self.free:
+                called = after == "(" or (after == "<" and self._is_call(code, position))
+                if called and not self._callable(self.free[name]) and name not in self.members:
+                    yield position, self._host_function(name, who)
+            elif name in self.variables and name not in self.members:
+                yield from self._variable(code, position, who)
+            elif after == "(" and name in _C and name not in self.members:
+                yield position, f"{name} is a function of the host's library, called in {who}"
+            elif self.std and name in _STD and after in ("(", "<") and name not in self.members:
+                yield position, f"std::{name} is for the host: it has no place in {who}"
+
+    def _variable(self, code: Code, position: int, who: str) -> Iterator[tuple[int, str]]:
+        variable = self.variables[code.text(position)]
+        if variable.array:
+            return  # constants: nvcc takes some uses and not others
+        yield (
+            position,
+            f"'{variable.name}' is a variable of the host, read in {who}; pass it as an argument, "
+            "or declare it constexpr, __constant__ or __device__",
+        )
+
+    @staticmethod
+    def _callable(found: Iterable[Function]) -> bool:
+        return any(f.on_device or f.is_kernel for f in found)
+
+    @staticmethod
+    def _host_function(name: str, who: str) -> str:
+        return f"'{name}' has no __device__, so it is a host function; it is called in {who}"
+
+    @staticmethod
+    def _is_call(code: Code, position: int) -> bool:
+        """Whether `name<...>(` stands there."""
+        depth = 0
+        for p in range(position + 1, min(position + 40, len(code))):
+            text = code.text(p)
+            depth += (text == "<") - (text == ">")
+            if text in (";", "{", "}"):
+                return False
+            if depth == 0:
+                return code.text(p + 1) == "("
+        return False
+
+    def _in_host_code(self, function: Function) -> Iterator[tuple[int, str]]:
+        code, own = function.code, locals_of(function)
+        lambdas = any(code.text(p) == "__device__" for p in function.body)
+        for position in function.body:
+            name = code.text(position)
+            if not code.is_name(position) or name in own or name not in self.free:
+                continue
+            if code.text(position - 1) in (".", "->", "::") or name in self.macros.words:
+                continue
+            found, after = self.free[name], code.text(position + 1)
+            if self._is_launch(code, position):
+                if not any(f.is_kernel or "?" in f.words for f in found):
+                    yield (
+                        position,
+                        f"'{name}' is launched, but it is no kernel: it has no __global__",
+                    )
+            elif after == "(" and name not in self.members and not lambdas:
+                if all(f.is_kernel for f in found):
+                    yield (
+                        position,
+                        f"'{name}' is a kernel: it is launched, with <<<...>>>, not called",
+                    )
+                elif not any(f.on_host or "?" in f.words for f in found):
+                    yield (
+                        position,
+                        f"'{name}' is a __device__ function, which the host cannot call",
+                    )
+
+    @staticmethod
+    def _is_launch(code: Code, position: int) -> bool:
+        """Whether `name<<<` or `name<...><<<` stands there."""
+        following = position + 1
+        if code.text(following) == "<" and code.run(following) == 1:
+            depth = 0
+            for following in range(position + 1, min(position + 60, len(code))):
+                text = code.text(following)
+                depth += (text == "<") - (text == ">")
+                if depth == 0 or text in (";", "{", "}"):
+                    break
+            following += 1
+        return code.text(following) == "<" and code.run(following) >= 3
