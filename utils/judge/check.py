@@ -9,7 +9,6 @@ keeps between calls.
 import itertools
 import secrets
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -131,27 +130,22 @@ class _Check:
             sizes = (*sizes, *self.exercise.at.card)
         drawn = cases.drawn(self.exercise, self.generator)
         kinds, count = dict.fromkeys([]), 0
-        plan = [*cases.plan(self.exercise, sizes), *self._surprises(drawn)]
-        for size, families in plan:
+        for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
             with card.used_by(self.kernel.backend):  # not for the whole check: others wait to time
                 count += self._size(size, families)
+        for size in drawn:
+            with card.used_by(self.kernel.backend):
+                self._call(self._case(size, cases.usual(self.exercise)), {})
         if self.kernel.backend == "emulator":
             self._rehearse()
         with card.used_by(self.kernel.backend):
-            self._again((*self.exercise.at.check, *drawn[:1]))
+            self._again(self.exercise.at.check)
         return (
-            f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}, "
-            f"{len(drawn)} drawn; "
+            f"passed, {count + len(drawn)} cases: {len(sizes)} sizes up to "
+            f"{cases.size_text(sizes[-1])}, {len(drawn)} drawn; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
         )
-
-    def _surprises(self, drawn: list[Sizes]) -> Iterator[tuple[Sizes, list[str]]]:
-        """The drawn sizes, each with the usual values and some of another kind."""
-        usual, *others = cases.families(self.exercise)
-        for sizes in drawn:
-            i = int(torch.randint(0, max(len(others), 1), (), generator=self.generator))
-            yield sizes, [usual, *others[i : i + 1]]
 
     def _diagnose(self) -> str:
         """Watch the kernel on the emulator before anything else: one that races, strays or hangs,
