@@ -47,6 +47,7 @@ void watch_host_access(const void* address, const void* pc);
 constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
 
 struct Allocation;
+struct Coverage;
 
 struct Instruction {  // a load, store or atomic of the program; one more if it meets both spaces
     uint64_t pc;
@@ -60,6 +61,7 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     Allocation* allocation = nullptr;
     Shadow<Word>* shadow = nullptr;
     const char* shadow_first = nullptr;  // the address that it begins with
+    Coverage* coverage = nullptr;
     const char* array = nullptr;
     size_t array_bytes = 0;
     uint32_t array_block = 0;  // shared arrays belong to one block
