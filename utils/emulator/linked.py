@@ -39,7 +39,7 @@ _CPP_REFUSED = re.compile(
 )
 # Names that the emulator, the diagnosis, the C library and CUDA define, and a text must not.
 _TAKEN = re.compile(
-    r"__tsan_\w+|__?emu_\w+|emu_\w+|workbook_(?!run|error|device|malloc|free|upload|download|sync)\w+"
+    r"__tsan_\w+|__wrap_\w+|__?emu_\w+|emu_\w+|workbook_(?!run|error|device|malloc|free|upload|download|sync)\w+"
     rf"|cuda[A-Z]\w*|(__)?({'|'.join(_C)})|threadIdx|blockIdx"
 )
 _OWN_DEFINED = re.compile(r"__cxa_finalize|_ITM_\w+|__gmon_start__|__emu_assert_fail")
@@ -75,6 +75,7 @@ def judge(library: Path, *, source: str, filename: str, first_line: int) -> None
 
 
 def _may_ask_for(name: str) -> bool:
+    name = name.removeprefix("__wrap_")  # the linker puts it before what allocates memory
     if name in _emulators() or _LIBRARY.fullmatch(name):
         return True
     return bool(_CPP.fullmatch(name)) and not _CPP_REFUSED.match(name)

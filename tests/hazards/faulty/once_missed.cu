@@ -26,9 +26,9 @@ CASE_OF(five_bytes_overlap) {
 }
 
 __global__ void moved_by_the_library(int* data, int n) {
-    memmove(data + threadIdx.x, data + threadIdx.x + 1, n);  // HAZARD race
+    memcpy(data + threadIdx.x, data + threadIdx.x + 32, n);  // HAZARD race
 }
-CASE(moved_by_the_library, 1, 32, zeros<int>(64), 4)
+CASE(moved_by_the_library, 1, 32, zeros<int>(65), 8)
 
 // --- constant memory
 

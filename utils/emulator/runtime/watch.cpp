@@ -118,8 +118,6 @@ static void note_compare(const void* address) {
         if (mine.address[i] == address) const_cast<Instruction*>(mine.by[i])->guess = true;
 }
 
-// Where what was there before matters to who writes it.
-
 static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
                           const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
