@@ -179,18 +179,18 @@ EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
-#define EMU_CAS(T)                                                                         \
-    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
-        T before = emu::atomic_update(address,                                             \
-                                  [=](T old) { return old == expected ? desired : old; }); \
-        if (before != expected) emu_cas_failed();                                          \
-        return before;                                                                     \
-    }                                                                                      \
-    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
-        return atomicCAS(address, expected, desired);                                      \
-    }                                                                                      \
-    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
-        return atomicCAS(address, expected, desired);                                      \
+#define EMU_CAS(T)                                                                               \
+    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                                  \
+        T before =                                                                               \
+            emu::atomic_update(address, [=](T old) { return old == expected ? desired : old; }); \
+        if (before != expected) emu_cas_failed();                                                \
+        return before;                                                                           \
+    }                                                                                            \
+    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                            \
+        return atomicCAS(address, expected, desired);                                            \
+    }                                                                                            \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                           \
+        return atomicCAS(address, expected, desired);                                            \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)
