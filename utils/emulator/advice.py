@@ -19,8 +19,8 @@ WORDS = {
     ),
     "out of a shared array": (
         "access outside of an array",
-        "Is this an index into the whole matrix, where one within the tile is needed? Are row and "
-        "column swapped?",
+        "Compare the index with the array's size: is it one into the whole matrix, where one "
+        "within the tile is needed? Should all threads come to this line?",
     ),
     "use-after-free": (
         "access to memory that has been freed",
@@ -28,8 +28,14 @@ WORDS = {
     ),
     "uninitialized": (
         "read of memory that nobody has written",
-        "Write every element before it is read: fill the tile's edges with zeros, or set the array "
-        "with cudaMemset.",
+        "Write every element before it is read, also those at the tile's edges (zeros, say). If "
+        "all that belong to it are written, the index runs past its row or its array's part.",
+    ),
+    "uninitialized global": (
+        "read of memory that nobody has written",
+        "A result starts in a local variable, such as `float sum = 0`, and is stored once. What "
+        "many threads add to must hold its first value before the launch (cudaMemset). If the "
+        "element was to be written before: is the index right on both sides?",
     ),
     "race": (
         "race between two threads",
@@ -41,6 +47,17 @@ WORDS = {
         "One step of this line reads what another writes: put a __syncthreads() behind it, in the "
         "loop and outside of any `if`; or use an atomic operation where many threads add to one "
         "place.",
+    ),
+    "race with atomics": (
+        "race of an atomic operation with a plain access",
+        "A first value must be there before the launch: set it in the launcher, with cudaMemset. "
+        "A result is complete only when the launch is over; what an atomic operation returns is "
+        "the value before it.",
+    ),
+    "race of equals": (
+        "several threads write one element, all with the same value",
+        "This is harmless as long as it is the same value, and still a race: one thread is enough, "
+        "as in `if (threadIdx.x == 0)`.",
     ),
     "race of writers": (
         "two threads write the same element",
@@ -78,9 +95,24 @@ WORDS = {
     ),
     "invalid-mask": (
         "a warp function with a wrong mask",
-        "The mask must have a bit for every lane that makes the call, the caller's own among them. "
-        "0xffffffff is right where the whole warp makes it: outside of any `if`, and nobody may "
-        "return before it.",
+        "Every lane that the mask names must make this call with the same mask, and no other lane. "
+        "Let them all come: move the call out of the `if` and let nobody return before it. A "
+        "smaller mask would leave out their values.",
+    ),
+    "absent-lane": (
+        "a shuffle from a lane that takes no part",
+        "Its value is undefined. Let all lanes that are read from make the call and be in the "
+        "mask; a block of whole warps, in which those without an element bring a neutral one, has "
+        "them all. Or use the result only where the lane is there.",
+    ),
+    "constant-write": (
+        "write to __constant__ memory",
+        "Kernels can only read it; nvcc warns and leaves the write out. cudaMemcpyToSymbol in the "
+        "launcher sets it; what kernels write belongs in a __device__ variable.",
+    ),
+    "bad-free": (
+        "free of what is no memory from malloc",
+        "Free a pointer once, and as malloc or new returned it.",
     ),
     "timeout": (
         "stopped at the time limit",

@@ -104,7 +104,12 @@ def compile_flags(instrumented: bool = False) -> list[str]:
 def link_flags() -> list[str]:
     """Flags that link a kernel's library with the runtime, and with nothing it does not use."""
     folder = runtime_library().parent
-    return ["-Wl,--as-needed", f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
+    wrapped = [f"-Wl,--wrap={symbol}" for symbol in _ALLOCATE.split()]
+    return ["-Wl,--as-needed", *wrapped, f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
+
+
+# What kernels allocate with, which device_heap.cpp watches: malloc, free, new, delete.
+_ALLOCATE = "malloc free _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm"
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from utils.emulator.reports import Report, read
+from utils.emulator.reports import Report, read, remarks
 from utils.emulator.symbols import places
 from utils.emulator.traffic import LaunchTraffic, Traffic, read_launches
 
@@ -33,6 +33,7 @@ class Outcome:
     hazards: tuple[Report, ...]  # each once, with the number of times
     launches: tuple[LaunchTraffic, ...]
     untold: Mapping[str, int]  # by kind: how often it was met beyond what `hazards` tells of
+    remarks: tuple[Report, ...] = ()  # what looks wrong and has had no consequences
 
 
 def read_outcome(status: int, events: str) -> Outcome:
@@ -43,7 +44,7 @@ def read_outcome(status: int, events: str) -> Outcome:
             more = json.loads(line)
             untold[more["of"]] += more["count"]
     launches = tuple(read_launches(events, places))
-    return Outcome(status, _merged(read(events)), launches, untold)
+    return Outcome(status, _merged(read(events)), launches, untold, _merged(remarks(events)))
 
 
 def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
@@ -52,7 +53,7 @@ def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
     for report in reports:
         r = replace(report, kind=KINDS.get(report.kind, report.kind))
         sides = sorted([(r.file or "", r.line or 0), (r.other_file or "", r.other_line or 0)])
-        key = (r.kind, r.kernel, r.address, r.array, *sides)
+        key = (r.kind, r.equal, r.kernel, r.address, r.array, *sides)
         first = merged.get(key)
         merged[key] = replace(first, count=first.count + r.count) if first else r
     return tuple(merged.values())
@@ -63,6 +64,7 @@ def write_json(outcome: Outcome, path: Path) -> None:
     told = {
         "exit": outcome.exit,
         "hazards": [_told(hazard) for hazard in outcome.hazards],
+        "remarks": [_told(remark) for remark in outcome.remarks],
         "untold": outcome.untold,
         "launches": [launch.told() for launch in outcome.launches],
     }
@@ -90,6 +92,8 @@ def show(outcome: Outcome, console: Console) -> None:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
             many = "many" if kind in outcome.untold else str(len(rest))
             out(f"… and {many} more of this kind, such as at line {lines}")
+    for remark in outcome.remarks[:SHOWN]:
+        out(str(remark))
     for launch in _runs(outcome.launches):
         out(_title(launch))
         if launch.traffic:

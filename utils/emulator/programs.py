@@ -26,7 +26,7 @@ from utils.emulator.reports import read
 from utils.emulator.translate.rewriter import Unit, collect, rewrite
 from utils.errors import CompileError, ToolError
 
-_FOREIGN = re.compile(r"\bextern\b[^;{}()]*\b__constant__\b")
+_FOREIGN = re.compile(r"\bEMU_ELSEWHERE\b")
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit
 
 
@@ -110,7 +110,7 @@ def build_program(
     paths_.sort(key=lambda path: not _is_cuda(path))
     watched = watch is not None
     parts = [_part(path, includes, defines, common, watched) for path in paths_]
-    if any(_FOREIGN.search(part.unit.text) for part in parts):
+    if any(_FOREIGN.search("".join([p.unit.text, *p.unit.headers.values()])) for p in parts):
         parts = [_part(path, includes, defines, common, watched, True) for path in paths_]
     program = (cache or paths.cache()) / "programs" / _key(parts) / paths_[0].stem
     if not program.exists():

@@ -38,6 +38,8 @@ class Report:
     other_file: str | None = None
     other_line: int | None = None
     other_access: str | None = None
+    equal: bool = False  # of a race: both store the same value
+    remark: bool = False  # it is no hazard, as far as can be seen
     count: int = 1
     waits: tuple[tuple[int, int, str], ...] = ()  # (threads, line, function), thread by thread
 
@@ -50,6 +52,7 @@ class Report:
 
     def __str__(self) -> str:
         title, advice = WORDS.get(self._word, (self.kind.replace("-", " "), ""))
+        title = f"remark: {title}" if self.remark else title
         head = f"{self.place}: {title}" if self.file else title
         head += f" in kernel '{self.kernel}'" if self.kernel else ""
         head += f" {self.place}" if self.place and not self.file else ""
@@ -64,10 +67,16 @@ class Report:
         """The kind, or a special case of it that has advice of its own."""
         if self.kind == "out-of-bounds" and self.space == "shared":
             return "out of a shared array"
+        if self.kind == "uninitialized" and self.space == "global":
+            return "uninitialized global"
         if self.kind == "divergent-barrier" and self.other_thread and not self.other_line:
             return "barrier left out"
         if self.kind != "race":
             return self.kind
+        if self.equal:
+            return "race of equals"
+        if self.space == "global" and "atomic" in (self.access, self.other_access):
+            return "race with atomics"
         stores = self.access == self.other_access == "store"
         if self.other_block is not None and self.other_block != self.block:
             return "race of owners" if stores else "race of blocks"
@@ -87,6 +96,7 @@ class Report:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
             story += f" {_VERBS[self.other_access]} it" if self.other_access else ""
+            story += ", with the same value" if self.equal else ""
             where = f" of {self.other_file}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
         return story
@@ -106,7 +116,16 @@ _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def read(text: str) -> list[Report]:
-    """The reports in what the runtime wrote; a line that broke off is passed over."""
+    """The hazards in what the runtime wrote; a line that broke off is passed over."""
+    return [report for report in _read(text) if not report.remark]
+
+
+def remarks(text: str) -> list[Report]:
+    """What looks wrong in what the runtime wrote, and has had no consequences."""
+    return [report for report in _read(text) if report.remark]
+
+
+def _read(text: str) -> list[Report]:
     events: list[dict] = []
     numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
     waits: tuple = ()  # of the hazard that is told of next
@@ -126,6 +145,10 @@ def read(text: str) -> list[Report]:
                 numbered[event.get("number")] = events[-1]
         elif event.get("event") == "hazard-count":
             numbered[event["number"]]["count"] = event["count"]
+        elif event.get("event") == "hazard-certain":
+            hazard = numbered[event["number"]]
+            hazard["remark"] = False
+            hazard["message"] += f"; {event['consequence']}"
     events = [event for event in events if event.get("count") != 0]  # withdrawn
     names = [(f"{side}module", f"{side}offset") for side in ("", "other_")]
     known = chains([(e[m], e[o]) for e in events for m, o in names if m in e])
@@ -138,6 +161,8 @@ def _report(event: dict, known: Mapping[Code, list[SourceLine]]) -> Report:
     for name in ("block", "thread", "other_block", "other_thread"):
         if name in parts:
             parts[name] = tuple(parts[name])
+    for name in ("equal", "remark"):
+        parts[name] = bool(parts.get(name))
     for prefix in ("", "other_"):
         module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
         if module is None:

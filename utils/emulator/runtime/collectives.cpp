@@ -31,8 +31,8 @@ void shuffle(unsigned lanes, Exchange& exchange) {
     each_lane(lanes, [&](int lane) {
         const int source = exchange.parameter[lane];
         if (source < 0) return;  // it keeps its own
-        // A lane that takes no part has nothing to give: NaN shows it.
-        exchange.value[lane] = lanes >> source & 1 ? brought[source] : ~uint64_t(0);
+        // A lane that takes no part has nothing to give.
+        exchange.value[lane] = lanes >> source & 1 ? brought[source] : kNobodys;
     });
 }
 
@@ -163,6 +163,8 @@ void Core::settle(int w) {
         if (!complete) continue;
         pending &= ~group;
         watch_collective(*this, w, first.kind, group, first.mask);
+        if (kCollectives[first.kind].combine == shuffle)
+            watch_shuffle(*this, w, group, exchanges_[w].parameter);
         kCollectives[first.kind].combine(group, exchanges_[w]);
         each_lane(group, [&](int lane) { lanes[lane].waits = Waits::kNothing; });
         warp.waiting &= ~group;

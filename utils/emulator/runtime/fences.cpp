@@ -1,6 +1,7 @@
 // Which blocks an atomic has made known to which, from the fences that came before it.
 #include "fences.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
@@ -10,8 +11,40 @@
 namespace emu {
 
 uint16_t fences_passed[kMaxThreads];
+bool handed_on = false;
 
 namespace {
+
+// --- among the threads of a block, since the last barrier
+
+struct Moment {
+    uint16_t id, moment;  // what the thread did before that
+};
+std::unordered_map<const void*, std::vector<Moment>> released;  // by an atomic on this word
+std::unordered_map<uint16_t, std::vector<Moment>> known;        // to a thread, by its atomics
+uint16_t fence_moment[kMaxThreads];  // after its last fence; 0: it has passed none
+bool fenced = false;
+
+void note(std::vector<Moment>& moments, Moment one) {
+    for (Moment& m : moments)
+        if (m.id == one.id) {
+            m.moment = std::max(m.moment, one.moment);
+            return;
+        }
+    moments.push_back(one);
+}
+
+void hand_on(const void* address, const Accessor& me, Kind kind) {
+    auto word = released.find(address);
+    if (reads(kind) && word != released.end()) {
+        for (const Moment& m : word->second)
+            if (m.id != me.id) note(known[me.id], m), handed_on = true;
+    }
+    if (const uint16_t moment = fence_moment[me.id - 1]; writes(kind) && moment)
+        note(released[address], Moment{me.id, moment});
+}
+
+// --- among blocks
 
 struct Release {  // what a thread's atomic makes known of its block
     uint32_t block;
@@ -60,7 +93,29 @@ void fence(const Accessor& me, int threads) {
     fence_phase[me.id - 1] = me.phase;
 }
 
+void fences_phase() {
+    if (!fenced) return;
+    released.clear();
+    known.clear();
+    memset(fence_moment, 0, sizeof fence_moment);
+    fenced = handed_on = false;
+}
+
+void fence_of_block(const Accessor& me) {
+    fenced = true;
+    fence_moment[me.id - 1] = me.now;
+}
+
+bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me) {
+    auto found = known.find(me.id);
+    if (found == known.end()) return false;
+    for (const Moment& m : found->second)
+        if (m.id == id) return moment < m.moment;
+    return false;
+}
+
 void fence_atomic(const void* address, const Accessor& me, Kind kind) {
+    if (fenced) hand_on(address, me, kind);
     if (!any && words.empty()) return;
     Word& word = words[address];
     if (reads(kind) && word.count) {

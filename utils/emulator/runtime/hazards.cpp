@@ -36,6 +36,8 @@ struct HazardKey {
     }
 };
 
+constexpr uint32_t kTooMany = ~0u;  // the sides of all hazards of a kind that are one too many
+
 std::map<HazardKey, Hazard> hazards;
 std::map<std::string, size_t> hazards_of_kind;
 size_t told = 0;  // hazards, in the whole run
@@ -90,7 +92,7 @@ bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std:
     HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
     auto found = hazards.find(key);
     if (found == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
-        key = HazardKey{kind, ~0u, ~0u, ""};  // all that are too many
+        key = HazardKey{kind, kTooMany, kTooMany, ""};
         found = hazards.find(key);
         if (found == hazards.end()) hazards[key] = Hazard{0, 1};
         else ++found->second.count;
@@ -125,6 +127,24 @@ bool is_consequence(const HazardKey& hazard) {
     return false;
 }
 
+// A plain load whose value is but the first guess of a compare-and-swap, against an atomic: if it
+// was too old, the swap fails and brings the newer one.
+bool is_guess(const HazardKey& hazard) {
+    if (hazard.kind != "race" || hazard.side == kTooMany) return false;
+    const Instruction &one = instruction(uint16_t(hazard.side)),
+                      &other = instruction(uint16_t(hazard.other_side));
+    return (one.guess && plain(other.kind) == kAtomic) ||
+           (other.guess && plain(one.kind) == kAtomic);
+}
+
+// Stores of the same value here, of different ones there: one race.
+bool is_told_better(const HazardKey& hazard) {
+    if (hazard.kind != kEqualStores) return false;
+    HazardKey other = hazard;
+    other.kind = "race";
+    return hazards.count(other) != 0;
+}
+
 }  // namespace
 
 const char* space_name(Space space) { return space == kShared ? "shared" : "global"; }
@@ -134,12 +154,15 @@ const char* kind_name(Kind kind) {
 }
 
 void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
-                 const void* address, const Conflict* other, const char* message) {
+                 const void* address, const Conflict* other, const char* message, int thread) {
     const Place at = locate(core, in.space, address, in.size);
     size_t number;
     if (!new_hazard(kind, in.id, other ? other->instruction : in.id, at.array, &number)) return;
+    const bool equal = !strcmp(kind, kEqualStores);
     Json json;
-    begin_hazard(json, core, kind, number, core.current->index);
+    begin_hazard(json, core, equal ? "race" : kind, number,
+                 core.fibre(thread < 0 ? core.current_index() : thread).index);
+    if (equal) json.number("equal", 1);
     json.text("space", space_name(in.space));
     json.code("", (const void*)in.pc);
     json.text("access", kind_name(access));
@@ -155,7 +178,7 @@ void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind
                              core.launch->grid);
         json.position("other_block", block);
         json.position("other_thread", position(other->id - 1u, core.launch->block));
-        json.code("other_", (const void*)pc_of(other->instruction));
+        json.code("other_", (const void*)instruction(other->instruction).pc);
         json.text("other_access", kind_name(other->kind));
     }
     json.end();
@@ -198,9 +221,35 @@ void watch_site(const Core& core, const char* kind, int thread, int other) {
     json.end();
 }
 
+void tell_meeting(const Core& core, const char* kind, int thread, const char* message) {
+    const Fibre& fibre = core.fibre(thread);
+    size_t number;
+    if (!new_hazard(kind, uint32_t(fibre.site.line), uint32_t(fibre.site.line), "", &number))
+        return;
+    Json json;
+    begin_hazard(json, core, kind, number, fibre.index);
+    json.number("remark", 1);
+    json.site("", fibre.site);
+    json.code("", fibre.pc);
+    json.text("message", message);
+    json.end();
+}
+
+void certain(const char* kind, const std::string& consequence) {
+    for (auto& [key, h] : hazards) {
+        if (key.kind != kind || !h.number) continue;
+        Json json;
+        json.text("event", "hazard-certain");
+        json.number("number", h.number);
+        json.text("consequence", consequence.c_str());
+        json.end();
+    }
+}
+
 void end_hazards() {
     for (auto& [key, h] : hazards) {
-        const uint64_t count = is_consequence(key) ? 0 : h.count;
+        const bool withdrawn = is_consequence(key) || is_guess(key) || is_told_better(key);
+        const uint64_t count = withdrawn ? 0 : h.count;
         if (count == 1 && h.number) continue;
         Json json;
         json.text("event", h.number ? "hazard-count" : "more-hazards");

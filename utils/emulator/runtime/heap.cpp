@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kRange = size_t(1) << 40;  // of addresses: memory is used only where touched
 constexpr size_t kGap = size_t(64) << 20;   // between allocations, on either side
 constexpr size_t kPage = 4096;
+constexpr size_t kArena = size_t(4) << 30;  // of addresses, for what kernels allocate
+constexpr size_t kCarvedGap = 64;
 constexpr unsigned char kPoison = 0xff;  // what nobody wrote reads as NaN
 
 size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -79,13 +81,44 @@ Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_
 bool Heap::free(void* first) {
     Lock lock(table_.mutex);
     auto it = table_.allocations.find(static_cast<char*>(first));
-    if (it == table_.allocations.end() || it->second.freed || it->second.lent) return false;
+    if (it == table_.allocations.end() || it->second.freed || it->second.lent || it->second.arena)
+        return false;
     Allocation& a = it->second;
     a.freed = true;
     char* page = page_of(a.first);
     size_t pages = up(size_t(a.first + a.bytes - page), kPage);
     madvise(page, pages, MADV_DONTNEED);
     if (!watched) mprotect(page, pages, PROT_NONE);
+    return true;
+}
+
+Allocation* Heap::carve(size_t bytes) {
+    Lock lock(table_.mutex);
+    if (!arena_.first) {
+        char* first = reserve(kArena);
+        if (!first || mprotect(page_of(first), kArena, PROT_READ | PROT_WRITE)) return nullptr;
+        arena_.first = page_of(first);
+        arena_.bytes = kArena;
+    }
+    const size_t room = up(bytes + kCarvedGap, 16);
+    if (room > kArena - carved_) return nullptr;
+    char* first = arena_.first + carved_;
+    carved_ += room;
+    memset(first, kPoison, bytes);
+    Allocation& a = table_.allocations[first];
+    a.first = first;
+    a.bytes = bytes;
+    a.name = "heap";
+    a.arena = &arena_;
+    a.written.assign((bytes + 63) / 64, 0);
+    return &a;
+}
+
+bool Heap::give_back(void* first) {
+    Lock lock(table_.mutex);
+    auto it = table_.allocations.find(static_cast<char*>(first));
+    if (it == table_.allocations.end() || !it->second.arena || it->second.freed) return false;
+    it->second.freed = true;
     return true;
 }
 
@@ -110,11 +143,13 @@ void Heap::take_back(const void* first) {
 void Heap::forget() {
     Lock lock(table_.mutex);
     for (auto& [first, a] : table_.allocations)
-        if (!a.freed && !a.lent) return;
+        if (!a.freed && !a.lent && !a.arena) return;
     for (auto it = table_.allocations.begin(); it != table_.allocations.end();)
         it = it->second.lent ? std::next(it) : table_.allocations.erase(it);
     if (base_) munmap(base_, kRange);
     base_ = next_ = end_ = nullptr;
+    arena_ = Allocation{};
+    carved_ = 0;
 }
 
 Allocation* Heap::at_or_before(const void* address) {
@@ -136,6 +171,11 @@ Allocation* Heap::nearest(const void* address) {
     if (after == table_.allocations.end()) return before;
     if (!before || after->first - p < p - (before->first + before->bytes)) return &after->second;
     return before;
+}
+
+void Heap::each(const std::function<void(const Allocation&)>& visit) {
+    Lock lock(table_.mutex);
+    for (auto& [first, a] : table_.allocations) visit(a);
 }
 
 size_t Heap::room(const void* address) {

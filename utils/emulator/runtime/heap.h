@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,12 @@ struct Allocation {
     std::string name;    // of the pointer it was made for, where that is known
     size_t element = 1;  // bytes; 1: not known
     bool freed = false;
-    bool lent = false;              // the caller's memory
-    bool managed = false;           // the host's too: nobody knows what it has written
-    bool all_written = false;       // nothing in it can be uninitialised
-    std::vector<uint64_t> written;  // a bit for each byte, while watched and not all_written
+    bool lent = false;                  // the caller's memory
+    bool managed = false;               // the host's too: nobody knows what it has written
+    const Allocation* arena = nullptr;  // a kernel's own, by malloc: what it was carved from
+    bool constant = false;              // __constant__: kernels may read it
+    bool all_written = false;           // nothing in it can be uninitialised
+    std::vector<uint64_t> written;      // a bit for each byte, while watched and not all_written
 
     bool holds(const void* p, size_t n = 1) const {
         return p >= first && static_cast<const char*>(p) + n <= first + bytes;
@@ -31,6 +34,9 @@ class Heap {
     // `shift` bytes behind where cudaMalloc would put it, at a multiple of 256.
     Allocation* allocate(size_t bytes, const char* name, size_t element, size_t shift = 0);
     bool free(void* first);
+    // What a kernel asks for. Never handed out twice, so that use after free is seen.
+    Allocation* carve(size_t bytes);
+    bool give_back(void* first);  // what was carved; false for anything else
     // Memory of the caller's, known as device memory from now on.
     void lend(const void* first, size_t bytes, const char* name = "");
     void take_back(const void* first);
@@ -43,6 +49,8 @@ class Heap {
         return static_cast<const char*>(address) >= base_ &&
                static_cast<const char*>(address) < next_;
     }
+    // Calls visit(allocation) for each, freed and lent ones too.
+    void each(const std::function<void(const Allocation&)>& visit);
     size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
     void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);
@@ -56,6 +64,8 @@ class Heap {
     struct Table;  // of the allocations, and its lock
     Table& table_;
     char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;
+    Allocation arena_{};
+    size_t carved_ = 0;  // bytes of it
 };
 
 Heap& heap();

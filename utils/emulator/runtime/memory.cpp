@@ -50,7 +50,7 @@ cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t el
     for_the_host("cudaMalloc", __builtin_return_address(0));
     if (!pointer) return result(cudaErrorInvalidValue);
     *pointer = nullptr;
-    if (bytes == 0 || device_lost()) return result(cudaSuccess);
+    if ((bytes == 0 && !name) || device_lost()) return result(cudaSuccess);
     if (bytes > total_memory()) return result(cudaErrorMemoryAllocation);
     Allocation* a = heap().allocate(bytes, name ? name : next_name.c_str(), element, shift);
     next_name.clear();

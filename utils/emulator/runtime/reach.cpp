@@ -58,8 +58,11 @@ int lend_module(dl_phdr_info* info, size_t, void* address) {
     if (!fresh) return 1;
     const bool program = !info->dlpi_name || !*info->dlpi_name;
     const auto symbols = variables(program ? "/proc/self/exe" : info->dlpi_name, info->dlpi_addr);
-    for (const Symbol& s : symbols)
-        if (in_module(s.first)) heap().lend(s.first, s.bytes, s.name.c_str());
+    for (const Symbol& s : symbols) {
+        if (!in_module(s.first)) continue;
+        heap().lend(s.first, s.bytes, s.name.c_str());
+        heap().find(s.first)->constant = s.constant;
+    }
     if (symbols.empty())
         for (const Range& r : modules) heap().lend(r.first, size_t(r.end - r.first));
     return 1;

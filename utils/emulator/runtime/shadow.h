@@ -1,10 +1,10 @@
 // Who touched each word of memory since the last barrier, and whether two of them raced.
 //
 // Happens-before: a block barrier orders everything before it with everything after; __syncwarp
-// orders the lanes it names; nothing orders two blocks of a launch. A cell keeps just enough to
-// answer exactly: the last plain write, and for reads and for atomics the lanes of one warp and one
-// thread of another. Threads of different warps are unordered within a phase, so one witness is
-// enough there.
+// orders the lanes it names; a fence and an atomic order two threads (fences.h); nothing else
+// orders two blocks of a launch. A cell keeps just enough to answer exactly: the last plain write,
+// and for reads and for atomics the lanes of one warp and one thread of another. Threads of
+// different warps are unordered within a phase, so one witness is enough there.
 //
 // Cells are all zero at first, so that a shadow can be mapped and is touched only where it is used.
 #pragma once
@@ -15,22 +15,29 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <vector>
 
 namespace emu {
 
-// kAtomic reads and writes; a volatile access, where these count as atomic, does one of the two.
-enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore };
+// From kAtomic on: atomic operations, which read and write; the last but one needs no old value,
+// the last writes where it finds what it expects. A volatile access, where these count as atomic,
+// does one of the two.
+enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore, kExchange, kCompare };
 inline bool reads(Kind kind) { return kind != kStore && kind != kAtomicStore; }
 inline bool writes(Kind kind) { return kind != kLoad && kind != kAtomicLoad; }
 inline Kind plain(Kind kind) {
-    return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind;
+    return kind == kAtomicLoad    ? kLoad
+           : kind == kAtomicStore ? kStore
+           : kind >= kExchange    ? kAtomic
+                                  : kind;
 }
 inline bool is_atomic(Kind kind) { return kind >= kAtomic; }
 enum Space : uint8_t { kGlobal, kShared };
 
 // The accessing thread. `clock[l]` is the last moment of lane l that this thread has synchronised
-// with by __syncwarp; `now` is its own moment, 1 at the start of a phase.
+// with by __syncwarp; `now` is its own moment, 1 at the start of a phase, and one more after each
+// __syncwarp and each fence.
 struct Accessor {
     uint32_t block, phase;  // serials from 1: of the block, and of the part between two barriers
     uint16_t id;            // thread + 1: 0 is nobody
@@ -41,7 +48,16 @@ struct Accessor {
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }
 
-extern uint16_t fences_passed[];  // by each thread, in this block
+extern uint16_t fences_passed[];  // of the device, by each thread, in this block
+extern bool handed_on;  // whether a fence has ordered two threads of a block in this phase
+bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me);  // in one block
+
+// Whether what a thread of the block did at a moment of this phase is ordered before `me`.
+inline bool ordered_within(uint16_t id, uint16_t moment, const Accessor& me) {
+    if (id == me.id) return true;
+    if (warp_of(id) == warp_of(me.id) && me.clock && me.clock[lane_of(id)] >= moment) return true;
+    return __builtin_expect(handed_on, 0) && ordered_by_fence(id, moment, me);
+}
 
 struct Conflict {  // the other side of a race
     uint16_t id, instruction;
@@ -57,13 +73,15 @@ struct Several {
     // Where in the pool 32 moments and then 32 instructions are, one a lane; 0: nowhere, all
     // happened at moment 1 by the first instruction.
     uint32_t moments;
+    uint16_t other_moment;
 
     void add(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!first) {
             first = me.id;
             first_instruction = me.instruction;
         } else if (warp_of(first) != warp_of(me.id)) {
-            if (!other) other = me.id, other_instruction = me.instruction;
+            if (!other || other == me.id)
+                other = me.id, other_instruction = me.instruction, other_moment = me.now;
             return;
         }
         lanes |= 1u << lane_of(me.id);
@@ -76,14 +94,17 @@ struct Several {
                        uint16_t* instruction) const {
         if (!first) return 0;
         *instruction = first_instruction;
-        if (warp_of(first) != warp_of(me.id)) return first;
-        if (other) return *instruction = other_instruction, other;
-        for (uint32_t rest = lanes & ~(1u << lane_of(me.id)); rest; rest &= rest - 1) {
+        const bool mine = warp_of(first) == warp_of(me.id);
+        if (!mine && !handed_on) return first;
+        if (other && !ordered_within(other, other_moment, me))
+            return *instruction = other_instruction, other;
+        for (uint32_t rest = mine ? lanes & ~(1u << lane_of(me.id)) : lanes; rest;
+             rest &= rest - 1) {
             unsigned lane = unsigned(__builtin_ctz(rest));
-            uint16_t moment = moments ? pool[moments + lane] : 1;
-            if (me.clock && me.clock[lane] >= moment) continue;
+            uint16_t id = uint16_t(warp_of(first) * 32 + lane + 1);
+            if (ordered_within(id, moments ? pool[moments + lane] : 1, me)) continue;
             if (moments) *instruction = pool[moments + 32 + lane];
-            return uint16_t(warp_of(me.id) * 32 + lane + 1);
+            return id;
         }
         return 0;
     }
@@ -117,24 +138,25 @@ struct Cell {
             readers.lanes = readers.moments = atomics.lanes = atomics.moments = 0;
             updated = false;
         }
+        // Of several conflicts the last one found counts: a store's with a store comes first, since
+        // it may turn out to be harmless.
         bool race = false;
         uint16_t instruction = 0;
-        if (writer && writer != me.id &&
-            !(warp_of(writer) == warp_of(me.id) && me.clock &&
-              me.clock[lane_of(writer)] >= writer_moment)) {
+        auto against = [&](const Several& others, Kind theirs) {
+            if (uint16_t id = others.unordered(me, pool, &instruction))
+                *conflict = Conflict{id, instruction, 0, theirs}, race = true;
+        };
+        if (writer && !ordered_within(writer, writer_moment, me)) {
             *conflict = Conflict{writer, writer_instruction, 0, kStore};
             race = true;
         }
-        if (atomics.first && !race && (kind == kStore || (kind == kLoad && updated)))
-            if (uint16_t id = atomics.unordered(me, pool, &instruction))
-                *conflict = Conflict{id, instruction, 0, kAtomic}, race = true;
+        if (atomics.first && (kind == kStore || (kind == kLoad && updated && !race)))
+            against(atomics, kAtomic);
         if (kind == kLoad) {
             readers.add(me, pool);
             return race;
         }
-        if (!race && writes(kind))
-            if (uint16_t id = readers.unordered(me, pool, &instruction))
-                *conflict = Conflict{id, instruction, 0, kLoad}, race = true;
+        if (writes(kind) && (kind == kStore || !race)) against(readers, kLoad);
         if (writes(kind)) written = me.block;
         updated |= is_atomic(kind) && writes(kind);
         if (is_atomic(kind)) atomics.add(me, pool);
@@ -151,23 +173,23 @@ struct Across {
         uint32_t phase;
         uint16_t id, instruction, fences;  // fences: that the thread had passed
     };
-    uint32_t launch;
-    bool updated;  // whether among the atomics is more than loads
+    uint32_t epoch;  // of the launch: a barrier of the whole grid begins another
+    bool updated;    // whether among the atomics is more than loads
     Party writer, reader, reader_other, atomic, atomic_other;
 
-    bool touch(uint32_t this_launch, const Accessor& me, Kind kind, Conflict* conflict) {
-        if (launch != this_launch) {
-            launch = this_launch;
+    bool touch(uint32_t this_epoch, const Accessor& me, Kind kind, Conflict* conflict) {
+        if (epoch != this_epoch) {
+            epoch = this_epoch;
             writer = reader = reader_other = atomic = atomic_other = Party{};
             updated = false;
         }
         bool race = against(writer, kStore, me, conflict);
-        if (kind == kStore || (kind == kLoad && updated))
-            race = race || against(atomic, kAtomic, me, conflict) ||
-                   against(atomic_other, kAtomic, me, conflict);
-        if (writes(kind))
-            race = race || against(reader, kLoad, me, conflict) ||
-                   against(reader_other, kLoad, me, conflict);
+        if ((kind == kStore || (kind == kLoad && updated && !race)) && !follows_own_atomic(me))
+            race |= against(atomic, kAtomic, me, conflict) ||
+                    against(atomic_other, kAtomic, me, conflict);
+        if (writes(kind) && (kind == kStore || !race))
+            race |=
+                against(reader, kLoad, me, conflict) || against(reader_other, kLoad, me, conflict);
         if (kind == kStore) writer = party_of(me);
         else if (kind == kLoad) note(reader, reader_other, me);
         else note(atomic, atomic_other, me);
@@ -175,7 +197,6 @@ struct Across {
         return race;
     }
 
-   private:
     static Party party_of(const Accessor& me) {
         return Party{me.block, me.phase, me.id, me.instruction, fences_passed[me.id - 1]};
     }
@@ -185,17 +206,28 @@ struct Across {
         *conflict = Conflict{party.id, party.instruction, party.block, kind};
         return true;
     }
+
+   private:
+    // The block's own atomic came after those of all others, and everything after it does too: so
+    // the last of the blocks that count may set the counter back.
+    bool follows_own_atomic(const Accessor& me) const {
+        return atomic_other.block == me.block &&
+               (atomic_other.id == me.id || atomic_other.phase < me.phase);
+    }
     static void note(Party& first, Party& other, const Accessor& me) {
         if (!first.block) first = party_of(me);
-        else if (first.block != me.block) other = party_of(me);
+        else if (first.block != me.block && !(other.block == me.block && other.phase == me.phase))
+            other = party_of(me);
     }
 };
 
-struct GlobalCell : Cell {
-    Across across;
-};
+inline uint32_t split_of(const Cell& cell) { return cell.split; }
+inline void divide_record(Cell& whole, std::array<Cell, 4>& bytes, uint32_t place) {
+    bytes.fill(whole);
+    whole.split = place;
+}
 
-// Cells for a range of memory: one a 4-byte word, four where single bytes of it are accessed.
+// Records for a range of memory: one a 4-byte word, four where single bytes of it are accessed.
 template <class T>
 class Shadow {
    public:
@@ -213,32 +245,41 @@ class Shadow {
     Shadow(const Shadow&) = delete;
 
     T* at(size_t offset) { return words_ + offset / 4; }
+    // What others hold of its records; false where those of single bytes are not known here.
+    bool forget() {
+        if (bytes_.size() == 1) forget_words_of(words_, size_ / sizeof(T));
+        return bytes_.size() == 1;
+    }
 
-    // Calls visit(cell, bytes) for each cell that the bytes [offset, offset + size) touch.
+    // Calls visit(record, offset, bytes) for each record that the bytes [offset, offset + size)
+    // touch.
     template <class Visit>
     void each(size_t offset, size_t size, Visit visit) {
         for (size_t word = offset / 4, last = (offset + size - 1) / 4; word <= last; ++word) {
             size_t begin = word * 4 < offset ? offset : word * 4;
             size_t end = word * 4 + 4 > offset + size ? offset + size : word * 4 + 4;
             T& whole = words_[word];
-            if (end - begin == 4 && !whole.split) {
-                visit(whole, 4u);
+            uint32_t split = split_of(whole);
+            if (end - begin == 4 && !split) {
+                visit(whole, begin, 4u);
                 continue;
             }
-            if (!whole.split) {
-                T byte = whole;
-                whole.split = uint32_t(bytes_.size());
-                bytes_.push_back({byte, byte, byte, byte});
-            }
-            std::array<T, 4>& bytes = bytes_[whole.split];
-            for (size_t b = begin; b < end; ++b) visit(bytes[b % 4], 1u);
+            if (!split) split = divide(whole);
+            for (size_t b = begin; b < end; ++b) visit(bytes_[split][b % 4], b, 1u);
         }
     }
 
    private:
+    uint32_t divide(T& whole) {
+        bytes_.emplace_back();
+        const uint32_t place = uint32_t(bytes_.size() - 1);
+        divide_record(whole, bytes_.back(), place);
+        return place;
+    }
+
     size_t size_;
     T* words_;
-    std::vector<std::array<T, 4>> bytes_;
+    std::deque<std::array<T, 4>> bytes_;  // addresses stay
 };
 
 }  // namespace emu

@@ -43,6 +43,7 @@ class Mapped {  // a file, as memory
 };
 
 std::string readable(const char* name) {
+    if (strncmp(name, "_Z", 2)) return name;  // else "w" would be taken for wchar_t
     int status = 0;
     char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
     std::string result = text ? text : name;
@@ -60,6 +61,13 @@ std::vector<Symbol> variables(const char* path, size_t base) {
         header->e_ident[EI_CLASS] != ELFCLASS64)
         return found;
     auto* sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
+    auto is_constant = [&](unsigned section) {
+        if (section >= header->e_shnum || header->e_shstrndx >= header->e_shnum) return false;
+        constexpr char kPrefix[] = ".emu_constant.";
+        const size_t at = sections[header->e_shstrndx].sh_offset + sections[section].sh_name;
+        auto* name = file.at<char>(at, sizeof kPrefix);
+        return name && !strncmp(name, kPrefix, sizeof kPrefix - 1);
+    };
     for (int i = 0; sections && i < header->e_shnum; ++i) {
         const Elf64_Shdr& table = sections[i];
         if (table.sh_type != SHT_SYMTAB || table.sh_link >= header->e_shnum) continue;
@@ -72,7 +80,7 @@ std::vector<Symbol> variables(const char* path, size_t base) {
                 continue;
             if (s.st_name >= strings.sh_size) continue;
             found.push_back({reinterpret_cast<const char*>(base + s.st_value), s.st_size,
-                             readable(text + s.st_name)});
+                             readable(text + s.st_name), is_constant(s.st_shndx)});
         }
     }
     return found;

@@ -11,6 +11,7 @@ struct Symbol {
     const char* first;
     size_t bytes;
     std::string name;
+    bool constant;  // declared __constant__: see EMU_SECTION in types.h
 };
 
 // Of the file loaded at `base`; nothing where it has been stripped.

@@ -29,9 +29,11 @@ const char* dynamic_name;  // of the launches' dynamic shared memory, as the las
 size_t dynamic_element;
 
 // Notes one access of the running thread, for whoever is interested.
+template <bool one = true>  // or several, in whatever parts
 __attribute__((noinline)) void record(const void* address, size_t size, Kind kind,
                                       const void* return_address) {
-    if (running.core) watch_access(address, size, kind, (const char*)return_address - 1);
+    constexpr auto watch = one ? watch_access : watch_range;
+    if (running.core) watch(address, size, kind, (const char*)return_address - 1);
     else if (watching() && heap().in_range(address))
         watch_host_access(address, (const char*)return_address - 1);
     Core* c = core();
@@ -134,15 +136,15 @@ void emu_shared_arrays(void (*visit)(const char*, size_t, size_t, const size_t*)
 
 #define CALLED_FROM __builtin_return_address(0)
 #define VOLATILE(plain, atomic) (volatile_atomic ? atomic : plain)
-#define EMU_WATCH_RARE(N)                                                        \
-    void __tsan_volatile_read##N(void* p) {                                      \
-        record(p, N, VOLATILE(kLoad, kAtomicLoad), CALLED_FROM);                 \
-    }                                                                            \
-    void __tsan_volatile_write##N(void* p) {                                     \
-        record(p, N, VOLATILE(kStore, kAtomicStore), CALLED_FROM);               \
-    }                                                                            \
-    void __tsan_unaligned_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); } \
-    void __tsan_unaligned_write##N(void* p) { record(p, N, kStore, CALLED_FROM); }
+#define EMU_WATCH_RARE(N)                                                               \
+    void __tsan_volatile_read##N(void* p) {                                             \
+        record(p, N, VOLATILE(kLoad, kAtomicLoad), CALLED_FROM);                        \
+    }                                                                                   \
+    void __tsan_volatile_write##N(void* p) {                                            \
+        record(p, N, VOLATILE(kStore, kAtomicStore), CALLED_FROM);                      \
+    }                                                                                   \
+    void __tsan_unaligned_read##N(void* p) { record<false>(p, N, kLoad, CALLED_FROM); } \
+    void __tsan_unaligned_write##N(void* p) { record<false>(p, N, kStore, CALLED_FROM); }
 #define EMU_WATCH(N)                                                   \
     void __tsan_read##N(void* p) { record(p, N, kLoad, CALLED_FROM); } \
     void __tsan_write##N(void* p) { record(p, N, kStore, CALLED_FROM); }
@@ -160,55 +162,74 @@ void __tsan_read4(void* p) {
     if (on || !watch_read_shared_word(p, pc)) record(p, 4, kLoad, pc + 1);
 }
 void __tsan_write4(void* p) { record(p, 4, kStore, CALLED_FROM); }
-void __tsan_read_range(void* p, size_t n) { record(p, n, kLoad, CALLED_FROM); }
-void __tsan_write_range(void* p, size_t n) { record(p, n, kStore, CALLED_FROM); }
+void __tsan_read_range(void* p, size_t n) { record<false>(p, n, kLoad, CALLED_FROM); }
+void __tsan_write_range(void* p, size_t n) { record<false>(p, n, kStore, CALLED_FROM); }
 // A copy by the C library.
 void emu_note_range(const void* p, size_t n, int writes) {
-    if (n) record(p, n, writes ? kStore : kLoad, CALLED_FROM);
+    if (n) record<false>(p, n, writes ? kStore : kLoad, CALLED_FROM);
+}
+void emu_copy(void* to, const void* from, size_t n) {
+    if (!n) return;
+    record<false>(from, n, kLoad, CALLED_FROM);
+    record<false>(to, n, kStore, CALLED_FROM);
+    memmove(to, from, n);
+}
+void emu_fill(void* to, int value, size_t n) {
+    if (!n) return;
+    record<false>(to, n, kStore, CALLED_FROM);
+    memset(to, value, n);
 }
 // An atomic operation of the headers, which do it out of the compiler's sight.
-void emu_note_atomic(const void* p, size_t n) { record(p, n, kAtomic, CALLED_FROM); }
+void emu_note_atomic(const void* p, size_t n, int what) {
+    record(p, n,
+           what == EMU_EXCHANGE  ? kExchange
+           : what == EMU_COMPARE ? kCompare
+                                 : kAtomic,
+           CALLED_FROM);
+}
+void emu_note_fence() { watch_fence(false); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
+void __tsan_vptr_update(void** p, void*) { record(p, sizeof *p, kStore, CALLED_FROM); }
+void __tsan_vptr_read(void** p) { record(p, sizeof *p, kLoad, CALLED_FROM); }
 
 // The compiler replaces an atomic operation by a call, and the callee performs it.
-#define EMU_UPDATE(BITS, T, NAME, BUILTIN)                       \
-    T __tsan_atomic##BITS##_##NAME(volatile T* p, T v, int) {    \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM); \
-        return BUILTIN(p, v, __ATOMIC_SEQ_CST);                  \
+#define EMU_UPDATE_KIND(BITS, T, NAME, BUILTIN, KIND)         \
+    T __tsan_atomic##BITS##_##NAME(volatile T* p, T v, int) { \
+        record((const void*)p, sizeof(T), KIND, CALLED_FROM); \
+        return BUILTIN(p, v, __ATOMIC_SEQ_CST);               \
     }
+#define EMU_UPDATE_BY(BITS, T, NAME, BUILTIN) EMU_UPDATE_KIND(BITS, T, NAME, BUILTIN, kAtomic)
 #define EMU_COMPARE(BITS, T, NAME)                                                        \
     bool __tsan_atomic##BITS##_##NAME(volatile T* p, T* expected, T desired, int, int) {  \
-        record((const void*)p, sizeof(T), kAtomic, CALLED_FROM);                          \
+        record((const void*)p, sizeof(T), kCompare, CALLED_FROM);                         \
         return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, \
                                            __ATOMIC_SEQ_CST);                             \
     }
-#define EMU_ATOMICS(BITS, T)                                          \
-    T __tsan_atomic##BITS##_load(const volatile T* p, int) {          \
-        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);  \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                  \
-    }                                                                 \
-    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {       \
-        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM); \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                     \
-    }                                                                 \
-    EMU_UPDATE(BITS, T, exchange, __atomic_exchange_n)                \
-    EMU_UPDATE(BITS, T, fetch_add, __atomic_fetch_add)                \
-    EMU_UPDATE(BITS, T, fetch_sub, __atomic_fetch_sub)                \
-    EMU_UPDATE(BITS, T, fetch_and, __atomic_fetch_and)                \
-    EMU_UPDATE(BITS, T, fetch_or, __atomic_fetch_or)                  \
-    EMU_UPDATE(BITS, T, fetch_xor, __atomic_fetch_xor)                \
-    EMU_COMPARE(BITS, T, compare_exchange_strong)                     \
+#define EMU_ATOMICS(BITS, T)                                           \
+    T __tsan_atomic##BITS##_load(const volatile T* p, int) {           \
+        record((const void*)p, sizeof(T), kAtomicLoad, CALLED_FROM);   \
+        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                   \
+    }                                                                  \
+    void __tsan_atomic##BITS##_store(volatile T* p, T v, int) {        \
+        record((const void*)p, sizeof(T), kAtomicStore, CALLED_FROM);  \
+        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                      \
+    }                                                                  \
+    EMU_UPDATE_KIND(BITS, T, exchange, __atomic_exchange_n, kExchange) \
+    EMU_UPDATE_BY(BITS, T, fetch_add, __atomic_fetch_add)              \
+    EMU_UPDATE_BY(BITS, T, fetch_sub, __atomic_fetch_sub)              \
+    EMU_UPDATE_BY(BITS, T, fetch_and, __atomic_fetch_and)              \
+    EMU_UPDATE_BY(BITS, T, fetch_or, __atomic_fetch_or)                \
+    EMU_UPDATE_BY(BITS, T, fetch_xor, __atomic_fetch_xor)              \
+    EMU_COMPARE(BITS, T, compare_exchange_strong)                      \
     EMU_COMPARE(BITS, T, compare_exchange_weak)
 EMU_ATOMICS(8, uint8_t)
 EMU_ATOMICS(16, uint16_t)
 EMU_ATOMICS(32, uint32_t)
 EMU_ATOMICS(64, uint64_t)
 void __tsan_atomic_thread_fence(int) {
-    watch_fence();
+    watch_fence(true);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {}

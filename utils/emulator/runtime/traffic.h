@@ -15,7 +15,7 @@ struct Counters {  // of a launch
 };
 extern Counters counters __attribute__((visibility("hidden")));
 
-uint64_t pc_of(uint16_t instruction);  // by id
+const Instruction& instruction(uint16_t id);
 Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size);
 inline Instruction& instruction_at(const void* pc, Space space, Kind kind, size_t size) {
     uint64_t key = instruction_key(pc, space);

@@ -8,7 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "absent_lanes.h"
 #include "block.h"
+#include "equal_stores.h"
 #include "fences.h"
 #include "hazards.h"
 #include "heap.h"
@@ -24,13 +26,12 @@ namespace {
 bool on = false;
 Heap* device_memory = nullptr;
 
-// Of each core's shared memory: the blocks of a cooperative launch live side by side.
-std::map<const Core*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
-Shadow<Cell>* shared_shadow = nullptr;  // the running block's
-std::map<const Allocation*, std::unique_ptr<Shadow<GlobalCell>>> global_shadows;
+std::map<const SharedMemory*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
+Shadow<Cell>* shared_shadow = nullptr;  // of the running block's shared memory
+std::map<const Allocation*, std::unique_ptr<Shadow<Word>>> global_shadows;
 std::vector<uint16_t> moments;
 
-uint32_t launch_serial = 0, block_serial = 0, blocks_begun = 0, phase_serial = 0;
+uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
@@ -41,10 +42,12 @@ bool find_allocation(Instruction& in, const void* address, size_t size) {
     if (in.allocation && in.allocation->holds(address, size) && !in.allocation->freed) return true;
     Allocation* a = heap().find(address);
     if (!a || !a->holds(address, size)) return false;
-    auto& shadow = global_shadows[a];
-    if (!shadow) shadow = std::make_unique<Shadow<GlobalCell>>(a->bytes);
+    const Allocation* whole = a->arena ? a->arena : a;
+    auto& shadow = global_shadows[whole];
+    if (!shadow) shadow = std::make_unique<Shadow<Word>>(whole->bytes);
     in.allocation = a;
     in.shadow = shadow.get();
+    in.shadow_first = whole->first;
     return true;
 }
 
@@ -70,10 +73,57 @@ static Accessor accessor(const Instruction& in) {
     return me;
 }
 
+// The races of one access, of whatever part of it.
+struct Races {
+    bool stores = false, others = false;  // of a store with a store; others
+    Conflict store, other;
+    size_t first = 0, end = 0;  // the bytes that were stored to before
+
+    void note(const Conflict& c, Kind kind, size_t offset, size_t bytes) {
+        if (kind == kStore && c.kind == kStore) {
+            if (!stores) first = offset;
+            stores = true, store = c, end = offset + bytes;
+        } else {
+            others = true, other = c;
+        }
+    }
+    bool any() const { return stores || others; }
+    // `begin` is where offset 0 is.
+    void tell(Core& core, const Instruction& in, Kind kind, const void* address,
+              const char* begin) const {
+        if (others) tell_hazard(core, "race", in, kind, address, &other);
+        else if (stores) doubt(core, in, address, store, begin + first, end - first);
+    }
+};
+
+// The last plain loads of each thread, for the compare-and-swap that may follow.
+struct Loads {
+    const void* address[4];
+    const Instruction* by[4];
+    unsigned next;
+};
+static Loads loads[kMaxThreads];
+
+static void note_load(const void* address, const Instruction& in) {
+    Loads& mine = loads[running.me.id - 1];
+    mine.address[mine.next % 4] = address;
+    mine.by[mine.next++ % 4] = &in;
+}
+static void note_compare(const void* address) {
+    const Loads& mine = loads[running.me.id - 1];
+    for (int i = 0; i < 4; ++i)
+        if (mine.address[i] == address) const_cast<Instruction*>(mine.by[i])->guess = true;
+}
+
+// Where what was there before matters to who writes it.
+static bool needs_value(Kind kind) { return reads(kind) && kind != kExchange; }
+
 static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
                           const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
     count_request(core, in, running.lane, uint64_t(address));
+    if (kind == kLoad) note_load(address, in);
+    else if (kind == kCompare) note_compare(address);
     if (!core.shared.in_array(offset, size))
         return tell_hazard(core, "out-of-bounds", in, kind, address, nullptr);
     if (in.array_block != block_serial || address < in.array ||
@@ -83,14 +133,16 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
         in.cells = shared_shadow->at(size_t(core.shared.offset(in.array)));
     }
     const Accessor me = accessor(in);
-    Conflict conflict;
-    bool race = false, unwritten = false;
-    shared_shadow->each(size_t(offset), size, [&](Cell& cell, unsigned) {
-        unwritten |= reads(kind) && cell.written != block_serial;
+    Races races;
+    bool unwritten = false;
+    shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t at, unsigned bytes) {
+        unwritten |= needs_value(kind) && cell.written != block_serial;
         Conflict c;
-        if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) race = true, conflict = c;
+        if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) races.note(c, kind, at, bytes);
     });
-    if (race) tell_hazard(core, "race", in, kind, address, &conflict);
+    if (is_atomic(kind)) fence_atomic(address, me, kind);
+    if (races.any())
+        races.tell(core, in, kind, address, static_cast<const char*>(address) - offset);
     else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
 }
 
@@ -108,57 +160,73 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
                            nullptr);
     }
     Allocation& a = *in.allocation;
+    if (a.constant && writes(kind))
+        return tell_hazard(core, "constant-write", in, kind, address, nullptr);
+    if (kind == kLoad) note_load(address, in);
+    else if (kind == kCompare) note_compare(address);
     const size_t inside = size_t(static_cast<const char*>(address) - a.first);
-    bool race = false, unwritten = false;
+    bool unwritten = false;
     if (!a.all_written) {
-        unwritten = reads(kind) && !was_written(a, inside, size);
+        unwritten = needs_value(kind) && !was_written(a, inside, size);
         if (writes(kind))
             for (size_t i = inside; i < inside + size; ++i)
                 a.written[i / 64] |= uint64_t(1) << i % 64;
     }
     const Accessor me = accessor(in);
-    Conflict conflict;
-    in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
-        bool fresh = cell.across.launch != launch_serial;
-        if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block))
-            counters.distinct_read += bytes;
-        if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block))
-            counters.distinct_written += bytes;
+    Races races;
+    const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
+    in.shadow->each(place, size, [&](Word& word, size_t at, unsigned bytes) {
         Conflict c;
-        if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
-        if (cell.across.touch(launch_serial, me, kind, &c)) race = true, conflict = c;
+        const Noted noted = touch_word(word, me, kind, moments, &c);
+        if (!a.lent && noted.first_read) counters.distinct_read += bytes;
+        if (!a.lent && noted.first_write) counters.distinct_written += bytes;
+        if (__builtin_expect(noted.race, 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
-    if (race) tell_hazard(core, "race", in, kind, address, &conflict);
+    if (races.any()) races.tell(core, in, kind, address, in.shadow_first);
     else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
 }
 
-void watch_fence() {
-    if (running.core) fence(running.me, running.core->live());
+void watch_fence(bool of_the_device) {
+    if (!running.core) return;
+    uint16_t& moment = now[running.me.id - 1];
+    if (moment < UINT16_MAX) running.me.now = ++moment;
+    fence_of_block(running.me);
+    if (of_the_device) fence(running.me, running.core->live());
 }
 
-void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
+void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
+    if (writes(kind)) settle_doubt();
     const ptrdiff_t offset = core.shared.offset(address);
-    const bool shared = offset != SharedMemory::kElsewhere;
-    if (!shared && !device_memory->in_range(address) && !in_module(address)) {
-        // What is left is mostly the thread's own: its variables, the launch's arguments.
-        if (!host_pointers.empty() && in_host_memory(core, address))
-            tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind,
-                        address, nullptr,
-                        "follows a pointer to host memory, where a GPU cannot go");
-        return;
+    if (offset != SharedMemory::kElsewhere)
+        return access_shared(core, address, size, offset, kind, pc);
+    if (device_memory->in_range(address) || in_module(address))
+        return access_global(core, address, size, kind, pc);
+    // What is left is mostly the thread's own: its variables, the launch's arguments.
+    if (!host_pointers.empty() && in_host_memory(core, address))
+        tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address,
+                    nullptr, "follows a pointer to host memory, where a GPU cannot go");
+}
+
+// One access: its address is a multiple of its size.
+void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
+    running.misaligned = (uintptr_t)address & (size - 1);
+    if (__builtin_expect(running.misaligned, 0)) {
+        Core& core = *running.core;
+        const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
+        if (shared || device_memory->in_range(address) || in_module(address))
+            tell_hazard(core, "misaligned",
+                        instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address,
+                        nullptr);
+        else running.misaligned = false;
     }
-    running.misaligned = size <= 16 && ((uintptr_t)address & (size - 1));
-    if (running.misaligned)
-        tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, size),
-                    kind, address, nullptr);
-    if (shared) access_shared(core, address, size, offset, kind, pc);
-    else access_global(core, address, size, kind, pc);
+    watch_range(address, size, kind, pc);
 }
 
 void watch_thread(Core* core, int thread) {
     if (!on) return;
+    settle_doubt();
     running.core = core;
     running.me = Accessor{block_serial,         phase_serial,
                           uint16_t(thread + 1), 0,
@@ -169,43 +237,18 @@ void watch_thread(Core* core, int thread) {
 
 void watch_launch(const Launch& launch) {
     if (!on) return;
-    ++launch_serial;
     device_memory = &heap();
     fences_launch();
+    words_launch(phase_serial + 1);
     begin_traffic();
     lend_modules((const void*)launch.body);
+    for (auto it = global_shadows.begin(); it != global_shadows.end();)
+        it = it->first->freed && it->second->forget() ? global_shadows.erase(it) : std::next(it);
 }
 
-static void begin_block(Core& core) {
-    auto& shadow = shared_shadows[&core];
-    if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
-    shared_shadow = shadow.get();
-    block_serial = core.serial;
-    fences_block();
-}
-
-void watch_block(Core& core) {
-    if (!on) return;
-    core.serial = ++blocks_begun;
-    begin_block(core);
-    watch_phase();
-    if (counters.barriers) --counters.barriers;  // the beginning of a block is none
-}
-
-// What came before is ordered before all that follows, as if by another launch.
-void watch_grid() {
-    if (on) ++launch_serial;
-}
-
-void watch_block_again(Core& core) {
-    if (!on) return;
-    begin_block(core);
-    watch_phase();
-}
-
-void watch_phase() {
-    if (!on) return;
-    ++counters.barriers;
+static void begin_phase() {
+    words_phase();
+    fences_phase();
     ++phase_serial;
     if (any_synced) {
         memset(synced, 0, sizeof synced);
@@ -216,8 +259,42 @@ void watch_phase() {
     std::fill_n(now, kMaxThreads, uint16_t(1));
 }
 
+void watch_block() {
+    if (!on) return;
+    watch_block_again(++last_serial);
+}
+
+void watch_block_again(uint32_t serial) {
+    if (!on) return;
+    settle_doubt();
+    block_serial = serial;
+    fences_block();
+    begin_phase();
+    words_block(block_serial, phase_serial);
+    memset(loads, 0, sizeof loads);
+    auto& shadow = shared_shadows[&core()->shared];
+    if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
+    shared_shadow = shadow.get();
+}
+
+uint32_t watch_serial() { return block_serial; }
+
+void watch_grid_barrier() {
+    if (!on) return;
+    fences_launch();
+    words_epoch(phase_serial + 1);
+}
+
+void watch_phase() {
+    if (!on) return;
+    ++counters.barriers;
+    begin_phase();
+}
+
 void watch_warp_end() {
-    if (on) settle_requests();
+    if (!on) return;
+    settle_doubt();
+    settle_requests();
 }
 
 static void join(int warp, uint32_t lanes) {
@@ -251,9 +328,19 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
                    32 * warp + __builtin_ctz(gone));
 }
 
+void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* sources) {
+    if (!on) return;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const int lane = __builtin_ctz(rest), source = sources[lane];
+        if (source >= 0 && !(lanes >> source & 1)) absent_lane(core, 32 * warp + lane, source);
+    }
+}
+
 void watch_launch_end(const Launch& launch) {
     if (!on) return;
+    settle_doubt();
     settle_requests();
+    end_absent_lanes();
     end_hazards();
     end_traffic(launch);
 }
@@ -277,6 +364,7 @@ void emu_watch_end() {
     running.core = nullptr;
     heap().forget();
     global_shadows.clear();
+    forget_words();
     forget_arrays();
     forget_hazards();
 }

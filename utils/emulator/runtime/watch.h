@@ -7,6 +7,7 @@
 
 #include "requests.h"
 #include "shadow.h"
+#include "words.h"
 
 namespace emu {
 
@@ -19,18 +20,26 @@ bool watching();
 void watch_thread(Core* core, int thread);    // this one runs from now on; null: none
 void watch_launch(const Launch& launch);      // before its first block
 void watch_launch_end(const Launch& launch);  // reports hazards and counters
-void watch_block(Core& core);                 // a block begins on it
-void watch_block_again(Core& core);           // its block goes on, after a barrier of the grid
-void watch_grid();                            // all blocks have come to such a barrier
+void watch_block();                           // a block begins
+void watch_grid_barrier();                    // all threads of the grid have come to it
+void watch_block_again(uint32_t serial);      // a block goes on: which watch_serial() was its own
+uint32_t watch_serial();                      // of the running block
 void watch_phase();                           // a block barrier was passed by all
 void watch_warp_end();                        // the running warp cannot go on for now
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask);
+// The shuffles of these lanes, each from its source, or from itself where that is -1.
+void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* sources);
+// What a shuffle brings from a lane that takes no part. NaN in any floating-point type, and still
+// that NaN when something has been added to it: so it can be told where it has got to.
+constexpr uint64_t kNobodys = 0xffedffedffedffed;
 // A hazard of two threads' barriers or collectives, each where it waits.
 void watch_site(const Core& core, const char* kind, int thread, int other);
 
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
-void watch_fence();  // of the device: __threadfence()
+// Of bytes, in whatever parts: a structure that is copied, or memory by the C library.
+void watch_range(const void* address, size_t size, Kind kind, const void* pc);
+void watch_fence(bool of_the_device);  // __threadfence(), or of the block alone
 // To device memory, while no kernel runs.
 void watch_host_access(const void* address, const void* pc);
 
@@ -50,11 +59,13 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     Totals totals;
     // The allocation or shared array it met last, and its cells: it mostly stays in one.
     Allocation* allocation = nullptr;
-    Shadow<GlobalCell>* shadow = nullptr;
+    Shadow<Word>* shadow = nullptr;
+    const char* shadow_first = nullptr;  // the address that it begins with
     const char* array = nullptr;
     size_t array_bytes = 0;
     uint32_t array_block = 0;  // shared arrays belong to one block
     Cell* cells = nullptr;
+    bool guess = false;  // a plain load whose value a compare-and-swap went on to expect
 };
 
 struct Running {  // the thread that runs, in a watched launch
@@ -96,7 +107,7 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
         cell.writer = cell.atomics.first = cell.atomics.other = 0;
         cell.atomics.lanes = cell.atomics.moments = 0;
         cell.updated = false;
-        cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0};
+        cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0, 0};
     } else {
         if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments)
             return false;
@@ -104,7 +115,8 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
             if (cell.readers.first_instruction != in.id) return false;
             cell.readers.lanes |= running.bit;
         } else if (!cell.readers.other)
-            cell.readers.other = running.me.id, cell.readers.other_instruction = in.id;
+            cell.readers.other = running.me.id, cell.readers.other_instruction = in.id,
+            cell.readers.other_moment = 1;
     }
     pending.count[running.lane] = row + 1;
     Request& request = pending.rows[row];

@@ -146,6 +146,11 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             _rewrite_clock(code, position)
         if code.text(position) in _BY_POINTER and code.text(position + 1) == "(":
             _rewrite_pointer(code, position + 2)
+        if code.text(position) == "__constant__" and "extern" in (
+            code.text(position - 1),
+            code.text(position + 1),
+        ):
+            code.put(position, "EMU_ELSEWHERE")  # it has a section where it is defined
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
 

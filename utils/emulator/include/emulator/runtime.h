@@ -91,8 +91,12 @@ void* emu_dynamic_shared(const char* name, size_t element);
 
 // In an instrumented build.
 void emu_note_return();  // the running thread, if it is one of a kernel, has come to a `return;`
-void emu_note_atomic(const void* address, size_t bytes);
+enum EmuAtomic { EMU_UPDATE, EMU_EXCHANGE, EMU_COMPARE };  // of which the second needs no old value
+void emu_note_atomic(const void* address, size_t bytes, int what);
+void emu_note_fence();  // of the block
 void emu_note_range(const void* address, size_t bytes, int writes);
+void emu_copy(void* to, const void* from, size_t bytes);  // noted, and done
+void emu_fill(void* to, int value, size_t bytes);
 void emu_name_next(const char* arguments);                  // of the call that will allocate memory
 void emu_note_arguments(const void* copies, size_t bytes);  // of the launch that follows
 void emu_note_pointer(const void* pointer, size_t element);  // one of them

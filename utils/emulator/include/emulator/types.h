@@ -7,7 +7,16 @@
 #define __host__
 #define __device__
 #define __global__
-#define __constant__
+// A section for each: a const one and another cannot share theirs. In symbols.cpp they are found by
+// its name.
+#define EMU_TEXT_OF(x) #x
+#define EMU_SECTION(number) __attribute__((section(".emu_constant." EMU_TEXT_OF(number))))
+#ifdef EMU_INSTRUMENTED
+#    define __constant__ EMU_SECTION(__COUNTER__)
+#else
+#    define __constant__
+#endif
+#define EMU_ELSEWHERE  // what the rewriter makes of an extern __constant__
 #define __managed__
 #define __grid_constant__
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined

@@ -25,7 +25,11 @@ inline unsigned __activemask(EMU_HERE) { return emu_active_mask(here); }
 
 // Fences order nothing here: a block's threads run on one CPU core, in program order.
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() {}
+inline void __threadfence_block() {
+#ifdef EMU_INSTRUMENTED
+    emu_note_fence();
+#endif
+}
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __nanosleep(unsigned) { emu_pause(); }
 
@@ -141,26 +145,26 @@ __attribute__((no_sanitize_thread)) T atomic_update_unseen(T* address, Update up
     }
 }
 template <class T, class Update>
-EMU_INLINE T atomic_update(T* address, Update update) {
+EMU_INLINE T atomic_update(T* address, Update update, EmuAtomic what = EMU_UPDATE) {
 #ifdef EMU_INSTRUMENTED
-    emu_note_atomic(address, sizeof(T));
+    emu_note_atomic(address, sizeof(T), what);
 #endif
     return atomic_update_unseen(address, update);
 }
 
 }  // namespace emu
 
-#define EMU_ATOMIC(name, T, expression)                                        \
-    EMU_INLINE T name(T* address, T v) {                                       \
-        return emu::atomic_update(address, [=](T old) { return expression; }); \
-    }                                                                          \
-    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }    \
+#define EMU_ATOMIC(name, T, expression, ...)                                                  \
+    EMU_INLINE T name(T* address, T v) {                                                      \
+        return emu::atomic_update(address, [=](T old) { return expression; }, ##__VA_ARGS__); \
+    }                                                                                         \
+    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }                   \
     EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
-#define EMU_ATOMIC_INTEGERS(name, expression)        \
-    EMU_ATOMIC(name, int, expression)                \
-    EMU_ATOMIC(name, unsigned, expression)           \
-    EMU_ATOMIC(name, unsigned long long, expression) \
-    EMU_ATOMIC(name, unsigned long, expression)
+#define EMU_ATOMIC_INTEGERS(name, expression, ...)                  \
+    EMU_ATOMIC(name, int, expression, ##__VA_ARGS__)                \
+    EMU_ATOMIC(name, unsigned, expression, ##__VA_ARGS__)           \
+    EMU_ATOMIC(name, unsigned long long, expression, ##__VA_ARGS__) \
+    EMU_ATOMIC(name, unsigned long, expression, ##__VA_ARGS__)
 EMU_ATOMIC_INTEGERS(atomicAdd, old + v)
 EMU_ATOMIC(atomicAdd, float, old + v)
 EMU_ATOMIC(atomicAdd, double, old + v)
@@ -173,24 +177,24 @@ EMU_ATOMIC(atomicMax, long long, v > old ? v : old)
 EMU_ATOMIC_INTEGERS(atomicAnd, old& v)
 EMU_ATOMIC_INTEGERS(atomicOr, old | v)
 EMU_ATOMIC_INTEGERS(atomicXor, old ^ v)
-EMU_ATOMIC_INTEGERS(atomicExch, (void(old), v))
-EMU_ATOMIC(atomicExch, float, (void(old), v))
+EMU_ATOMIC_INTEGERS(atomicExch, (void(old), v), EMU_EXCHANGE)
+EMU_ATOMIC(atomicExch, float, (void(old), v), EMU_EXCHANGE)
 EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
-#define EMU_CAS(T)                                                                               \
-    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                                  \
-        T before =                                                                               \
-            emu::atomic_update(address, [=](T old) { return old == expected ? desired : old; }); \
-        if (before != expected) emu_cas_failed();                                                \
-        return before;                                                                           \
-    }                                                                                            \
-    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                            \
-        return atomicCAS(address, expected, desired);                                            \
-    }                                                                                            \
-    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                           \
-        return atomicCAS(address, expected, desired);                                            \
+#define EMU_CAS(T)                                                                         \
+    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
+        T before = emu::atomic_update(                                                     \
+            address, [=](T old) { return old == expected ? desired : old; }, EMU_COMPARE); \
+        if (before != expected) emu_cas_failed();                                          \
+        return before;                                                                     \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
+        return atomicCAS(address, expected, desired);                                      \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
+        return atomicCAS(address, expected, desired);                                      \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)

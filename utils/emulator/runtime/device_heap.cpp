@@ -1,0 +1,63 @@
+// malloc, free, new and delete in kernels. A kernel's library is linked so that these calls come
+// here (build.link_flags): those of host code, and of a run that nobody watches, go on to the C
+// library.
+#include <cstdlib>
+#include <new>
+
+#include "block.h"
+#include "heap.h"
+#include "hazards.h"
+#include "traffic.h"
+#include "watch.h"
+
+namespace emu {
+namespace {
+
+bool in_watched_kernel() { return running.core && running.core->current; }
+
+void* allocate(size_t bytes) {
+    Allocation* a = heap().carve(bytes ? bytes : 1);
+    return a ? a->first : nullptr;
+}
+
+// Whether the memory is a kernel's, which may also come back while nobody watches.
+bool give_back(void* first, const void* pc) {
+    if (heap().in_range(first) && heap().give_back(first)) return true;
+    if (!in_watched_kernel() || !first) return false;
+    Allocation* a = heap().find(first);
+    if (!a && !heap().in_range(first)) return false;  // the C library's: from a run before
+    tell_hazard(*running.core, "bad-free", instruction_at(pc, kGlobal, kStore, 1), kStore, first,
+                nullptr, "frees memory that is none from malloc, or has been freed");
+    return true;
+}
+
+}  // namespace
+}  // namespace emu
+
+using namespace emu;
+
+extern "C" {
+
+void* __wrap_malloc(size_t bytes) { return in_watched_kernel() ? allocate(bytes) : malloc(bytes); }
+void __wrap_free(void* first) {
+    if (!give_back(first, EMU_CALLER)) free(first);
+}
+
+#define EMU_NEW(symbol, function)                                                  \
+    void* __wrap_##symbol(size_t bytes) {                                          \
+        return in_watched_kernel() ? allocate(bytes) : ::operator function(bytes); \
+    }
+#define EMU_DELETE(symbol, function, parameters)                       \
+    void __wrap_##symbol parameters {                                  \
+        if (!give_back(first, EMU_CALLER)) ::operator function(first); \
+    }
+EMU_NEW(_Znwm, new)
+EMU_NEW(_Znam, new[])
+EMU_DELETE(_ZdlPv, delete, (void* first))
+EMU_DELETE(_ZdaPv, delete[], (void* first))
+EMU_DELETE(_ZdlPvm, delete, (void* first, size_t))
+EMU_DELETE(_ZdaPvm, delete[], (void* first, size_t))
+#undef EMU_NEW
+#undef EMU_DELETE
+
+}  // extern "C"

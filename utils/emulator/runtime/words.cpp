@@ -1,0 +1,220 @@
+// The records of words, and how they grow into cells and shrink again.
+#include "words.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace emu {
+namespace {
+
+struct GlobalCell : Cell {
+    Across across;
+    uint32_t launch;  // of the next two: the phase after which it began
+    bool read, written_to;
+    Word* home;  // whose it is; null: it is free
+};
+
+class Cells {
+   public:
+    GlobalCell& operator[](uint32_t i) { return chunks_[i / kChunk][i % kChunk]; }
+    uint32_t take(Word* home) {
+        if (free_.empty()) add_chunk();
+        const uint32_t i = free_.back();
+        free_.pop_back();
+        (*this)[i] = GlobalCell{};
+        (*this)[i].home = home;
+        return i;
+    }
+    void give_back(uint32_t i) {
+        (*this)[i].home = nullptr;
+        free_.push_back(i);
+    }
+    size_t used() const { return chunks_.size() * kChunk - free_.size(); }
+    // Gives back the cells for which drop(cell) is true.
+    template <class Drop>
+    void sweep(Drop drop) {
+        for (uint32_t i = 0; i < chunks_.size() * kChunk; ++i) {
+            GlobalCell& cell = (*this)[i];
+            if (cell.home && drop(cell)) give_back(i);
+        }
+    }
+    void clear() { chunks_.clear(), free_.clear(); }
+
+   private:
+    static constexpr size_t kChunk = 4096;
+    void add_chunk() {
+        const uint32_t first = uint32_t(chunks_.size() * kChunk);
+        chunks_.push_back(std::make_unique<GlobalCell[]>(kChunk));
+        for (size_t i = kChunk; i; --i) free_.push_back(first + uint32_t(i) - 1);
+    }
+    std::vector<std::unique_ptr<GlobalCell[]>> chunks_;
+    std::vector<uint32_t> free_;
+};
+
+constexpr size_t kFewCells = 1 << 16;  // not worth looking for those that may go
+constexpr uint16_t kMostMoments = 31;  // that a Touch can tell apart
+
+Cells cells;
+size_t sweep_at = kFewCells;
+uint32_t launch_first = 1, epoch_first = 1;         // phases
+std::vector<std::pair<uint32_t, uint32_t>> visits;  // first phase, block; in the order of phases
+
+uint32_t block_of(uint32_t phase) {
+    auto after = std::upper_bound(visits.begin(), visits.end(), std::pair(phase, ~0u));
+    return std::prev(after)->second;
+}
+uint32_t first_phase() { return visits.back().first; }  // of the running block
+
+bool counts(const Touch& touch) { return touch.phase >= epoch_first; }
+
+Across::Party party_of(const Touch& touch) {
+    return {block_of(touch.phase), touch.phase, touch.id, touch.instruction, 0};
+}
+
+Touch touch_of(const Accessor& me) {
+    return Touch{me.phase, me.instruction, me.id, uint16_t(me.now & kMostMoments)};
+}
+
+bool against(const Touch& touch, Kind kind, const Accessor& me, Conflict* conflict) {
+    if (!counts(touch)) return false;
+    if (touch.phase < first_phase()) return Across::against(party_of(touch), kind, me, conflict);
+    if (touch.phase != me.phase || ordered_within(touch.id, touch.moment, me)) return false;
+    *conflict = Conflict{touch.id, touch.instruction, 0, kind};
+    return true;
+}
+
+// Whether the word can note a read without forgetting another.
+bool takes_reader(const Touch& reader, const Accessor& me) {
+    if (!counts(reader)) return true;
+    if (reader.phase == me.phase) return reader.id == me.id;
+    return reader.phase >= first_phase();
+}
+
+uint32_t grow(Word& word, std::vector<uint16_t>& moments) {
+    const Word old = word;
+    const uint32_t place = cells.take(&word);
+    GlobalCell& cell = cells[place];
+    cell.launch = launch_first;
+    cell.read = old.reader.phase >= launch_first;
+    cell.written_to = old.writer.phase >= launch_first;
+    cell.across.epoch = epoch_first;
+    if (counts(old.writer)) {
+        cell.across.writer = party_of(old.writer);
+        cell.phase = old.writer.phase;
+    }
+    if (counts(old.reader)) {
+        cell.across.reader = party_of(old.reader);
+        cell.phase = std::max(cell.phase, old.reader.phase);
+    }
+    if (cell.phase && old.writer.phase == cell.phase) {
+        cell.writer = old.writer.id;
+        cell.writer_instruction = old.writer.instruction;
+        cell.writer_moment = old.writer.moment;
+    }
+    if (cell.phase && old.reader.phase == cell.phase)
+        cell.readers.add(Accessor{0, cell.phase, old.reader.id, old.reader.instruction,
+                                  old.reader.moment, nullptr},
+                         moments);
+    word.put(Word::kCell, place);
+    return place;
+}
+
+Noted touch_cell(GlobalCell& cell, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
+                 Conflict* conflict) {
+    if (cell.launch != launch_first) {
+        cell.launch = launch_first;
+        cell.read = cell.written_to = false;
+    }
+    Noted noted{false, reads(kind) && !cell.read, writes(kind) && !cell.written_to};
+    cell.read |= reads(kind);
+    cell.written_to |= writes(kind);
+    noted.race = cell.touch(me, kind, moments, conflict);
+    noted.race |= cell.across.touch(epoch_first, me, kind, conflict);
+    return noted;
+}
+
+// What of a cell matters when its phase is over, as a Word, where it fits.
+bool shrink(GlobalCell& cell) {
+    const Across& a = cell.across;
+    Word word{};
+    if (cell.launch == launch_first) {
+        const bool counts = a.epoch == epoch_first;
+        if (counts &&
+            (a.atomic.block || a.reader_other.block || a.writer.fences || a.reader.fences))
+            return false;
+        // A touch of an earlier epoch orders nothing, and is still one of this launch.
+        if (cell.written_to) word.writer = Touch{launch_first, 0, 0, 1};
+        if (cell.read) word.reader = Touch{launch_first, 0, 0, 1};
+        if (counts && a.writer.block)
+            word.writer = Touch{a.writer.phase, a.writer.instruction, a.writer.id, 1};
+        if (counts && a.reader.block)
+            word.reader = Touch{a.reader.phase, a.reader.instruction, a.reader.id, 1};
+    }
+    *cell.home = word;
+    return true;
+}
+
+}  // namespace
+
+Noted touch_word(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
+                 Conflict* conflict) {
+    if (word.has_cell()) return touch_cell(cells[word.place()], me, kind, moments, conflict);
+    if (is_atomic(kind) || me.now > kMostMoments || fences_passed[me.id - 1] ||
+        (kind == kLoad && !takes_reader(word.reader, me)))
+        return touch_cell(cells[grow(word, moments)], me, kind, moments, conflict);
+    Noted noted{against(word.writer, kStore, me, conflict), false, false};
+    if (kind == kLoad) {
+        noted.first_read = word.reader.phase < launch_first;
+        word.reader = touch_of(me);
+    } else {
+        noted.race |= against(word.reader, kLoad, me, conflict);
+        noted.first_write = word.writer.phase < launch_first;
+        word.writer = touch_of(me);
+    }
+    return noted;
+}
+
+void divide_record(Word& whole, std::array<Word, 4>& bytes, uint32_t place) {
+    if (whole.has_cell()) {
+        const uint32_t from = whole.place();
+        for (Word& byte : bytes) {
+            const uint32_t to = cells.take(&byte);
+            cells[to] = cells[from];
+            cells[to].home = &byte;
+            byte.put(Word::kCell, to);
+        }
+        cells.give_back(from);
+    } else {
+        bytes.fill(whole);
+    }
+    whole.put(Word::kBytes, place);
+}
+
+void words_launch(uint32_t next_phase) {
+    launch_first = next_phase;
+    words_epoch(next_phase);
+}
+void words_epoch(uint32_t next_phase) {
+    epoch_first = next_phase;
+    visits.clear();
+}
+void words_block(uint32_t block, uint32_t first_phase) { visits.emplace_back(first_phase, block); }
+
+void words_phase() {
+    if (cells.used() < sweep_at) return;
+    cells.sweep(shrink);
+    sweep_at = std::max(kFewCells, 2 * cells.used());
+}
+
+void forget_words() {
+    cells.clear();
+    sweep_at = kFewCells;
+}
+void forget_words_of(const Word* first, size_t count) {
+    cells.sweep(
+        [=](const GlobalCell& cell) { return cell.home >= first && cell.home < first + count; });
+}
+
+}  // namespace emu
