@@ -54,42 +54,44 @@ _MISSING = {
     "functions of this name": r"cuda[A-Z]\w*|__[a-z]\w*",
 }
 _UNKNOWN = re.compile(
-    r"['‘](?:\w+::)*(?P<name>\w+)(?:::\w+)*['’] (?:was not|has not been|does not name|is not a member)"
-    r"|(?P<kind>unknown) type name"
+    r"['‘](?:\w+::)*(?P<name>\w+)(?:::\w+)*['’] "
+    r"(?:was not|has not been|does not name|is not a member)"
     r"|fatal error: (?P<header>[^:]+): No such file"
 )
-_ASSEMBLER = re.compile(r"^\S+\.s: ?(?:Assembler messages|\d+: Error)", re.MULTILINE)
+_UNLINKED = re.compile(
+    r"(?:\S*ld: )?(?:\S+\.o: in function .*)?(?P<file>[^\s:]+):(?P<line>\d+): "
+    r"undefined reference to .(?P<name>\w+)"
+)
 
 
-def missing(message: str, path: Path) -> str | None:
+def missing(message: str) -> str | None:
     """What the emulator lacks, in a line, where g++ complains of a program for that."""
-    if _ASSEMBLER.search(message) and (line := _assembly(path)):
-        return f"the emulator has no inline PTX: {path}:{line} uses asm"
     for text in message.splitlines():
+        if unlinked := _UNLINKED.match(text):
+            return _lacks(unlinked["name"], unlinked["file"], unlinked["line"], "calls")
         match = _PLACE.match(text)
-        if not match or "error:" not in match["rest"]:
+        if not match or "rror:" not in match["rest"]:
             continue
         file, number, rest = match.groups()
-        if ("asm" in rest or "PTX" in rest) and "constraint" in rest:
+        if rest.startswith("Error:") or ("asm" in rest and "constraint" in rest):
             return f"the emulator has no inline PTX: {file}:{number} uses asm"
         if not (unknown := _UNKNOWN.search(rest)):
             return None
         name = unknown["name"] or unknown["header"] or ""
-        for feature, names in _MISSING.items():
-            if re.fullmatch(names, name) and _is_own(file):
-                verb = "includes" if unknown["header"] else "uses"
-                return f"the emulator has no {feature}: {file}:{number} {verb} {name}"
+        verb = "includes" if unknown["header"] else "uses"
+        if lacking := _lacks(name, file, number, verb) if _is_own(file) else None:
+            return lacking
         if unknown["header"]:
             return f"{file}:{number} includes {name}, which is in none of the folders given by -I"
         return None
     return None
 
 
-def _assembly(path: Path) -> int | None:
-    """The first line of a file with inline assembly."""
-    lines = path.read_text(errors="replace").splitlines()
-    found = (n for n, text in enumerate(lines, 1) if re.search(r"\basm\b|__asm__", text))
-    return next(found, None)
+def _lacks(name: str, file: str, line: str, verb: str) -> str | None:
+    for feature, names in _MISSING.items():
+        if re.fullmatch(names, name):
+            return f"the emulator has no {feature}: {file}:{line} {verb} {name}"
+    return None
 
 
 def _readable(lines: Iterable[str]) -> Iterator[str]:

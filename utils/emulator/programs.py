@@ -6,6 +6,7 @@ ending is C++ for the host alone.
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from utils.emulator.reports import read
 from utils.emulator.translate.rewriter import Unit, collect, rewrite
 from utils.errors import CompileError, ToolError
 
+_FOREIGN = re.compile(r"\bEMU_ELSEWHERE\b")
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit
 
 
@@ -106,7 +108,10 @@ def build_program(
     common += [f"-I{folder}" for folder in includes]
     # What both kinds of source define is taken from the instrumented one, which comes first.
     paths_.sort(key=lambda path: not _is_cuda(path))
-    parts = [_part(path, includes, defines, common, watch is not None) for path in paths_]
+    watched = watch is not None
+    parts = [_part(path, includes, defines, common, watched) for path in paths_]
+    if any(_FOREIGN.search("".join([p.unit.text, *p.unit.headers.values()])) for p in parts):
+        parts = [_part(path, includes, defines, common, watched, True) for path in paths_]
     program = (cache or paths.cache()) / "programs" / _key(parts) / paths_[0].stem
     if not program.exists():
         _build(parts, flags, program)
@@ -118,12 +123,18 @@ def _is_cuda(path: Path) -> bool:
 
 
 def _part(
-    path: Path, includes: Sequence[str], defines: Sequence[str], common: list[str], watched: bool
+    path: Path,
+    includes: Sequence[str],
+    defines: Sequence[str],
+    common: list[str],
+    watched: bool,
+    linked: bool = False,
 ) -> _Part:
+    """`linked`: a file may mean another's __constant__ variables, as with nvcc's -rdc=true."""
     source = path.read_text(encoding="utf-8", errors="surrogateescape")
-    places = {"include_dirs": [Path(i) for i in includes], "base_dir": path.parent}
+    places: dict = {"include_dirs": [Path(i) for i in includes], "base_dir": path.parent}
     if _is_cuda(path):
-        unit = rewrite(source, filename=str(path), **places)
+        unit = rewrite(source, filename=str(path), own_constants=not linked, **places)
         late = [name for name in defines if not _early(name)]
         unit = Unit(_define(unit.text, late), unit.headers)
         early = [name for name in defines if _early(name)]
@@ -263,7 +274,7 @@ def _compile(part: _Part, folder: Path) -> Path:
 
 def _call(command: Sequence[str], path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode and (lacking := missing(done.stderr, path)):
+    if done.returncode and (lacking := missing(done.stderr)):
         raise ToolError(lacking)
     if done.returncode:
         raise CompileError(f"{readable(done.stderr)}\n{path} does not compile")

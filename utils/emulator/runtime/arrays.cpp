@@ -36,8 +36,7 @@ extern "C" {
 cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
     const size_t pitch = (extent.width + 511) / 512 * 512;
     void* first = nullptr;
-    const cudaError_t error =
-        emu_malloc(&first, pitch * extent.height * extent.depth, nullptr, 1);
+    const cudaError_t error = emu_malloc(&first, pitch * extent.height * extent.depth, nullptr, 1);
     *pointer = cudaPitchedPtr{first, pitch, extent.width, extent.height};
     return error;
 }
@@ -84,9 +83,8 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent) {
     for (size_t z = 0; z < extent.depth; ++z)
-        if (cudaError_t error =
-                cudaMemset2D(static_cast<char*>(to.ptr) + z * to.ysize * to.pitch, to.pitch, value,
-                             extent.width, extent.height))
+        if (cudaError_t error = cudaMemset2D(static_cast<char*>(to.ptr) + z * to.ysize * to.pitch,
+                                             to.pitch, value, extent.width, extent.height))
             return error;
     return result(cudaSuccess);
 }

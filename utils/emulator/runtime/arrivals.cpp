@@ -1,5 +1,5 @@
-// Barriers that lie in memory, and teams of some of a block's warps: who arrives counts down, and who
-// waits goes on when all have arrived.
+// Barriers that lie in memory, and teams of some of a block's warps: who arrives counts down, and
+// who waits goes on when all have arrived.
 //
 // While watched, a phase that ends orders all threads of the block: what only some of them have
 // agreed on may hide a race of the others, and never makes one up.

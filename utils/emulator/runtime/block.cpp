@@ -59,7 +59,7 @@ bool Core::start(Launch& l, uint64_t number) {
 bool Core::go_on() {
     become_current();
     blockIdx = block;
-    watch_block_again(*this);
+    watch_block_again(serial);
     at_grid_ = 0;
     for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
     int first = 0;
@@ -91,7 +91,8 @@ bool Core::run_block(uint64_t number) {
     random_ = order_seed * 2654435761u + block_number_ * 40503u + 1;
     if (!random_) random_ = 1;
     shared.begin_block(launch->shared);
-    watch_block(*this);
+    watch_block();
+    serial = watch_serial();
     prepare_fibres();
     make_current(&fibres_[order_seed ? size_t(random() % unsigned(launch->threads)) : 0]);
     return run_fibres();

@@ -41,9 +41,9 @@ struct Fibre {
     int kind;       // which barrier or collective
     unsigned mask;  // of the collective
     EmuSite site;
-    const void* pc;  // of the call, in the kernel's own code
-    bool returned;   // has come to a `return;`: it may leave before a barrier
-    uint32_t phase;  // block barriers passed
+    const void* pc;               // of the call, in the kernel's own code
+    bool returned;                // has come to a `return;`: it may leave before a barrier
+    uint32_t phase;               // block barriers passed
     const EmuArrivals* arrivals;  // that it waits at
     uint32_t failures;            // of a compare-and-swap, since the thread last let others run
 };

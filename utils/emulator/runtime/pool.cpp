@@ -117,7 +117,7 @@ void run_together(Launch& launch) {
             waiting.front()->lose();
             break;
         }
-        watch_grid();
+        watch_grid_barrier();
         still.clear();
         for (Core* core : waiting)
             if (!launch.error && core->go_on()) still.push_back(core);

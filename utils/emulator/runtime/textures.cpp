@@ -22,7 +22,8 @@ struct Texture {
     int channels;
 
     bool as_floats() const {
-        return format.f == cudaChannelFormatKindFloat || desc.readMode == cudaReadModeNormalizedFloat;
+        return format.f == cudaChannelFormatKindFloat ||
+               desc.readMode == cudaReadModeNormalizedFloat;
     }
     const char* texel(const int* at) const {
         return data + (size_t(at[2]) * size_t(size[1]) + size_t(at[1])) * pitch +
@@ -139,8 +140,7 @@ void fetch(const Texture& t, int dimensions, const float* at, int layer, void* o
             return;
         }
         for (int c = 0; c < t.channels; ++c)
-            sums[c] +=
-                share * (border ? t.desc.borderColor[c] : channel(t, t.texel(texel), c));
+            sums[c] += share * (border ? t.desc.borderColor[c] : channel(t, t.texel(texel), c));
     }
     memcpy(out, sums, sizeof sums);
 }

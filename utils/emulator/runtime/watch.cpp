@@ -262,27 +262,28 @@ static void begin_phase() {
     std::fill_n(now, kMaxThreads, uint16_t(1));
 }
 
-void watch_block(Core& core) {
+void watch_block() {
     if (!on) return;
-    core.serial = ++last_serial;
-    watch_block_again(core);
+    watch_block_again(++last_serial);
 }
 
-void watch_block_again(Core& core) {
+void watch_block_again(uint32_t serial) {
     if (!on) return;
     settle_doubt();
-    block_serial = core.serial;
+    block_serial = serial;
     fences_block();
     begin_phase();
     words_block(block_serial, phase_serial);
     memset(loads, 0, sizeof loads);
-    auto& shadow = shared_shadows[&core.shared];
+    auto& shadow = shared_shadows[&core()->shared];
     if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
     shared_shadow = shadow.get();
 }
 
+uint32_t watch_serial() { return block_serial; }
+
 // What came before is ordered before all that follows.
-void watch_grid() {
+void watch_grid_barrier() {
     if (!on) return;
     fences_launch();
     words_epoch(phase_serial + 1);

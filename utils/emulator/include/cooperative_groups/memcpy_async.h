@@ -1,5 +1,5 @@
-// Copies by a group: done when the call returns, each thread its share. What is read before wait() is
-// therefore right here, and no hazard is told.
+// Copies by a group: done when the call returns, each thread its share. What is read before wait()
+// is therefore right here, and no hazard is told.
 #pragma once
 
 #include "../cooperative_groups.h"

@@ -122,8 +122,8 @@ cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* desc, cudaTexture
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* surface, const cudaResourceDesc* resource);
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
 
-// Texels of 1 to 3 dimensions, and of a layer or a cube's face, to `out`: the array's own values, or
-// floats where it holds floats or they are read as such.
+// Texels of 1 to 3 dimensions, and of a layer or a cube's face, to `out`: the array's own values,
+// or floats where it holds floats or they are read as such.
 void emu_fetch(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
                void* out);
 void emu_fetch_cube(cudaTextureObject_t texture, float x, float y, float z, void* out);
@@ -284,23 +284,23 @@ void surface_write(T value, cudaSurfaceObject_t surface, int x, int y, int z,
         __builtin_memcpy(to, &value, sizeof(T));
 }
 }  // namespace emu
-#define EMU_SURFACE(name, at, y, z)                                                           \
-    template <class T>                                                                        \
-    void name##read(T* value, cudaSurfaceObject_t surface, EMU_EXPAND at,                     \
-                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                    \
-        emu::surface_read(value, surface, x, y, z, mode);                                     \
-    }                                                                                         \
-    template <class T>                                                                        \
-    T name##read(cudaSurfaceObject_t surface, EMU_EXPAND at,                                  \
-                 cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                       \
-        T value;                                                                              \
-        emu::surface_read(&value, surface, x, y, z, mode);                                    \
-        return value;                                                                         \
-    }                                                                                         \
-    template <class T>                                                                        \
-    void name##write(T value, cudaSurfaceObject_t surface, EMU_EXPAND at,                     \
-                     cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {                   \
-        emu::surface_write(value, surface, x, y, z, mode);                                    \
+#define EMU_SURFACE(name, at, y, z)                                         \
+    template <class T>                                                      \
+    void name##read(T* value, cudaSurfaceObject_t surface, EMU_EXPAND at,   \
+                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {  \
+        emu::surface_read(value, surface, x, y, z, mode);                   \
+    }                                                                       \
+    template <class T>                                                      \
+    T name##read(cudaSurfaceObject_t surface, EMU_EXPAND at,                \
+                 cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) {     \
+        T value;                                                            \
+        emu::surface_read(&value, surface, x, y, z, mode);                  \
+        return value;                                                       \
+    }                                                                       \
+    template <class T>                                                      \
+    void name##write(T value, cudaSurfaceObject_t surface, EMU_EXPAND at,   \
+                     cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap) { \
+        emu::surface_write(value, surface, x, y, z, mode);                  \
     }
 #define EMU_EXPAND(...) __VA_ARGS__
 EMU_SURFACE(surf1D, (int x), 0, 0)

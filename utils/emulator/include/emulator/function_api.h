@@ -96,26 +96,24 @@ cudaError_t launch_addresses(bool cooperative, Config config, Kernel<P...> kerne
 }
 }  // namespace emu
 
-#define EMU_LAUNCH_BY_POINTER(name, cooperative)                                            \
-    template <class... P>                                                                   \
-    cudaError_t name(emu::Kernel<P...> kernel, dim3 grid, dim3 block, void** arguments,     \
-                     size_t shared = 0, cudaStream_t stream = nullptr,                      \
-                     emu::Here here = emu::Here()) {                                        \
-        return emu::launch_addresses(cooperative,                                           \
-                                     emu::Config(grid, block, shared, stream, here), kernel, \
-                                     arguments, std::index_sequence_for<P...>());           \
-    }                                                                                       \
-    template <class... P>                                                                   \
-    cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,         \
-                     size_t shared = 0, cudaStream_t stream = nullptr,                      \
-                     emu::Here here = emu::Here()) {                                        \
-        return name(emu::named("kernel", kernel), grid, block, arguments, shared, stream, here); \
-    }                                                                                       \
-    inline cudaError_t name(const void*, dim3, dim3, void**, size_t = 0,                    \
-                            cudaStream_t = nullptr) {                                       \
-        fprintf(stderr, "the emulator launches no kernel that it knows as void* alone: " #name  \
-                        " needs the kernel's own name\n");                                 \
-        return emu_fail(cudaErrorInvalidDeviceFunction);                                    \
+#define EMU_LAUNCH_BY_POINTER(name, cooperative)                                                   \
+    template <class... P>                                                                          \
+    cudaError_t name(emu::Kernel<P...> kernel, dim3 grid, dim3 block, void** arguments,            \
+                     size_t shared = 0, cudaStream_t stream = nullptr,                             \
+                     emu::Here here = emu::Here()) {                                               \
+        return emu::launch_addresses(cooperative, emu::Config(grid, block, shared, stream, here),  \
+                                     kernel, arguments, std::index_sequence_for<P...>());          \
+    }                                                                                              \
+    template <class... P>                                                                          \
+    cudaError_t name(void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,                \
+                     size_t shared = 0, cudaStream_t stream = nullptr,                             \
+                     emu::Here here = emu::Here()) {                                               \
+        return name(emu::named("kernel", kernel), grid, block, arguments, shared, stream, here);   \
+    }                                                                                              \
+    inline cudaError_t name(const void*, dim3, dim3, void**, size_t = 0, cudaStream_t = nullptr) { \
+        fprintf(stderr, "the emulator launches no kernel that it knows as void* alone: " #name     \
+                        " needs the kernel's own name\n");                                         \
+        return emu_fail(cudaErrorInvalidDeviceFunction);                                           \
     }
 EMU_LAUNCH_BY_POINTER(cudaLaunchKernel, false)
 EMU_LAUNCH_BY_POINTER(cudaLaunchCooperativeKernel, true)
@@ -131,9 +129,9 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
             a.val.clusterDim.x * a.val.clusterDim.y * a.val.clusterDim.z > 1)
             return emu_fail(cudaErrorNotSupported);
     }
-    emu::launch(emu::Config(config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                            config->stream),
-                "kernel", kernel, P(std::forward<A>(arguments))...);
+    emu::launch(
+        emu::Config(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream),
+        "kernel", kernel, P(std::forward<A>(arguments))...);
     return cudaPeekAtLastError();
 }
 

@@ -49,9 +49,9 @@ int emu_has_passed(EmuArrivals* arrivals, unsigned phase);              // and l
 // A barrier of the block's threads [first, first + count), and bytes that they may pass values in.
 void emu_team_barrier(unsigned first, unsigned count, EmuSite site);
 void* emu_team_memory(unsigned first, unsigned count, size_t bytes);
-void emu_pause();          // lets the block's other threads run
-void emu_cas_failed();     // a compare-and-swap of the running thread: perhaps it waits for others
-long long emu_clock();     // in a kernel: nanoseconds; in host code: the C library's clock()
+void emu_pause();       // lets the block's other threads run
+void emu_cas_failed();  // a compare-and-swap of the running thread: perhaps it waits for others
+long long emu_clock();  // in a kernel: nanoseconds; in host code: the C library's clock()
 
 // A warp collective: waits until every named lane has come, then gives each its result.
 enum EmuCollective {
