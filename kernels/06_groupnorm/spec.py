@@ -69,6 +69,10 @@ AT = At(
     card=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
     bench=size(1024, 8192, 256),
     draw=size(2, 64, 4),
+    drawn=(
+        {"rows": (3, 6), "channels": (22_000, 30_000), "groups": (3, 9)},
+        {"rows": (400, 700), "channels": (100, 200), "groups": (2, 5)},
+    ),
 )
 
 CHAPTER = dict(

@@ -23,6 +23,10 @@ AT = At(
     bench={"rows": 32768, "channels": 4096},
     draw={"rows": 5, "channels": 48},
     gates={"rows": 16, "channels": 2048},
+    drawn=(
+        {"rows": (5, 9), "channels": (14_000, 19_000)},
+        {"rows": (600, 900), "channels": (20, 70)},
+    ),
 )
 
 
@@ -36,6 +40,7 @@ def scales(sizes, generator):
 
 CHAPTER = dict(
     slices=True,
+    magnitudes=(1e-30, 1e30),
     outputs=("out",),
     at=AT,
     library="PyTorch",

@@ -48,6 +48,10 @@ AT = At(
     bench=size(1024, 8192, 8192, 256),
     draw=size(128, 128, 8, 4),
     gates=size(128, 128, 64, 4),
+    drawn=(
+        {"M": (250, 300), "N": (264, 330), "K": (5, 20), "groups": (3, 8)},
+        {"M": (20, 60), "N": (50, 80), "K": (1500, 2000), "groups": (2, 4)},
+    ),
 )
 
 
@@ -244,6 +248,7 @@ def without_groups(at):
         bench=less(at.bench),
         draw=less(at.draw),
         gates=less(at.gates),
+        drawn=tuple(map(less, at.drawn)),
     )
 
 

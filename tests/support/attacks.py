@@ -1,4 +1,4 @@
-"""Kernels that pretend, and right ones of an unusual kind: texts, and what `check` must say of each.
+"""Kernels that pretend, and right ones of an unusual kind: texts, and what `check` must say.
 
 `tests/attacks/CLASS/` and `tests/unusual/NN_topic/` hold two kinds of files:
 

@@ -43,7 +43,8 @@ class Heap {
         return static_cast<const char*>(address) >= base_ &&
                static_cast<const char*>(address) < next_;
     }
-    size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
+    size_t room(const void* address);      // bytes from here to the allocation's end; 0: not ours
+    size_t live() const { return live_; }  // bytes allocated and not freed
     void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);
 
@@ -53,6 +54,7 @@ class Heap {
     char* reserve(size_t bytes);
     Allocation* at_or_before(const void* address);
 
+    size_t live_ = 0;
     struct Table;  // of the allocations, and its lock
     Table& table_;
     char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;

@@ -20,8 +20,13 @@ bool is_valid(const Launch& launch, uint64_t threads) {
            grid.z <= 65535 && launch.shared <= dynamic_shared_limit();
 }
 
+bool rehearsing = false;
+
 }  // namespace
 }  // namespace emu
+
+// From now on a launch is held against the device's limits, and does not run.
+extern "C" void emu_rehearse(int on) { emu::rehearsing = on; }
 
 extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t,
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
@@ -35,6 +40,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
     if (!is_valid(launch, threads)) return set_error(cudaErrorInvalidValue);
 
+    if (rehearsing) return;
     install_fault_handlers();
     trace_launch(launch);
     watch_launch(launch);

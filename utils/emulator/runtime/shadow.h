@@ -20,11 +20,16 @@
 namespace emu {
 
 // kAtomic reads and writes; a volatile access, where these count as atomic, does one of the two.
-enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore };
+enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore, kExchange };
 inline bool reads(Kind kind) { return kind != kStore && kind != kAtomicStore; }
+// An exchange is mostly there to write: what it gives back is used or not, nobody knows.
+inline bool needs_value(Kind kind) { return reads(kind) && kind != kExchange; }
 inline bool writes(Kind kind) { return kind != kLoad && kind != kAtomicLoad; }
 inline Kind plain(Kind kind) {
-    return kind == kAtomicLoad ? kLoad : kind == kAtomicStore ? kStore : kind;
+    return kind == kAtomicLoad    ? kLoad
+           : kind == kAtomicStore ? kStore
+           : kind == kExchange    ? kAtomic
+                                  : kind;
 }
 inline bool is_atomic(Kind kind) { return kind >= kAtomic; }
 enum Space : uint8_t { kGlobal, kShared };

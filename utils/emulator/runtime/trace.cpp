@@ -168,6 +168,7 @@ void emu_note_range(const void* p, size_t n, int writes) {
 }
 // An atomic operation of the headers, which do it out of the compiler's sight.
 void emu_note_atomic(const void* p, size_t n) { record(p, n, kAtomic, CALLED_FROM); }
+void emu_note_exchange(const void* p, size_t n) { record(p, n, kExchange, CALLED_FROM); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

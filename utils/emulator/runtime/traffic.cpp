@@ -52,7 +52,7 @@ Cost cost_of(const Instruction& in, const Request& request) {
     int n = 0;
     for (uint32_t rest = request.lanes; rest; rest &= rest - 1)
         packed[n++] = request.address[__builtin_ctz(rest)];
-    const unsigned contended = in.kind == kAtomic ? count_contended(packed, n) : 0;
+    const unsigned contended = plain(in.kind) == kAtomic ? count_contended(packed, n) : 0;
     if (in.space == kShared) {
         const Passes passes = count_passes(request.address, request.lanes, in.size);
         return {passes.actual, passes.ideal, contended};

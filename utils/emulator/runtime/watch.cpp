@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "block.h"
+#include "coverage.h"
 #include "fences.h"
 #include "hazards.h"
 #include "heap.h"
+#include "memory.h"
 #include "reach.h"
 #include "traffic.h"
 
@@ -43,6 +45,7 @@ bool find_allocation(Instruction& in, const void* address, size_t size) {
     if (!shadow) shadow = std::make_unique<Shadow<GlobalCell>>(a->bytes);
     in.allocation = a;
     in.shadow = shadow.get();
+    in.coverage = &coverage_of(*a);
     return true;
 }
 
@@ -84,7 +87,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     Conflict conflict;
     bool race = false, unwritten = false;
     shared_shadow->each(size_t(offset), size, [&](Cell& cell, unsigned) {
-        unwritten |= reads(kind) && cell.written != block_serial;
+        unwritten |= needs_value(kind) && cell.written != block_serial;
         Conflict c;
         if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) race = true, conflict = c;
     });
@@ -95,7 +98,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);
-    if (!known || !in.allocation->lent) count_request(core, in, running.lane, uint64_t(address));
+    count_request(core, in, running.lane, uint64_t(address));
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
@@ -109,18 +112,18 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     const size_t inside = size_t(static_cast<const char*>(address) - a.first);
     bool race = false, unwritten = false;
     if (!a.all_written) {
-        unwritten = reads(kind) && !was_written(a, inside, size);
+        unwritten = needs_value(kind) && !was_written(a, inside, size);
         if (writes(kind))
             for (size_t i = inside; i < inside + size; ++i)
                 a.written[i / 64] |= uint64_t(1) << i % 64;
     }
+    in.coverage->note(inside, size, kind);
     const Accessor me = accessor(in);
     Conflict conflict;
     in.shadow->each(inside, size, [&](GlobalCell& cell, unsigned bytes) {
         bool fresh = cell.across.launch != launch_serial;
-        if (!a.lent && reads(kind) && (fresh || !cell.across.reader.block))
-            counters.distinct_read += bytes;
-        if (!a.lent && writes(kind) && (fresh || !cell.across.writer.block))
+        if (reads(kind) && (fresh || !cell.across.reader.block)) counters.distinct_read += bytes;
+        if (writes(kind) && (fresh || !cell.across.writer.block))
             counters.distinct_written += bytes;
         Conflict c;
         if (cell.touch(me, kind, moments, &c)) race = true, conflict = c;
@@ -140,6 +143,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     const ptrdiff_t offset = core.shared.offset(address);
     const bool shared = offset != SharedMemory::kElsewhere;
     if (!shared && !device_memory->in_range(address) && !in_module(address)) {
+        if (any_pinned && writes(kind) && is_pinned(address)) cover_to_host();
         // What is left is mostly the thread's own: its variables, the launch's arguments.
         if (!host_pointers.empty() && in_host_memory(core, address))
             tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind,
@@ -170,6 +174,7 @@ void watch_launch(const Launch& launch) {
     ++launch_serial;
     device_memory = &heap();
     fences_launch();
+    cover_launch();
     begin_traffic();
     if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
     lend_modules((const void*)launch.body);
@@ -259,6 +264,7 @@ void emu_watch_end() {
     global_shadows.clear();
     forget_arrays();
     forget_hazards();
+    forget_coverage();
 }
 
 }  // extern "C"

@@ -37,6 +37,7 @@ void watch_host_access(const void* address, const void* pc);
 constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
 
 struct Allocation;
+struct Coverage;
 
 struct Instruction {  // a load, store or atomic of the program; one more if it meets both spaces
     uint64_t pc;
@@ -49,6 +50,7 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     // The allocation or shared array it met last, and its cells: it mostly stays in one.
     Allocation* allocation = nullptr;
     Shadow<GlobalCell>* shadow = nullptr;
+    Coverage* coverage = nullptr;
     const char* array = nullptr;
     size_t array_bytes = 0;
     uint32_t array_block = 0;  // shared arrays belong to one block

@@ -71,6 +71,7 @@ void* emu_dynamic_shared(const char* name, size_t element);
 // In an instrumented build.
 void emu_note_return();  // the running thread, if it is one of a kernel, has come to a `return;`
 void emu_note_atomic(const void* address, size_t bytes);
+void emu_note_exchange(const void* address, size_t bytes);
 void emu_note_range(const void* address, size_t bytes, int writes);
 void emu_name_next(const char* arguments);                  // of the call that will allocate memory
 void emu_note_arguments(const void* copies, size_t bytes);  // of the launch that follows

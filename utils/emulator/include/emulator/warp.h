@@ -147,6 +147,13 @@ EMU_INLINE T atomic_update(T* address, Update update) {
 #endif
     return atomic_update_unseen(address, update);
 }
+template <class T>
+EMU_INLINE T exchange(T* address, T v) {
+#ifdef EMU_INSTRUMENTED
+    emu_note_exchange(address, sizeof(T));
+#endif
+    return atomic_update_unseen(address, [=](T) { return v; });
+}
 
 }  // namespace emu
 
@@ -173,12 +180,20 @@ EMU_ATOMIC(atomicMax, long long, v > old ? v : old)
 EMU_ATOMIC_INTEGERS(atomicAnd, old& v)
 EMU_ATOMIC_INTEGERS(atomicOr, old | v)
 EMU_ATOMIC_INTEGERS(atomicXor, old ^ v)
-EMU_ATOMIC_INTEGERS(atomicExch, (void(old), v))
-EMU_ATOMIC(atomicExch, float, (void(old), v))
 EMU_ATOMIC(atomicInc, unsigned, old >= v ? 0u : old + 1u)
 EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
+#define EMU_EXCHANGE(T)                                                               \
+    EMU_INLINE T atomicExch(T* address, T v) { return emu::exchange(address, v); }    \
+    EMU_INLINE T atomicExch_block(T* address, T v) { return atomicExch(address, v); } \
+    EMU_INLINE T atomicExch_system(T* address, T v) { return atomicExch(address, v); }
+EMU_EXCHANGE(int)
+EMU_EXCHANGE(unsigned)
+EMU_EXCHANGE(unsigned long)
+EMU_EXCHANGE(unsigned long long)
+EMU_EXCHANGE(float)
+#undef EMU_EXCHANGE
 #define EMU_CAS(T)                                                                         \
     EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
         return emu::atomic_update(address,                                                 \
