@@ -66,7 +66,6 @@ cudaError_t emu_pin(void* pointer, size_t bytes);
 cudaError_t emu_unpin(void* pointer);
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-cudaError_t emu_fail(cudaError_t error);  // as the call's result, and the last error
 void emu_lend_memory(const void* first, size_t bytes);
 }
 
