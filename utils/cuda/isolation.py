@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import card, workers
+from utils.cuda import workers
 from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
@@ -89,8 +89,7 @@ class Call:
 
         In a rehearsal the emulator only holds each launch against the device's limits.
         """
-        with card.used_by(self.backend):
-            return self._safely(lambda worker: self._run(worker, rehearsal))
+        return self._safely(lambda worker: self._run(worker, rehearsal))
 
     def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
