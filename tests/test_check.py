@@ -13,6 +13,7 @@ from support.toys import gemm
 from utils.course import catalog
 from utils.course.cases import Case
 from utils.course.exercise import reads
+from utils.emulator.traffic import LaunchTraffic
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -37,7 +38,8 @@ def undiagnosed(monkeypatch):
             zip(outputs, (result,) if isinstance(result, torch.Tensor) else result, strict=True)
         )
         after = {name: value.to(arguments[name].dtype) for name, value in right.items()}
-        return diagnosis.Diagnosis((), (), None, {**arguments, **after})
+        launch = LaunchTraffic("fake", (1, 1, 1), (1, 1, 1), {}, ())
+        return diagnosis.Diagnosis((), (launch,), None, {**arguments, **after})
 
     monkeypatch.setattr(diagnosis, "diagnose_call", diagnose_call)
 

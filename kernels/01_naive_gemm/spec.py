@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 
 def gemm_flops(M, N, K):
@@ -53,7 +53,7 @@ EXERCISES = (
     Exercise(
         number="01.1",
         name="gemm_naive",
-        gates=(ALL_LANES,),
+        gates=(ALL_LANES, LANES_LOAD),
         title="C = A * B, one thread for each element; neighbours walk down a column",
         at=AT,
         points=10,
@@ -63,7 +63,7 @@ EXERCISES = (
     Exercise(
         number="01.2",
         name="gemm_coalesced",
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         title="C = A * B, one thread for each element; neighbours walk along a row",
         at=AT,
         points=10,
@@ -73,7 +73,7 @@ EXERCISES = (
     Exercise(
         number="01.3",
         name="linear",
-        gates=(ALL_LANES, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_STORES),
         title="out = x * W^T + b, the layer nn.Linear",
         shapes={"x": "M K", "W": "N K", "b": "N", "out": "M N"},
         outputs=("out",),

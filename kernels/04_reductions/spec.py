@@ -48,7 +48,7 @@ WHOLE_WARPS = Gate(
     "load requests to global memory",
     1.125,
     "let all 32 lanes of each warp load: one thread alone asks 32 times as often",
-    ideal=lambda n: n / 32,
+    ideal=lambda n: 2 * n / 32,  # x, and an atomic addition, which reads too
 )
 ONE_ATOMIC = Gate(
     "atomic operations",
@@ -116,7 +116,7 @@ ROWS = dict(
         gates={"rows": 16, "channels": 4096},
         drawn=(
             {"rows": (2, 5), "channels": (66_000, 90_000)},
-            {"rows": (400, 700), "channels": (20, 70)},
+            {"rows": (300, 400), "channels": (20, 70)},
         ),
     ),
     flops=lambda rows, channels: rows * channels,  # comparisons

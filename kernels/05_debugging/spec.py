@@ -22,7 +22,7 @@ ROWS = At(
     bench={"rows": 8192, "cols": 8192},
     draw={"rows": 3, "cols": 70},
     gates={"rows": 8, "cols": 1024},
-    drawn=({"rows": (2, 5), "cols": (66_000, 90_000)}, {"rows": (400, 700), "cols": (9, 70)}),
+    drawn=({"rows": (2, 5), "cols": (66_000, 90_000)}, {"rows": (300, 400), "cols": (9, 70)}),
 )
 GROUPS = At(
     check=(
@@ -38,8 +38,8 @@ GROUPS = At(
     draw={"rows": 3, "channels": 12, "groups": 2},
     gates={"rows": 4, "channels": 1024, "groups": 4},
     drawn=(
-        {"rows": (3, 6), "channels": (22_000, 30_000), "groups": (3, 9)},
-        {"rows": (400, 700), "channels": (9, 70), "groups": (2, 5)},
+        {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
+        {"rows": (300, 400), "channels": (9, 70), "groups": (2, 5)},
     ),
 )
 
@@ -185,8 +185,8 @@ EXERCISES = (
             draw={"rows": 3, "channels": 8},
             gates={"rows": 4, "channels": 256},
             drawn=(
-                {"rows": (3, 6), "channels": (22_000, 30_000)},
-                {"rows": (400, 700), "channels": (200, 300)},
+                {"rows": (3, 4), "channels": (22_000, 26_000)},
+                {"rows": (300, 400), "channels": (200, 300)},
             ),
         ),
         flops=lambda rows, channels: 3 * rows * channels,
@@ -210,7 +210,7 @@ EXERCISES = (
             bench={"n": 1 << 24},
             draw={"n": 64},
             gates={"n": 1024},
-            drawn=({"n": (70_000, 140_000)},),
+            drawn=({"n": (66_000, 100_000)},),
         ),
         flops=lambda n: 8 * n,
         gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),

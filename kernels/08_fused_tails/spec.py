@@ -120,8 +120,8 @@ def tail(name, operations, more_sizes=(), **more):
             draw=size(2, 64, 4),
             gates=size(16, 1024, 32),
             drawn=(
-                {"rows": (3, 6), "channels": (22_000, 30_000), "groups": (3, 9)},
-                {"rows": (400, 700), "channels": (100, 200), "groups": (2, 5)},
+                {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
+                {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
             ),
         ),
         follows={"groups": "channels"},
