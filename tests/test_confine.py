@@ -100,7 +100,7 @@ static long attempt(int what, int at) {
         case 43: return memfd_create("mine", 0) < 0;
         case 44: return -pthread_create(&thread, nullptr, stays, nullptr);
         case 50: {
-            char* p = (char*)malloc(size_t(at) << 20);
+            volatile char* p = (char*)malloc(size_t(at) << 20);
             for (size_t i = 0; i >> 20 < size_t(at); i += 4096) p[i] = 1;
             return 0;
         }

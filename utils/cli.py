@@ -147,7 +147,7 @@ def check(
     failed, place = 0, {"first_line": 1, "filename": str(file)} if file else {}
     for exercise in chosen:
         if file:
-            text = file.read_text()
+            text = file.read_text(encoding="utf-8", errors="replace")
         elif solutions:
             text = catalog.solution_text(exercise)
         else:

@@ -26,7 +26,7 @@ FITTING = (
     size(128, 128, 8, 4),
     size(128, 128, 12, 8),  # K is no multiple of BK
 )
-# And other sizes of groups: 1, 3, 20, 24, 100, 128.
+# And other sizes of groups: 1, 3, 20, 24, 65, 100, 128.
 ANY = (
     size(1, 1, 1, 1),
     size(2, 10, 3, 10),
@@ -34,6 +34,7 @@ ANY = (
     size(2, 260, 8, 13),
     size(7, 144, 6, 6),
     size(3, 300, 4, 3),
+    size(2, 260, 8, 4),  # tiles of one group, which is more than half of a tile
     size(2, 128, 8, 1),
     *FITTING,
 )

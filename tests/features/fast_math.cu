@@ -35,6 +35,18 @@ __global__ void edges() {
     EXPECT(isinf(__logf(hidden(0.0f))), true);
     EXPECT(isinf(rsqrtf(hidden(0.0f))), true);
     EXPECT(isnan(rsqrtf(hidden(-1.0f))), true);
+    // beyond 2^126 a reciprocal is 0
+    EXPECT(__fdividef(hidden(3.0f), hidden(0x1p127f)), 0.0f);
+    EXPECT(__fdividef(hidden(0x1p127f), hidden(-0x1p127f)), 0.0f);
+    EXPECT(isnan(__fdividef(hidden(INFINITY), hidden(0x1p127f))), true);
+    EXPECT(__fdividef(hidden(3.0f), hidden(INFINITY)), 0.0f);
+    EXPECT(__fdividef(hidden(3.0f), hidden(0x1p100f)) > 0.0f, true);
+    // what the multiplication in front rounds away
+    EXPECT(isnan(__powf(hidden(-2.0f), hidden(2.0f))), true);
+    EXPECT(fabs(__expf(hidden(80.0f)) / exp(80.0) - 1) < 1e-5, true);
+    EXPECT(fabs(__sinf(hidden(1e6f)) - sin(1e6)) < 0.5, true);
+    EXPECT(fabs(__sinf(hidden(1e6f)) - sin(1e6)) > 1e-5, true);
+    EXPECT(__logf(hidden(1.0f)), 0.0f);
 }
 
 // Between two neighbours, each rounding picks its own. 1 + 2^-30 is no float.

@@ -17,8 +17,8 @@
       // copies x to the host and computes there
       // says: the launcher
 
-An outcome is a reason of `check`, or one of OTHERS. More than one may be right: `race/wrong values`
-is written with a stroke in a whole text. Words behind `says:` must stand in the message.
+An outcome is a reason of `check`, or one of OTHERS; there may be several: `race/wrong values`.
+Words behind `says:` must stand in the message.
 """
 
 import contextlib
@@ -37,7 +37,16 @@ from utils.paths import ROOT
 PASSED = "passed"
 # What a text may meet beside a reason of check: refused before it runs, or accepted.
 OTHERS = {"compile error": CompileError, "declaration": DeclarationError, PASSED: None}
-OUTCOMES = [*Reason, *OTHERS]
+
+
+class _Outcomes(list):
+    """The known ones; several with strokes between them are one, too."""
+
+    def __contains__(self, text: str) -> bool:
+        return all(list.__contains__(self, one) for one in text.split("/"))
+
+
+OUTCOMES = _Outcomes([*Reason, *OTHERS])
 
 _HEAD = re.compile(r"// (\w+): ([\w /]+)")
 _SAYS = re.compile(r"says: (.+?)(?=says:|$)")
@@ -93,7 +102,7 @@ def _differences(path: Path) -> list[Attempt]:
             f"{path.parent.name}/{path.stem}__{m.name}",
             exercise,
             m.text,
-            (m.reason,),
+            tuple(m.reason.split("/")),
             tuple(words.strip() for words in _SAYS.findall(m.fault)),
             m.place,
         )

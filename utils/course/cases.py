@@ -287,7 +287,8 @@ def usual(exercise: Exercise) -> str:
 def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:
     """Which kinds of values each size meets. Always the same; only the values are fresh.
 
-    Every size has normal values and one other kind; the two with the most elements meet them all.
+    Every size has normal values and one other kind; the two with the most elements meet all but
+    those that the largest alone meets: values far from 1.
     """
     if usual(exercise) == OWN:
         yield from ((size, [OWN, OWN]) for size in sizes)
@@ -295,8 +296,10 @@ def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, 
     first, *others = families(exercise)
     finite = FINITE[1:]
     largest = sorted(range(len(sizes)), key=lambda i: elements(exercise, sizes[i]))[-2:]
+    near = [name for name in others if name not in (LARGE, TINY)]
     for i, size in enumerate(sizes):
-        yield size, [first, *(others if i in largest else [finite[i % len(finite)]])]
+        kinds = others if i == largest[-1] else near if i in largest else [finite[i % len(finite)]]
+        yield size, [first, *kinds]
 
 
 def families(exercise: Exercise) -> list[str]:

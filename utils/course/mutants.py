@@ -111,7 +111,7 @@ def _named(head: str, reasons: Collection[str]) -> tuple[str, str]:
         raise WorkbookError("a mutant begins with '== name: reason'")
     if match[2] not in reasons:
         raise WorkbookError(f"no check gives this reason; it may be {', '.join(reasons)}")
-    return match[1], next(reason for reason in reasons if reason == match[2])
+    return match[1], next((reason for reason in reasons if reason == match[2]), match[2])
 
 
 def _applied(body: _Lines, solution: list[str]) -> str:

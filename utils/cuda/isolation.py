@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _LIMITS = "a block has 1 to 1024 threads, a grid at least one block"
 ADVICE = {
+    "cudaErrorLaunchOutOfResources": "a block has more threads than the kernel's "
+    "__launch_bounds__, or its registers, allow",
     "cudaErrorInvalidConfiguration": _LIMITS,
     # CUDA 13 has this one name for all that is wrong with a launch, and with cudaMemset.
     "cudaErrorInvalidValue": f"{_LIMITS}; is there more dynamic shared memory than it may have? "

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from utils import paths, settings
 from utils.cuda import confine
+from utils.emulator.build import runtime_library
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 WORKER = Path(__file__).with_name("worker_main.py")
@@ -45,10 +46,10 @@ PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
 _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES = {
     "load": {},
-    "run": {**_REPLY, "seconds": float},
+    "run": {**_REPLY, "seconds": float, "live": int},
     "watch": {
         **_REPLY,
-        **dict.fromkeys(("bases", "shared"), list),
+        **dict.fromkeys(("bases", "shared", "covered"), list),
         **dict.fromkeys(("accesses", "module_base"), int),
         "launches": str,
     },
@@ -72,9 +73,9 @@ class Worker:
     """A worker process and what it shares with this one: an arena, a file that it prints to and a
     pipe in which the emulator reports. What was reported cannot be taken back."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(self, backend: str, folders: Iterable[Path]) -> None:
         self.libraries: set[str] = set()  # loaded into it
-        self.folder = str(paths.cache().resolve())  # where they are
+        self.folders = sorted({folder.resolve() for folder in folders})  # where they are
         self.arena, self.printed = _memory_file(), _memory_file()
         with suppress(OSError, AttributeError):  # a shorter arena would end who reads it
             fcntl.fcntl(self.arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
@@ -89,7 +90,7 @@ class Worker:
         self.events = bytearray()
         passed = (theirs_in, theirs_out, self.arena)
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", WORKER, backend, *map(str, passed), self.folder],
+            [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))],
             stdin=subprocess.DEVNULL,
             stdout=self.printed,
             stderr=self.printed,
@@ -241,6 +242,7 @@ def _memory_file() -> int:
 
 
 _workers: dict[str, Worker] = {}  # by backend
+_elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
 _lock = threading.RLock()  # a worker does one thing at a time
 
 
@@ -249,7 +251,7 @@ def prestart(backend: str | None = None) -> None:
     backend = backend or settings.backend()
     with _lock:
         if backend not in _workers:
-            _workers[backend] = Worker(backend)
+            _workers[backend] = Worker(backend, [paths.cache(), *_elsewhere])
 
 
 def discard(backend: str) -> None:
@@ -304,8 +306,13 @@ def safely(backend: str, library: str, action: Callable[[Worker], T]) -> T:
 def _usable(backend: str, library: str) -> Worker:
     prestart(backend)
     worker = _workers[backend]
-    elsewhere = not Path(library).resolve().is_relative_to(worker.folder)  # the cache has moved
+    folders = {Path(library).resolve().parent}
+    if backend == "emulator":
+        folders.add(runtime_library().resolve().parent)
+    reached = all(any(f.is_relative_to(known) for known in worker.folders) for f in folders)
+    if not reached:  # the cache has moved
+        _elsewhere.update(folders)
     many = len(worker.libraries) >= MAX_LIBRARIES
-    if elsewhere or many or worker.process.poll() is not None:
+    if not reached or many or worker.process.poll() is not None:
         restart(backend)
     return _workers[backend]

@@ -9,6 +9,7 @@ not. So a build never depends on it.
 import functools
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -90,15 +91,27 @@ _INSTALL = (
 
 
 @functools.cache
+def _macros(path: str) -> str:
+    """What a compiler defines by itself, as #define lines."""
+    ask = [path, "-dM", "-E", "-x", "c++", os.devnull]
+    return subprocess.run(ask, capture_output=True, text=True).stdout
+
+
 def _is_clang(path: str) -> bool:
     """clang instruments what its optimiser has left over: other accesses, other counts."""
-    ask = [path, "-dM", "-E", "-x", "c++", os.devnull]
-    return "__clang__" in subprocess.run(ask, capture_output=True, text=True).stdout
+    return "__clang__" in _macros(path)
+
+
+def _filled() -> list[str]:
+    """A local variable that nobody sets holds -1.7e38, not what luck has left there: a 0."""
+    known = re.search(r"#define __GNUC__ (\d+)", _macros(compiler()))
+    return ["-ftrivial-auto-var-init=pattern"] if known and int(known[1]) >= 12 else []
 
 
 def compile_flags(instrumented: bool = False) -> list[str]:
     """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build."""
-    return [*_COMMON, *(INSTRUMENTED if instrumented else PLAIN), f"-I{include_dir()}"]
+    build = INSTRUMENTED if instrumented else PLAIN
+    return [*_COMMON, *_filled(), *build, f"-I{include_dir()}"]
 
 
 def link_flags() -> list[str]:

@@ -12,18 +12,18 @@ from pathlib import Path
 from utils.emulator.build import include_dir
 from utils.errors import CompileError
 
-_MATHS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2
-    expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint
-    llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow
-    remainder remquo rint round scalbln scalbn signbit sin sincos sinh sqrt tan tanh tgamma
-    trunc y0 y1 yn finite isnan isinf""".split()
+_MATHS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc
+    exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp
+    lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter
+    nexttoward pow remainder remquo rint round scalbln scalbn signbit sin sincos sinh sqrt tan
+    tanh tgamma trunc y0 y1 yn finite isnan isinf""".split()
 # Of the C library: printing, memory of one's own, strings, numbers, sorting, and to give up.
-_C = """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf puts putchar fputs fputc putc
-    fwrite fflush stdout stderr malloc calloc realloc free aligned_alloc posix_memalign memcpy
-    memmove memset memcmp memchr strlen strcmp strncmp strcpy strncpy strcat strchr strstr
-    strtol strtod atoi atof abs labs div ldiv rand srand qsort bsearch exit abort time clock
-    clock_gettime __errno_location __assert_fail __emu_assert_fail __stack_chk_fail
-    __cxa_finalize __cxa_atexit __gmon_start__ _ITM_registerTMCloneTable
+_C = """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf puts putchar fputs
+    fputc putc fwrite fflush stdout stderr malloc calloc realloc free aligned_alloc
+    posix_memalign memcpy memmove memset memcmp memchr strlen strcmp strncmp strcpy strncpy
+    strcat strchr strstr strtol strtod atoi atof abs labs div ldiv rand srand qsort bsearch
+    exit abort time clock clock_gettime __errno_location __assert_fail __emu_assert_fail
+    __stack_chk_fail __cxa_finalize __cxa_atexit __gmon_start__ _ITM_registerTMCloneTable
     _ITM_deregisterTMCloneTable __gxx_personality_v0 _Unwind_Resume __tls_get_addr threadIdx
     blockIdx blockDim gridDim""".split()
 _LIBRARY = re.compile(

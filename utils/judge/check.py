@@ -37,11 +37,12 @@ from utils.watch import diagnosis
 from utils.wording import many
 
 TIMEOUT = 10.0  # seconds for one call
-AGAIN = 5  # sizes that a second process is tried on
+AGAIN = 3  # sizes that a second process is tried on
 REHEARSED = 4_000_000  # elements
-CALLS = 12, 28  # and so many calls of small ones
+CALLS = 10, 25  # and so many calls of small ones
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
+_WHY_REFUSED = ("shared-memory", "invalid-configuration")  # hazards that say more than its error
 _FAULTS = {
     LaunchError: Reason.LAUNCH_ERROR,
     KernelCrash: Reason.CRASHED,
@@ -196,7 +197,9 @@ class _Check:
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
-            raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
+            why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
+            told = diagnosis.tell(why) if why else str(seen.error)
+            raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
         if seen.hazards:
             reason = _HAZARDS.get(seen.hazards[0].kind, Reason.LAUNCH_ERROR)
             self._fail(reason, case, diagnosis.tell(seen.hazards))

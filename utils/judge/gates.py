@@ -70,12 +70,15 @@ def _moved(diagnosis: Diagnosis) -> Reading:
     return Reading(SECTOR * diagnosis.total("moved", "global"), ideal)
 
 
+def _stores(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What counts as a store: atomic operations, too, where most of the storing is theirs."""
+    atomics, stores = (diagnosis.total("lanes", "global", kind) for kind in ("atomic", "store"))
+    return ("store", "atomic") if atomics > stores else ("store",)
+
+
 def _shared_work(diagnosis: Diagnosis) -> Reading:
-    """1 where every warp's store is by all of its lanes; 32 where one thread does all. Atomic
-    operations are stores where most of the storing is theirs."""
-    atomics = diagnosis.total("lanes", "global", "atomic")
-    lanes = diagnosis.total("lanes", "global", "store")
-    stores = ("store", "atomic") if atomics > lanes else ("store",)
+    """1 where every warp's store is by all of its lanes; 32 where one thread does all."""
+    stores = _stores(diagnosis)
     requests = diagnosis.total("requests", "global", *stores)
     lanes = diagnosis.total("lanes", "global", *stores)
     return Reading(WARP * requests / lanes if lanes else 0.0, 1.0)
@@ -92,7 +95,7 @@ def _barriers(diagnosis: Diagnosis) -> Reading:
 
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per load request": lambda d: _worst(d, "global", "load"),
-    "sectors per store request": lambda d: _worst(d, "global", "store", "atomic"),
+    "sectors per store request": lambda d: _worst(d, "global", *_stores(d)),
     "wavefronts per shared request": lambda d: _worst(d, "shared", "load", "store"),
     "bytes loaded from global memory": _loaded,
     "bytes moved to and from global memory": _moved,

@@ -4,7 +4,6 @@ Only what is certain: a name that is known to be a host function's, a host varia
 host's library. A real nvcc, where there is one, has the last word and sees more.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -19,25 +18,27 @@ from utils.emulator.translate.functions import (
 from utils.errors import CompileError
 
 # Of the C library, what people do call in kernels by mistake, or on purpose.
-_C = """abort atexit atof atoi calloc exit fclose fflush fgets fopen fprintf fputs fread fscanf fwrite
-    getchar getenv gets memchr memcmp memmove perror putchar puts qsort raise rand realloc
-    scanf signal sleep snprintf sprintf srand sscanf strcat strchr strcmp strcpy strlen strncpy
-    strtod strtol system time usleep vprintf write read open close fork kill pthread_create
-    syscall bcopy bzero mempcpy wmemcpy swab""".split()
+_C = """abort atexit atof atoi calloc exit fclose fflush fgets fopen fprintf fputs fread
+    fscanf fwrite getchar getenv gets memchr memcmp memmove perror putchar puts qsort raise
+    rand realloc scanf signal sleep snprintf sprintf srand sscanf strcat strchr strcmp strcpy
+    strlen strncpy strtod strtol system time usleep vprintf write read open close fork kill
+    pthread_create syscall bcopy bzero mempcpy wmemcpy swab""".split()
 # Of the C++ library, whatever is none of types, constants and mathematics.
-_STD = """accumulate adjacent_find any_of all_of async basic_string cerr cin clog copy copy_backward
-    copy_if copy_n count count_if cout deque endl equal fill fill_n find find_if for_each
-    forward_list function future fstream generate ifstream inner_product iota istringstream list
-    lock_guard make_shared make_unique map max_element memmove merge min_element move_backward
-    multimap multiset mutex nth_element ofstream ostringstream partial_sort partial_sum partition
-    queue rand reduce remove_if replace reverse rotate set shared_ptr shuffle sort srand
-    stable_sort stack string stringstream swap swap_ranges thread to_string transform
-    uninitialized_copy unique unique_ptr unordered_map unordered_set vector exit abort printf_s
-    mt19937 random_device uniform_real_distribution normal_distribution chrono""".split()
+_STD = """accumulate adjacent_find any_of all_of async basic_string cerr cin clog copy
+    copy_backward copy_if copy_n count count_if cout deque endl equal fill fill_n find find_if
+    for_each forward_list function future fstream generate ifstream inner_product iota
+    istringstream list lock_guard make_shared make_unique map max_element memmove merge
+    min_element move_backward multimap multiset mutex nth_element ofstream ostringstream
+    partial_sort partial_sum partition queue rand reduce remove_if replace reverse rotate set
+    shared_ptr shuffle sort srand stable_sort stack string stringstream swap swap_ranges
+    thread to_string transform uninitialized_copy unique unique_ptr unordered_map
+    unordered_set vector exit abort printf_s mt19937 random_device uniform_real_distribution
+    normal_distribution chrono""".split()
 # Members of cooperative groups and of other types that CUDA's headers bring.
-_MEMBERS = """sync size thread_rank num_threads shfl shfl_up shfl_down shfl_xor any all ballot
-    meta_group_rank meta_group_size group_index thread_index dim_threads dim_blocks block_rank
-    num_blocks wait arrive block_index grid_dim group_dim is_valid match_any match_all""".split()
+_MEMBERS = """sync size thread_rank num_threads shfl shfl_up shfl_down shfl_xor any all
+    ballot meta_group_rank meta_group_size group_index thread_index dim_threads dim_blocks
+    block_rank num_blocks wait arrive block_index grid_dim group_dim is_valid match_any
+    match_all""".split()
 
 
 @dataclass

@@ -78,6 +78,7 @@ class Macros:
     words: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, code: Code) -> None:
+        """Those that a text defines, in whichever branch of an #if."""
         for token in code.tokens:
             word, rest = directive(token) if token.kind == "directive" else ("", "")
             if word == "define" and (

@@ -8,16 +8,42 @@ _NOT_AN_OPERAND = ("return", "else", "do", "case", "throw", "co_return", "templa
 
 def rewrite_launches(code: Code) -> None:
     """Rewrite every launch in place. Raises Misunderstood where `<<<` and `>>>` do not pair up."""
-    position = 0
+    position, bounds = 0, _bounds(code)
     while position < len(code):
         length = code.run(position) if code.text(position) == "<" else 1
         if length >= 3 and code.text(position - 1) != "operator":
-            _rewrite_launch(code, position)
+            _rewrite_launch(code, position, bounds)
         position += length
 
 
-def _rewrite_launch(code: Code, opening: int) -> None:
+def _bounds(code: Code) -> dict[str, str]:
+    """The most threads of a block by kernel, from `__launch_bounds__`, as an expression.
+
+    Only where the expression means the same wherever the kernel is launched: a number, or constants
+    of a text without namespaces that are no parameters of a template.
+    """
+    found: dict[str, str] = {}
+    everywhere = "namespace" not in map(code.text, range(len(code)))
+    for position in range(len(code)):
+        if code.text(position) != "__launch_bounds__" or position + 1 not in code.mate:
+            continue
+        first = code.split(range(position + 2, code.mate[position + 1]))[0]
+        name, start = code.mate[position + 1] + 1, position
+        while code.text(name) in ("void", "static", "inline", "__global__"):
+            name += 1
+        while start > 0 and code.text(start - 1) not in (";", "}", "{"):
+            start -= 1
+        named = any(code.is_name(p) for p in first)
+        is_template = "template" in map(code.text, range(start, position))
+        if code.text(name + 1) == "(" and not (named and (is_template or not everywhere)):
+            found[code.text(name)] = code.flat(first)
+    return found
+
+
+def _rewrite_launch(code: Code, opening: int, bounds: dict[str, str]) -> None:
     start, label_end = _kernel(code, opening)
+    bound = bounds.get(code.text(label_end - 1)) if label_end - 1 == start else None
+    within = f".within({bound})" if bound else ""
     closing = _closing(code, opening, opening + 3)
     kernel = code.flat(range(start, opening))
     label = _label(code, start, label_end)
@@ -37,7 +63,7 @@ def _rewrite_launch(code: Code, opening: int) -> None:
         code.put(closing, f"), {label}, {call}, emu_values...); }}")
         return
     code.put(start, "::emu::launch(::emu::Config(")
-    code.put(closing, ")")
+    code.put(closing, f"){within}")
     end = code.mate.get(arguments)
     comma = "" if end == arguments + 1 else ", "
     code.put(arguments, f", {label}, {call}{comma}")

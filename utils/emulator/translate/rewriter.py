@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.emulator.translate.code import Code, Misunderstood
+from utils.emulator.translate.constant import limit_constants
 from utils.emulator.translate.cuda_rules import Rules
 from utils.emulator.translate.launches import rewrite_launches
 from utils.emulator.translate.shared import rewrite_shared
@@ -133,6 +134,7 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
     try:
         rewrite_launches(code)
         rewrite_shared(code)
+        limit_constants(code)
     except Misunderstood as error:
         before = [token.text for token in code.tokens[: code.index[error.position]]]
         line = first_line + "".join(before).count("\n")

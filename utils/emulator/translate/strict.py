@@ -21,13 +21,13 @@ _DIRECTIVES |= {"pragma", "error", "warning"}
 _PRAGMAS = re.compile(r"(unroll|nounroll|once|nv_\w+|GCC\s+unroll)\b")
 
 # Headers that bring computing and data; none that reaches files, threads, signals or processors.
-_STANDARD = """algorithm array bit bitset cassert cctype cerrno cfloat charconv chrono cinttypes climits
-    cmath complex cstdarg cstddef cstdint cstdio cstdlib cstring ctime deque exception
-    functional initializer_list iomanip ios iosfwd iostream iterator limits list map memory new
-    numbers numeric optional ostream queue random ratio set span sstream stack stdexcept string
-    string_view tuple type_traits typeinfo unordered_map unordered_set utility valarray variant
-    vector assert.h ctype.h errno.h float.h inttypes.h limits.h math.h stddef.h stdint.h stdio.h
-    stdlib.h string.h time.h""".split()
+_STANDARD = """algorithm array bit bitset cassert cctype cerrno cfloat charconv chrono
+    cinttypes climits cmath complex cstdarg cstddef cstdint cstdio cstdlib cstring ctime deque
+    exception functional initializer_list iomanip ios iosfwd iostream iterator limits list map
+    memory new numbers numeric optional ostream queue random ratio set span sstream stack
+    stdexcept string string_view tuple type_traits typeinfo unordered_map unordered_set utility
+    valarray variant vector assert.h ctype.h errno.h float.h inttypes.h limits.h math.h stddef.h
+    stdint.h stdio.h stdlib.h string.h time.h""".split()
 
 # Reserved names beside those of CUDA, which are read from the emulator's headers.
 _RESERVED = set(

@@ -5,7 +5,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "emulator/errors.h"
 #include "emulator/runtime.h"
+
+extern "C" cudaError_t emu_fail(cudaError_t error);  // as the call's result, and the last error
 
 namespace emu {
 
@@ -28,6 +31,7 @@ struct Alone {
 // Arguments are evaluated once and copied, as a launch does; every thread gets its own copies.
 template <class Call, class... Arguments>
 void launch(Config config, const char* kernel, Call call, Arguments&&... arguments) {
+    if (config.beyond()) return (void)emu_fail(cudaErrorLaunchOutOfResources);
     std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
 #ifdef EMU_INSTRUMENTED
     Alone alone;  // what is noted here is of this launch

@@ -105,17 +105,32 @@ inline float erfinvf(float y) noexcept { return float(erfinv(y)); }
 inline float normcdff(float x) noexcept { return float(normcdf(x)); }
 inline float normcdfinvf(float p) noexcept { return float(normcdfinv(p)); }
 
-// Fast forms.
-inline float __expf(float x) { return expf(x); }
-inline float __exp10f(float x) { return exp10f(x); }
-inline float __logf(float x) { return logf(x); }
-inline float __log2f(float x) { return log2f(x); }
-inline float __log10f(float x) { return log10f(x); }
-inline float __powf(float x, float y) { return powf(x, y); }
-inline float __sinf(float x) { return sinf(x); }
-inline float __cosf(float x) { return cosf(x); }
-inline float __tanf(float x) { return tanf(x); }
+// Fast forms: a multiplication, rounded to a float, before or after what the hardware has: powers
+// and logarithms of base 2, sine and cosine of turns, reciprocals. So they lose what that rounding
+// loses, and no more: __expf of large arguments, __sinf of many turns, __logf near 1.
+inline float __log2f(float x) {
+    const double y = log2(double(x));
+    return float(fabs(y) < 1.0 ? rint(y * 0x1p23) * 0x1p-23 : y);  // an absolute error there
+}
+inline float __logf(float x) { return __log2f(x) * 0.693147182f; }
+inline float __log10f(float x) { return __log2f(x) * 0.301029995f; }
+inline float __expf(float x) { return float(exp2(double(x * 1.44269502f))); }
+inline float __exp10f(float x) { return float(exp2(double(x * 3.32192802f))); }
+inline float __powf(float x, float y) { return float(exp2(double(y * __log2f(x)))); }
+inline double emu_turns(float x) noexcept {  // toward zero
+    const double exact = double(x) * 0.15915493667125702;
+    const float near = float(exact);
+    const bool beyond = fabs(double(near)) > fabs(exact);
+    return beyond ? double(nextafterf(near, 0.0f)) : double(near);
+}
+inline float __sinf(float x) { return float(sinpi(2.0 * emu_turns(x))); }
+inline float __cosf(float x) { return float(cospi(2.0 * emu_turns(x))); }
+inline void __sincosf(float x, float* s, float* c) { *s = __sinf(x), *c = __cosf(x); }
+// The reciprocal of what is beyond 2^126 is 0, and infinity times 0 is no number.
+inline float __fdividef(float a, float b) {
+    if (fabsf(b) > 0x1p126f && !std::isinf(b)) return a * copysignf(0.0f, b);
+    return a / b;
+}
+inline float __tanf(float x) { return __fdividef(__sinf(x), __cosf(x)); }
 inline float __tanhf(float x) { return tanhf(x); }
-inline void __sincosf(float x, float* s, float* c) { sincosf(x, s, c); }
-inline float __fdividef(float a, float b) { return a / b; }
 inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }

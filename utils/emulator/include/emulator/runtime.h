@@ -122,6 +122,12 @@ struct Config {  // what stands between <<< and >>>
     Config(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr,
            Here here = Here())
         : grid(grid), block(block), shared(shared), stream(stream), site(here) {}
+    unsigned most = 0;  // threads a block, by the kernel's __launch_bounds__; 0: as many as any
+    Config& within(unsigned threads) {
+        most = threads;
+        return *this;
+    }
+    bool beyond() const { return most && uint64_t(block.x) * block.y * block.z > most; }
 };
 
 }  // namespace emu
