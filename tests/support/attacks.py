@@ -27,6 +27,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils import files
 from utils.course import catalog, mutants
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
@@ -111,8 +112,8 @@ def _differences(path: Path) -> list[Attempt]:
 
 
 def _whole(path: Path) -> Attempt:
-    text = path.read_bytes().decode("utf-8", errors="surrogateescape")  # also Latin-1
-    first, *lines = text.lstrip("\ufeff").splitlines()
+    text = files.read_source(path)
+    first, *lines = text.splitlines()
     head = _HEAD.fullmatch(first.strip())
     assert head, f"{path}: the first line should be '// exercise: outcome'"
     outcomes = tuple(head[2].split("/"))

@@ -140,6 +140,11 @@ def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str |
 def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
     """The gate's own, unless what it says has been done, and something else is the cause."""
     limit = gate.times * reading.ideal
+    if gate.metric == "store requests for 32 elements" and reading.now < WARP:
+        return (
+            f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on the "
+            "average: give the others elements of their own"
+        )
     kind = gate.metric.partition(" requests to ")[0]
     if kind in ("load", "store"):
         space = gate.metric.split()[3]
