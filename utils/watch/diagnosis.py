@@ -29,6 +29,7 @@ class Diagnosis:
     error: LaunchError | None  # what ended the run early
     after: Mapping[str, Tensor]
     trace: Trace | None = None  # every access, where it was asked for and there are hazards
+    remarks: tuple[Report, ...] = ()  # what looks wrong and has had no consequences
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         """The sum of a field of Traffic over a space and kinds of access, in all launches."""
@@ -65,7 +66,8 @@ def diagnose_call(
     seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
     hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
-    return Diagnosis(hazards, launches, seen.error, seen.after, trace)
+    told = tuple(reports.remarks(seen.events))
+    return Diagnosis(hazards, launches, seen.error, seen.after, trace, told)
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:
