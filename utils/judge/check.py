@@ -59,6 +59,8 @@ _HAZARDS = {
     "divergent-barrier": Reason.DIVERGENT_BARRIER,
     "deadlock": Reason.TIMEOUT,
     "invalid-mask": Reason.INVALID_MASK,
+    "absent-lane": Reason.INVALID_MASK,
+    "bad-free": Reason.OUT_OF_BOUNDS,
     "host-call": Reason.HOST_FUNCTION,
 }
 

@@ -28,12 +28,11 @@ namespace {
 bool on = false;
 Heap* device_memory = nullptr;
 
-std::map<const SharedMemory*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
-Shadow<Cell>* shared_shadow = nullptr;  // of the running block's shared memory
+std::unique_ptr<Shadow<Cell>> shared_shadow;
 std::map<const Allocation*, std::unique_ptr<Shadow<Word>>> global_shadows;
 std::vector<uint16_t> moments;
 
-uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
+uint32_t block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
@@ -198,6 +197,10 @@ void watch_fence(bool of_the_device) {
 
 void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
+    struct Looking {
+        explicit Looking(const void* pc) { running.pc = pc; }
+        ~Looking() { running.pc = nullptr; }
+    } looking(pc);
     if (writes(kind)) settle_doubt();
     const ptrdiff_t offset = core.shared.offset(address);
     if (offset != SharedMemory::kElsewhere)
@@ -264,13 +267,8 @@ static void begin_phase() {
 
 void watch_block() {
     if (!on) return;
-    watch_block_again(++last_serial);
-}
-
-void watch_block_again(uint32_t serial) {
-    if (!on) return;
     settle_doubt();
-    block_serial = serial;
+    ++block_serial;
     fences_block();
     begin_phase();
     words_block(block_serial, phase_serial);
