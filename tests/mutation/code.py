@@ -9,8 +9,9 @@ from utils.emulator.translate.tokens import Token, tokenize
 _PUNCTUATION = "<<< >>> <<= >>= << >> <= >= == != && || ++ -- += -= *= /= %= &= |= ^=".split()
 _OPEN, _CLOSE = "([{", ")]}"
 _DECLARATION = set(
-    "alignas auto bool char const constexpr dim3 double extern float float2 float4 int long short "
-    "size_t static struct template typedef unsigned using void __device__ __global__ __shared__".split()
+    "alignas auto bool char const constexpr dim3 double extern float float2 float4 int long "
+    "short size_t static struct template unsigned using void __device__ __global__ "
+    "__shared__".split()
 )
 
 
@@ -148,7 +149,7 @@ class Code:
         }
 
     def knows(self, i: int, name: str) -> bool:
-        """Whether a name stands in the same function before a token, or is a constant of the file."""
+        """Whether a name stands in the same function before a token, or is a file's constant."""
         for j in range(i - 1, -1, -1):
             if self[j] == name and (name.isupper() and len(name) > 1 or j > self._function[i]):
                 return True
@@ -167,12 +168,15 @@ class Code:
 
     @cached_property
     def declared(self) -> set[int]:
-        """The names behind a comma that a declaration of constants gives: `constexpr int A = 1, B`."""
+        """The names that a declaration gives, those behind commas, too: `int a = b, c[4];`."""
         found = set()
         for i in range(len(self)):
-            if self[i] == "constexpr":
-                last = self.reach(i, 1, frozenset(";"))
-                found |= {j for j in range(i, last) if self[j + 1] == "="}
+            before = self.tokens[i - 1]
+            if self.tokens[i].kind != "name" or before.kind != "name" or before.text == "return":
+                continue
+            found.add(i)
+            while self[i := self.reach(i, 1, frozenset(",;")) + 1] == ",":
+                found.add(i := i + 1)
         return found
 
     @cached_property
@@ -209,7 +213,7 @@ def significant(text: str) -> list[Token]:
 
 
 def word_diff(code: Code, start: int, end: int, new: str) -> str:
-    """What a change does, as git's word diff shows it: `i [-<-]{+<=+} n`, with the rest of its line.
+    """What a change does to its line, as git's word diff shows it: `i [-<-]{+<=+} n`.
 
     Of a change over several lines the first and the last are shown.
     """

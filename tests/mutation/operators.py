@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .code import Code, significant, word_diff
+from .code import Code, word_diff
 
 
 class Edit(NamedTuple):
@@ -42,21 +42,21 @@ def mutations(text: str, name: str = "") -> list[Mutation]:
 
     `name` is the launcher's, whose declaration stays as it is.
     """
-    code, found, seen = Code(text, name), [], {normal(text)}
+    code, found, seen = Code(text, name), [], {_bare(text)}
     for what, edits in OPERATORS.items():
         for edit in edits(code):
             mutated = text[: edit.start] + edit.new + text[edit.end :]
-            if (same := normal(mutated)) not in seen:
-                seen.add(same)
+            if (bare := _bare(mutated)) not in seen:
+                seen.add(bare)
                 line = text.count("\n", 0, edit.start) + 1
                 found.append(Mutation(what, line, word_diff(code, *edit), mutated))
     found.sort(key=lambda mutation: (mutation.line, mutation.operator))
     return _numbered(found)
 
 
-def normal(text: str) -> tuple[str, ...]:
-    """The tokens of a text, which decide what it means."""
-    return tuple(token.text for token in significant(text))
+def _bare(text: str) -> str:
+    """A text without its spaces, which mean nothing where a token is exchanged."""
+    return "".join(text.split())
 
 
 def _numbered(found: list[Mutation]) -> list[Mutation]:
@@ -97,7 +97,11 @@ def _instead(code: Code, table: dict[str, str], binary: bool = False) -> Iterato
 def _calls(code: Code) -> Iterator[tuple[int, int]]:
     """Each call: the function's name and its opening bracket."""
     for i, token in enumerate(code.tokens):
-        if token.kind != "name" or code.is_fixed[i] or token.text in ("for", "if", "while", "return"):
+        if (
+            token.kind != "name"
+            or code.is_fixed[i]
+            or token.text in ("for", "if", "while", "return")
+        ):
             continue
         before = code.tokens[i - 1]
         if before.kind == "name" and before.text not in ("return", "dim3") or before.text in "*&":
@@ -154,7 +158,9 @@ def bound(code):
     """`i < n` comes to its end one earlier: `i + 1 < n`."""
     for i in _each(code, "<", "<=", ">", ">="):
         if code.is_binary(i):
-            yield Edit(code.start(i), code.end(i), ("+ 1 " if code[i][0] == "<" else "- 1 ") + code[i])
+            yield Edit(
+                code.start(i), code.end(i), ("+ 1 " if code[i][0] == "<" else "- 1 ") + code[i]
+            )
 
 
 @operator
@@ -264,8 +270,7 @@ _OTHERS = _others()
 def variable(code):
     """The other one of two that are easily taken for each other, where both are known."""
     for i in _once_a_line(code, *_OTHERS):
-        declared = code.tokens[i - 1].kind == "name" and code[i - 1] != "return"
-        if i in code.declared or declared or code[i - 1] in (".", "->") or code[i + 1] == "(":
+        if i in code.declared or code[i - 1] in (".", "->") or code[i + 1] == "(":
             continue
         if code[i - 1] in ("*", "&") and code.tokens[i - 2].text in ("float", "int", "long"):
             continue  # a declaration

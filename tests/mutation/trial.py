@@ -12,20 +12,21 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import cache, cached_property
 from pathlib import Path
 
 from utils.course import catalog
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
-from utils.cuda import compiler
 from utils.errors import CheckFailed, CompileError, DeclarationError
 from utils.judge import check as judge
 from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
 
+SHARE = 36  # percent of the mutants are tried: what is found at one place is found at the next
 TIMEOUT = 3.0  # seconds for a call; a solution's longest needs 0.3
+_NAME = "mutant"  # the same for all: it stands in the machine code, which is compared
 REFUSED, SAME, ALIVE = "refused", "same code", "alive"  # fates that are no reason of `check`
 
 
@@ -40,6 +41,11 @@ class Mutant:
     text: str
 
     @property
+    def rank(self) -> int:
+        """From 0 to 99, by chance, but always the same."""
+        return int(self.digest, 16) % 100
+
+    @cached_property
     def digest(self) -> str:
         """Of all that tells it from others."""
         return hashlib.sha256(f"{self.exercise}\n{self.text}".encode()).hexdigest()[:16]
@@ -59,15 +65,19 @@ class Fate:
     message: str = ""
 
 
-def mutants(exercise: Exercise) -> list[Mutant]:
-    """All mutants of an exercise's solution."""
+def mutants(exercise: Exercise, share: int = SHARE) -> list[Mutant]:
+    """The mutants of an exercise's solution in the order of its lines: so many percent of them.
+
+    Of a larger share those of a smaller one are part.
+    """
     made: list[Mutation] = mutations(catalog.solution_text(exercise), exercise.name)
-    return [Mutant(exercise.id, *mutation) for mutation in made]
+    found = [Mutant(exercise.id, *mutation) for mutation in made]
+    return [mutant for mutant in found if mutant.rank < share]
 
 
-def all_mutants() -> list[Mutant]:
-    """All mutants of all exercises, in order."""
-    return [mutant for exercise in catalog.exercises() for mutant in mutants(exercise)]
+def all_mutants(share: int = SHARE) -> list[Mutant]:
+    """Those of all exercises, in order."""
+    return [mutant for exercise in catalog.exercises() for mutant in mutants(exercise, share)]
 
 
 def try_out(mutant: Mutant, most: int = 1) -> Fate:
@@ -76,7 +86,7 @@ def try_out(mutant: Mutant, most: int = 1) -> Fate:
     judge.TIMEOUT = TIMEOUT
     reason, tries, message = ALIVE, 0, ""
     try:
-        kernel = compile_wrong(exercise, mutant.text, mutant.digest)
+        kernel = compile_wrong(exercise, mutant.text, _NAME)
         while tries < most and reason == ALIVE:
             tries += 1
             try:
@@ -88,8 +98,8 @@ def try_out(mutant: Mutant, most: int = 1) -> Fate:
             reason = SAME if _code(kernel) == _solution_code(exercise.id) else ALIVE
     except (CompileError, DeclarationError) as error:
         reason, message = REFUSED, str(error)
-    finally:
-        _forget(exercise, mutant)
+    else:  # there will be thousands
+        shutil.rmtree(cache_folder() / f"{kernel.name}-{kernel.digest}", ignore_errors=True)
     return Fate(mutant.digest, reason, tries, time.perf_counter() - start, message[:400])
 
 
@@ -105,23 +115,12 @@ def _code(kernel) -> bytes:
 @cache
 def _solution_code(id: str) -> bytes:
     exercise = catalog.load(id)
-    name = "0" * 16  # as long as a digest
-    return _code(compile_wrong(exercise, catalog.solution_text(exercise), name))
+    return _code(compile_wrong(exercise, catalog.solution_text(exercise), _NAME))
 
 
-def _forget(exercise: Exercise, mutant: Mutant) -> None:
-    """Remove a mutant's builds, of which there are thousands."""
-    place = {"first_line": 1, "filename": f"{exercise.name}__{mutant.digest}.cu"}
-    for instrumented in (False, True):
-        plan = partial(compiler.plan, mutant.text, exercise.name, backend="emulator", **place)
-        try:
-            build = plan(shapes=exercise.shapes, instrumented=instrumented)
-            shutil.rmtree(cache_folder() / f"{exercise.name}-{build.digest}", ignore_errors=True)
-        except (CompileError, DeclarationError):
-            pass
-
-
-def try_all(chosen: Iterable[Mutant], journal: Path, jobs: int = 0) -> Iterator[tuple[Mutant, Fate]]:
+def try_all(
+    chosen: Iterable[Mutant], journal: Path, jobs: int = 0
+) -> Iterator[tuple[Mutant, Fate]]:
     """Each mutant with its fate, as they end; what stands in the journal is not tried again."""
     known = read(journal)
     left = []
@@ -132,6 +131,7 @@ def try_all(chosen: Iterable[Mutant], journal: Path, jobs: int = 0) -> Iterator[
             left.append(mutant)
     if not left:
         return
+    left.sort(key=lambda mutant: (mutant.rank, mutant.digest))
     journal.parent.mkdir(parents=True, exist_ok=True)
     fresh = multiprocessing.get_context("spawn")  # PyTorch's threads do not survive a fork
     pool = ProcessPoolExecutor(jobs or os.cpu_count(), fresh, max_tasks_per_child=150)
