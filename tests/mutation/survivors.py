@@ -4,8 +4,9 @@
     # The last block has threads to spare: one more finds i >= n, and leaves.
     00_start_here/swish: operand: int blocks = (n + threads - 1)[-/ threads-];
 
-Mutants of one reason stand below it. They are `equivalent`, or a `gap` of the check, which ought to
-reject them. There are no line numbers, so that a solution may change elsewhere.
+Mutants of one reason stand below it. They are `equivalent`; or wrong, and `out of reach` of sizes
+that a check can have; or a `gap` of the check, which ought to reject them. There are no line
+numbers, so that a solution may change elsewhere.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from .trial import Mutant
 
 PATH = Path(__file__).with_name("survivors.txt")
-KINDS = ("equivalent", "gap")
+KINDS = ("equivalent", "out of reach", "gap")
 
 
 @dataclass(frozen=True)
