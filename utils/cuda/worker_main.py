@@ -33,7 +33,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
-import confine  # noqa: E402
+import confine
 
 del sys.path[0]
 
