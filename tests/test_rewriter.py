@@ -292,3 +292,45 @@ def test_a_lambda_does_not_copy_shared_variables():
     assert "f = [=, &a, &n] {" in kernel
     assert "g = [=, &n, &b, &a] {" in kernel
     assert "h = [=, &a, &n, this] {" in kernel
+
+
+BOUNDED = "%s__global__ void __launch_bounds__(%s, 2) k(int* x) {}\nvoid l() { k<<<1, 2>>>(x); }\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "bound", "within"),
+    [
+        ("", "128", ".within(128)"),
+        ("constexpr int T = 64;\n", "2 * T", ".within(2 * T)"),
+        ("template <int T> ", "T", ""),  # not known where it is launched
+        ("namespace a { constexpr int T = 64; }\nusing namespace a;\n", "T", ""),
+        ("namespace a { }\n", "256", ".within(256)"),
+    ],
+)
+def test_a_launch_is_held_against_the_bounds_of_its_kernel(before, bound, within):
+    assert f"::emu::Config(1, 2){within}, " in body(BOUNDED % (before, bound))
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("__constant__ float a[4], b;", ["a", "b"]),
+        ("static __constant__ int t[2][3] = {{1, 2, 3}, {4, 5, 6}};", ["t"]),
+        ("__device__ __constant__ float2 c;", ["c"]),
+        ("extern __constant__ float a[];", []),
+        ("__constant__ int t[] = {1, 2};", []),
+        ("#define C __constant__ int t[2];", []),
+    ],
+)
+def test_constant_memory_has_a_limit(text, sizes):
+    found = body(text + "\n")
+    assert re.findall(r"static_assert\(sizeof\((\w+)\) <= 65536", found) == sizes
+    assert found.count("\n") == 1
+
+
+def test_only_a_plain_0_takes_code_away():
+    for condition in ("0", "0 // off", "0 /* off */"):
+        text = f"#if {condition}\nk<<<1, 2>>>(x);\n#endif\n"
+        assert body(text) == text
+    for condition in ("0 == 0", "0 || 1", "0 /* a */ + 1", "0 ? 0 : 1"):
+        assert "::emu::launch" in body(f"#if {condition}\nvoid f() {{ k<<<1, 2>>>(x); }}\n#endif\n")

@@ -33,7 +33,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
-import confine  # noqa: E402
+import confine
 
 del sys.path[0]
 
@@ -234,9 +234,9 @@ def leave_with(parent: int) -> None:
 
 
 def others(known: set[str]) -> int:
-    """How many threads this process has that are neither its own two nor the emulator's, which
-    are `known` once they have been met."""
-    count = -2
+    """How many threads this process has that are not `known` as its own or the emulator's. Those
+    of the emulator are, once they have been met."""
+    count = 0
     for thread in os.listdir("/proc/self/task"):
         if thread in known:
             continue
@@ -270,7 +270,7 @@ def main() -> None:
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    executor, known = Executor(arena), set()
+    executor, known = Executor(arena), set(os.listdir("/proc/self/task"))
     with os.fdopen(commands, closefd=False) as lines:
         for line in lines:
             command = json.loads(line)

@@ -102,6 +102,10 @@ class Worker:
         for file in (theirs_in, theirs_out, reported):
             os.close(file)
 
+    def reaches(self, folders: Iterable[Path]) -> bool:
+        """Whether it can read what is in these folders."""
+        return all(any(f.is_relative_to(known) for known in self.folders) for f in folders)
+
     def memory(self, size: int) -> Tensor:
         """The arena, `size` bytes of it. An earlier tensor of another size must not be used."""
         if size > self.size:
@@ -303,13 +307,16 @@ def safely(backend: str, library: str, action: Callable[[Worker], T]) -> T:
                 return done
 
 
+def _folders(backend: str, library: str) -> set[Path]:
+    """Where a library is, and what it is linked with."""
+    runtime = [runtime_library()] if backend == "emulator" else []
+    return {path.resolve().parent for path in (Path(library), *runtime)}
+
+
 def _usable(backend: str, library: str) -> Worker:
     prestart(backend)
     worker = _workers[backend]
-    folders = {Path(library).resolve().parent}
-    if backend == "emulator":
-        folders.add(runtime_library().resolve().parent)
-    reached = all(any(f.is_relative_to(known) for known in worker.folders) for f in folders)
+    reached = library in worker.libraries or worker.reaches(folders := _folders(backend, library))
     if not reached:  # the cache has moved
         _elsewhere.update(folders)
     many = len(worker.libraries) >= MAX_LIBRARIES
