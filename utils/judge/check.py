@@ -156,10 +156,7 @@ class _Check:
         try:
             for sizes in self.exercise.at.check:
                 self._watch(sizes)
-            for reason, case, message in self.objections[
-                :1
-            ]:  # where values are wrong, they are told
-                self._fail(reason, case, message)
+            self._object()
             if self.exercise.gates:
                 self._judge_gates()
             if self.exercise.slices:
@@ -174,7 +171,7 @@ class _Check:
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
     def _object(self) -> None:
-        """Say that the kernels did not do the work, if so; where values are wrong, that was said."""
+        """Say that kernels did not do the work, if so. Wrong values have been told before that."""
         for reason, case, message in self.objections:
             self._fail(reason, case, message)
 
