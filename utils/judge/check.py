@@ -165,7 +165,6 @@ class _Check:
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
             for family in cases.families(self.exercise)[1:]:  # a stray may hang on the values
                 self._watch(self._middle(), family, probes=0)
-            self._object()
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
@@ -228,7 +227,8 @@ class _Check:
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
             self._judge(case, name, seen.after[name], expected[name], same, None)
-        if found := floors.objection(self.exercise, seen):
+        found = floors.objection(self.exercise, seen)
+        if found and probes:  # where values are not judged, they may be another call's
             self.objections.append((found[0], case, found[1]))
         return seen, case
 
