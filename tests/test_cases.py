@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support import toys
+from torch import Generator
 
 from utils.course import cases
 from utils.course.exercise import dimensions
@@ -44,16 +45,48 @@ def test_each_kind_is_what_it_is_called():
     assert 0 <= first["uniform"].min() and first["uniform"].max() < 1
 
 
-def test_every_size_meets_two_kinds_and_the_largest_meet_all():
+def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 8, 8]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 10, 8]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
     plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 7, 7]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 9, 7]
+
+
+SPANS = {"rows": (3, 9), "channels": (90, 200), "groups": (2, 7)}
+GROUPED = replace(
+    toys.GROUPNORM,
+    follows={"groups": "channels"},
+    at=replace(toys.GROUPNORM.at, drawn=(SPANS,), gates={"rows": 8, "channels": 64, "groups": 4}),
+)
+
+
+def test_sizes_are_drawn_within_their_spans_and_fit_each_other():
+    met = [cases.drawn(GROUPED, Generator().manual_seed(seed)) for seed in range(30)]
+    assert len({str(sizes) for sizes in met}) > 20
+    for (sizes,) in met:
+        assert sizes["channels"] % sizes["groups"] == 0
+        assert 3 <= sizes["rows"] <= 9 and 84 <= sizes["channels"] <= 200
+
+
+def test_gates_are_read_at_multiples_of_the_known_size_and_never_at_it():
+    met = [cases.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(30)]
+    known = GROUPED.at.gates
+    factors = [{name: size // known[name] for name, size in sizes.items()} for sizes in met]
+    assert all(f["channels"] == f["groups"] for f in factors)
+    assert {(f["rows"], f["channels"]) for f in factors} == {(2, 1), (3, 1), (1, 2), (1, 3)}
+
+
+def test_values_far_from_one_have_the_magnitudes_of_the_exercise():
+    exercise = replace(toys.MISH, magnitudes=(1e-30, 1e30))
+    large = draw("large", exercise=exercise, sizes={"n": 1000}).tensors["x"].abs()
+    tiny = draw("tiny", exercise=exercise, sizes={"n": 1000}).tensors["x"].abs()
+    assert 99 <= large.min() and 1e25 < large.max() <= 1.001e30
+    assert 0.999e-30 <= tiny.min() and tiny.max() <= 1.001e-24
 
 
 def test_what_the_exercise_draws_itself_is_taken_as_it_is():

@@ -30,8 +30,9 @@ def test_of_a_complete_exercise_nothing_is_missing(complete):
     ("path", "old", "new", "said"),
     [
         (SPEC, '({"n": 1}, ', "(", "at.check: no size is 1 in every direction"),
-        (SPEC, '{"n": 5}, {"n": 70}), b', "), b", "at.check: all sizes are multiples of a warp"),
+        (SPEC, '{"n": 5}, {"n": 70}),\n', "),\n", "at.check: all sizes are multiples of a warp"),
         (SPEC, 'draw={"n": 5}', "draw={}", "at.draw: no size is given"),
+        (SPEC, 'drawn=({"n": (300, 400)},)', "drawn=()", "at.drawn: every size is known"),
         (SPEC, 'gates={"n": 64}', "gates={}", "at.gates: no size is given"),
         (SPEC, '"01.1"', '"02.1"', "number: '02.1' is of another chapter"),
         (SPEC, "points=5", "points=0", "points: nothing is said"),

@@ -222,7 +222,7 @@ EXERCISES = (
             bench={"n": 1 << 28, "blocks": 1056},
             draw={"n": 5000, "blocks": 1},
             gates={"n": 1 << 17, "blocks": 16},
-            drawn=({"n": (100_000, 500_000), "blocks": (1, 60)},),
+            drawn=({"n": (250_000, 400_000), "blocks": (1, 8)},),
         ),
         gates=(
             Gate(

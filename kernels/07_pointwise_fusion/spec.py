@@ -19,7 +19,7 @@ AT = At(
         {"rows": 5, "channels": 2052},
     ),
     # the second has more groups of rows than a grid can count along y
-    card=({"rows": 1000, "channels": 4097}, {"rows": 300_000, "channels": 12}),
+    card=({"rows": 1000, "channels": 4097}, {"rows": 140_000, "channels": 12}),
     bench={"rows": 32768, "channels": 4096},
     draw={"rows": 5, "channels": 48},
     gates={"rows": 16, "channels": 2048},
