@@ -211,15 +211,18 @@ void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
 
 // One access: its address is a multiple of its size.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
-    running.misaligned = (uintptr_t)address & (size - 1);
-    if (__builtin_expect(running.misaligned, 0)) {
+    // A copy is announced as a write and then as a read, before either happens.
+    running.misaligned = running.misaligned_now;
+    running.misaligned_now = (uintptr_t)address & (size - 1);
+    if (__builtin_expect(running.misaligned_now, 0)) {
+        running.misaligned = true;
         Core& core = *running.core;
         const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
         if (shared || device_memory->in_range(address) || in_module(address))
             tell_hazard(core, "misaligned",
                         instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address,
                         nullptr);
-        else running.misaligned = false;
+        else running.misaligned = running.misaligned_now = false;
     }
     watch_range(address, size, kind, pc);
 }

@@ -73,7 +73,8 @@ struct Running {  // the thread that runs, in a watched launch
     Accessor me;  // without an instruction
     unsigned lane;
     uint32_t bit;
-    bool misaligned;  // its last access was, and was reported
+    bool misaligned;      // its last access was, or the one before, and was reported
+    bool misaligned_now;  // its last access
     struct Bucket {
         uint64_t key;
         Instruction* instruction;
