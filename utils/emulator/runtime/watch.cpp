@@ -47,6 +47,9 @@ bool find_allocation(Instruction& in, const void* address, size_t size) {
     in.allocation = a;
     in.shadow = shadow.get();
     in.shadow_first = whole->first;
+    in.global = a->first;
+    in.global_bytes = a->all_written && !a->lent && !a->arena ? a->bytes / 4 * 4 : 0;
+    in.words = shadow->at(0);
     return true;
 }
 
@@ -194,7 +197,7 @@ void watch_fence(bool of_the_device) {
     if (of_the_device) fence(running.me, running.core->live());
 }
 
-void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     struct Looking {
         explicit Looking(const void* pc) { running.pc = pc; }
@@ -212,6 +215,10 @@ void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
                     nullptr, "follows a pointer to host memory, where a GPU cannot go");
 }
 
+void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+    look(address, size, kind, pc);
+}
+
 // One access: its address is a multiple of its size.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
     running.misaligned = (uintptr_t)address & (size - 1);
@@ -224,7 +231,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
                         nullptr);
         else running.misaligned = false;
     }
-    watch_range(address, size, kind, pc);
+    look(address, size, kind, pc);
 }
 
 void watch_thread(Core* core, int thread) {
