@@ -571,6 +571,15 @@ def test_a_result_of_the_call_before_is_refused():
     rejected(by_size, reason="stale output", seeds=[0])
 
 
+def test_a_limit_that_many_values_have_is_no_result_of_the_call_before():
+    clamp = replace(toys.MISH, name="clamp", reference=lambda x: x.clamp(-0.1, 0.1))
+
+    def drops_nan(x, out, n):
+        out.copy_(x.nan_to_num(nan=-9.0).clamp(-0.1, 0.1))
+
+    rejected(drops_nan, clamp, reason="wrong values", seeds=range(20))
+
+
 def test_only_the_first_call_is_refused():
     for reason, later in (
         ("not written", lambda C: None),

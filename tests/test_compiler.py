@@ -45,10 +45,8 @@ def doubles(kernel):
 def builds(monkeypatch):
     """Counts the builds that really happen."""
     done = []
-    load_inline = compiler._load_inline
-    monkeypatch.setattr(
-        compiler, "_load_inline", lambda *args: done.append(args) or load_inline(*args)
-    )
+    make = compiler._make
+    monkeypatch.setattr(compiler, "_make", lambda *args: done.append(args) or make(*args))
     return done
 
 
@@ -72,13 +70,16 @@ def test_a_compile_error_has_the_line_number_of_the_cell(source, line, first_lin
     assert f"twice.cu:{line + first_line - 1}:" in str(error.value)
 
 
-def test_a_compile_error_quotes_the_learners_text_and_nothing_of_ours():
+@pytest.mark.parametrize("colour", ["0", "1"])  # Jupyter's kernels have CLICOLOR_FORCE=1
+def test_a_compile_error_quotes_the_learners_text_and_nothing_of_ours(colour, monkeypatch):
+    monkeypatch.setenv("CLICOLOR_FORCE", colour)
     with pytest.raises(CompileError) as error:
         build(DOUBLE.replace("(x, out, n);", "(x, out, m);"), first_line=2)
     message = str(error.value)
     assert "kernel<<<(n + 255) / 256, 256>>>(x, out, m);" in message
     for ours in (str(cache()), str(ROOT), "workbook", "emu::launch(", "ninja", "\x1b"):
         assert ours not in message
+    assert message.splitlines()[1].startswith("twice.cu:6:")
 
 
 def test_a_missing_brace_is_reported_by_the_compiler_at_the_end_of_the_text():

@@ -46,9 +46,12 @@ def test_a_starter_is_known_as_untouched_and_an_answer_is_not(shell):
     assert not cell(shell, ID, markup.solved(SOLUTION))[0].untouched
 
 
-def test_solutions_take_the_place_of_the_cells_text(shell, monkeypatch):
+def test_solutions_take_the_place_of_the_cells_text_and_say_so(shell, monkeypatch, capsys):
     monkeypatch.setenv("WORKBOOK_SOLUTIONS", "1")
+    cell(shell, ID, markup.solved(SOLUTION))
+    assert "not this cell" not in capsys.readouterr().out
     kernel, error = cell(shell, ID, STARTER)
+    assert "the workbook's solution, not this cell" in capsys.readouterr().out
     assert error is None and not kernel.untouched
     assert kernel.source == markup.solved(SOLUTION)
     assert kernel.first_line == 2, "lines are counted as in the cell"

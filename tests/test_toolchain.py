@@ -1,5 +1,7 @@
 """The compilers are found where pip, conda and NVIDIA put them."""
 
+from pathlib import Path
+
 import pytest
 
 from utils.cuda import toolchain
@@ -94,7 +96,9 @@ def test_ninja_is_found_beside_python_and_put_on_the_path(tmp_path, monkeypatch)
     monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda _: str(ninja.parent))
     monkeypatch.setenv("CXX", "")  # so that what prepare sets is taken back after the test
     toolchain.prepare("emulator")
-    assert toolchain.shutil.which("ninja") == str(ninja)
+    first = toolchain.shutil.which("ninja")
+    assert first != str(ninja) and str(ninja) in Path(first).read_text()
+    assert toolchain.ninja() == str(ninja)  # not the one that prepare put before it
 
 
 @pytest.mark.parametrize(("backend", "device"), [("emulator", "cpu"), ("cuda", "cuda")])

@@ -78,10 +78,12 @@ def run(
                 path,
                 solutions=solutions,
                 backend=backend,
+                beside=slots - 1,
                 advance=lambda: progress.advance(task),
             )
 
-        pool = ThreadPoolExecutor(at_once(backend, save))
+        slots = at_once(backend, save)
+        pool = ThreadPoolExecutor(slots)
         try:
             runs = list(pool.map(one, reversed(paths)))[::-1]  # the longest are the last
         finally:

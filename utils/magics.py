@@ -27,7 +27,13 @@ def compile_cell(line: str, cell: str) -> Kernel:
         return compile_cuda(cell, line, first_line=2)
     exercise = catalog.load(line)
     if settings.use_solutions() and exercise.number is not None:
-        cell = catalog.solution_text(exercise)
+        solution = catalog.solution_text(exercise)
+        if cell.split() != solution.split():
+            print(
+                f"{exercise.name}: the workbook's solution, not this cell: WORKBOOK_SOLUTIONS is "
+                "set. Unset it, and restart the kernel"
+            )
+        cell = solution
     return compile_answer(exercise, cell)
 
 

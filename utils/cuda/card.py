@@ -1,7 +1,9 @@
-"""Who may use the GPU now: one process that times alone, or any number that do not.
+"""Who may keep the GPU busy now: one process that times alone, or any number that do not.
 
-Notebooks run beside each other. Their builds and diagnoses need no GPU, their checks share it, and
-what is timed has it to itself. The rule holds among all processes of this user on this machine.
+Notebooks run beside each other. What is timed has the GPU to itself; inputs and references of its
+size, which take seconds of it, wait. Calls of a check are small and short and do not wait: one that
+falls into a timing spoils one call of many, of which the median counts.
+The rule holds among all processes of this user on this machine.
 """
 
 import contextlib
@@ -32,11 +34,6 @@ def together() -> Iterator[None]:
     """Waits while somebody times; may be nested, also in `alone`."""
     with _hold(TOGETHER):
         yield
-
-
-def used_by(backend: str) -> contextlib.AbstractContextManager:
-    """`together` for what runs on the GPU, nothing for the emulator."""
-    return together() if backend == "cuda" else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """From CUDA text to a callable: the one module that knows of two backends.
 
-Both go through `torch.utils.cpp_extension.load_inline` and ninja, without any of PyTorch's headers,
-which would cost 25 seconds a build. A build is kept under the hash of everything that went into it.
+Both go through `torch.utils.cpp_extension`, whose `load_inline` notebook 00 shows, and ninja,
+without any of PyTorch's headers, which would cost 25 seconds a build. A build is kept under the
+hash of everything that went into it. None is loaded into this process.
 """
 
 import functools
@@ -191,7 +192,7 @@ def _apart(entry: str) -> str:
 def _link_flags(flags: Iterable[str]) -> list[str]:
     """`flags` after those that keep PyTorch's libraries away and make missing symbols errors.
 
-    load_inline links them to everything, and reading their symbols takes 0.2 s. Empty archives of
+    torch links them to everything, and reading their symbols takes 0.2 s. Empty archives of
     their names stand in the linker's way. What is linked is loaded where there is no PyTorch.
     """
     folder = cache() / "no-torch"
@@ -218,7 +219,7 @@ def _build(unit: _Unit, name: str) -> Path:
             (work / file).parent.mkdir(exist_ok=True)
             (work / file).write_text(text, errors="surrogateescape")
         try:
-            built = _load_inline(unit, name, work)
+            built = _make(unit, name, work)
         except RuntimeError as error:  # ninja's output, after torch's own words
             message = complaint(str(error), unit.filename, [work, include_dir()])
             raise CompileError(message) from None
@@ -228,24 +229,29 @@ def _build(unit: _Unit, name: str) -> Path:
     return library
 
 
-def _load_inline(unit: _Unit, name: str, work: Path) -> str:
-    """Path of the library that torch built in `work`. Raises RuntimeError with ninja's output."""
+def _make(unit: _Unit, name: str, work: Path) -> str:
+    """Path of the library that torch built in `work`. Raises RuntimeError with ninja's output.
+
+    This is what `load_inline` does, but for the loading: a library's initialisers would run in the
+    process that is to judge it. What torch calls standalone is not loaded.
+    """
     from torch.utils import cpp_extension  # imports setuptools; only a real build needs it
 
     flags = [quote(flag) for flag in unit.cflags]
     if unit.backend == "cuda":
         cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
-        sources = {"cpp_sources": "", "cuda_sources": unit.text, "extra_cuda_cflags": flags}
+        source, how = work / "cuda.cu", {"extra_cuda_cflags": flags}
     else:
         flags.append(quote(f"-fdebug-prefix-map={work}=."))  # `work` is about to be renamed
-        sources = {"cpp_sources": unit.text, "extra_cflags": flags}
-    return cpp_extension.load_inline(
+        source, how = work / "main.cpp", {"extra_cflags": flags}
+    source.write_text(unit.text, errors="surrogateescape")
+    return cpp_extension.load(
         f"{name}_{unit.digest}",  # torch counts versions by name; two may be built at once
-        **sources,
-        functions=None,
-        extra_ldflags=[quote(flag) for flag in unit.ldflags],
+        str(source),
+        **how,
+        extra_ldflags=["-shared", *(quote(flag) for flag in unit.ldflags)],
         extra_include_paths=[*unit.parsed_headers, str(work)],
         build_directory=str(work),
-        no_implicit_headers=True,
         is_python_module=False,
+        is_standalone=True,
     )

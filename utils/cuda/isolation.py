@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import card, workers
+from utils.cuda import workers
 from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
@@ -72,8 +72,7 @@ class Call:
 
     def run(self) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout."""
-        with card.used_by(self.backend):
-            return self._safely(self._run)
+        return self._safely(self._run)
 
     def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
         """Run a library of the instrumented build, diagnosing it.

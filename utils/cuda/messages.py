@@ -8,6 +8,7 @@ from utils.wording import many
 
 MAX_LINES = 30
 
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
 # What goes through the emulator's headers and the linker, and says nothing about the cell.
 _NOISE = re.compile(
@@ -21,6 +22,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path]) -> str:
 
     Names of our own `folders` are removed, and notes about other files; at most MAX_LINES lines.
     """
+    output = _ESCAPE.sub("", output)  # Jupyter sets CLICOLOR_FORCE, and ninja colours FAILED
     # ninja -v says "[1/2] command" for a step; then, where it fails, "FAILED: target", the command
     # again and what that printed.
     parts = re.split(r"^FAILED: .*\n.*\n", output, flags=re.MULTILINE)[1:]

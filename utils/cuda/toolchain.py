@@ -1,6 +1,7 @@
 """The compilers of this machine: which they are, and what to install where there is none."""
 
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from shlex import quote
 
 import torch
 
@@ -24,9 +26,36 @@ def cxx() -> str:
 
 def ninja() -> str:
     """Path of ninja. pip puts it beside Python, which need not be on the PATH."""
-    path = shutil.which("ninja") or shutil.which("ninja", path=sysconfig.get_path("scripts"))
+    path = shutil.which("ninja", path=_path()) or shutil.which(
+        "ninja", path=sysconfig.get_path("scripts")
+    )
     if path is None:
         raise ToolError("ninja was not found. Install it: `pip install ninja`")
+    return path
+
+
+_LIMITED = "limited"  # the folder of a ninja that starts compilers with limits
+
+
+def _path() -> str:
+    """The PATH without what `prepare` puts there."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if Path(folder).name != _LIMITED)
+
+
+def _limited_ninja() -> Path:
+    """A program of that name, which PyTorch finds before the other; see limited.py."""
+    real, runs = ninja(), Path(__file__).with_name("limited.py")
+    text = (
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {quote(real)} "$@"\n'
+        f'exec {quote(sys.executable)} -I -S {quote(str(runs))} {quote(real)} "$@"\n'
+    )
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = cache() / f"ninja-{digest}" / _LIMITED / "ninja"
+    if not path.exists():
+        with files.publish(path) as made:
+            made.write_text(text)
+            made.chmod(0o755)
     return path
 
 
@@ -83,9 +112,9 @@ def prepare(backend: str) -> None:
 
     The settings stay: `load_inline` called by a notebook itself gains from them too.
     """
-    folder = os.path.dirname(ninja())
-    if shutil.which("ninja") is None:
-        os.environ["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH"), folder)))
+    limited = _limited_ninja()
+    if shutil.which("ninja") != str(limited):
+        os.environ["PATH"] = os.pathsep.join(filter(None, (str(limited.parent), _path())))
     os.environ["CXX"] = cxx()
     if backend == "cuda":
         os.environ["CUDA_HOME"] = str(cuda_home())

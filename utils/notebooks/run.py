@@ -108,11 +108,13 @@ def execute(
     *,
     solutions: bool = False,
     backend: str | None = None,
+    beside: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run every cell of a notebook in a process of its own, past those that fail.
 
-    `advance` is called after each code cell. Raises WorkbookError if the notebook is unreadable.
+    `beside` so many others run, which share the cores. `advance` is called after each code cell.
+    Raises WorkbookError if the notebook is unreadable.
     """
     notebook = documents.read(path)
     if solutions:
@@ -126,6 +128,9 @@ def execute(
         }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
+        if beside:  # by itself, PyTorch takes every core in every notebook
+            threads = str(max(2, 2 * (os.cpu_count() or 1) // (beside + 1)))
+            extra |= {"TORCHINDUCTOR_COMPILE_THREADS": threads, "OMP_NUM_THREADS": threads}
         client = NotebookClient(
             notebook,
             timeout=CELL_SECONDS,
