@@ -26,11 +26,12 @@ namespace {
 bool on = false;
 Heap* device_memory = nullptr;
 
-std::unique_ptr<Shadow<Cell>> shared_shadow;
+std::map<const SharedMemory*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
+Shadow<Cell>* shared_shadow = nullptr;  // of the running block's shared memory
 std::map<const Allocation*, std::unique_ptr<Shadow<Word>>> global_shadows;
 std::vector<uint16_t> moments;
 
-uint32_t block_serial = 0, phase_serial = 0;
+uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
@@ -271,13 +272,28 @@ static void begin_phase() {
 
 void watch_block() {
     if (!on) return;
+    watch_block_again(++last_serial);
+}
+
+void watch_block_again(uint32_t serial) {
+    if (!on) return;
     settle_doubt();
-    ++block_serial;
+    block_serial = serial;
     fences_block();
     begin_phase();
     words_block(block_serial, phase_serial);
     memset(loads, 0, sizeof loads);
-    if (!shared_shadow) shared_shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
+    auto& shadow = shared_shadows[&core()->shared];
+    if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
+    shared_shadow = shadow.get();
+}
+
+uint32_t watch_serial() { return block_serial; }
+
+void watch_grid_barrier() {
+    if (!on) return;
+    fences_launch();
+    words_epoch(phase_serial + 1);
 }
 
 void watch_phase() {

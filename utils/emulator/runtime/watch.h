@@ -21,6 +21,9 @@ void watch_thread(Core* core, int thread);    // this one runs from now on; null
 void watch_launch(const Launch& launch);      // before its first block
 void watch_launch_end(const Launch& launch);  // reports hazards and counters
 void watch_block();                           // a block begins
+void watch_grid_barrier();                    // all threads of the grid have come to it
+void watch_block_again(uint32_t serial);      // a block goes on: which watch_serial() was its own
+uint32_t watch_serial();                      // of the running block
 void watch_phase();                           // a block barrier was passed by all
 void watch_warp_end();                        // the running warp cannot go on for now
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask);
