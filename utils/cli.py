@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from utils import errors
 from utils.errors import WorkbookError
@@ -175,14 +176,32 @@ def bench(
     raise typer.Exit(bench_all(selection.topics(numbers or ()), save))
 
 
-@app.command()
+class _Program(TyperCommand):
+    """Takes nvcc's spelling of options, and leaves what follows `--` to the program."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        from utils.emulator.nvcc_options import translated
+
+        own, _, ctx.meta["rest"] = _split(args, "--")
+        return super().parse_args(ctx, translated(own))
+
+
+def _split(words: list[str], at: str) -> tuple[list[str], str, list[str]]:
+    end = words.index(at) if at in words else len(words)
+    return words[:end], at, words[end + 1 :]
+
+
+@app.command(cls=_Program)
 def emulate(
-    program: Annotated[Path, typer.Argument(help="a complete CUDA program, with a main")],
-    args: Annotated[list[str] | None, typer.Argument(help="after --: the program's own")] = None,
+    ctx: typer.Context,
+    sources: Annotated[
+        list[Path], typer.Argument(help="a complete CUDA program, with a main; after --: its own")
+    ],
     include: Annotated[list[str] | None, typer.Option("-I", help="a folder of headers")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", help="a macro, NAME=VALUE")] = None,
     opt: Annotated[str, typer.Option("-O", help="optimisation level")] = "2",
     std: Annotated[str, typer.Option(help="C++ standard")] = "c++17",
+    flag: Annotated[list[str] | None, typer.Option(help="for g++, as -Xcompiler's")] = None,
     timeout: Annotated[float | None, typer.Option(help="stop it after so many seconds")] = None,
     diagnose: Annotated[
         bool, typer.Option("--diagnose", help="look for hazards, count the traffic; 1 if any")
@@ -201,7 +220,8 @@ def emulate(
     options = {"include": include or (), "define": define or (), "opt": opt, "std": std}
     if diagnose:
         options["watch"] = programs.Watch(json, order, volatile_atomic)
-    raise typer.Exit(programs.emulate(program, timeout=timeout, args=args or (), **options))
+    options["flags"] = flag or ()
+    raise typer.Exit(programs.emulate(sources, timeout=timeout, args=ctx.meta["rest"], **options))
 
 
 @app.command()

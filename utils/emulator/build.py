@@ -116,7 +116,8 @@ _ALLOCATE = "malloc free _Znwm _Znam _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm"
 def digest() -> str:
     """Hash of the headers and the runtime; a change of either makes every build a new one."""
     hasher = hashlib.sha256(" ".join([*_COMMON, *PLAIN, *INSTRUMENTED, *_RUNTIME]).encode())
-    for path in sorted([*include_dir().rglob("*.h"), *(_HERE / "runtime").iterdir()]):
+    headers = (path for path in include_dir().rglob("*") if path.is_file())
+    for path in sorted([*headers, *(_HERE / "runtime").iterdir()]):
         hasher.update(path.read_bytes())
     return hasher.hexdigest()[:16]
 

@@ -1,12 +1,18 @@
-"""Complete CUDA programs on the CPU: built with g++, run like any program."""
+"""Complete CUDA programs on the CPU: built with g++, run like any program.
+
+A program is one source or several, as nvcc takes them: `.cu` holds CUDA and is rewritten, any other
+ending is C++ for the host alone.
+"""
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +21,12 @@ from rich.console import Console
 from utils import files, paths
 from utils.emulator import outcome
 from utils.emulator.build import compile_flags, compiler, digest, link_flags
-from utils.emulator.messages import FLAGS, readable
+from utils.emulator.messages import FLAGS, missing, readable
 from utils.emulator.reports import read
-from utils.emulator.translate.rewriter import Unit, rewrite
+from utils.emulator.translate.rewriter import Unit, collect, rewrite
 from utils.errors import CompileError, ToolError
 
+_FOREIGN = re.compile(r"\bEMU_ELSEWHERE\b")
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit
 
 
@@ -33,12 +40,13 @@ class Watch:
 
 
 def emulate(
-    path: Path,
+    sources: Path | Sequence[Path],
     *,
     include: Sequence[str] = (),
     define: Sequence[str] = (),
     opt: str = "2",
     std: str = "c++17",
+    flags: Sequence[str] = (),
     timeout: float | None = None,
     args: Sequence[str] = (),
     watch: Watch | None = None,
@@ -46,16 +54,17 @@ def emulate(
     """Build and run a CUDA program; returns its exit status, and says on stderr what went wrong.
 
     128 + the signal's number for a crash, 124 at the time limit (seconds), 1 where the program
-    does not compile, 2 where there is no such file or no compiler. With `watch` it is diagnosed,
+    does not compile, 2 where there is no such file, no compiler, or where it needs what the
+    emulator has not. With `watch` it is diagnosed,
     and the status is 1 where there are hazards.
     """
     try:
-        program = build_program(path, include, define, opt, std, watch=watch)
+        program = build_program(sources, include, define, opt, std, flags, watch=watch)
     except CompileError as error:
-        print(f"{error}\n{path} does not compile", file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"cannot read {error.filename or path}: {error.strerror}", file=sys.stderr)
+        print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     except ToolError as error:
         print(error, file=sys.stderr)
@@ -65,38 +74,77 @@ def emulate(
     return run_program(program, args, timeout)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A source file, as it is compiled."""
+
+    path: Path
+    unit: Unit
+    command: list[str]  # flags of its own
+
+
 def build_program(
-    path: Path,
+    sources: Path | Sequence[Path],
     includes: Sequence[str] = (),
     defines: Sequence[str] = (),
     opt: str = "2",
     std: str = "c++17",
+    flags: Sequence[str] = (),
     cache: Path | None = None,
     watch: Watch | None = None,
 ) -> Path:
-    """The executable of a CUDA source file, built unless the same was built before.
+    """The executable of one CUDA source file or several, built unless the same was built before.
 
-    `includes`, `defines`, `opt` and `std` are nvcc's -I, -D, -O and -std. Raises CompileError with
-    the file's own lines, ToolError without a compiler, OSError where the file cannot be read.
+    `includes`, `defines`, `opt` and `std` are nvcc's -I, -D, -O and -std, `flags` are for g++ and
+    the linker. Raises CompileError with the files' own lines, ToolError without a compiler or where
+    the emulator lacks what they need, OSError where a file cannot be read.
     """
-    path = Path(path)
-    source = path.read_text(encoding="utf-8", errors="surrogateescape")
-    unit = rewrite(
-        source, filename=str(path), include_dirs=[Path(i) for i in includes], base_dir=path.parent
-    )
-    flags = [*compile_flags(instrumented=watch is not None), *FLAGS, "-pthread", f"-std={std}"]
+    paths_ = [Path(sources)] if isinstance(sources, (str, Path)) else [Path(s) for s in sources]
+    common = [*FLAGS, "-pthread", f"-std={std}", *flags]
     if watch is None:
-        flags.append(f"-O{opt}")
+        common.append(f"-O{opt}")
     elif watch.volatile_atomic:
-        flags += ["--param", "tsan-distinguish-volatile=1"]
-    flags += [f"-iquote{path.parent}", *(f"-D{name}" for name in defines if _early(name))]
-    flags += [f"-I{folder}" for folder in includes]
-    text = _define(unit.text, [name for name in defines if not _early(name)])
-    unit = Unit(text, unit.headers)
-    program = (cache or paths.cache()) / "programs" / _key(unit, flags) / path.stem
+        common += ["--param", "tsan-distinguish-volatile=1"]
+    common += [f"-I{folder}" for folder in includes]
+    # What both kinds of source define is taken from the instrumented one, which comes first.
+    paths_.sort(key=lambda path: not _is_cuda(path))
+    watched = watch is not None
+    parts = [_part(path, includes, defines, common, watched) for path in paths_]
+    if any(_FOREIGN.search("".join([p.unit.text, *p.unit.headers.values()])) for p in parts):
+        parts = [_part(path, includes, defines, common, watched, True) for path in paths_]
+    program = (cache or paths.cache()) / "programs" / _key(parts) / paths_[0].stem
     if not program.exists():
-        _compile(unit, flags, program)
+        _build(parts, flags, program)
     return program
+
+
+def _is_cuda(path: Path) -> bool:
+    return path.suffix not in (".cpp", ".cc", ".cxx", ".c++", ".C")
+
+
+def _part(
+    path: Path,
+    includes: Sequence[str],
+    defines: Sequence[str],
+    common: list[str],
+    watched: bool,
+    linked: bool = False,
+) -> _Part:
+    """`linked`: a file may mean another's __constant__ variables, as with nvcc's -rdc=true."""
+    source = path.read_text(encoding="utf-8", errors="surrogateescape")
+    places: dict = {"include_dirs": [Path(i) for i in includes], "base_dir": path.parent}
+    if _is_cuda(path):
+        unit = rewrite(source, filename=str(path), own_constants=not linked, **places)
+        late = [name for name in defines if not _early(name)]
+        unit = Unit(_define(unit.text, late), unit.headers)
+        early = [name for name in defines if _early(name)]
+        command = compile_flags(instrumented=watched)
+    else:
+        unit, early = collect(source, filename=str(path), **places), list(defines)
+        command = [*compile_flags(), "-DEMU_HOST_SOURCE"]
+        command += ["-DEMU_INSTRUMENTED"] if watched else []
+    command = [*command, *common, f"-iquote{path.parent}", *(f"-D{name}" for name in early)]
+    return _Part(path, unit, command)
 
 
 def _early(name: str) -> bool:
@@ -186,28 +234,47 @@ def _wait(process: subprocess.Popen, timeout: float | None) -> int:
             process.wait()
 
 
-def _key(unit: Unit, flags: list[str]) -> str:
+def _key(parts: Iterable[_Part]) -> str:
     """Hash of all that an executable depends on."""
-    parts = [digest(), compiler(), *flags, unit.text]
-    parts += [part for header in unit.headers.items() for part in header]
-    text = "\0".join(parts)
+    pieces = [digest(), compiler()]
+    for part in parts:
+        pieces += [*part.command, part.unit.text]
+        pieces += [piece for header in part.unit.headers.items() for piece in header]
+    text = "\0".join(pieces)
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:24]
 
 
-def _compile(unit: Unit, flags: list[str], program: Path) -> None:
+def _build(parts: Sequence[_Part], flags: Sequence[str], program: Path) -> None:
     with files.publish(program) as made:
-        folder = made.with_name(f"{made.name}.parts")
-        folder.mkdir()
-        for key, text in {"main.cpp": unit.text, **unit.headers}.items():
-            (folder / key).parent.mkdir(exist_ok=True)
-            (folder / key).write_text(text, encoding="utf-8", errors="surrogateescape")
-        thing = folder / "main.o"
-        compile = [compiler(), f"-I{folder}", *flags, "-c", str(folder / "main.cpp")]
+        folders = [made.with_name(f"{made.name}.parts{i}") for i in range(len(parts))]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            things = list(pool.map(_compile, parts, folders))
         # A program that calls nothing of CUDA needs the runtime all the same: it reports crashes.
         needed = [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
         # Linked apart: g++ would add its own library to what -fsanitize instrumented.
-        link = [compiler(), "-pthread", str(thing), *needed]
-        for command, output in ((compile, thing), (link, made)):
-            done = subprocess.run([*command, "-o", output], capture_output=True, text=True)
-            if done.returncode:
-                raise CompileError(readable(done.stderr))
+        linked = ["-pthread", *map(str, things), *(flag for flag in flags if _links(flag)), *needed]
+        _call([compiler(), *linked, "-o", str(made)], parts[0].path)
+
+
+def _links(flag: str) -> bool:
+    return flag.startswith(("-l", "-L", "-fopenmp"))
+
+
+def _compile(part: _Part, folder: Path) -> Path:
+    """The object file of a source, in a folder of its own."""
+    folder.mkdir()
+    for key, text in {"main.cpp": part.unit.text, **part.unit.headers}.items():
+        (folder / key).parent.mkdir(exist_ok=True)
+        (folder / key).write_text(text, encoding="utf-8", errors="surrogateescape")
+    thing = folder / "main.o"
+    command = [compiler(), f"-I{folder}", *part.command, "-c", str(folder / "main.cpp")]
+    _call([*command, "-o", str(thing)], part.path)
+    return thing
+
+
+def _call(command: Sequence[str], path: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode and (lacking := missing(done.stderr)):
+        raise ToolError(lacking)
+    if done.returncode:
+        raise CompileError(f"{readable(done.stderr)}\n{path} does not compile")

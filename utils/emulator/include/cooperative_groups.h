@@ -1,4 +1,4 @@
-// Cooperative groups: the thread block, tiles of a warp, coalesced threads.
+// Cooperative groups: the grid, the thread block, tiles of a block or a warp, coalesced threads.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -40,6 +40,14 @@ class thread_block : public thread_group {
 };
 inline thread_block this_thread_block() { return {}; }
 
+// Scratch that tiles of more than a warp need on a GPU; here they have their own.
+template <unsigned first = 1024, unsigned second = 0>
+struct block_tile_memory {};
+template <unsigned first, unsigned second>
+thread_block this_thread_block(block_tile_memory<first, second>&) {
+    return {};
+}
+
 class grid_group {
    public:
     static unsigned long long thread_rank() {
@@ -56,7 +64,10 @@ class grid_group {
     static dim3 dim_blocks() { return gridDim; }
     static dim3 group_dim() { return gridDim; }
     static dim3 block_index() { return blockIdx; }
-    // No sync(): blocks run one after the other, so a barrier over the grid cannot be had.
+    // In a launch by cudaLaunchCooperativeKernel: else the blocks run one after the other.
+    static void sync(emu::Here here = emu::Here()) { emu_grid_barrier(here); }
+    static bool is_valid() { return true; }
+    static unsigned cluster_rank() { return unsigned(block_rank()); }
 };
 inline grid_group this_grid() { return {}; }
 
@@ -163,10 +174,9 @@ inline unsigned tile_mask(unsigned size) {
 }
 }  // namespace detail
 
-template <unsigned Size, class Parent = void>
+template <unsigned Size, class Parent = void, class = void>
 class thread_block_tile : public lanes_group {
-    static_assert(Size && Size <= 32 && (Size & (Size - 1)) == 0,
-                  "a tile has 1, 2, 4, 8, 16 or 32 threads");
+    static_assert(Size && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, … 512 threads");
 
    public:
     explicit thread_block_tile(unsigned rank, unsigned tiles)
@@ -184,6 +194,59 @@ class thread_block_tile : public lanes_group {
    private:
     unsigned rank_, tiles_;
 };
+
+// A tile of several warps, which pass values through memory.
+template <unsigned Size, class Parent>
+class thread_block_tile<Size, Parent, std::enable_if_t<(Size > 32)>> {
+    static_assert((Size & (Size - 1)) == 0 && Size <= 1024, "a tile has 1, 2, 4, … 512 threads");
+
+   public:
+    explicit thread_block_tile(unsigned rank, unsigned tiles) : rank_(rank), tiles_(tiles) {}
+    static constexpr unsigned size() { return Size; }
+    static constexpr unsigned num_threads() { return Size; }
+    static unsigned thread_rank() { return emu_thread() % Size; }
+    unsigned meta_group_rank() const { return rank_; }
+    unsigned meta_group_size() const { return tiles_; }
+    void sync(emu::Here here = emu::Here()) const { emu_team_barrier(first(), count(), here); }
+
+    template <class T>
+    T shfl(T value, int rank, emu::Here here = emu::Here()) const {
+        return gather(value, here, [rank](const T* all, unsigned) { return all[rank % Size]; });
+    }
+    int any(int predicate, emu::Here here = emu::Here()) const {
+        return emu_fold(predicate != 0, [](int a, int b) { return a | b; }, here);
+    }
+    int all(int predicate, emu::Here here = emu::Here()) const {
+        return emu_fold(predicate != 0, [](int a, int b) { return a & b; }, here);
+    }
+    // In the order of the ranks.
+    template <class T, class Operation>
+    T emu_fold(T value, Operation operation, emu::Here here) const {
+        return gather(value, here, [&](const T* all, unsigned count) {
+            T result = all[0];
+            for (unsigned i = 1; i < count; ++i) result = operation(result, all[i]);
+            return result;
+        });
+    }
+
+   private:
+    static unsigned first() { return emu_thread() / Size * Size; }
+    static unsigned count() {  // of the last tile there may be less
+        const unsigned rest = thread_block::num_threads() - first();
+        return rest < Size ? rest : Size;
+    }
+    template <class T, class Use>
+    __attribute__((no_sanitize_thread)) static T gather(T value, emu::Here here, Use use) {
+        T* all = static_cast<T*>(emu_team_memory(first(), count(), Size * sizeof(T)));
+        __builtin_memcpy(static_cast<void*>(all + thread_rank()), &value, sizeof(T));
+        emu_team_barrier(first(), count(), here);
+        T result = use(all, count());
+        emu_team_barrier(first(), count(), here);  // before the memory is used again
+        return result;
+    }
+    unsigned rank_, tiles_;
+};
+
 template <unsigned Size, class Parent>
 thread_block_tile<Size, Parent> tiled_partition(const Parent& parent) {
     return thread_block_tile<Size, Parent>(parent.thread_rank() / Size,
@@ -197,9 +260,19 @@ template <class Group>
 void sync(const Group& group, emu::Here here = emu::Here()) {
     group.sync(here);
 }
+template <class Group>
+void synchronize(const Group& group, emu::Here here = emu::Here()) {
+    group.sync(here);
+}
 template <class Group, class Function, class... Arguments>
 void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
     if (group.thread_rank() == 0) function(std::forward<Arguments>(arguments)...);
 }
+
+namespace experimental {
+using cooperative_groups::block_tile_memory;
+using cooperative_groups::this_thread_block;
+using cooperative_groups::tiled_partition;
+}  // namespace experimental
 
 }  // namespace cooperative_groups

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <ctime>
 
-#include "emulator/api.h"
 #include "emulator/access.h"
+#include "emulator/api.h"
+#include "emulator/arrays_api.h"
+#include "emulator/pools_api.h"
 #include "emulator/integers.h"
 #include "emulator/math.h"
 #include "emulator/rounding.h"

@@ -23,7 +23,8 @@ __thread Core* this_core EMU_TLS = nullptr;
 
 static unsigned order_seed = 0;  // of the order in which threads run; 0: ascending
 
-Core::Core() { this_core = this; }
+Core::Core(int most_threads, bool guarded)
+    : stacks(most_threads, guarded), fibres_(size_t(most_threads)) {}
 
 static void enter_thread(void* c) {
     Core* core = static_cast<Core*>(c);
@@ -31,10 +32,15 @@ static void enter_thread(void* c) {
     core->finish();
 }
 
+void Core::become_current() {
+    this_core = this;
+    blockDim = launch->block;
+    gridDim = launch->grid;
+}
+
 void Core::run(Launch& l) {
     launch = &l;
-    blockDim = l.block;
-    gridDim = l.grid;
+    become_current();
     for (;;) {
         uint64_t block = l.next.fetch_add(1, std::memory_order_relaxed);
         if (block >= l.blocks || l.error.load(std::memory_order_relaxed)) break;
@@ -43,7 +49,40 @@ void Core::run(Launch& l) {
     launch = nullptr;
 }
 
-void Core::run_block(uint64_t number) {
+bool Core::start(Launch& l, uint64_t number) {
+    launch = &l;
+    become_current();
+    return run_block(number);
+}
+
+// The whole grid has come to its barrier.
+bool Core::go_on() {
+    become_current();
+    blockIdx = block;
+    watch_block_again(serial);
+    at_grid_ = 0;
+    for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
+    int first = 0;
+    for (int i = launch->threads; i--;) {
+        fibres_[size_t(i)].waits = Waits::kNothing;
+        if (is_live(i)) first = i;
+    }
+    make_current(&fibres_[size_t(first)]);
+    return run_fibres();
+}
+
+void Core::lose() {
+    become_current();
+    int first = 0;
+    while (!is_live(first)) ++first;
+    const Fibre& f = fibres_[size_t(first)];
+    report("deadlock", Where{launch->kernel, block, f.index, f.site, f.pc},
+           "waits for the whole grid, and other blocks have ended without coming");
+    int none = 0;
+    launch->error.compare_exchange_strong(none, cudaErrorLaunchFailure);
+}
+
+bool Core::run_block(uint64_t number) {
     const dim3 grid = launch->grid;
     block = uint3{unsigned(number % grid.x), unsigned(number / grid.x % grid.y),
                   unsigned(number / grid.x / grid.y)};
@@ -53,14 +92,20 @@ void Core::run_block(uint64_t number) {
     if (!random_) random_ = 1;
     shared.begin_block(launch->shared);
     watch_block();
+    serial = watch_serial();
     prepare_fibres();
     make_current(&fibres_[order_seed ? size_t(random() % unsigned(launch->threads)) : 0]);
+    return run_fibres();
+}
+
+bool Core::run_fibres() {
     emu_switch(&scheduler_, current->context);
     watch_warp_end();
     watch_thread(nullptr, 0);
-    current = nullptr;  // the block has ended, or has been abandoned
+    current = nullptr;  // the block has ended, has been abandoned, or waits for the grid
     if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line
         launch->static_shared = shared.static_bytes();
+    return at_grid_ && !launch->error.load(std::memory_order_relaxed);
 }
 
 void Core::prepare_fibres() {
@@ -74,13 +119,15 @@ void Core::prepare_fibres() {
         f.site = EmuSite{};
         f.returned = false;
         f.phase = 0;
+        f.failures = 0;
         if (++thread.x == shape.x) {
             thread.x = 0;
             if (++thread.y == shape.y) thread.y = 0, ++thread.z;
         }
     }
     live_ = launch->threads;
-    at_barrier_ = counted_ = 0;
+    at_barrier_ = counted_ = at_grid_ = 0;
+    if (!teams_.empty()) teams_.clear();
     ended_ = -1;
     warp_count_ = (live_ + 31) / 32;
     for (int w = 0; w < warp_count_; ++w) {
@@ -95,7 +142,7 @@ Fibre* Core::next() {
     int home = index(current) / 32;
     Fibre* to = first_runnable(home, false);
     // Threads that were paused go on when nobody else can, another warp's first.
-    return to || !watching() ? to : first_runnable(home + 1, true);
+    return to ? to : first_runnable(home + 1, true);
 }
 
 unsigned Core::random() {  // xorshift
@@ -132,6 +179,7 @@ Fibre* Core::first_runnable(int from, bool resume) {
 
 void Core::pause() {
     int i = index(current);
+    current->failures = 0;
     warps_[i / 32].runnable &= ~(1u << i % 32);
     warps_[i / 32].paused |= 1u << i % 32;
     yield();
@@ -154,6 +202,10 @@ void Core::make_current(Fibre* fibre) {
 // Leaves the running fibre, which cannot go on, for one that can.
 void Core::yield() {
     Fibre* to = next();
+    if (!to && at_grid_ == live_) {
+        emu_switch(&current->context, scheduler_);
+        return;
+    }
     if (!to) report_deadlock(*this);
     switch_to(to);
 }
@@ -171,7 +223,7 @@ void Core::finish() {
     if (live_ && at_barrier_ == live_) release_barrier();
     if (warp.waiting) settle(i / 32);
     Fibre* to = live_ ? next() : nullptr;
-    if (live_ && !to) report_deadlock(*this);
+    if (live_ && !to && at_grid_ != live_) report_deadlock(*this);
     void* unused;
     if (!to || index(to) / 32 != i / 32) watch_warp_end();
     if (to) make_current(to);
@@ -196,6 +248,21 @@ void Core::fail(int error, const char* kind, EmuSite site, const void* pc, const
     va_end(arguments);
     report(kind, Where{launch->kernel, block, current->index, site, pc}, text);
     abandon(error);
+}
+
+void Core::grid_barrier(EmuSite site) {
+    if (!launch->cooperative)
+        fail(cudaErrorLaunchFailure, "grid-barrier", site, current->pc,
+             "waits for the whole grid, and the kernel was not launched by "
+             "cudaLaunchCooperativeKernel");
+    Fibre* self = current;
+    const int i = index(self);
+    ++at_grid_;
+    self->waits = Waits::kGrid;
+    self->site = site;
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    yield();
+    ++self->phase;
 }
 
 int Core::barrier(int kind, int predicate, EmuSite site) {
@@ -265,6 +332,18 @@ using emu::core;
 extern "C" int emu_barrier(int kind, int predicate, EmuSite site) {
     core()->current->pc = EMU_CALLER;
     return core()->barrier(kind, predicate, site);
+}
+extern "C" void emu_grid_barrier(EmuSite site) {
+    core()->current->pc = EMU_CALLER;
+    core()->grid_barrier(site);
+}
+extern "C" void emu_pause() {
+    if (emu::Core* c = core(); c && c->current) c->pause();
+}
+// A thread of the block may hold what the running one waits for.
+extern "C" void emu_cas_failed() {
+    constexpr uint32_t kPatience = 64;
+    if (emu::Core* c = core(); c && c->current && ++c->current->failures > kPatience) c->pause();
 }
 extern "C" unsigned emu_thread() { return unsigned(core()->current_index()); }
 extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared_array(key); }

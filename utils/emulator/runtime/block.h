@@ -1,10 +1,13 @@
 // One thread block at a time on one CPU core: its threads as fibres, its barriers and warps.
 //
-// Core's members are in block.cpp, those about warps in collectives.cpp. Neither knows of other
-// cores (pool.h), or of what the threads' accesses mean (watch.h).
+// Core's members are in block.cpp, those about warps in collectives.cpp, those about barriers that
+// lie in memory in arrivals.cpp. None knows of other cores (pool.h), or of what the threads'
+// accesses mean (watch.h).
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "../include/emulator/runtime.h"
@@ -26,9 +29,10 @@ struct Launch {
     std::atomic<uint64_t> next{0};  // the next block to run
     std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
     size_t static_shared = 0;       // bytes, as far as blocks have asked for them
+    bool cooperative = false;       // all blocks run at once
 };
 
-enum class Waits : uint8_t { kNothing, kBarrier, kCollective, kActiveMask };
+enum class Waits : uint8_t { kNothing, kBarrier, kCollective, kActiveMask, kGrid, kArrivals };
 
 struct Fibre {
     void* context;
@@ -37,9 +41,11 @@ struct Fibre {
     int kind;       // which barrier or collective
     unsigned mask;  // of the collective
     EmuSite site;
-    const void* pc;  // of the call, in the kernel's own code
-    bool returned;   // has come to a `return;`: it may leave before a barrier
-    uint32_t phase;  // block barriers passed
+    const void* pc;               // of the call, in the kernel's own code
+    bool returned;                // has come to a `return;`: it may leave before a barrier
+    uint32_t phase;               // block barriers passed
+    const EmuArrivals* arrivals;  // that it waits at
+    uint32_t failures;            // of a compare-and-swap, since the thread last let others run
 };
 
 struct Warp {
@@ -55,13 +61,24 @@ struct Exchange {
 // A core's place of work. `current` is null while no kernel runs on it.
 class Core {
    public:
-    Core();                    // the calling OS thread's from now on
-    void run(Launch& launch);  // takes blocks until none is left or the launch has failed
+    explicit Core(int most_threads = kMaxThreads, bool guarded = true);
+    // Takes blocks until none is left or the launch has failed.
+    void run(Launch& launch);
+    // One block, until it has ended, or until all its threads wait for the whole grid. True: they
+    // do, and `go_on` lets them.
+    bool start(Launch& launch, uint64_t block);
+    bool go_on();
+    void lose();  // tells that the block waits for others that have ended
 
     // Called on a fibre.
     int barrier(int kind, int predicate, EmuSite site);
     uint64_t collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
     unsigned active_mask(EmuSite site);
+    void grid_barrier(EmuSite site);
+    unsigned arrive(EmuArrivals* arrivals, unsigned count, bool drops);
+    void await(const EmuArrivals* arrivals, unsigned phase, EmuSite site);
+    EmuArrivals* team(unsigned first, unsigned count);
+    void* team_memory(unsigned first, unsigned count, size_t bytes);
     void* shared_array(EmuSharedKey* key);
     void pause();  // lets the rest of the warp, and then the other warps, catch up
     // Reports what the running thread did, and ends the launch with a cudaError.
@@ -73,6 +90,7 @@ class Core {
     int live() const { return live_; }  // threads that have not left the kernel
     int current_index() const { return index(current); }
     uint32_t block_number() const { return block_number_; }
+    uint32_t serial = 0;  // of its block, while watched
     const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
     bool is_live(int i) const { return warps_[i / 32].live >> i % 32 & 1; }
     const Warp& warp(int w) const { return warps_[w]; }
@@ -80,11 +98,13 @@ class Core {
     Fibre* current = nullptr;
     Launch* launch = nullptr;
     uint3 block{};
-    Stacks stacks{kMaxThreads};
+    Stacks stacks;
     SharedMemory shared;
 
    private:
-    void run_block(uint64_t block);
+    bool run_block(uint64_t block);
+    bool run_fibres();
+    void become_current();
     void prepare_fibres();
     void yield();
     void switch_to(Fibre* fibre);
@@ -100,10 +120,16 @@ class Core {
     unsigned random();
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
 
-    std::vector<Fibre> fibres_{kMaxThreads};
+    std::vector<Fibre> fibres_;
     Warp warps_[kMaxThreads / 32];
     Exchange exchanges_[kMaxThreads / 32];
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
+    int at_grid_ = 0;
+    struct Team {
+        EmuArrivals arrivals;
+        std::vector<char> memory;
+    };
+    std::map<std::pair<unsigned, unsigned>, Team> teams_;
     int ended_ = -1;  // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     uint32_t block_number_ = 0;

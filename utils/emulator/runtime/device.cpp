@@ -4,25 +4,29 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <ctime>
 
 #include "../include/emulator/api.h"
 #include "block.h"
+#include "pool.h"
 
 namespace emu {
 namespace {
 
-cudaError_t last_error = cudaSuccess;
-bool lost = false;
+thread_local cudaError_t last_error = cudaSuccess;  // of a host thread
+std::atomic<cudaError_t> fault{cudaSuccess};        // after which nothing runs any more
 size_t max_dynamic = kStaticShared;
 
-constexpr int kKilohertz = 1000000;  // clock64() ticks once a nanosecond
+constexpr int kKilohertz = 1000000;  // clock() and clock64() of a kernel count nanoseconds
 
 }  // namespace
 
 cudaError_t result(cudaError_t error) {
-    if (lost) return last_error;
+    if (cudaError_t sticky = fault) return sticky;
     if (error != cudaSuccess) last_error = error;
     return error;
 }
@@ -37,22 +41,24 @@ void for_the_host(const char* function, const void* pc) {
 }
 
 void set_error(cudaError_t error) {
-    if (lost) return;
+    if (fault != cudaSuccess) return;
     last_error = error;
     switch (error) {
         case cudaErrorInvalidValue:
         case cudaErrorInvalidConfiguration:
+        case cudaErrorCooperativeLaunchTooLarge:
         case cudaErrorNotSupported: break;
-        default: lost = true;
+        default: fault = error;
     }
 }
-bool device_lost() { return lost; }
+bool device_lost() { return fault != cudaSuccess; }
 size_t dynamic_shared_limit() { return max_dynamic; }
 
 }  // namespace emu
 
 struct EmuStream {
-    int unused;
+    unsigned flags;
+    int priority;
 };
 struct EmuEvent {
     std::chrono::steady_clock::time_point time;
@@ -82,11 +88,15 @@ const char* cudaGetErrorString(cudaError_t error) {
     return "unrecognized error code";
 }
 cudaError_t cudaGetLastError() {
+    if (cudaError_t sticky = fault) return sticky;
     cudaError_t error = last_error;
-    if (!lost) last_error = cudaSuccess;
+    last_error = cudaSuccess;
     return error;
 }
-cudaError_t cudaPeekAtLastError() { return last_error; }
+cudaError_t cudaPeekAtLastError() {
+    const cudaError_t sticky = fault;
+    return sticky != cudaSuccess ? sticky : last_error;
+}
 cudaError_t emu_fail(cudaError_t error) { return result(error); }
 
 cudaError_t emu_max_dynamic_shared(int bytes) {
@@ -122,73 +132,145 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->maxGridSize[0] = 0x7fffffff;
     p->maxGridSize[1] = p->maxGridSize[2] = 65535;
     p->major = 8;
-    p->multiProcessorCount = 16;
+    p->multiProcessorCount = kMultiprocessors;
     p->l2CacheSize = 4 << 20;
-    p->maxThreadsPerMultiProcessor = 2048;
-    p->maxBlocksPerMultiProcessor = 32;
+    p->maxThreadsPerMultiProcessor = kResidentThreads;
+    p->maxBlocksPerMultiProcessor = int(kResidentBlocks);
     p->memoryBusWidth = 256;
+    p->clockRate = p->memoryClockRate = kKilohertz;
     p->managedMemory = p->concurrentManagedAccess = p->unifiedAddressing = p->canMapHostMemory = 1;
-    return result(cudaSuccess);
-}
-// -1 for one that nobody knows here.
-static int attribute_of(const cudaDeviceProp& p, cudaDeviceAttr attribute) {
-    switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock: return p.maxThreadsPerBlock;
-        case cudaDevAttrMaxBlockDimX: return p.maxThreadsDim[0];
-        case cudaDevAttrMaxBlockDimY: return p.maxThreadsDim[1];
-        case cudaDevAttrMaxBlockDimZ: return p.maxThreadsDim[2];
-        case cudaDevAttrMaxGridDimX: return p.maxGridSize[0];
-        case cudaDevAttrMaxGridDimY: return p.maxGridSize[1];
-        case cudaDevAttrMaxGridDimZ: return p.maxGridSize[2];
-        case cudaDevAttrTotalConstantMemory: return int(p.totalConstMem);
-        case cudaDevAttrMaxRegistersPerBlock: return p.regsPerBlock;
-        case cudaDevAttrIntegrated: return p.integrated;
-        case cudaDevAttrConcurrentKernels: return p.concurrentKernels;
-        case cudaDevAttrMemoryClockRate: return kKilohertz;
-        case cudaDevAttrGlobalMemoryBusWidth: return p.memoryBusWidth;
-        case cudaDevAttrUnifiedAddressing: return p.unifiedAddressing;
-        case cudaDevAttrManagedMemory: return p.managedMemory;
-        case cudaDevAttrConcurrentManagedAccess: return p.concurrentManagedAccess;
-        case cudaDevAttrCooperativeLaunch: return p.cooperativeLaunch;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return int(p.sharedMemPerMultiprocessor);
-        case cudaDevAttrMaxBlocksPerMultiprocessor: return p.maxBlocksPerMultiProcessor;
-        case cudaDevAttrMaxSharedMemoryPerBlock: return int(p.sharedMemPerBlock);
-        case cudaDevAttrWarpSize: return 32;
-        case cudaDevAttrClockRate: return kKilohertz;
-        case cudaDevAttrMultiProcessorCount: return p.multiProcessorCount;
-        case cudaDevAttrL2CacheSize: return p.l2CacheSize;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: return p.maxThreadsPerMultiProcessor;
-        case cudaDevAttrComputeCapabilityMajor: return p.major;
-        case cudaDevAttrComputeCapabilityMinor: return p.minor;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: return int(p.sharedMemPerBlockOptin);
-        default: return -1;
+    p->pageableMemoryAccess = p->hostNativeAtomicSupported = p->cooperativeLaunch = 1;
+    p->canUseHostPointerForRegisteredMem = p->hostRegisterSupported = p->memoryPoolsSupported = 1;
+    p->concurrentKernels = p->streamPrioritiesSupported = p->computePreemptionSupported = 1;
+    p->globalL1CacheSupported = p->localL1CacheSupported = p->unifiedFunctionPointers = 1;
+    p->deviceOverlap = p->asyncEngineCount = 1;
+    p->singleToDoublePrecisionPerfRatio = 2;
+    p->memPitch = 0x7fffffff;
+    p->textureAlignment = p->surfaceAlignment = 512;
+    p->texturePitchAlignment = 32;
+    p->reservedSharedMemPerBlock = 1024;
+    p->accessPolicyMaxWindowSize = 1 << 27;
+    p->persistingL2CacheMaxSize = p->l2CacheSize / 4 * 3;
+    p->maxTexture1D = p->maxTexture1DMipmap = p->maxSurface1D = 131072;
+    for (int i = 0; i < 2; ++i) {
+        p->maxTexture2D[i] = p->maxTexture2DMipmap[i] = p->maxSurface2D[i] = 32768;
+        p->maxTexture2DGather[i] = p->maxTexture2DLayered[i] = p->maxSurface2DLayered[i] = 32768;
+        p->maxTexture2DLinear[i] = 65000;
     }
+    p->maxTexture2DLinear[2] = 1 << 21;
+    for (int i = 0; i < 3; ++i)
+        p->maxTexture3D[i] = p->maxTexture3DAlt[i] = p->maxSurface3D[i] = 16384;
+    p->maxTextureCubemap = p->maxTextureCubemapLayered[0] = 32768;
+    p->maxSurfaceCubemap = p->maxSurfaceCubemapLayered[0] = 32768;
+    p->maxTexture1DLayered[0] = p->maxSurface1DLayered[0] = 32768;
+    p->maxTexture1DLayered[1] = p->maxSurface1DLayered[1] = 2048;
+    p->maxTexture2DLayered[2] = p->maxSurface2DLayered[2] = 2048;
+    p->maxTextureCubemapLayered[1] = p->maxSurfaceCubemapLayered[1] = 2046;
+    return result(cudaSuccess);
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     cudaDeviceProp p;
     if (cudaError_t error = cudaGetDeviceProperties(&p, device)) return error;
-    const int known = attribute_of(p, attribute);
-    if (known < 0) return result(cudaErrorInvalidValue);
-    *value = known;
+    switch (attribute) {
+#define X(name, number, expression) \
+    case cudaDevAttr##name: *value = expression; return result(cudaSuccess);
+        EMU_DEVICE_ATTRIBUTES(X)
+#undef X
+    }
+    return result(cudaErrorInvalidValue);
+}
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+    *device = 0;
     return result(cudaSuccess);
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
+    if (device != 0) return result(cudaErrorInvalidDevice);
+    snprintf(text, size_t(size), "0000:00:00.0");
+    return result(cudaSuccess);
+}
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* text) {
+    *device = 0;
+    return result(strcmp(text, "0000:00:00.0") ? cudaErrorInvalidDevice : cudaSuccess);
+}
+// There is one device, and it is no peer of itself.
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+    *can = 0;
+    return result(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return result(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceDisablePeerAccess(int) { return result(cudaErrorPeerAccessNotEnabled); }
+cudaError_t cudaDeviceGetP2PAttribute(int*, cudaDeviceP2PAttr, int, int) {
+    return result(cudaErrorInvalidDevice);
+}
+static size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    if (unsigned(limit) >= sizeof limits / sizeof *limits) return result(cudaErrorUnsupportedLimit);
+    limits[limit] = value;
+    return result(cudaSuccess);
+}
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    if (unsigned(limit) >= sizeof limits / sizeof *limits) return result(cudaErrorUnsupportedLimit);
+    *value = limits[limit];
+    return result(cudaSuccess);
+}
+
+cudaError_t emu_function_attributes(cudaFuncAttributes* attributes, const void*) {
+    *attributes = cudaFuncAttributes{};
+    attributes->maxThreadsPerBlock = kMaxThreads;
+    attributes->numRegs = 32;
+    attributes->ptxVersion = attributes->binaryVersion = 80;
+    attributes->maxDynamicSharedSizeBytes = int(max_dynamic);
+    attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+    return result(cudaSuccess);
+}
+cudaError_t emu_resident_blocks(int* blocks, int threads, size_t shared) {
+    if (threads <= 0) return result(cudaErrorInvalidValue);
+    *blocks = threads > kMaxThreads || shared > kDynamicShared
+                  ? 0
+                  : int(resident_grid(threads, shared) / uint64_t(kMultiprocessors));
+    return result(cudaSuccess);
+}
+cudaError_t emu_potential_grid(int* grid, int threads, size_t shared) {
+    const cudaError_t error = emu_resident_blocks(grid, threads, shared);
+    *grid *= kMultiprocessors;
+    return error;
 }
 // Work has ended when a launch returns; what is left is to say how it ended.
 cudaError_t cudaDeviceSynchronize() {
     for_the_host("cudaDeviceSynchronize", __builtin_return_address(0));
-    return lost ? last_error : cudaSuccess;
+    return fault;
 }
 cudaError_t cudaDeviceReset() {
-    lost = false;
+    fault = cudaSuccess;
     last_error = cudaSuccess;
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-    *stream = new EmuStream{};
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    if (least) *least = kLeastPriority;
+    if (greatest) *greatest = kGreatestPriority;
+    return result(cudaSuccess);
+}
+cudaError_t emu_stream_create(cudaStream_t* stream, unsigned flags, int priority) {
+    if (priority > kLeastPriority) priority = kLeastPriority;
+    if (priority < kGreatestPriority) priority = kGreatestPriority;
+    *stream = new EmuStream{flags, priority};
+    return result(cudaSuccess);
+}
+static bool is_made(cudaStream_t stream) {  // by the program: neither of the default ones
+    return stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread;
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+    *flags = is_made(stream) ? stream->flags : 0;
+    return result(cudaSuccess);
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+    *priority = is_made(stream) ? stream->priority : 0;
     return result(cudaSuccess);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    if (!stream) return result(cudaErrorInvalidResourceHandle);
+    if (!is_made(stream)) return result(cudaErrorInvalidResourceHandle);
     delete stream;
     return result(cudaSuccess);
 }
@@ -215,3 +297,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 }
 
 }  // extern "C"
+
+extern "C" long long emu_clock() {
+    if (Core* c = core(); !c || !c->current) return clock();
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "../include/emulator/errors.h"
 
@@ -14,6 +15,11 @@ void set_error(cudaError_t error);  // by a launch
 bool device_lost();                 // after a fault, until the process ends
 // What nvcc refuses to compile in a kernel ends the launch here. `pc`: in the caller.
 void for_the_host(const char* function, const void* pc);
+
+// As a GPU of the pretended kind has them.
+constexpr int kMultiprocessors = 16;
+constexpr int kResidentThreads = 2048;    // on a multiprocessor
+constexpr uint64_t kResidentBlocks = 32;  // likewise
 
 size_t total_memory();  // bytes
 size_t dynamic_shared_limit();

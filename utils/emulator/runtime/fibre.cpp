@@ -108,7 +108,7 @@ void* make_context(char* top, void (*entry)(void*), void* argument) {
 
 static const size_t kPage = size_t(sysconf(_SC_PAGESIZE));
 
-Stacks::Stacks(int count) : count_(count) {
+Stacks::Stacks(int count, bool guarded) : count_(count), guarded_(guarded ? 0 : count) {
     void* memory = mmap(nullptr, kBytes * size_t(count), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {

@@ -12,11 +12,12 @@ extern "C" void emu_switch(void** from, void* to);
 // `entry` must never return.
 void* make_context(char* top, void (*entry)(void*), void* argument);
 
-// Room for `count` stacks with a guard page under each; mapped at once, touched only when used.
+// Room for `count` stacks, `guarded` with a page under each that none may touch; mapped at once,
+// touched only when used.
 class Stacks {
    public:
     static constexpr size_t kBytes = 256 * 1024;
-    explicit Stacks(int count);
+    Stacks(int count, bool guarded);
     char* top(int i);  // readies stack i
     bool holds(const void* address) const {
         const char* p = static_cast<const char*>(address);
@@ -27,7 +28,7 @@ class Stacks {
    private:
     char* base_;
     int count_;
-    int guarded_ = 0;
+    int guarded_ = 0;  // so many have their page
 };
 
 }  // namespace emu

@@ -1,5 +1,7 @@
 // Launches: refuses a configuration that a GPU would refuse, and takes the others through the
 // launch. Which core runs which block is pool.cpp's business, what a block does block.cpp's.
+#include <mutex>
+
 #include "../include/emulator/errors.h"
 #include "block.h"
 #include "device.h"
@@ -20,6 +22,10 @@ bool is_valid(const Launch& launch, uint64_t threads) {
            grid.z <= 65535 && launch.shared <= dynamic_shared_limit();
 }
 
+// One launch at a time: what is known of one is not kept apart from another's.
+std::recursive_mutex launching;
+thread_local bool cooperates = false;
+
 }  // namespace
 }  // namespace emu
 
@@ -29,11 +35,17 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (Core* running = core(); running && running->current)
         running->fail(cudaErrorNotSupported, "not-supported", site, nullptr,
                       "a kernel launched from a kernel; the emulator has no dynamic parallelism");
+    std::lock_guard<std::recursive_mutex> lock(launching);
+    const bool cooperative = cooperates;
+    cooperates = false;
     if (device_lost()) return;  // after a fault nothing runs any more, as on a GPU
     const uint64_t threads = uint64_t(block->x) * block->y * block->z;
     const uint64_t blocks = uint64_t(grid->x) * grid->y * grid->z;
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
+    launch.cooperative = cooperative;
     if (!is_valid(launch, threads)) return set_error(cudaErrorInvalidValue);
+    if (cooperative && blocks > resident_grid(launch.threads, shared))
+        return set_error(cudaErrorCooperativeLaunchTooLarge);
 
     install_fault_handlers();
     trace_launch(launch);
@@ -42,3 +54,6 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     watch_launch_end(launch);
     if (int error = launch.error) set_error(cudaError_t(error));
 }
+extern "C" void emu_cooperate() { emu::cooperates = true; }
+extern "C" void emu_begin_launch() { emu::launching.lock(); }
+extern "C" void emu_end_launch() { emu::launching.unlock(); }

@@ -5,10 +5,13 @@
 
 #include <condition_variable>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "block.h"
+#include "device.h"
 #include "faults.h"
 #include "trace.h"
 #include "watch.h"
@@ -16,19 +19,35 @@
 namespace emu {
 namespace {
 
-struct Place {  // an OS thread that runs blocks
+// An OS thread that runs blocks, until it ends. Its core goes to the next one then.
+struct Place {
     pthread_t thread;
     Core* core;
+    bool taken;
 };
 std::mutex places_mutex;
-Place places[256];
-int place_count = 0;
+std::vector<Place>& places = *new std::vector<Place>;  // never destroyed: threads end late
+
+struct Seat {
+    size_t place = SIZE_MAX;
+    ~Seat() {
+        std::lock_guard<std::mutex> lock(places_mutex);
+        if (place < places.size()) places[place].taken = false;
+        this_core = nullptr;
+    }
+};
 
 void become_core() {
+    static thread_local Seat seat;
     use_signal_stack();
-    Core* made = new Core;
     std::lock_guard<std::mutex> lock(places_mutex);
-    if (place_count < 256) places[place_count++] = Place{pthread_self(), made};
+    size_t free = 0;
+    while (free < places.size() && places[free].taken) ++free;
+    if (free == places.size()) places.push_back({{}, new Core, false});
+    places[free].thread = pthread_self();
+    places[free].taken = true;
+    seat.place = free;
+    this_core = places[free].core;
 }
 
 class Pool {
@@ -76,12 +95,51 @@ int core_count() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+// A cooperative launch: every block has a core of its own, and one OS thread goes from block to
+// block until all have ended.
+void run_together(Launch& launch) {
+    static std::vector<std::unique_ptr<Core>>& cores = *new std::vector<std::unique_ptr<Core>>;
+    static int room = 0;  // threads that each of them has
+    static bool guarded = true;
+    const bool guard = launch.blocks * uint64_t(launch.threads) <= 8192;  // pages are few
+    if (launch.threads > room || guard != guarded) cores.clear();
+    if (cores.empty()) room = launch.threads, guarded = guard;
+    while (cores.size() < launch.blocks) cores.push_back(std::make_unique<Core>(room, guarded));
+
+    Core* const home = this_core;
+    std::vector<Core*> waiting, still;
+    for (uint64_t b = 0; b < launch.blocks && !launch.error; ++b)
+        if (cores[b]->start(launch, b)) waiting.push_back(cores[b].get());
+    bool all = waiting.size() == launch.blocks;
+    while (!waiting.empty() && !launch.error) {
+        if (!all) {
+            waiting.front()->lose();
+            break;
+        }
+        watch_grid_barrier();
+        still.clear();
+        for (Core* core : waiting)
+            if (!launch.error && core->go_on()) still.push_back(core);
+        all = still.empty() || still.size() == waiting.size();
+        waiting.swap(still);
+    }
+    this_core = home;
+}
+
 }  // namespace
+
+uint64_t resident_grid(int threads, size_t shared) {
+    const int warps = (threads + 31) / 32;
+    uint64_t blocks = uint64_t(kResidentThreads / (32 * warps));
+    if (blocks > kResidentBlocks) blocks = kResidentBlocks;
+    const size_t by_shared = (kDynamicShared + 1024) / (shared + 1024);
+    return kMultiprocessors * (by_shared < blocks ? by_shared : blocks);
+}
 
 bool find_busy_thread(pthread_t* thread) {
     std::lock_guard<std::mutex> lock(places_mutex);
-    for (int i = 0; i < place_count; ++i)
-        if (places[i].core->current) return *thread = places[i].thread, true;
+    for (const Place& place : places)
+        if (place.taken && place.core->current) return *thread = place.thread, true;
     return false;
 }
 
@@ -91,6 +149,7 @@ void run_blocks(Launch& launch) {
     constexpr uint64_t kSmall = 4096;
     static const int cores = core_count();
     if (!core()) become_core();
+    if (launch.cooperative) return run_together(launch);
     if (cores == 1 || tracing() || watching() || launch.blocks == 1 ||
         launch.blocks * uint64_t(launch.threads) <= kSmall) {
         core()->run(launch);

@@ -14,6 +14,8 @@ namespace emu {
 
 const char* awaited(const Fibre& f) {
     if (f.waits == Waits::kBarrier) return "__syncthreads";
+    if (f.waits == Waits::kGrid) return "grid.sync";
+    if (f.waits == Waits::kArrivals) return "a barrier of some threads";
     return f.waits == Waits::kCollective ? collective_name(f.kind) : "";
 }
 

@@ -120,6 +120,17 @@ class Code:
             position -= 1
         return None
 
+    def angle_close(self, position: int) -> int:
+        """Behind the template argument list that begins with the `<` at a position."""
+        depth = 0
+        while position < len(self):
+            text = self.text(position)
+            depth += (text == "<") - (text == ">")
+            position = self.after(position)
+            if depth == 0 or text == ";":
+                return position
+        return position
+
     def _match_brackets(self) -> None:
         position_of = {index: position for position, index in enumerate(self.index)}
         open_brackets: list[int] = []

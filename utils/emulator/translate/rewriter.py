@@ -19,6 +19,10 @@ from utils.emulator.translate.tokens import directive
 from utils.errors import CompileError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)
+_ARCHITECTURE = "800"  # as the device's properties say
+_COMPARED = re.compile(r"__CUDA_ARCH__\s*[<>=!]=?|[<>=]\s*__CUDA_ARCH__")
+_VECTOR = re.compile(r"u?(char|short|int|long|longlong)[24]|(float|double)[24]")
+_BY_POINTER = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")
 _INCLUDE = re.compile(r'("(?P<quoted>[^"\n]+)"|<(?P<angled>[^>\n]+)>)')
 
 
@@ -37,41 +41,60 @@ def rewrite(
     first_line: int = 1,
     include_dirs: Sequence[Path] = (),
     base_dir: Path | None = None,
+    own_constants: bool = False,
 ) -> Unit:
     """Rewrite a CUDA text for g++.
 
     `filename` and `first_line` are what messages about it will say. Headers are looked for in
     `base_dir`, where quoted, and then in `include_dirs`; those of the emulator are left alone.
+    With `own_constants` a `__constant__` variable is known to no other text of the program.
     Raises CompileError, as `file:line: error: …`, for a launch that makes no sense.
     """
-    headers = _Headers([Path(folder) for folder in include_dirs])
+    headers = _Headers([Path(folder) for folder in include_dirs], own_constants=own_constants)
     text = headers.rewrite(source, filename, first_line, base_dir)
     text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{text}'
     texts = {key: headers.texts[key] for key in headers.keys.values()}
     return Unit(text, texts)
 
 
+def collect(
+    source: str, *, filename: str, include_dirs: Sequence[Path] = (), base_dir: Path | None = None
+) -> Unit:
+    """A text for the host's compiler, unchanged, with the headers that it includes."""
+    headers = _Headers([Path(folder) for folder in include_dirs], rewrites=False)
+    text = headers.rewrite(source, filename, 1, base_dir)
+    texts = {key: headers.texts[key] for key in headers.keys.values()}
+    return Unit(f'#line 1 "{_quoted(filename)}"\n{text}', texts)
+
+
 class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
-    def __init__(self, include_dirs: list[Path]):
+    def __init__(self, include_dirs: list[Path], rewrites: bool = True, own_constants=False):
         from utils.emulator.build import include_dir  # which itself may import this module
 
         self.include_dirs = include_dirs
+        self.rewrites = rewrites
+        self.own_constants = own_constants
         self.emulated = include_dir()  # its headers stand in for NVIDIA's
         self.keys: dict[Path, str] = {}
         self.texts: dict[str, str] = {}
 
     def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> str:
         code = Code(source)
-        _rewrite_code(code, filename, first_line)
+        if self.rewrites:
+            _rewrite_code(code, filename, first_line)
+            if self.own_constants:
+                _rewrite_constants(code)
         for index, token in enumerate(code.tokens):
             if token.kind != "directive":
                 continue
             word, rest = directive(token)
-            if word == "define":
+            if word == "define" and self.rewrites:
                 line = first_line + source.count("\n", 0, token.start)
                 code.out[index] = _rewrite_macro(token.text, filename, line)
+            elif word in ("if", "elif") and self.rewrites:
+                code.out[index] = _with_architecture(token.text)
             elif word == "include" and (match := _INCLUDE.match(rest)):
                 if key := self._include(match, folder):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
@@ -115,13 +138,90 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             code.append(position + 1, " }")
         if code.text(position) == "return" and code.macro and position + 1 == len(code):
             code.put(position, "return emu::returns()")
+        if code.text(position) == "=" and code.text(position + 2) == "{":
+            _rewrite_vector(code, position + 1)
+        if code.text(position) == "__CUDA_ARCH__":
+            code.put(position, _ARCHITECTURE)
+        if code.text(position) == "clock" and code.text(position + 1) == "(":
+            _rewrite_clock(code, position)
+        if code.text(position) in _BY_POINTER and code.text(position + 1) == "(":
+            _rewrite_pointer(code, position + 2)
         if code.text(position) == "__constant__" and "extern" in (
             code.text(position - 1),
             code.text(position + 1),
         ):
-            code.put(position, "")  # it has a section where it is defined
+            code.put(position, "EMU_ELSEWHERE")  # it has a section where it is defined
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
+
+
+def _with_architecture(text: str) -> str:
+    """A condition that compares the GPU's architecture. nvcc reads a text once for the device and
+    once for the host: here both are one, so what only asks whether there is one stays the host's.
+    """
+    if not _COMPARED.search(text):
+        return text
+    text = re.sub(r"defined\s*(\(\s*__CUDA_ARCH__\s*\)|__CUDA_ARCH__\b)", "1", text)
+    return re.sub(r"\b__CUDA_ARCH__\b", _ARCHITECTURE, text)
+
+
+def _rewrite_constants(code: Code) -> None:
+    for position in range(len(code)):
+        if code.text(position) != "__constant__":
+            continue
+        start, stop = position, position
+        while start and code.text(start - 1) not in (";", "{", "}"):
+            start -= 1
+        while stop < len(code) and code.text(stop) not in (";", "=", "{", "["):
+            stop += 1
+        words = {code.text(p) for p in range(start, stop)}
+        if not words & {"static", "extern", "inline", "template"}:
+            code.append(position, " static")
+
+
+def _rewrite_vector(code: Code, position: int) -> None:
+    """`p[i] = float4{…}` is one store of 16 bytes; g++ would make it one of each member."""
+    end, start = code.mate.get(position + 1), position - 1
+    while start >= 0 and code.text(start) not in (";", "{", "}"):
+        start -= 1
+    constant = any(code.text(p) == "constexpr" for p in range(start, position))
+    if end and not constant and _VECTOR.fullmatch(code.text(position)):
+        code.put(position, f"::emu::whole({code.text(position)}")
+        code.append(end, ")")
+
+
+def _rewrite_clock(code: Code, position: int) -> None:
+    """A kernel's clock() counts cycles of the GPU; the C library's counts microseconds."""
+    is_call = code.text(position + 2) == ")" and code.text(position + 3) not in ("{", "const")
+    declared = code.is_name(position - 1) and code.text(position - 1) not in ("return", "else")
+    if is_call and not declared and code.text(position - 1) not in (".", "->", "::"):
+        code.put(position, "emu_clock")
+
+
+def _rewrite_pointer(code: Code, start: int) -> None:
+    """The first argument of a launch by pointer, without casts: its type tells the parameters."""
+    stop = start
+    while stop < len(code) and code.text(stop) not in (",", ")", ";"):
+        stop = code.angle_close(stop) if code.text(stop) == "<" else code.after(stop)
+    casts = ("reinterpret_cast", "static_cast")
+    first, last = start, stop - 1
+    while first < last:
+        if code.text(first) in casts and code.text(last) == ")":
+            first, last = code.mate[last] + 1, last - 1
+        elif code.text(first) == "(" and code.mate.get(first) == last:
+            first, last = first + 1, last - 1
+        elif code.text(first) == "(" and code.text(code.mate.get(first, first) - 1) == "*":
+            first = code.mate[first] + 1
+        else:
+            break
+    if code.text(first) == "&":
+        first += 1
+    label = code.flat(range(first, last + 1))
+    for index in range(code.index[start], code.index[stop - 1] + 1):
+        if "\n" not in code.out[index]:
+            code.out[index] = ""
+    quoted = label.replace("\\", "\\\\").replace('"', '\\"')
+    code.put(start, f'::emu::named("{quoted}", {label})')
 
 
 def _rewrite_macro(text: str, filename: str, line: int) -> str:

@@ -30,7 +30,8 @@ EMU_STORE(__stcs)
 EMU_STORE(__stwt)
 #undef EMU_STORE
 
-// One tick a nanosecond: differences are CPU time, no GPU's.
+// One tick a nanosecond: differences are CPU time, no GPU's. The rewriter calls `clock()`
+// emu_clock.
 inline long long clock64() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

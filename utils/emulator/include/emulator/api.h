@@ -2,7 +2,10 @@
 // device is host memory too.
 #pragma once
 
+#include <cstring>
+
 #include "emulator/device_api.h"
+#include "emulator/function_api.h"
 #include "emulator/launch.h"
 #include "emulator/stream_api.h"
 
@@ -13,13 +16,21 @@ enum cudaMemcpyKind {
     cudaMemcpyDeviceToDevice,
     cudaMemcpyDefault
 };
-enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2 };
+enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4 };
 enum {
     cudaHostAllocDefault = 0,
     cudaHostAllocPortable = 1,
     cudaHostAllocMapped = 2,
     cudaHostAllocWriteCombined = 4
 };
+enum {
+    cudaHostRegisterDefault = 0,
+    cudaHostRegisterPortable = 1,
+    cudaHostRegisterMapped = 2,
+    cudaHostRegisterIoMemory = 4,
+    cudaHostRegisterReadOnly = 8
+};
+enum { cudaPeerAccessDefault = 0 };
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered,
     cudaMemoryTypeHost,
@@ -39,10 +50,19 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetAccessedBy,
     cudaMemAdviseUnsetAccessedBy
 };
+enum cudaMemRangeAttribute {
+    cudaMemRangeAttributeReadMostly = 1,
+    cudaMemRangeAttributePreferredLocation,
+    cudaMemRangeAttributeAccessedBy,
+    cudaMemRangeAttributeLastPrefetchLocation
+};
 enum cudaMemLocationType {
     cudaMemLocationTypeInvalid,
+    cudaMemLocationTypeNone = 0,
     cudaMemLocationTypeDevice,
-    cudaMemLocationTypeHost
+    cudaMemLocationTypeHost,
+    cudaMemLocationTypeHostNuma,
+    cudaMemLocationTypeHostNumaCurrent
 };
 struct cudaMemLocation {
     cudaMemLocationType type;
@@ -66,7 +86,6 @@ cudaError_t emu_pin(void* pointer, size_t bytes);
 cudaError_t emu_unpin(void* pointer);
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-cudaError_t emu_fail(cudaError_t error);  // as the call's result, and the last error
 void emu_lend_memory(const void* first, size_t bytes);
 }
 
@@ -78,10 +97,6 @@ template <class T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal,
                               const char* name = nullptr) {
     return emu_malloc_managed(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
-}
-template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t, const char* name = nullptr) {
-    return emu_malloc(reinterpret_cast<void**>(pointer), bytes, name, emu::element<T>());
 }
 template <class T>
 cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height,
@@ -102,11 +117,34 @@ cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
     *device = static_cast<T*>(host);
     return cudaSuccess;
 }
+inline cudaError_t cudaHostGetFlags(unsigned* flags, void*) {
+    *flags = cudaHostAllocMapped;
+    return cudaSuccess;
+}
 inline cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
     return emu_pin(pointer, bytes);
 }
+inline cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
+                                       cudaStream_t = nullptr) {
+    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t = 0,
+                                            unsigned = cudaMemAttachSingle) {
+    return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, T*, size_t = 0, unsigned = cudaMemAttachSingle) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRangeAttribute,
+                                            const void*, size_t) {
+    memset(data, 0, size);
+    return cudaSuccess;
+}
 inline cudaError_t cudaHostUnregister(void* pointer) { return emu_unpin(pointer); }
-inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t = nullptr) {
     return cudaMemcpy(to, from, bytes, kind);
@@ -191,10 +229,8 @@ struct Named {
         }
 EMU_NAMED(cudaMalloc)
 EMU_NAMED(cudaMallocManaged)
-EMU_NAMED(cudaMallocAsync)
 EMU_NAMED(cudaMallocPitch)
 #    define cudaMalloc(...) cudaMalloc(emu::Named(#__VA_ARGS__), __VA_ARGS__)
 #    define cudaMallocManaged(...) cudaMallocManaged(emu::Named(#__VA_ARGS__), __VA_ARGS__)
-#    define cudaMallocAsync(...) cudaMallocAsync(emu::Named(#__VA_ARGS__), __VA_ARGS__)
 #    define cudaMallocPitch(...) cudaMallocPitch(emu::Named(#__VA_ARGS__), __VA_ARGS__)
 #endif

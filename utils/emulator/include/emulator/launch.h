@@ -20,11 +20,17 @@ void note_argument(const T& value) {
         emu_note_pointer((const void*)value, element<std::remove_pointer_t<T>>());
 }
 
+struct Alone {
+    Alone() { emu_begin_launch(); }
+    ~Alone() { emu_end_launch(); }
+};
+
 // Arguments are evaluated once and copied, as a launch does; every thread gets its own copies.
 template <class Call, class... Arguments>
 void launch(Config config, const char* kernel, Call call, Arguments&&... arguments) {
     std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
 #ifdef EMU_INSTRUMENTED
+    Alone alone;  // what is noted here is of this launch
     emu_note_arguments(&copies, sizeof copies);
     std::apply([](const auto&... values) { (note_argument(values), ...); }, copies);
 #endif
@@ -32,13 +38,6 @@ void launch(Config config, const char* kernel, Call call, Arguments&&... argumen
     emu_launch(
         &config.grid, &config.block, config.shared, config.stream, kernel,
         [](void* body) { (*static_cast<decltype(thread)*>(body))(); }, &thread, config.site);
-}
-
-// CUDA's own function for the same; the argument list is an array of addresses.
-template <class... P, size_t... I>
-void launch_addresses(Config config, void (*kernel)(P...), void** addresses,
-                      std::index_sequence<I...>) {
-    launch(config, "kernel", kernel, *static_cast<std::decay_t<P>*>(addresses[I])...);
 }
 
 // Of an array type, outermost first, then a 0.

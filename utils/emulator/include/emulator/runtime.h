@@ -27,10 +27,31 @@ struct EmuSite {  // where in the source a thread asked for something
 // Runs `body(argument)` once for every thread of the grid.
 void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
                 const char* kernel, void (*body)(void*), void* argument, EmuSite site);
+void emu_cooperate();  // the calling thread's next launch has all its blocks at once
+// Between these no other host thread launches; they nest.
+void emu_begin_launch();
+void emu_end_launch();
 
 // A block barrier. Returns the number of threads whose predicate was not 0.
 enum { EMU_BARRIER_PLAIN, EMU_BARRIER_COUNT };
 int emu_barrier(int kind, int predicate, EmuSite site);
+void emu_grid_barrier(EmuSite site);  // of a cooperative launch
+
+// A barrier in memory that some of a block's threads arrive at, and wait at apart from that. It is
+// told by the phase that it is in.
+struct EmuArrivals {
+    unsigned expected, pending, phase;
+};
+void emu_arrivals_init(EmuArrivals* arrivals, unsigned expected);
+unsigned emu_arrive(EmuArrivals* arrivals, unsigned count, int drops);  // the phase it arrives in
+void emu_await(EmuArrivals* arrivals, unsigned phase, EmuSite site);    // until that phase is over
+int emu_has_passed(EmuArrivals* arrivals, unsigned phase);              // and lets others run
+// A barrier of the block's threads [first, first + count), and bytes that they may pass values in.
+void emu_team_barrier(unsigned first, unsigned count, EmuSite site);
+void* emu_team_memory(unsigned first, unsigned count, size_t bytes);
+void emu_pause();       // lets the block's other threads run
+void emu_cas_failed();  // a compare-and-swap of the running thread: perhaps it waits for others
+long long emu_clock();  // in a kernel: nanoseconds; in host code: the C library's clock()
 
 // A warp collective: waits until every named lane has come, then gives each its result.
 enum EmuCollective {

@@ -16,12 +16,14 @@
 #else
 #    define __constant__
 #endif
+#define EMU_ELSEWHERE  // what the rewriter makes of an extern __constant__
 #define __managed__
 #define __grid_constant__
-#define __forceinline__ inline __attribute__((always_inline))
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
+#    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
+#    define __forceinline__ inline __attribute__((always_inline))
 #    define EMU_NOINLINE __attribute__((noinline))
 #endif
 #define __launch_bounds__(...)
@@ -30,50 +32,53 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-#define __CUDACC__ 1
-#define __NVCC__ 1
+#define __inline__ inline
+#define __host_stub__
+#define __device_builtin__
+#define __cudart_builtin__
+#ifndef EMU_HOST_SOURCE  // a .cpp, which nvcc hands to the host's compiler
+#    define __CUDACC__ 1
+#    define __NVCC__ 1
+#endif
+#define __DRIVER_TYPES_H__  // what headers of NVIDIA's samples ask for
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
+#define __DEVICE_LAUNCH_PARAMETERS_H__
+#define __HOST_DEFINES_H__
+#define __HOST_CONFIG_H__
 #define __CUDACC_VER_MAJOR__ 13
 #define __CUDACC_VER_MINOR__ 0
 #define CUDART_VERSION 13000
 #define CUDA_VERSION 13000
 #define WORKBOOK_EMULATOR 1  // for the rare program that must know
 
-// A vector of 8 or 16 bytes is one access on a GPU. Under instrumentation gcc splits the copy of a
-// struct into its members, so there it goes through one machine vector. A plain build keeps the
-// types plain aggregates.
+// A vector of 8 or 16 bytes is one access on a GPU. Under instrumentation gcc would split a copy of
+// one into its members, to keep these apart in registers; not of a structure with something
+// volatile in it, though it be of no size. In a union it leaves the type an aggregate, literal and
+// trivial.
 #ifdef EMU_INSTRUMENTED
-#    define EMU_WHOLE_COPY(T, N)                                                   \
-        typedef unsigned char EmuWhole __attribute__((vector_size(N), may_alias)); \
-        T() = default;                                                             \
-        __attribute__((always_inline)) T(const T& other) {                         \
-            *(EmuWhole*)this = *(const EmuWhole*)&other;                           \
-        }                                                                          \
-        __attribute__((always_inline)) T& operator=(const T& other) {              \
-            *(EmuWhole*)this = *(const EmuWhole*)&other;                           \
-            return *this;                                                          \
-        }
-#    define EMU_VECTOR2(T, V, A)                     \
-        struct __attribute__((aligned(A))) V##2 {    \
-            T x, y;                                  \
-            EMU_WHOLE_COPY(V##2, sizeof(T) * 2)      \
-            constexpr V##2(T x, T y) : x(x), y(y) {} \
-        };                                           \
-        inline V##2 make_##V##2(T x, T y) { return V##2(x, y); }
-#    define EMU_VECTOR4(T, V, A)                                           \
-        struct __attribute__((aligned(A))) V##4 {                          \
-            T x, y, z, w;                                                  \
-            EMU_WHOLE_COPY(V##4, sizeof(T) * 4)                            \
-            constexpr V##4(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {} \
-        };                                                                 \
-        inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4(x, y, z, w); }
+#    define EMU_WHOLE                   \
+        union {                         \
+            char emu_none[0];           \
+            volatile char emu_whole[0]; \
+        };
 #else
-#    define EMU_VECTOR2(T, V, A)                             \
-        struct __attribute__((aligned(A))) V##2 { T x, y; }; \
-        inline V##2 make_##V##2(T x, T y) { return V##2 {x, y}; }
-#    define EMU_VECTOR4(T, V, A)                                   \
-        struct __attribute__((aligned(A))) V##4 { T x, y, z, w; }; \
-        inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4 {x, y, z, w}; }
+#    define EMU_WHOLE
 #endif
+#define EMU_VECTOR2(T, V, A)                  \
+    struct __attribute__((aligned(A))) V##2 { \
+        T x, y;                               \
+        EMU_WHOLE                             \
+    };                                        \
+    inline V##2 make_##V##2(T x, T y) { return V##2 {x, y}; }
+#define EMU_VECTOR4(T, V, A)                  \
+    struct __attribute__((aligned(A))) V##4 { \
+        T x, y, z, w;                         \
+        EMU_WHOLE                             \
+    };                                        \
+    inline V##4 make_##V##4(T x, T y, T z, T w) { return V##4 {x, y, z, w}; }
 // One and three elements are never one wide access.
 #define EMU_VECTOR13(T, V)                            \
     struct V##1 { T x; };                             \
@@ -103,6 +108,14 @@ EMU_VECTORS(double, double, 16, 16)
 #undef EMU_VECTOR13
 #undef EMU_VECTOR2
 #undef EMU_VECTOR4
+
+namespace emu {
+// Its result is no constant, which would be stored member by member.
+template <class T>
+inline T whole(T vector) {
+    return vector;
+}
+}  // namespace emu
 
 struct dim3 {
     unsigned int x, y, z;

@@ -31,7 +31,7 @@ inline void __threadfence_block() {
 #endif
 }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __nanosleep(unsigned) {}
+inline void __nanosleep(unsigned) { emu_pause(); }
 
 namespace emu {
 
@@ -185,8 +185,16 @@ EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC
 #define EMU_CAS(T)                                                                         \
     EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
-        return emu::atomic_update(                                                         \
+        T before = emu::atomic_update(                                                     \
             address, [=](T old) { return old == expected ? desired : old; }, EMU_COMPARE); \
+        if (before != expected) emu_cas_failed();                                          \
+        return before;                                                                     \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
+        return atomicCAS(address, expected, desired);                                      \
+    }                                                                                      \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
+        return atomicCAS(address, expected, desired);                                      \
     }
 EMU_CAS(int)
 EMU_CAS(unsigned)

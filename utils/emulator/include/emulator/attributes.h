@@ -1,0 +1,135 @@
+// CUDA's attributes of a device, by name, number and value: an expression in its properties `p`.
+#pragma once
+
+#define EMU_DEVICE_ATTRIBUTES(X)                                                  \
+    X(MaxThreadsPerBlock, 1, p.maxThreadsPerBlock)                                \
+    X(MaxBlockDimX, 2, p.maxThreadsDim[0])                                        \
+    X(MaxBlockDimY, 3, p.maxThreadsDim[1])                                        \
+    X(MaxBlockDimZ, 4, p.maxThreadsDim[2])                                        \
+    X(MaxGridDimX, 5, p.maxGridSize[0])                                           \
+    X(MaxGridDimY, 6, p.maxGridSize[1])                                           \
+    X(MaxGridDimZ, 7, p.maxGridSize[2])                                           \
+    X(MaxSharedMemoryPerBlock, 8, int(p.sharedMemPerBlock))                       \
+    X(TotalConstantMemory, 9, int(p.totalConstMem))                               \
+    X(WarpSize, 10, p.warpSize)                                                   \
+    X(MaxPitch, 11, int(p.memPitch))                                              \
+    X(MaxRegistersPerBlock, 12, p.regsPerBlock)                                   \
+    X(ClockRate, 13, p.clockRate)                                                 \
+    X(TextureAlignment, 14, int(p.textureAlignment))                              \
+    X(GpuOverlap, 15, p.deviceOverlap)                                            \
+    X(MultiProcessorCount, 16, p.multiProcessorCount)                             \
+    X(KernelExecTimeout, 17, p.kernelExecTimeoutEnabled)                          \
+    X(Integrated, 18, p.integrated)                                               \
+    X(CanMapHostMemory, 19, p.canMapHostMemory)                                   \
+    X(ComputeMode, 20, p.computeMode)                                             \
+    X(MaxTexture1DWidth, 21, p.maxTexture1D)                                      \
+    X(MaxTexture2DWidth, 22, p.maxTexture2D[0])                                   \
+    X(MaxTexture2DHeight, 23, p.maxTexture2D[1])                                  \
+    X(MaxTexture3DWidth, 24, p.maxTexture3D[0])                                   \
+    X(MaxTexture3DHeight, 25, p.maxTexture3D[1])                                  \
+    X(MaxTexture3DDepth, 26, p.maxTexture3D[2])                                   \
+    X(MaxTexture2DLayeredWidth, 27, p.maxTexture2DLayered[0])                     \
+    X(MaxTexture2DLayeredHeight, 28, p.maxTexture2DLayered[1])                    \
+    X(MaxTexture2DLayeredLayers, 29, p.maxTexture2DLayered[2])                    \
+    X(SurfaceAlignment, 30, int(p.surfaceAlignment))                              \
+    X(ConcurrentKernels, 31, p.concurrentKernels)                                 \
+    X(EccEnabled, 32, p.ECCEnabled)                                               \
+    X(PciBusId, 33, p.pciBusID)                                                   \
+    X(PciDeviceId, 34, p.pciDeviceID)                                             \
+    X(TccDriver, 35, p.tccDriver)                                                 \
+    X(MemoryClockRate, 36, p.memoryClockRate)                                     \
+    X(GlobalMemoryBusWidth, 37, p.memoryBusWidth)                                 \
+    X(L2CacheSize, 38, p.l2CacheSize)                                             \
+    X(MaxThreadsPerMultiProcessor, 39, p.maxThreadsPerMultiProcessor)             \
+    X(AsyncEngineCount, 40, p.asyncEngineCount)                                   \
+    X(UnifiedAddressing, 41, p.unifiedAddressing)                                 \
+    X(MaxTexture1DLayeredWidth, 42, p.maxTexture1DLayered[0])                     \
+    X(MaxTexture1DLayeredLayers, 43, p.maxTexture1DLayered[1])                    \
+    X(MaxTexture2DGatherWidth, 45, 0)                                             \
+    X(MaxTexture2DGatherHeight, 46, 0)                                            \
+    X(MaxTexture3DWidthAlt, 47, 0)                                                \
+    X(MaxTexture3DHeightAlt, 48, 0)                                               \
+    X(MaxTexture3DDepthAlt, 49, 0)                                                \
+    X(PciDomainId, 50, p.pciDomainID)                                             \
+    X(TexturePitchAlignment, 51, int(p.texturePitchAlignment))                    \
+    X(MaxTextureCubemapWidth, 52, p.maxTextureCubemap)                            \
+    X(MaxTextureCubemapLayeredWidth, 53, 0)                                       \
+    X(MaxTextureCubemapLayeredLayers, 54, 0)                                      \
+    X(MaxSurface1DWidth, 55, p.maxSurface1D)                                      \
+    X(MaxSurface2DWidth, 56, p.maxSurface2D[0])                                   \
+    X(MaxSurface2DHeight, 57, p.maxSurface2D[1])                                  \
+    X(MaxSurface3DWidth, 58, p.maxSurface3D[0])                                   \
+    X(MaxSurface3DHeight, 59, p.maxSurface3D[1])                                  \
+    X(MaxSurface3DDepth, 60, p.maxSurface3D[2])                                   \
+    X(MaxSurface1DLayeredWidth, 61, 0)                                            \
+    X(MaxSurface1DLayeredLayers, 62, 0)                                           \
+    X(MaxSurface2DLayeredWidth, 63, 0)                                            \
+    X(MaxSurface2DLayeredHeight, 64, 0)                                           \
+    X(MaxSurface2DLayeredLayers, 65, 0)                                           \
+    X(MaxSurfaceCubemapWidth, 66, 0)                                              \
+    X(MaxSurfaceCubemapLayeredWidth, 67, 0)                                       \
+    X(MaxSurfaceCubemapLayeredLayers, 68, 0)                                      \
+    X(MaxTexture1DLinearWidth, 69, 1 << 27)                                       \
+    X(MaxTexture2DLinearWidth, 70, p.maxTexture2DLinear[0])                       \
+    X(MaxTexture2DLinearHeight, 71, p.maxTexture2DLinear[1])                      \
+    X(MaxTexture2DLinearPitch, 72, p.maxTexture2DLinear[2])                       \
+    X(MaxTexture2DMipmappedWidth, 73, 0)                                          \
+    X(MaxTexture2DMipmappedHeight, 74, 0)                                         \
+    X(ComputeCapabilityMajor, 75, p.major)                                        \
+    X(ComputeCapabilityMinor, 76, p.minor)                                        \
+    X(MaxTexture1DMipmappedWidth, 77, 0)                                          \
+    X(StreamPrioritiesSupported, 78, p.streamPrioritiesSupported)                 \
+    X(GlobalL1CacheSupported, 79, p.globalL1CacheSupported)                       \
+    X(LocalL1CacheSupported, 80, p.localL1CacheSupported)                         \
+    X(MaxSharedMemoryPerMultiprocessor, 81, int(p.sharedMemPerMultiprocessor))    \
+    X(MaxRegistersPerMultiprocessor, 82, p.regsPerMultiprocessor)                 \
+    X(ManagedMemory, 83, p.managedMemory)                                         \
+    X(IsMultiGpuBoard, 84, p.isMultiGpuBoard)                                     \
+    X(MultiGpuBoardGroupID, 85, 0)                                                \
+    X(HostNativeAtomicSupported, 86, p.hostNativeAtomicSupported)                 \
+    X(SingleToDoublePrecisionPerfRatio, 87, p.singleToDoublePrecisionPerfRatio)   \
+    X(PageableMemoryAccess, 88, p.pageableMemoryAccess)                           \
+    X(ConcurrentManagedAccess, 89, p.concurrentManagedAccess)                     \
+    X(ComputePreemptionSupported, 90, p.computePreemptionSupported)               \
+    X(CanUseHostPointerForRegisteredMem, 91, p.canUseHostPointerForRegisteredMem) \
+    X(CooperativeLaunch, 95, p.cooperativeLaunch)                                 \
+    X(CooperativeMultiDeviceLaunch, 96, 0)                                        \
+    X(MaxSharedMemoryPerBlockOptin, 97, int(p.sharedMemPerBlockOptin))            \
+    X(CanFlushRemoteWrites, 98, 0)                                                \
+    X(HostRegisterSupported, 99, p.hostRegisterSupported)                         \
+    X(PageableMemoryAccessUsesHostPageTables, 100, 0)                             \
+    X(DirectManagedMemAccessFromHost, 101, 0)                                     \
+    X(MaxBlocksPerMultiprocessor, 106, p.maxBlocksPerMultiProcessor)              \
+    X(MaxPersistingL2CacheSize, 108, p.persistingL2CacheMaxSize)                  \
+    X(MaxAccessPolicyWindowSize, 109, p.accessPolicyMaxWindowSize)                \
+    X(ReservedSharedMemoryPerBlock, 111, int(p.reservedSharedMemPerBlock))        \
+    X(SparseCudaArraySupported, 112, 0)                                           \
+    X(HostRegisterReadOnlySupported, 113, 0)                                      \
+    X(TimelineSemaphoreInteropSupported, 114, 0)                                  \
+    X(MemoryPoolsSupported, 115, p.memoryPoolsSupported)                          \
+    X(GPUDirectRDMASupported, 116, 0)                                             \
+    X(GPUDirectRDMAFlushWritesOptions, 117, 0)                                    \
+    X(GPUDirectRDMAWritesOrdering, 118, 0)                                        \
+    X(MemoryPoolSupportedHandleTypes, 119, 0)                                     \
+    X(ClusterLaunch, 120, p.clusterLaunch)                                        \
+    X(DeferredMappingCudaArraySupported, 121, 0)                                  \
+    X(IpcEventSupport, 125, 0)                                                    \
+    X(MemSyncDomainCount, 126, 0)                                                 \
+    X(NumaConfig, 130, 0)                                                         \
+    X(NumaId, 131, 0)                                                             \
+    X(MpsEnabled, 133, 0)                                                         \
+    X(HostNumaId, 134, 0)                                                         \
+    X(D3D12CigSupported, 135, 0)                                                  \
+    X(VulkanCigSupported, 138, 0)                                                 \
+    X(GpuPciDeviceId, 139, 0)                                                     \
+    X(GpuPciSubsystemId, 140, 0)                                                  \
+    X(HostNumaMemoryPoolsSupported, 142, 0)                                       \
+    X(HostNumaMultinodeIpcSupported, 143, 0)                                      \
+    X(HostMemoryPoolsSupported, 144, 0)                                           \
+    X(OnlyPartialHostNativeAtomicSupported, 147, 0)
+
+enum cudaDeviceAttr {
+#define X(name, number, value) cudaDevAttr##name = number,
+    EMU_DEVICE_ATTRIBUTES(X)
+#undef X
+};
