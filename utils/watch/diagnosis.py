@@ -5,11 +5,12 @@ arguments and returns hazards and counters; `check` and `diagnose` are made of i
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from utils.cuda.instrumented import instrumented
+from utils.cuda.isolation import Covered
 from utils.cuda.kernel import Kernel
 from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
@@ -30,6 +31,8 @@ class Diagnosis:
     after: Mapping[str, Tensor]
     trace: Trace | None = None  # every access, where it was asked for and there are hazards
     remarks: tuple[Report, ...] = ()  # what looks wrong and has had no consequences
+    covered: Mapping[str, Covered] = field(default_factory=dict)  # by tensor argument
+    detour: bool = False  # values went to the host, and a launch or a copy back followed
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         """The sum of a field of Traffic over a space and kinds of access, in all launches."""
@@ -67,7 +70,9 @@ def diagnose_call(
     hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
     told = tuple(reports.remarks(seen.events))
-    return Diagnosis(hazards, launches, seen.error, seen.after, trace, told)
+    return Diagnosis(
+        hazards, launches, seen.error, seen.after, trace, told, seen.covered, seen.detour
+    )
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:

@@ -25,6 +25,8 @@ namespace emu {
 // does one of the two.
 enum Kind : uint8_t { kLoad, kStore, kAtomic, kAtomicLoad, kAtomicStore, kExchange, kCompare };
 inline bool reads(Kind kind) { return kind != kStore && kind != kAtomicStore; }
+// An exchange is mostly there to write: what it gives back is used or not, nobody knows.
+inline bool needs_value(Kind kind) { return reads(kind) && kind != kExchange; }
 inline bool writes(Kind kind) { return kind != kLoad && kind != kAtomicLoad; }
 inline Kind plain(Kind kind) {
     return kind == kAtomicLoad    ? kLoad

@@ -48,6 +48,7 @@ void watch_host_access(const void* address, const void* pc);
 constexpr uint32_t kQuantum = 1024;  // requests that one lane may be ahead of its warp
 
 struct Allocation;
+struct Coverage;
 
 struct Instruction {  // a load, store or atomic of the program; one more if it meets both spaces
     uint64_t pc;
@@ -65,6 +66,7 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     const char* global = nullptr;
     size_t global_bytes = 0;  // 0: not known
     Word* words = nullptr;
+    Coverage* coverage = nullptr;
     const char* array = nullptr;
     size_t array_bytes = 0;
     uint32_t array_block = 0;  // shared arrays belong to one block
