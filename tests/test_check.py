@@ -13,6 +13,8 @@ from support.toys import gemm
 from utils.course import catalog
 from utils.course.cases import Case
 from utils.course.exercise import reads
+from utils.cuda.isolation import Covered
+from utils.emulator.traffic import LaunchTraffic
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -37,7 +39,8 @@ def undiagnosed(monkeypatch):
             zip(outputs, (result,) if isinstance(result, torch.Tensor) else result, strict=True)
         )
         after = {name: value.to(arguments[name].dtype) for name, value in right.items()}
-        return diagnosis.Diagnosis((), (), None, {**arguments, **after})
+        launch = LaunchTraffic("fake", (1, 1, 1), (1, 1, 1), {}, ())
+        return diagnosis.Diagnosis((), (launch,), None, {**arguments, **after})
 
     monkeypatch.setattr(diagnosis, "diagnose_call", diagnose_call)
 
@@ -550,6 +553,97 @@ def test_an_input_that_was_changed_is_refused():
         B[0, 0] = -0.0 if B[0, 0] == 0 else B[0, 0].nextafter(torch.tensor(9.0))
 
     assert "B[0, 0]" in rejected(sign, reason="input modified")
+
+
+def watched_as(monkeypatch, **fields):
+    """What every diagnosing run of a fake says from now on, beside its right values."""
+    clean = diagnosis.diagnose_call
+
+    def diagnose_call(kernel, arguments, **options):
+        return replace(clean(kernel, arguments, **options), **fields)
+
+    monkeypatch.setattr(diagnosis, "diagnose_call", diagnose_call)
+
+
+ALL = Covered(64, 64, 0, by_kernels=False, by_launcher=False)  # of an input: read, not written
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "words"),
+    [
+        ({"launches": ()}, "no kernel", "launched no kernel"),
+        ({"detour": True}, "no kernel", "brings values to the host"),
+        ({"covered": {"A": replace(ALL, read=60)}}, "no kernel", "60 of the 64 bytes of A were"),
+        ({"covered": {"B": replace(ALL, read=0)}}, "no kernel", "none of the 64 bytes of B was"),
+        ({"covered": {"C": replace(ALL, written=63)}}, "no kernel", "63 of the 64 bytes of C"),
+        ({"covered": {"A": replace(ALL, by_kernels=True)}}, "input modified", "a kernel wrote"),
+        ({"covered": {"A": replace(ALL, by_launcher=True)}}, "input modified", "the launcher"),
+    ],
+)
+def test_right_values_that_are_not_the_kernels_own_work_are_refused(
+    monkeypatch, fields, reason, words
+):
+    watched_as(monkeypatch, **fields)
+    assert words in rejected(gemm, reason=reason, seeds=[0])
+
+
+def test_a_tensor_need_be_read_as_far_as_the_exercise_says(monkeypatch):
+    watched_as(monkeypatch, covered={"A": replace(ALL, read=33)})
+    accepted(gemm, replace(toys.GEMM, must_read={"A": 0.5}), seeds=[0])
+    rejected(gemm, replace(toys.GEMM, must_read={"A": 0.6}), reason="no kernel", seeds=[0])
+
+
+def test_a_nan_that_nobody_wrote_is_not_the_nan_that_is_expected():
+    def skips(x, low, rows, n):
+        values = x.amin(dim=1)
+        low[~values.isnan()] = values[~values.isnan()]
+
+    rejected(skips, LOWEST, reason="not written")
+
+
+def test_memory_that_every_call_leaves_behind_is_refused(monkeypatch):
+    held = []
+
+    def leaking(self, *args, **how):
+        held.append(1)
+        return replace(isolated(self, *args, **how), live=100 * len(held))
+
+    isolated = FakeKernel.isolated
+    monkeypatch.setattr(FakeKernel, "isolated", leaking)
+    assert "each call leaves 100 bytes" in rejected(gemm, reason="leak", seeds=[0])
+
+
+def test_memory_that_is_kept_for_the_next_call_is_no_leak(monkeypatch):
+    isolated, most = FakeKernel.isolated, []
+
+    def keeping(self, args, **how):
+        most.append(args["A"].numel())
+        return replace(isolated(self, args, **how), live=max(most))
+
+    monkeypatch.setattr(FakeKernel, "isolated", keeping)
+    accepted(gemm, seeds=[0])
+
+
+def test_a_kernel_is_tried_at_sizes_that_nobody_knows():
+    met = set()
+
+    def short(A, B, C, M, N, K):
+        met.add((M, N, K))
+        gemm(A, B, C, M, N, K)
+        C[min(M, 100) :] = 0.0
+
+    spans = {"M": (101, 200), "N": (2, 4), "K": (2, 4)}
+    drawn = replace(toys.GEMM, at=replace(toys.GEMM.at, drawn=(spans,)))
+    accepted(gemm, drawn, seeds=[0])
+    rejected(short, drawn, seeds=range(4))
+    assert len([size for size in met if size[0] > 100]) > 1
+
+
+def test_gradients_that_a_notebook_has_switched_off_change_nothing():
+    with torch.no_grad():
+        accepted(sum_serial, toys.SUM, seeds=[0])
+    with torch.inference_mode():
+        accepted(sum_serial, toys.SUM, seeds=[0])
 
 
 def test_a_result_of_the_call_before_is_refused():

@@ -115,6 +115,40 @@ def test_no_order_of_threads_raises_a_false_alarm(case, order, diagnose):
     assert (status, run["hazards"]) == (0, [])
 
 
+def named(name: str) -> Case:
+    (found,) = (case for case in FAULTY + CLEAN if case.name == name)
+    return found
+
+
+@pytest.mark.parametrize("case", [c for c in FAULTY if c.file.stem == "mild"], ids=str)
+def test_stores_of_one_value_are_told_mildly(case, diagnose, capfd):
+    (hazard,) = diagnose(case)[1]["hazards"]
+    assert hazard["equal"] and hazard["access"] == hazard["other_access"] == "store"
+    said = capfd.readouterr().err
+    assert "with the same value" in said and "harmless as long as" in said
+
+
+def test_stores_of_different_values_are_not_told_mildly(diagnose):
+    for name in ("all_lanes_store", "values_of_two_lanes", "same_thread_index"):
+        assert not any("equal" in hazard for hazard in diagnose(named(name))[1]["hazards"])
+
+
+def test_a_shuffle_from_nobody_is_a_remark_until_its_value_is_seen_in_memory(diagnose, capfd):
+    status, run = diagnose(named("guarded_shuffle"))
+    (remark,) = run["remarks"]
+    assert (status, run["hazards"], remark["kind"]) == (0, [], "absent-lane")
+    assert "remark: a shuffle from a lane that takes no part" in capfd.readouterr().err
+    for name, why in {
+        "sum_of_a_broken_warp": "which the block does not have (it has 40 threads)",
+        "half_reads_the_other": "takes no part: the mask does not name it",
+        "reads_who_has_left": "which has left the kernel",
+    }.items():
+        _, run = diagnose(named(name))
+        (hazard,) = run["hazards"]
+        assert why in hazard["message"] and "has got to memory[" in hazard["message"]
+        assert run["remarks"] == []
+
+
 def test_a_run_says_the_same_every_time(diagnose):
     for case in (FAULTY[0], CLEAN[0]):
         assert diagnose(case) == diagnose(case)

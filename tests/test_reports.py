@@ -93,6 +93,13 @@ def test_a_wide_stray_names_all_its_elements_and_the_size_of_the_array():
     assert "the whole matrix" not in text(**STRAY, space="global")
 
 
+def test_what_to_do_about_memory_that_nobody_has_written_depends_on_where_it_is():
+    unwritten = STRAY | {"kind": "uninitialized"}
+    assert "float sum = 0" in text(**unwritten, space="global")
+    assert "cudaMemset" not in text(**unwritten, space="shared")
+    assert "tile's edges" in text(**unwritten, space="shared")
+
+
 def race(**changes) -> str:
     parties = {"other_block": [2, 0, 0], "other_thread": [5, 0, 0], "other_file": "tree.cu"}
     accesses = {"access": "load", "other_access": "store", "other_line": 14, "space": "shared"}
@@ -106,6 +113,11 @@ def test_what_to_do_about_a_race_depends_on_its_two_sides():
     assert "two threads write the same element" in race(access="store")
     assert "two blocks write the same element" in race(access="store", other_block=[0, 0, 0])
     assert "Blocks run in any order" in race(other_block=[0, 0, 0])
+    first_value = race(access="store", other_access="atomic", space="global")
+    assert "before the launch" in first_value and "__syncthreads" not in first_value
+    assert "__syncthreads" in race(access="load", other_access="atomic")
+    mild = race(access="store", equal=1)
+    assert "writes it at line 14, with the same value\n" in mild and "harmless" in mild
 
 
 def test_events_that_are_no_faults_are_passed_over():

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
-from utils import errors
+from utils import errors, files
 from utils.errors import WorkbookError
 from utils.paths import ROOT, workspace
 
@@ -147,7 +147,7 @@ def check(
     failed, place = 0, {"first_line": 1, "filename": str(file)} if file else {}
     for exercise in chosen:
         if file:
-            text = file.read_text()
+            text = files.read_source(file)
         elif solutions:
             text = catalog.solution_text(exercise)
         else:

@@ -73,6 +73,8 @@ class Reason(StrEnum):
     DIVERGENT_BARRIER = "divergent barrier"
     INVALID_MASK = "invalid mask"
     HOST_FUNCTION = "host function"
+    NO_KERNEL = "no kernel"
+    LEAK = "leak"
     GATE = "gate"
 
 

@@ -11,6 +11,15 @@ UNFINISHED = ".unfinished"  # how the folders that things are made in end
 ABANDONED = 3600.0  # seconds after which one of them belongs to a process that was killed
 
 
+def read_source(path: Path) -> str:
+    """A source file's text, in UTF-8 with or without a byte order mark, or else in Latin-1."""
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 @contextmanager
 def publish(path: Path) -> Iterator[Path]:
     """Where to make the file, link or folder `path`; it is renamed into its place at the end.

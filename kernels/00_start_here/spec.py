@@ -4,15 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
-
-
-def swish_inputs(sizes, generator):
-    """Ordinary values, and every seventh so large that e^x or e^-x overflows."""
-    x = torch.randn(sizes["n"], generator=generator, device=generator.device)
-    x[::7] *= 100
-    return {"x": x}
-
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 AT = At(
     check=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}),
@@ -20,7 +12,9 @@ AT = At(
     bench={"n": 1 << 27},
     draw={"n": 300},
     gates={"n": 1024},
+    drawn=({"n": (66_000, 100_000)}, {"n": (2_000, 9_000)}),
 )
+MAGNITUDES = (1e-30, 1e30)  # e^x overflows, and e^-x
 
 EXERCISES = (
     Exercise(
@@ -38,12 +32,12 @@ EXERCISES = (
     Exercise(
         number="00.1",
         name="swish",
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         title="swish, x * sigmoid(x), one thread for each element",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
-        inputs=swish_inputs,
         reference=lambda x: F.silu(x),
+        magnitudes=MAGNITUDES,
         ladder="swish",
         listed=True,
         at=AT,
@@ -56,12 +50,12 @@ EXERCISES = (
     Exercise(
         number="00.2",
         name="swish_grid_stride",
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         title="swish with a fixed number of blocks: the grid-stride loop",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
-        inputs=swish_inputs,
         reference=lambda x: F.silu(x),
+        magnitudes=MAGNITUDES,
         ladder="swish",
         at=At(
             check=(
@@ -75,6 +69,10 @@ EXERCISES = (
             bench={"n": 1 << 27, "blocks": 1056},
             draw={"n": 1100, "blocks": 2},
             gates={"n": 4096, "blocks": 4},
+            drawn=(
+                {"n": (66_000, 100_000), "blocks": (1, 40)},
+                {"n": (2_000, 9_000), "blocks": (1, 9)},
+            ),
         ),
         flops=lambda n, blocks: 4 * n,
         peers={"PyTorch": lambda x: F.silu(x)},

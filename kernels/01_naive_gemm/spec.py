@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 
 def gemm_flops(M, N, K):
@@ -37,6 +37,10 @@ AT = At(
     bench={"M": 4096, "N": 4096, "K": 4096},
     draw={"M": 40, "N": 36, "K": 8},
     gates={"M": 64, "N": 64, "K": 64},
+    drawn=(
+        {"M": (260, 300), "N": (255, 290), "K": (9, 40)},
+        {"M": (40, 70), "N": (40, 70), "K": (1700, 2200)},
+    ),
 )
 
 EXERCISES = (
@@ -49,7 +53,7 @@ EXERCISES = (
     Exercise(
         number="01.1",
         name="gemm_naive",
-        gates=(ALL_LANES,),
+        gates=(ALL_LANES, LANES_LOAD),
         title="C = A * B, one thread for each element; neighbours walk down a column",
         at=AT,
         points=10,
@@ -59,7 +63,7 @@ EXERCISES = (
     Exercise(
         number="01.2",
         name="gemm_coalesced",
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         title="C = A * B, one thread for each element; neighbours walk along a row",
         at=AT,
         points=10,
@@ -69,7 +73,7 @@ EXERCISES = (
     Exercise(
         number="01.3",
         name="linear",
-        gates=(ALL_LANES, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_STORES),
         title="out = x * W^T + b, the layer nn.Linear",
         shapes={"x": "M K", "W": "N K", "b": "N", "out": "M N"},
         outputs=("out",),

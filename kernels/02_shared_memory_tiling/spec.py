@@ -8,6 +8,7 @@ from utils.course.common_gates import (
     ALL_LANES,
     COALESCED_LOADS,
     COALESCED_STORES,
+    LANES_LOAD,
     NO_CONFLICTS,
     without_conflicts,
 )
@@ -37,8 +38,10 @@ TILED = Gate(
     ideal=lambda M, N, K: 2 * 4 * M * N * K / 32,
 )
 TILED_LINEAR = replace(TILED, ideal=lambda M, N, K: 2 * 4 * M * N * K / 32 + 4 * M * N)  # + b
-MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES)
-PADDED = without_conflicts("make the rows of the tile one element longer")
+MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES)
+PADDED = without_conflicts(
+    "where lanes read down a column, make the rows of the tile one element longer"
+)
 
 EXERCISES = (
     replace(

@@ -8,6 +8,7 @@ from utils.course.common_gates import (
     ALL_LANES,
     COALESCED_LOADS,
     COALESCED_STORES,
+    LANES_LOAD,
     NO_CONFLICTS,
     without_conflicts,
 )
@@ -53,7 +54,7 @@ def shared_loads(requests, steps, advice):
     )
 
 
-MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES)
+MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES)
 NEIGHBOURS = without_conflicts(
     "let a thread own every 16th row and column, so that neighbouring lanes read neighbours"
 )

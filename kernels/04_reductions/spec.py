@@ -20,6 +20,7 @@ SUM = Exercise(
         card=({"n": 100_003},),
         bench={"n": 1 << 20},
         draw={"n": 300},
+        drawn=({"n": (70_000, 140_000)},),
     ),
     traffic=lambda n: 4 * n,  # without out, which is one float
     flops=lambda n: n,
@@ -32,6 +33,7 @@ LARGE = At(
     bench={"n": 1 << 28},
     draw={"n": 300},
     gates={"n": 1 << 16},
+    drawn=({"n": (70_000, 400_000)},),
 )
 
 # Blocks of 64 to 1024 threads pass; a single block that walks over everything does not.
@@ -46,7 +48,7 @@ WHOLE_WARPS = Gate(
     "load requests to global memory",
     1.125,
     "let all 32 lanes of each warp load: one thread alone asks 32 times as often",
-    ideal=lambda n: n / 32,
+    ideal=lambda n: 2 * n / 32,  # x, and an atomic addition, which reads too
 )
 ONE_ATOMIC = Gate(
     "atomic operations",
@@ -99,6 +101,7 @@ def rows_inputs(sizes, generator):
 ROWS = dict(
     inputs=rows_inputs,
     exact=True,
+    must_read={"x": 0.5},  # what comes behind a NaN, or -inf, decides nothing
     at=At(
         check=(
             {"rows": 1, "channels": 1},
@@ -111,6 +114,10 @@ ROWS = dict(
         bench={"rows": 1024, "channels": 8192},
         draw={"rows": 2, "channels": 300},
         gates={"rows": 16, "channels": 4096},
+        drawn=(
+            {"rows": (2, 5), "channels": (66_000, 90_000)},
+            {"rows": (300, 400), "channels": (20, 70)},
+        ),
     ),
     flops=lambda rows, channels: rows * channels,  # comparisons
     library="PyTorch",
@@ -214,7 +221,8 @@ EXERCISES = (
             card=({"n": 10_000_019, "blocks": 132}, {"n": 1 << 24, "blocks": 2112}),
             bench={"n": 1 << 28, "blocks": 1056},
             draw={"n": 5000, "blocks": 1},
-            gates={"n": 1 << 18, "blocks": 32},
+            gates={"n": 1 << 17, "blocks": 16},
+            drawn=({"n": (100_000, 500_000), "blocks": (1, 60)},),
         ),
         gates=(
             Gate(
@@ -262,6 +270,7 @@ EXERCISES = (
             card=({"n": 10_000_019, "blocks": 132},),
             bench={"n": 1 << 28, "blocks": 1056},
             draw={"n": 3000, "blocks": 4},
+            drawn=({"n": (70_000, 140_000), "blocks": (2, 300)},),
         ),
         traffic=lambda n, blocks: 4 * n,  # without partials: they need not leave the cache
         flops=lambda n, blocks: n,

@@ -22,6 +22,7 @@ ROWS = At(
     bench={"rows": 8192, "cols": 8192},
     draw={"rows": 3, "cols": 70},
     gates={"rows": 8, "cols": 1024},
+    drawn=({"rows": (2, 5), "cols": (66_000, 90_000)}, {"rows": (300, 400), "cols": (9, 70)}),
 )
 GROUPS = At(
     check=(
@@ -36,6 +37,10 @@ GROUPS = At(
     bench={"rows": 1024, "channels": 8192, "groups": 256},
     draw={"rows": 3, "channels": 12, "groups": 2},
     gates={"rows": 4, "channels": 1024, "groups": 4},
+    drawn=(
+        {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
+        {"rows": (300, 400), "channels": (9, 70), "groups": (2, 5)},
+    ),
 )
 
 
@@ -73,7 +78,7 @@ ROW_TO_ROW = dict(
     at=ROWS,
     **FAULTY,
 )
-GROUPED = dict(at=GROUPS, **FAULTY)
+GROUPED = dict(at=GROUPS, follows={"groups": "channels"}, **FAULTY)
 
 
 def laplace(x):
@@ -179,6 +184,10 @@ EXERCISES = (
             bench={"rows": 1024, "channels": 8192},
             draw={"rows": 3, "channels": 8},
             gates={"rows": 4, "channels": 256},
+            drawn=(
+                {"rows": (3, 4), "channels": (22_000, 26_000)},
+                {"rows": (300, 400), "channels": (200, 300)},
+            ),
         ),
         flops=lambda rows, channels: 3 * rows * channels,
         gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
@@ -193,6 +202,7 @@ EXERCISES = (
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
         reference=lambda x: F.mish(x),
+        magnitudes=(1e-30, 1e30),
         peers={"PyTorch": lambda x: F.mish(x)},
         at=At(
             check=({"n": 1}, {"n": 31}, {"n": 1000}, {"n": 4096}),
@@ -200,6 +210,7 @@ EXERCISES = (
             bench={"n": 1 << 24},
             draw={"n": 64},
             gates={"n": 1024},
+            drawn=({"n": (66_000, 100_000)},),
         ),
         flops=lambda n: 8 * n,
         gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate
+from utils.course.cases import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -20,7 +21,8 @@ def group_norm(x, weight, bias, groups, eps):
 
 
 def mixed(sizes, generator):
-    """Each group has a kind of its own: its variance near 1, below eps, zero, beside a large mean.
+    """Each group has a kind of its own: its variance near 1, below eps, zero, beside a large
+    mean, or anywhere up to 1e20. In the larger sizes one value may be NaN.
 
     No infinities: whether one makes the mean infinite or NaN is a matter of the formula.
     """
@@ -31,7 +33,9 @@ def mixed(sizes, generator):
     x[kinds == 1] += 1000.0
     x[kinds == 2] *= 1e-3
     x[kinds == 3] = 0.375
-    x[kinds == 4] *= 50.0
+    power = 1.7 + 8.3 * torch.rand(shape[0], 1, generator=generator, device=x.device)
+    x = torch.where(kinds[:, None] == 4, x * 10**power, x)
+    x = sometimes_nan(x, generator) if shape[1] >= 128 else x
     return {"x": x.reshape(rows, sizes["channels"])}
 
 
@@ -60,7 +64,7 @@ AT = At(
         size(2, 66, 2),  # one more than a warp
         size(9, 40, 5),
         size(6, 192, 16),  # quads, but 3 of them a group
-        size(33, 48, 12),
+        size(32, 48, 12),  # whole blocks of threads, or of warps, for all groups
         size(3, 128, 2),
         size(2, 300, 3),
         size(5, 512, 4),
@@ -69,6 +73,10 @@ AT = At(
     card=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
     bench=size(1024, 8192, 256),
     draw=size(2, 64, 4),
+    drawn=(
+        {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
+        {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
+    ),
 )
 
 CHAPTER = dict(

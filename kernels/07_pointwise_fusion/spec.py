@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate, models
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 # A thread's four channels may end within a quad, a block's within a row, a row's anywhere.
 AT = At(
@@ -23,6 +23,10 @@ AT = At(
     bench={"rows": 32768, "channels": 4096},
     draw={"rows": 5, "channels": 48},
     gates={"rows": 16, "channels": 2048},
+    drawn=(
+        {"rows": (5, 7), "channels": (13_500, 15_000)},
+        {"rows": (600, 900), "channels": (20, 70)},
+    ),
 )
 
 
@@ -36,6 +40,7 @@ def scales(sizes, generator):
 
 CHAPTER = dict(
     slices=True,
+    magnitudes=(1e-30, 1e30),
     outputs=("out",),
     at=AT,
     library="PyTorch",
@@ -62,7 +67,7 @@ QUADS = Gate(
     "read four neighbours at once: load4() gives a float4",
     ideal=lambda rows, channels: rows * channels / 128,
 )
-MEMORY = (ALL_LANES, COALESCED_LOADS, COALESCED_STORES)
+MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES)
 
 SWISH = Exercise(
     number="07.1",

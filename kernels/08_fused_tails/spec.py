@@ -119,6 +119,10 @@ def tail(name, operations, more_sizes=(), **more):
             bench=model.sizes,
             draw=size(2, 64, 4),
             gates=size(16, 1024, 32),
+            drawn=(
+                {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
+                {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
+            ),
         ),
         follows={"groups": "channels"},
         eps=True,

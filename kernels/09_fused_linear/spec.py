@@ -26,7 +26,7 @@ FITTING = (
     size(128, 128, 8, 4),
     size(128, 128, 12, 8),  # K is no multiple of BK
 )
-# And other sizes of groups: 1, 3, 20, 24, 100, 128.
+# And other sizes of groups: 1, 3, 20, 24, 65, 100, 128.
 ANY = (
     size(1, 1, 1, 1),
     size(2, 10, 3, 10),
@@ -34,6 +34,7 @@ ANY = (
     size(2, 260, 8, 13),
     size(7, 144, 6, 6),
     size(3, 300, 4, 3),
+    size(2, 260, 8, 4),  # tiles of one group, which is more than half of a tile
     size(2, 128, 8, 1),
     *FITTING,
 )
@@ -48,6 +49,10 @@ AT = At(
     bench=size(1024, 8192, 8192, 256),
     draw=size(128, 128, 8, 4),
     gates=size(128, 128, 64, 4),
+    drawn=(
+        {"M": (250, 300), "N": (264, 330), "K": (5, 20), "groups": (3, 8)},
+        {"M": (20, 60), "N": (50, 80), "K": (1500, 2000), "groups": (2, 4)},
+    ),
 )
 
 
@@ -73,11 +78,13 @@ def shift_and_spread(sizes, generator):
     spread = torch.where(group % 2 == 0, 0.5, 1e-3)
     # A lone value is its own mean, but for a rounding, and that 316 times.
     steep = 0.05 if N == sizes["groups"] else 1.0
+    # Every third group lies far from zero beside its spread: E[x²] - E[x]² has no digit left.
+    far = group % 3 == 2
     return {
         "x": x,
-        "W": draw(N, K) / K**0.5,
-        "b": draw(N) * spread,
-        "shift": draw(N) * spread,
+        "W": draw(N, K) / K**0.5 * torch.where(far, 1e-3, 1.0)[:, None],
+        "b": torch.where(far, 0.6 + 1e-3 * draw(N), draw(N) * spread),
+        "shift": torch.where(far, 0.2 + 1e-3 * draw(N), draw(N) * spread),
         "weight": draw(N) * steep,
         "bias": draw(N),
     }
@@ -95,11 +102,13 @@ def kinds_of_groups(sizes, generator):
 
 
 def large_scales(sizes, generator):
-    """Values that e^x does not hold, beside small ones: inf / inf is NaN."""
+    """Groups of all kinds; scales that bring values which e^x does not hold, beside small ones:
+    inf / inf is NaN."""
     N = sizes["N"]
     large = torch.arange(N, device=generator.device) % 4 == 3
     scale = torch.randn(N, generator=generator, device=generator.device)
-    return {"scale": torch.where(large, 300 * scale, scale)}
+    kinds = kinds_of_groups(sizes, generator)
+    return {**kinds, "scale": torch.where(large, 300 * scale, scale)}
 
 
 def launches(count, advice):
@@ -244,6 +253,7 @@ def without_groups(at):
         bench=less(at.bench),
         draw=less(at.draw),
         gates=less(at.gates),
+        drawn=tuple(map(less, at.drawn)),
     )
 
 
@@ -280,6 +290,7 @@ EXERCISES = (
         3,
         number="09.3",
         title="Task 62, whole",
+        inputs=kinds_of_groups,
         points=15,
         effort="about 10 lines",
     ),
@@ -316,6 +327,7 @@ EXERCISES = (
         number="09.7",
         gates=MIN_GATES,
         title="Task 75, whole",
+        inputs=kinds_of_groups,
         points=30,
         effort="about 30 lines",
     ),

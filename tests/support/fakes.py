@@ -36,6 +36,7 @@ class Run:
     strays: list[Stray]
     stdout: str = ""
     seconds: float = 0.0
+    live: int = 0
 
 
 @dataclass

@@ -8,7 +8,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 ID = "01_pairs/twice"
 SPEC = """
 from utils.course import At, Exercise
-AT = At(check=({"n": 1}, {"n": 5}, {"n": 70}), bench={"n": 70}, draw={"n": 5}, gates={"n": 64})
+AT = At(
+    check=({"n": 1}, {"n": 5}, {"n": 70}),
+    bench={"n": 70},
+    draw={"n": 5},
+    gates={"n": 64},
+    drawn=({"n": (300, 400)},),
+)
 COMMON = dict(shapes={"x": "n", "y": "n"}, outputs=("y",), at=AT, flops=lambda n: n)
 EXERCISES = (
     Exercise(name="copy", title="y = x", reference=lambda x: x, **COMMON),

@@ -37,8 +37,11 @@ class Answering(Protocol):
     def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
         """Launch it on tensors, which it writes in place, and numbers."""
 
-    def isolated(self, args: Mapping, *, timeout: float = ...) -> IsolatedRun:
-        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most."""
+    def isolated(
+        self, args: Mapping, *, timeout: float = ..., rehearsal: bool = ...
+    ) -> IsolatedRun:
+        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most; in
+        a rehearsal the emulator only asks whether CUDA would take the launches."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -1,5 +1,6 @@
 """The inputs a kernel is tried on: sizes, kinds of values, fresh draws from a seed."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -206,12 +207,19 @@ def sometimes_nan(x: Tensor, generator: Generator) -> Tensor:
     return x
 
 
+def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) -> Tensor:
+    """Either sign; magnitudes from `low` to `high`, evenly spread over the powers of ten."""
+    share = uniform(shape, generator).double()
+    sign = 1 - 2 * (uniform(shape, generator) < 0.5).double()
+    return (sign * (low * (high / low) ** share)).float()
+
+
 def _whole(low: int, high: int, generator: Generator) -> int:
     """An integer from `low` to `high - 1`."""
     return int(torch.randint(low, high, (), generator=generator, device=generator.device))
 
 
-NORMAL = "standard normal"
+NORMAL, LARGE, TINY = "standard normal", "large", "tiny"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -220,6 +228,9 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     "shifted": (shifted, normal),
     "small": (small, normal),
     "constant": (constant, normal),
+    # Up to, or down to, the exercise's own magnitudes; see sample().
+    LARGE: (normal, normal),
+    TINY: (normal, normal),
     "infinite": (infinite, normal),
     "NaN": (
         not_numbers,
@@ -243,6 +254,11 @@ def sample(
     """
     tensors = dict(exercise.inputs(sizes, generator)) if exercise.inputs else {}
     kind, others = FAMILIES.get(family, (normal, normal))
+    least, most = exercise.magnitudes
+    if family == LARGE:
+        kind = functools.partial(wide, low=100.0, high=most)
+    elif family == TINY:
+        kind = functools.partial(wide, low=least, high=min(1e-6, 1e6 * least))
     for name in inputs(exercise):
         if name not in tensors:
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
@@ -271,17 +287,52 @@ def usual(exercise: Exercise) -> str:
 def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:
     """Which kinds of values each size meets. Always the same; only the values are fresh.
 
-    Every size has normal values and one other kind; the two with the most elements meet them all.
+    Every size has normal values and one other kind; the two with the most elements meet all but
+    those that the largest alone meets: values far from 1.
     """
     if usual(exercise) == OWN:
         yield from ((size, [OWN, OWN]) for size in sizes)
         return
-    first, *others = (name for name in FAMILIES if name != "NaN" or not exercise.drops_nan)
+    first, *others = families(exercise)
     finite = FINITE[1:]
-    largest = sorted(range(len(sizes)), key=lambda i: _elements(exercise, sizes[i]))[-2:]
+    largest = sorted(range(len(sizes)), key=lambda i: elements(exercise, sizes[i]))[-2:]
+    near = [name for name in others if name not in (LARGE, TINY)]
     for i, size in enumerate(sizes):
-        yield size, [first, *(others if i in largest else [finite[i % len(finite)]])]
+        kinds = others if i == largest[-1] else near if i in largest else [finite[i % len(finite)]]
+        yield size, [first, *kinds]
 
 
-def _elements(exercise: Exercise, sizes: Sizes) -> int:
+def families(exercise: Exercise) -> list[str]:
+    """All kinds of values that it is tried on, the usual one first."""
+    if usual(exercise) == OWN:
+        return [OWN]
+    return [name for name in FAMILIES if name != "NaN" or not exercise.drops_nan]
+
+
+def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
+    """One of each of the sizes that `at.drawn` leaves open. A size that another one follows is a
+    multiple of that."""
+    found = []
+    for spans in exercise.at.drawn:
+        sizes = {name: _whole(low, high + 1, generator) for name, (low, high) in spans.items()}
+        for follower, leader in exercise.follows.items():
+            parts = sizes[follower]
+            sizes[leader] = max(sizes[leader] // parts, 1) * parts
+        order = [name for name in exercise.at.check[0] if name in sizes]
+        found.append({name: sizes[name] for name in order})
+    return found
+
+
+def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
+    """A multiple of `at.gates`, another each time and never itself: two or three times one size,
+    and what follows it."""
+    known = exercise.at.gates
+    free = [name for name in known if name not in exercise.follows]
+    times, name = _whole(2, 4, generator), free[_whole(0, len(free), generator)]
+    grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
+    return {name: size * times if name in grown else size for name, size in known.items()}
+
+
+def elements(exercise: Exercise, sizes: Sizes) -> int:
+    """Of all tensors of a call."""
     return sum(torch.Size(dimensions(shape, sizes)).numel() for shape in exercise.shapes.values())

@@ -19,10 +19,18 @@ COALESCED_STORES = Gate(
     1.125,
     "let threads that differ by one in threadIdx.x write neighbours in memory",
 )
+LANES_LOAD = Gate(
+    "lanes per load request",
+    0.5,
+    "let each thread load what it computes with: a lane that waits for another one's loads is idle",
+    ideal=lambda **sizes: 32,
+    at_least=True,
+)
 NO_CONFLICTS = Gate(
     "wavefronts per shared request",
     1.125,
-    "several lanes want different words of one bank: let neighbouring lanes use neighbouring words",
+    "several lanes want different words of one bank, which has every 32nd word: let the lanes of a "
+    "warp want neighbouring words, or one and the same",
 )
 
 

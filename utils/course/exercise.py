@@ -1,5 +1,6 @@
 """What an exercise is: a kernel, what it must compute, and how it is judged."""
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -30,7 +31,9 @@ class At:
     bench: Sizes  # timed on a GPU
     card: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     draw: Sizes = field(default_factory=dict)  # fits on the screen
-    gates: Sizes = field(default_factory=dict)  # where gates are read: whole tiles
+    gates: Sizes = field(default_factory=dict)  # gates are read at multiples of it: whole tiles
+    # Sizes that nobody knows before: of each the least and the most, one of them for each check.
+    drawn: tuple[Mapping[str, tuple[int, int]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class Exercise:
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
+    magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
+    # Tensors of which kernels need not read all: the share that they must. Of others it is 1.
+    must_read: Mapping[str, float] = field(default_factory=dict)
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
     traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
@@ -88,10 +94,19 @@ def inputs(exercise: Exercise) -> list[str]:
 
 def reads(function: Callable, values: dict) -> dict:
     """Those of `values` that a function takes by name; all of them where it takes **anything."""
-    parameters = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+    parameters = _parameters(function)
+    if parameters is None:
         return values
     return {name: value for name, value in values.items() if name in parameters}
+
+
+@functools.cache
+def _parameters(function: Callable) -> frozenset[str] | None:
+    """The names of a function's parameters; None where it takes **anything."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return frozenset(parameters)
 
 
 def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ once in the solution, without its markers; those that begin with a space or a pl
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class Mutant:
     """A wrong kernel as a whole."""
 
     name: str
-    reason: Reason
+    reason: str  # a Reason; of another corpus than this one, whatever its reader allows
     fault: str  # what is wrong, in words; "" where the name says it
     text: str  # CUDA C++
     place: str  # where its difference stands: "tests/mutants/00_start_here/swish.diff, line 7"
@@ -63,17 +64,24 @@ def exercise_of(path: Path) -> Exercise:
 def mutants(exercise: Exercise) -> list[Mutant]:
     """The mutants of an exercise, in the order of its file; none where there is no file.
 
+    Raises WorkbookError as read() does.
+    """
+    path = path_of(exercise)
+    return read(path, exercise) if path.is_file() else []
+
+
+def read(path: Path, exercise: Exercise, reasons: Collection[str] = _REASONS) -> list[Mutant]:
+    """The differences from an exercise's solution that a file holds, in its order.
+
     Raises WorkbookError with file, line, mutant and what to do where one is not well-formed or does
     not fit the solution.
     """
-    path, found = path_of(exercise), {}
-    if not path.is_file():
-        return []
+    found: dict[str, Mutant] = {}
     solution = catalog.solution_text(exercise).splitlines()
     for (line, head), *body in _sections(path):
         place = _place(path, line)
         try:
-            name, reason = _named(head)
+            name, reason = _named(head, reasons)
             if name in found:
                 raise WorkbookError(f"there is another '{name}', at {found[name].place}")
             text = _applied(body, solution)
@@ -96,14 +104,14 @@ def _sections(path: Path) -> list[_Lines]:
     return sections[1:]
 
 
-def _named(head: str) -> tuple[str, Reason]:
+def _named(head: str, reasons: Collection[str]) -> tuple[str, str]:
     """Name and reason of a mutant."""
     match = _HEAD.fullmatch(head)
     if not match:
         raise WorkbookError("a mutant begins with '== name: reason'")
-    if match[2] not in _REASONS:
-        raise WorkbookError(f"no check gives this reason; it may be {', '.join(_REASONS)}")
-    return match[1], Reason(match[2])
+    if match[2] not in reasons:
+        raise WorkbookError(f"no check gives this reason; it may be {', '.join(reasons)}")
+    return match[1], next((reason for reason in reasons if reason == match[2]), match[2])
 
 
 def _applied(body: _Lines, solution: list[str]) -> str:

@@ -131,6 +131,7 @@ def plan(
     """What `compile_cuda` compiles; its arguments. Raises ToolError."""
     backend = "emulator" if instrumented else backend or settings.backend()
     toolchain.prepare(backend)
+    source = source.removeprefix("\ufeff")  # a byte order mark, as some editors write it
     make = (
         _cuda_unit
         if backend == "cuda"

@@ -3,10 +3,11 @@
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from utils.cuda import compiler
+from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
 from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
+from utils.paths import workspace
 
 KEEP = 64  # builds that are remembered; a forgotten one is found in the cache on disk
 
@@ -32,9 +33,23 @@ def instrumented(kernel: Kernel) -> Kernel:
 
     Raises what `compile_cuda` raises.
     """
-    place = {"first_line": kernel.first_line, "filename": kernel.filename}
-    build = compiler.plan(kernel.source, kernel.name, instrumented=True, **place)
-    return _begin(build).result()
+    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, _headers())
+    if key not in _plans:
+        place = {"first_line": kernel.first_line, "filename": kernel.filename}
+        build = compiler.plan(kernel.source, kernel.name, instrumented=True, **place)
+        for known in list(_plans)[: 1 - KEEP]:
+            del _plans[known]
+        _plans[key] = build  # to translate the text once more takes as long as to run it
+    return _begin(_plans[key]).result()
+
+
+_plans: dict[tuple, Build] = {}  # by what they are made of
+
+
+def _headers() -> tuple:
+    """The compiler; what kernels may include, and when it was written."""
+    files = sorted(workspace().include.rglob("*"))
+    return (toolchain.cxx(), *((path, path.stat().st_mtime_ns) for path in files))
 
 
 def _begin(build: Build) -> Future[Kernel]:

@@ -41,6 +41,18 @@ class IsolatedRun:
     strays: list[Stray]  # what it wrote outside of them
     stdout: str  # what it printed
     seconds: float  # of the launcher, including the wait for the device
+    live: int = 0  # bytes of device memory that the process now holds, on the emulator
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What was done to the memory of a tensor, or of several that overlap, in a watched call."""
+
+    bytes: int
+    read: int  # bytes that kernels read
+    written: int  # bytes that kernels were the last to write
+    by_kernels: bool  # whether kernels wrote any
+    by_launcher: bool  # whether the launcher did, by cudaMemcpy or cudaMemset
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class Watched:
     launches: bytes
     shared: list[dict]  # the block's shared arrays: name, offset, element, shape
     truncated: bool  # more accesses were made than were asked for
+    covered: dict[str, Covered]  # by tensor argument
+    detour: bool  # values went to the host, and a launch or a copy back followed
 
 
 @dataclass(frozen=True)
@@ -70,9 +84,12 @@ class Call:
     arguments: Mapping[str, Tensor | int | float]  # by parameter name, without the stream
     timeout: float  # in seconds
 
-    def run(self) -> IsolatedRun:
-        """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout."""
-        return self._safely(self._run)
+    def run(self, rehearsal: bool = False) -> IsolatedRun:
+        """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
+
+        In a rehearsal the emulator only holds each launch against the device's limits.
+        """
+        return self._safely(lambda worker: self._run(worker, rehearsal))
 
     def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
@@ -105,14 +122,18 @@ class Call:
         }
         return layout, command
 
-    def _run(self, worker: Worker) -> IsolatedRun:
+    def _run(self, worker: Worker, rehearsal: bool) -> IsolatedRun:
         layout, command = self._load(worker)
         arena = worker.memory(layout.size)
         layout.fill(arena)
-        reply = worker.ask(self.timeout + GRACE, do="run", size=layout.size, **command)
+        reply = worker.ask(
+            self.timeout + GRACE, do="run", size=layout.size, rehearsal=rehearsal, **command
+        )
         self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}
-        run = IsolatedRun(after, layout.strays(arena), worker.said()[0], reply["seconds"])
+        run = IsolatedRun(
+            after, layout.strays(arena), worker.said()[0], reply["seconds"], reply["live"]
+        )
         del arena
         if layout.size > KEEP:
             os.ftruncate(worker.arena, 0)
@@ -159,6 +180,14 @@ class Call:
             launches=bytes.fromhex(reply["launches"]),
             shared=reply["shared"],
             truncated=reply["truncated"],
+            covered={
+                name: Covered(
+                    region.stop - region.start, *figures[:2], *(f != 0 for f in figures[2:])
+                )
+                for region, figures in zip(layout.regions, reply["covered"], strict=True)
+                for name in region.names
+            },
+            detour=reply["detour"],
         )
 
     def _device(self, layout: Layout) -> int | None:

@@ -80,15 +80,20 @@ class Kernel:
                 given[p.name].detach().copy_(run.after[p.name])
 
     def isolated(
-        self, args: Mapping[str, Tensor | int | float], *, timeout: float = 10.0
+        self,
+        args: Mapping[str, Tensor | int | float],
+        *,
+        timeout: float = 10.0,
+        rehearsal: bool = False,
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
-        Raises as a call does; strays are returned.
+        Raises as a call does; strays are returned. In a `rehearsal` the emulator only asks whether
+        CUDA would take the launches.
         """
         given = match(self.name, self.parameters, (), args)
         given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
-        return self._run(given, timeout)
+        return self._call(given, timeout).run(rehearsal)
 
     def watched(
         self,

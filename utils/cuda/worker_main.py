@@ -6,9 +6,11 @@ JSON lines:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
-     "regions": [...], "limit": seconds, "device": index or null}
-                                                     -> {"error": code, "name", "text", "seconds"}
-    {"do": "watch", ..., "tail": offset, "most": n, "order": n} -> {..., "bases"}
+     "regions": [...], "limit": seconds, "device": index or null,
+      "rehearsal": on the emulator, whether launches are only held against the device's limits}
+                                           -> {"error": code, "name", "text", "seconds", "live"}
+    {"do": "watch", ..., "tail": offset, "most": n, "order": n}
+                                           -> {..., "bases", "covered", "detour"}
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
 copied to it, and back after the launch; without one the launcher works on the arena itself, whose
@@ -83,17 +85,23 @@ class Executor:
             for first, region in zip(lent, command["regions"], strict=False):
                 length = region["stop"] - region["start"]
                 library.emu_lend_memory(ctypes.c_void_p(first), ctypes.c_size_t(length))
+            if not on_device:
+                library.emu_rehearse(command["rehearsal"])
             start = time.perf_counter()
             error = library.workbook_run(array) or library.workbook_sync()
             self._limit(library, 0.0)
             for first in lent:
                 library.emu_take_back_memory(ctypes.c_void_p(first))
         seconds = time.perf_counter() - start
+        live = 0
+        if not on_device:
+            library.emu_live_bytes.restype = ctypes.c_size_t
+            live = library.emu_live_bytes()
         if on_device and not error:
             error = library.workbook_download(
                 ctypes.c_void_p(here), self.device.pointer, ctypes.c_ulong(size)
             )
-        return {**self._outcome(library, error), "seconds": seconds}
+        return {**self._outcome(library, error), "seconds": seconds, "live": live}
 
     def watch(self, command: dict) -> dict:
         """Diagnose a launch of an instrumented library on the emulator.
@@ -120,6 +128,8 @@ class Executor:
         error = library.workbook_run(array) or library.workbook_sync()
         self._limit(library, 0.0)
         seen = self._records(library, here + command["tail"]) if command["most"] else {}
+        covered = [self._coverage(library, base) for base in bases]
+        detour = bool(library.emu_detour())
         for region, base in zip(command["regions"], bases, strict=True):
             ctypes.memmove(here + region["start"], base, region["stop"] - region["start"])
             library.workbook_free(ctypes.c_void_p(base))
@@ -130,6 +140,8 @@ class Executor:
         return {
             **self._outcome(library, error),
             "bases": [base or 0 for base in bases],
+            "covered": covered,
+            "detour": detour,
             "module_base": base,
             **nothing,
             **seen,
@@ -150,6 +162,15 @@ class Executor:
         if region["written"]:
             library.emu_mark_written(pointer, ctypes.c_size_t(length))
         return pointer.value
+
+    @staticmethod
+    def _coverage(library, base: int | None) -> list[int]:
+        """Of a region: bytes that kernels read, bytes that they were the last to write, whether
+        they wrote any, and whether the launcher did."""
+        size, number = ctypes.c_size_t, ctypes.c_int
+        figures = size(), size(), number(), number()
+        library.emu_coverage(ctypes.c_void_p(base), *map(ctypes.byref, figures))
+        return [figure.value for figure in figures]
 
     @staticmethod
     def _records(library, tail: int) -> dict:

@@ -45,7 +45,8 @@ def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:
         a * b * c * x * y * z
         for (a, b, c), (x, y, z) in ((launch.grid, launch.block) for launch in seen.launches)
     )
-    return f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
+    told = f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
+    return "\n".join([told, diagnosis.tell(seen.remarks)] if seen.remarks else [told])
 
 
 def traffic_table(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:

@@ -96,9 +96,9 @@ class Report:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
             story += f" {_VERBS[self.other_access]} it" if self.other_access else ""
-            story += ", with the same value" if self.equal else ""
             where = f" of {self.other_file}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
+            story += ", with the same value" if self.equal else ""
         return story
 
     def _elements(self) -> str:

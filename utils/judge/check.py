@@ -6,6 +6,7 @@ call. A second set of values in the same buffers, and the same values twice, sho
 keeps between calls.
 """
 
+import itertools
 import secrets
 import time
 from dataclasses import replace
@@ -17,8 +18,8 @@ from utils import events
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
-from utils.course.exercise import Exercise
-from utils.cuda import signature
+from utils.course.exercise import Exercise, Sizes, dimensions
+from utils.cuda import signature, workers
 from utils.cuda.signature import Parameter
 from utils.errors import (
     CheckFailed,
@@ -29,15 +30,19 @@ from utils.errors import (
     Reason,
     ToolError,
 )
-from utils.judge import gates, mismatch, oracle, statements
+from utils.judge import floors, gates, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.watch import diagnosis
 from utils.wording import many
 
 TIMEOUT = 10.0  # seconds for one call
+AGAIN = 3  # sizes that a second process is tried on
+REHEARSED = 4_000_000  # elements
+CALLS = 10, 25  # and so many calls of small ones
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
+_WHY_REFUSED = ("shared-memory", "invalid-configuration")  # hazards that say more than its error
 _FAULTS = {
     LaunchError: Reason.LAUNCH_ERROR,
     KernelCrash: Reason.CRASHED,
@@ -54,6 +59,8 @@ _HAZARDS = {
     "divergent-barrier": Reason.DIVERGENT_BARRIER,
     "deadlock": Reason.TIMEOUT,
     "invalid-mask": Reason.INVALID_MASK,
+    "absent-lane": Reason.INVALID_MASK,
+    "bad-free": Reason.OUT_OF_BOUNDS,
     "host-call": Reason.HOST_FUNCTION,
 }
 
@@ -94,6 +101,7 @@ class _Check:
         self.device = "cuda" if kernel.backend == "cuda" else "cpu"
         self.generator = Generator().manual_seed(seed)
         self.dtypes = kernel.dtypes
+        self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> str:
         """The summary of a kernel that passes."""
@@ -123,12 +131,19 @@ class _Check:
         sizes = self.exercise.at.check
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.at.card)
+        drawn = cases.drawn(self.exercise, self.generator)
         kinds, count = dict.fromkeys([]), 0
         for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
             count += self._size(size, families)
+        for size in drawn:
+            self._call(self._case(size, cases.usual(self.exercise)), {})
+        if self.kernel.backend == "emulator":
+            self._rehearse()
+        self._again(self.exercise.at.check)
         return (
-            f"passed, {count} cases: {len(sizes)} sizes up to {cases.size_text(sizes[-1])}; "
+            f"passed, {count + len(drawn)} cases: {len(sizes)} sizes up to "
+            f"{cases.size_text(sizes[-1])}, {len(drawn)} drawn; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
         )
 
@@ -141,31 +156,52 @@ class _Check:
             for sizes in self.exercise.at.check:
                 self._watch(sizes)
             if self.exercise.gates:
-                seen, case = self._watch(self.exercise.at.gates)
-                for gate in self.exercise.gates:
-                    if message := gates.failing(gate, seen, self.exercise.at.gates):
-                        self._fail(Reason.GATE, case, message)
+                self._judge_gates()
             if self.exercise.slices:
-                self._watch(self.exercise.at.gates, sliced=True)
+                for name in self.exercise.shapes:
+                    self._watch(self.exercise.at.draw, sliced=(name,))
+                self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
+            for family in cases.families(self.exercise)[1:]:  # a stray may hang on the values
+                self._watch(self._middle(), family)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
-    def _watch(self, sizes, sliced: bool = False) -> tuple[diagnosis.Diagnosis, Case]:
-        """Diagnose one call of these sizes, and judge what it computed."""
-        family = cases.usual(self.exercise)
+    def _judge_gates(self) -> None:
+        """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""
+        for _ in range(int(torch.randint(0, 3, (), generator=self.generator))):
+            self._watch(self.exercise.at.check[0])
+        sizes = cases.gate_sizes(self.exercise, self.generator)
+        seen, case = self._watch(sizes)
+        for gate in self.exercise.gates:
+            if message := gates.failing(gate, seen, sizes):
+                self._fail(Reason.GATE, case, message)
+
+    def _middle(self) -> Sizes:
+        """Of the known sizes the one in the middle: small, and no mere corner."""
+        known = sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
+        return known[len(known) // 2]
+
+    def _watch(
+        self, sizes: Sizes, family: str = "", sliced: tuple[str, ...] = ()
+    ) -> tuple[diagnosis.Diagnosis, Case]:
+        """Diagnose one call of these sizes, and judge what it computed and who did it."""
+        family = family or cases.usual(self.exercise)
         case = cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
         fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
         given = cases.arguments(self.kernel, case)
         if sliced:
-            case = replace(case, note="tensors that begin 4 bytes late, as y[1:] does")
-            given = {n: cases.sliced(v) if isinstance(v, Tensor) else v for n, v in given.items()}
+            late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
+            case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
+            given = {n: cases.sliced(v) if n in sliced else v for n, v in given.items()}
         try:
             seen = diagnosis.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
-            raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
+            why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
+            told = diagnosis.tell(why) if why else str(seen.error)
+            raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
         if seen.hazards:
             reason = _HAZARDS.get(seen.hazards[0].kind, Reason.LAUNCH_ERROR)
             self._fail(reason, case, diagnosis.tell(seen.hazards))
@@ -176,6 +212,8 @@ class _Check:
         for name in self.exercise.outputs:
             same = bits(seen.after[name]) == bits(given[name])
             self._judge(case, name, seen.after[name], expected[name], same, None)
+        if found := floors.objection(self.exercise, seen):
+            self._fail(found[0], case, found[1])
         return seen, case
 
     def _same_types(self) -> None:
@@ -186,28 +224,73 @@ class _Check:
                     f"{self.kernel.name}: '{given.name}' was declared '{given.ctype}'; leave it so"
                 )
 
-    def _size(self, sizes, families: list[str]) -> int:
+    def _rehearse(self) -> None:
+        """Would CUDA take the launches at sizes that only a card can do?"""
+        for sizes in self.exercise.at.card:
+            if cases.elements(self.exercise, sizes) > REHEARSED:
+                continue
+            shapes = {n: dimensions(text, sizes) for n, text in self.exercise.shapes.items()}
+            nothing = {n: torch.zeros(shape) for n, shape in shapes.items()}
+            scalars = {name: span[0] for name, span in self.exercise.scalars.items()}
+            case = Case(sizes, "no", nothing, scalars)
+            try:
+                given = cases.arguments(self.kernel, case)
+                self.kernel.isolated(given, timeout=TIMEOUT, rehearsal=True)
+            except LaunchError as error:
+                self._fail(Reason.LAUNCH_ERROR, case, str(error))
+
+    def _again(self, sizes: tuple[Sizes, ...]) -> None:
+        """A process that has called the kernel never before: a part of the sizes in another order,
+        then so many calls of two small ones that whoever counts them gives himself away."""
+        workers.restart(self.kernel.backend)
+        usual, random = cases.usual(self.exercise), self.generator
+        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
+            self._call(self._case(sizes[i], usual), {})
+        small = sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))[1:3]
+        drawn = [self._case(sizes, usual) for sizes in small]
+        expected = [oracle.expect(self.exercise, c, self.dtypes, self.device) for c in drawn]
+        for i in range(int(torch.randint(*CALLS, (), generator=random)) if drawn else 0):
+            self._call(drawn[i % len(drawn)], {}, expected=expected[i % len(drawn)])
+
+    def _case(self, sizes: Sizes, family: str) -> Case:
+        return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
+
+    def _size(self, sizes: Sizes, families: list[str]) -> int:
         """All kinds of values at one size, in the same buffers, and the last of them twice."""
         before: dict[str, Tensor] = {}
-        drawn = [
-            cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
-            for family in families
-        ]
+        drawn = [self._case(sizes, family) for family in families]
+        self.live = []
         for case in drawn:
             before = self._call(case, before)
         self._call(drawn[-1], {}, again=True)
+        self._judge_leak(case)
         return len(drawn)
 
+    def _judge_leak(self, case: Case) -> None:
+        """Each call of one size after the first must leave as much memory as it found."""
+        grown = [after - before for before, after in itertools.pairwise(self.live)]
+        if len(grown) >= 2 and min(grown) > 0:
+            message = (
+                f"each call leaves {min(grown):,} bytes of device memory behind\n"
+                "hint: cudaFree what the launcher has allocated, once the kernels are done"
+            )
+            self._fail(Reason.LEAK, case, message)
+
     def _call(
-        self, case: Case, before: dict[str, Tensor], again: bool = False
+        self,
+        case: Case,
+        before: dict[str, Tensor],
+        again: bool = False,
+        expected: dict[str, Expected] | None = None,
     ) -> dict[str, Tensor]:
         """Run one case and judge it. `before` are the outputs of the call before this one."""
         given = cases.arguments(self.kernel, case)
         run = self._isolated(given)
+        self.live.append(run.live)
         self._judge_strays(case, run.strays)
         self._judge_inputs(case, run.after)
         got = {name: run.after[name].to(self.device) for name in self.exercise.outputs}
-        expected = oracle.expect(self.exercise, case, self.dtypes, self.device)
+        expected = expected or oracle.expect(self.exercise, case, self.dtypes, self.device)
         for name in self.exercise.outputs:
             same = bits(run.after[name]) == bits(given[name])
             self._judge(case, name, got[name], expected[name], same, before.get(name), again)
@@ -262,6 +345,8 @@ class _Check:
         a kernel that adds to what it finds has been told of a read before a write.
         """
         bad = mismatch.wrong(got, expected)
+        if got.is_floating_point() and name not in case.tensors:  # poison is a NaN, but not a value
+            bad |= same.to(bad.device) & got.isnan()
         if not bad.any():
             return
         message = mismatch.explain(name, got, expected, bad, self.exercise.eps)

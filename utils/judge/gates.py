@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from utils.course.exercise import Gate
+from utils.emulator.traffic import Traffic
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
+
+IDLE = 24  # lanes: a request of fewer leaves too many without work
+LOADS = "load", "atomic"  # an atomic operation reads, too
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,11 @@ class Reading:
 
 
 def _worst(diagnosis: Diagnosis, space: str, *accesses: str) -> Reading:
-    """The instruction that is furthest from its ideal, in sectors or wavefronts per request."""
+    """The instruction that is furthest from its ideal, in sectors or wavefronts per request.
+
+    Sectors are held against the bytes that the lanes ask for, also where several ask for the same:
+    a block of 16 x 16 reads two rows at once, each value in a sector of its own, at no loss.
+    """
     traffic = [
         t
         for launch in diagnosis.launches
@@ -30,18 +38,30 @@ def _worst(diagnosis: Diagnosis, space: str, *accesses: str) -> Reading:
     ]
     if not traffic:
         return Reading(0.0, 0.0)
-    worst = max(traffic, key=lambda t: (t.moved / t.ideal, t.requests))
-    return Reading(worst.per_request, worst.ideal_per_request, worst.line)
+
+    def ideal(t: Traffic) -> float:
+        return max(t.ideal, t.bytes / SECTOR) if space == "global" else t.ideal
+
+    worst = max(traffic, key=lambda t: (t.moved / ideal(t), t.requests))
+    return Reading(worst.per_request, ideal(worst) / worst.requests, worst.line)
 
 
 def _loaded(diagnosis: Diagnosis) -> Reading:
-    moved = SECTOR * diagnosis.total("moved", "global", "load")
+    moved = SECTOR * diagnosis.total("moved", "global", *LOADS)
     return Reading(moved, sum(launch.distinct_read for launch in diagnosis.launches))
 
 
-def _requests(diagnosis: Diagnosis, space: str, access: str) -> Reading:
+def _requests(diagnosis: Diagnosis, space: str, *accesses: str) -> Reading:
     """How often a warp asked; the ideal depends on the exercise, so its spec must give it."""
-    return Reading(diagnosis.total("requests", space, access), 0)
+    return Reading(diagnosis.total("requests", space, *accesses), 0)
+
+
+def _lanes(diagnosis: Diagnosis) -> Reading:
+    """How many lanes of a warp take part in its loads, on the average."""
+    requests = diagnosis.total("requests", "global", *LOADS)
+    return Reading(
+        diagnosis.total("lanes", "global", *LOADS) / requests if requests else WARP, WARP
+    )
 
 
 def _moved(diagnosis: Diagnosis) -> Reading:
@@ -50,10 +70,17 @@ def _moved(diagnosis: Diagnosis) -> Reading:
     return Reading(SECTOR * diagnosis.total("moved", "global"), ideal)
 
 
+def _stores(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What counts as a store: atomic operations, too, where most of the storing is theirs."""
+    atomics, stores = (diagnosis.total("lanes", "global", kind) for kind in ("atomic", "store"))
+    return ("store", "atomic") if atomics > stores else ("store",)
+
+
 def _shared_work(diagnosis: Diagnosis) -> Reading:
     """1 where every warp's store is by all of its lanes; 32 where one thread does all."""
-    requests = diagnosis.total("requests", "global", "store")
-    lanes = diagnosis.total("lanes", "global", "store")
+    stores = _stores(diagnosis)
+    requests = diagnosis.total("requests", "global", *stores)
+    lanes = diagnosis.total("lanes", "global", *stores)
     return Reading(WARP * requests / lanes if lanes else 0.0, 1.0)
 
 
@@ -68,11 +95,12 @@ def _barriers(diagnosis: Diagnosis) -> Reading:
 
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per load request": lambda d: _worst(d, "global", "load"),
-    "sectors per store request": lambda d: _worst(d, "global", "store"),
+    "sectors per store request": lambda d: _worst(d, "global", *_stores(d)),
     "wavefronts per shared request": lambda d: _worst(d, "shared", "load", "store"),
     "bytes loaded from global memory": _loaded,
     "bytes moved to and from global memory": _moved,
-    "load requests to global memory": lambda d: _requests(d, "global", "load"),
+    "load requests to global memory": lambda d: _requests(d, "global", *LOADS),
+    "lanes per load request": _lanes,
     "store requests to global memory": lambda d: _requests(d, "global", "store"),
     "load requests to shared memory": lambda d: _requests(d, "shared", "load"),
     "store requests to shared memory": lambda d: _requests(d, "shared", "store"),
@@ -105,7 +133,34 @@ def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str |
         return None
     place = f" at line {reading.line}" if reading.line else ""
     now, ideal, limit = figures(gate, reading)
-    return f"{gate.metric}{place}: now {now}, ideal {ideal}, gate {limit}\nhint: {gate.advice}"
+    told = f"{gate.metric}{place}: now {now}, ideal {ideal}, gate {limit}"
+    return f"{told}\nhint: {_advice(gate, reading, diagnosis)}"
+
+
+def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
+    """The gate's own, unless what it says has been done, and something else is the cause."""
+    limit = gate.times * reading.ideal
+    if gate.metric == "store requests for 32 elements" and reading.now < WARP:
+        return (
+            f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on the "
+            "average: give the others elements of their own"
+        )
+    kind = gate.metric.partition(" requests to ")[0]
+    if kind in ("load", "store"):
+        space = gate.metric.split()[3]
+        requests, lanes = (diagnosis.total(n, space, kind) for n in ("requests", "lanes"))
+        if IDLE * requests > lanes and lanes / WARP <= limit:
+            return (
+                f"of the {WARP} lanes of a warp only {lanes / requests:.2g} take part in a request "
+                "on the average: give the others a part of the work, and there are fewer requests"
+            )
+    asked = diagnosis.total("bytes", "global", "load")
+    if gate.metric == "bytes loaded from global memory" and asked <= limit:
+        return (
+            f"the threads ask for {asked:,} bytes, which is few enough, but a warp gets whole "
+            f"sectors of {SECTOR} bytes: let neighbouring lanes read neighbours in memory"
+        )
+    return gate.advice
 
 
 def figures(gate: Gate, reading: Reading) -> tuple[str, str, str]:

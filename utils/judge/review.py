@@ -31,6 +31,8 @@ def _spec(exercise: Exercise):
         yield "at.check: no size is 1 in every direction"
     if not any(n > 1 and n % WARP for value in values for n in value):
         yield "at.check: all sizes are multiples of a warp"
+    if not exercise.at.drawn:
+        yield "at.drawn: every size is known"
     for name in ("draw", "bench", *["gates"] * bool(exercise.gates)):
         if not getattr(exercise.at, name):
             yield f"at.{name}: no size is given"

@@ -45,6 +45,7 @@ ENTRY = """\
             bench={{"n": 1 << 27}},
             draw={{"n": 300}},
             gates={{"n": 1024}},
+            drawn=({{"n": (66_000, 100_000)}},),
         ),
         flops=lambda n: n,  # operations, from the sizes by name
         peers={{"PyTorch": lambda x: x.clone()}},

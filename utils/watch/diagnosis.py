@@ -5,11 +5,12 @@ arguments and returns hazards and counters; `check` and `diagnose` are made of i
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from utils.cuda.instrumented import instrumented
+from utils.cuda.isolation import Covered
 from utils.cuda.kernel import Kernel
 from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
@@ -29,6 +30,9 @@ class Diagnosis:
     error: LaunchError | None  # what ended the run early
     after: Mapping[str, Tensor]
     trace: Trace | None = None  # every access, where it was asked for and there are hazards
+    remarks: tuple[Report, ...] = ()  # what looks wrong and has had no consequences
+    covered: Mapping[str, Covered] = field(default_factory=dict)  # by tensor argument
+    detour: bool = False  # values went to the host, and a launch or a copy back followed
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         """The sum of a field of Traffic over a space and kinds of access, in all launches."""
@@ -65,7 +69,10 @@ def diagnose_call(
     seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
     hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
-    return Diagnosis(hazards, launches, seen.error, seen.after, trace)
+    told = tuple(reports.remarks(seen.events))
+    return Diagnosis(
+        hazards, launches, seen.error, seen.after, trace, told, seen.covered, seen.detour
+    )
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:

@@ -63,7 +63,7 @@ __global__ void shared_misaligned(float4* out) {
     s[threadIdx.x] = threadIdx.x;
     s[threadIdx.x + 32] = threadIdx.x;
     __syncthreads();
-    const float4* from = reinterpret_cast<float4*>(&s[4 * (threadIdx.x % 8) + 2]);
+    const float4* from = reinterpret_cast<float4*>(&s[4 * threadIdx.x % 32 + 2]);
     if (threadIdx.x < 8) out[threadIdx.x] = *from;  // HAZARD misaligned
 }
 CASE(shared_misaligned, 1, 32, zeros<float4>(8))

@@ -117,11 +117,11 @@ Where interrupted(void* c) {
     Core* at = core();
     if (!at || !at->current) return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
     char* end = at->stacks.top(at->current_index()) - 64;
-    return Where{at->launch->kernel,
-                 at->block,
-                 at->current->index,
-                 {nullptr, 0},
-                 source_address(context, (void*)at->launch->body, end)};
+    // While an access is looked at the stack is ours, with whatever calls before have left there.
+    const void* pc = running.core && running.pc
+                         ? running.pc
+                         : source_address(context, (void*)at->launch->body, end);
+    return Where{at->launch->kernel, at->block, at->current->index, {nullptr, 0}, pc};
 }
 
 void handle(int signal, Handler handler) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "block.h"
+#include "coverage.h"
 #include "heap.h"
 #include "report.h"
 #include "traffic.h"
@@ -187,6 +188,7 @@ void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind
 void watch_host_access(const void* address, const void* pc) {
     static std::set<const void*> known;
     Allocation* a = heap().nearest(address);
+    if (a && a->managed) cover_to_host();
     if (!a || a->managed || !known.insert(pc).second) return;
     Json json;
     json.text("event", "hazard");

@@ -73,6 +73,7 @@ Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_
     a.bytes = bytes;
     a.name = name ? name : "";
     a.element = element;
+    live_ += bytes;
     if (watched) a.written.assign((bytes + 63) / 64, 0);
     else a.all_written = true;
     return &a;
@@ -85,6 +86,7 @@ bool Heap::free(void* first) {
         return false;
     Allocation& a = it->second;
     a.freed = true;
+    live_ -= a.bytes;
     char* page = page_of(a.first);
     size_t pages = up(size_t(a.first + a.bytes - page), kPage);
     madvise(page, pages, MADV_DONTNEED);

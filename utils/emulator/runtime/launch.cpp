@@ -25,9 +25,13 @@ bool is_valid(const Launch& launch, uint64_t threads) {
 // One launch at a time: what is known of one is not kept apart from another's.
 std::recursive_mutex launching;
 thread_local bool cooperates = false;
+bool rehearsing = false;
 
 }  // namespace
 }  // namespace emu
+
+// From now on a launch is held against the device's limits, and does not run.
+extern "C" void emu_rehearse(int on) { emu::rehearsing = on; }
 
 extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t,
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
@@ -47,6 +51,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (cooperative && blocks > resident_grid(launch.threads, shared))
         return set_error(cudaErrorCooperativeLaunchTooLarge);
 
+    if (rehearsing) return;
     install_fault_handlers();
     trace_launch(launch);
     watch_launch(launch);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "../include/emulator/api.h"
+#include "coverage.h"
 #include "device.h"
 #include "heap.h"
 
@@ -24,6 +25,7 @@ std::string next_name;  // of the pointer that memory is allocated for
 
 }  // namespace
 
+bool any_pinned = false;
 bool is_pinned(const void* address) {
     std::lock_guard<std::mutex> lock(pinned_mutex);
     auto after = pinned.upper_bound(static_cast<const char*>(address));
@@ -70,6 +72,8 @@ cudaError_t cudaFree(void* pointer) {
 // Memory of the caller's that kernels will be given pointers into.
 void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes); }
 void emu_take_back_memory(const void* first) { heap().take_back(first); }
+// Bytes that the process has allocated and not freed.
+size_t emu_live_bytes() { return heap().live(); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
     if (*pointer) emu_pin(*pointer, bytes);
@@ -78,6 +82,7 @@ cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
 cudaError_t emu_pin(void* pointer, size_t bytes) {
     std::lock_guard<std::mutex> lock(pinned_mutex);
     pinned[static_cast<const char*>(pointer)] = bytes;
+    any_pinned = true;
     return result(cudaSuccess);
 }
 cudaError_t emu_unpin(void* pointer) {
@@ -108,7 +113,12 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
         (to_device && !to_room) || (from_device && !from_room))
         return result(cudaErrorInvalidValue);
     memmove(to, from, bytes);
-    if (to_room) heap().mark_written(to, bytes);
+    if (to_room) {
+        heap().mark_written(to, bytes);
+        cover_host_write(to, bytes);
+    } else if (from_room) {
+        cover_to_host();
+    }
     return result(cudaSuccess);
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
@@ -117,6 +127,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
     memset(to, value, bytes);
     heap().mark_written(to, bytes);
+    cover_host_write(to, bytes);
     return result(cudaSuccess);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,

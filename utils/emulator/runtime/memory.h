@@ -3,6 +3,7 @@
 
 namespace emu {
 
+extern bool any_pinned __attribute__((visibility("hidden")));
 bool is_pinned(const void* address);  // by cudaMallocHost or cudaHostRegister
 
 }  // namespace emu

@@ -10,10 +10,12 @@
 
 #include "absent_lanes.h"
 #include "block.h"
+#include "coverage.h"
 #include "equal_stores.h"
 #include "fences.h"
 #include "hazards.h"
 #include "heap.h"
+#include "memory.h"
 #include "reach.h"
 #include "traffic.h"
 
@@ -48,6 +50,10 @@ bool find_allocation(Instruction& in, const void* address, size_t size) {
     in.allocation = a;
     in.shadow = shadow.get();
     in.shadow_first = whole->first;
+    in.global = a->first;
+    in.global_bytes = a->all_written && !a->lent && !a->arena ? a->bytes / 4 * 4 : 0;
+    in.words = shadow->at(0);
+    in.coverage = &coverage_of(*a);
     return true;
 }
 
@@ -115,9 +121,6 @@ static void note_compare(const void* address) {
         if (mine.address[i] == address) const_cast<Instruction*>(mine.by[i])->guess = true;
 }
 
-// Where what was there before matters to who writes it.
-static bool needs_value(Kind kind) { return reads(kind) && kind != kExchange; }
-
 static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
                           const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
@@ -149,7 +152,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);
-    if (!known || !in.allocation->lent) count_request(core, in, running.lane, uint64_t(address));
+    count_request(core, in, running.lane, uint64_t(address));
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
@@ -172,14 +175,15 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
             for (size_t i = inside; i < inside + size; ++i)
                 a.written[i / 64] |= uint64_t(1) << i % 64;
     }
+    in.coverage->note(inside, size, kind);
     const Accessor me = accessor(in);
     Races races;
     const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
     in.shadow->each(place, size, [&](Word& word, size_t at, unsigned bytes) {
         Conflict c;
         const Noted noted = touch_word(word, me, kind, moments, &c);
-        if (!a.lent && noted.first_read) counters.distinct_read += bytes;
-        if (!a.lent && noted.first_write) counters.distinct_written += bytes;
+        if (noted.first_read) counters.distinct_read += bytes;
+        if (noted.first_write) counters.distinct_written += bytes;
         if (__builtin_expect(noted.race, 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
@@ -195,18 +199,27 @@ void watch_fence(bool of_the_device) {
     if (of_the_device) fence(running.me, running.core->live());
 }
 
-void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
+    struct Looking {
+        explicit Looking(const void* pc) { running.pc = pc; }
+        ~Looking() { running.pc = nullptr; }
+    } looking(pc);
     if (writes(kind)) settle_doubt();
     const ptrdiff_t offset = core.shared.offset(address);
     if (offset != SharedMemory::kElsewhere)
         return access_shared(core, address, size, offset, kind, pc);
     if (device_memory->in_range(address) || in_module(address))
         return access_global(core, address, size, kind, pc);
+    if (any_pinned && writes(kind) && is_pinned(address)) cover_to_host();
     // What is left is mostly the thread's own: its variables, the launch's arguments.
     if (!host_pointers.empty() && in_host_memory(core, address))
         tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address,
                     nullptr, "follows a pointer to host memory, where a GPU cannot go");
+}
+
+void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+    look(address, size, kind, pc);
 }
 
 // One access: its address is a multiple of its size.
@@ -224,7 +237,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
                         nullptr);
         else running.misaligned = running.misaligned_now = false;
     }
-    watch_range(address, size, kind, pc);
+    look(address, size, kind, pc);
 }
 
 void watch_thread(Core* core, int thread) {
@@ -243,6 +256,7 @@ void watch_launch(const Launch& launch) {
     device_memory = &heap();
     fences_launch();
     words_launch(phase_serial + 1);
+    cover_launch();
     begin_traffic();
     lend_modules((const void*)launch.body);
     for (auto it = global_shadows.begin(); it != global_shadows.end();)
@@ -370,6 +384,7 @@ void emu_watch_end() {
     forget_words();
     forget_arrays();
     forget_hazards();
+    forget_coverage();
 }
 
 }  // extern "C"

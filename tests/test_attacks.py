@@ -1,0 +1,28 @@
+"""Kernels written to fool `check` are refused, for a fitting reason; unusual right ones pass."""
+
+import pytest
+from support.attacks import PASSED, Attempt, attempts
+
+from utils.paths import ROOT
+
+ATTACKS = attempts(ROOT / "tests/attacks")
+UNUSUAL = attempts(ROOT / "tests/unusual")
+
+
+def judged(attempt: Attempt, monkeypatch) -> None:
+    monkeypatch.setattr("utils.judge.check.TIMEOUT", 3.0)
+    outcome, message = attempt.judge()
+    assert outcome in attempt.outcomes, f"{attempt.place}: {outcome}: {message}"
+    for words in attempt.says:
+        assert words in message, f"{attempt.place}: {message}"
+
+
+@pytest.mark.parametrize("attempt", ATTACKS, ids=lambda attempt: attempt.id)
+def test_an_attack_is_refused(attempt, monkeypatch):
+    assert PASSED not in attempt.outcomes
+    judged(attempt, monkeypatch)
+
+
+@pytest.mark.parametrize("attempt", UNUSUAL, ids=lambda attempt: attempt.id)
+def test_an_unusual_kernel_passes_or_is_told_the_truth(attempt, monkeypatch):
+    judged(attempt, monkeypatch)
