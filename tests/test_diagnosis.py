@@ -82,6 +82,21 @@ def test_device_memory_goes_by_the_name_of_its_pointer(diagnose):
     assert outside["count"] == 3 * 32
 
 
+def test_a_word_that_one_thread_uses_takes_16_bytes_of_record(diagnose):
+    code, _, out, _ = diagnose(
+        "#include <cstdio>\n"
+        "long pages() {\n  long all, used; FILE* file = fopen(\"/proc/self/statm\", \"r\");\n"
+        "  fscanf(file, \"%ld %ld\", &all, &used); fclose(file); return used;\n}\n"
+        "__global__ void twice(float* x) {\n"
+        "  for (int i = threadIdx.x; i < 4096; i += 256) x[blockIdx.x * 4096 + i] *= 2;\n}\n"
+        "int main() {\n  const int n = 1 << 20;\n  float* x; cudaMalloc(&x, 4 * n);\n"
+        "  cudaMemset(x, 0, 4 * n);\n  const long before = pages();\n"
+        "  for (int i = 0; i < 2; ++i) twice<<<n / 4096, 256>>>(x);\n"
+        '  printf("%ld", (pages() - before) * 4096 / n);\n}\n'
+    )
+    assert code == 0 and 16 <= int(out) < 24  # and what a launch needs besides
+
+
 def test_a_thousand_hazards_are_no_flood(diagnose):
     lines = [f"out[threadIdx.x / 2 + {i}] = {i};" for i in range(0, 800, 2)]
     lines += [f"out[{i} + threadIdx.x] = 1;" for i in range(10_000, 10_600)]

@@ -71,8 +71,8 @@ WORDS = {
     ),
     "race of blocks": (
         "race between two blocks",
-        "Blocks run in any order, and no barrier joins them: use an atomic operation, or a second "
-        "launch for what needs the first one's results.",
+        "Blocks run in any order, and __syncthreads() does not join them: use an atomic operation, "
+        "or a second launch for what needs the first one's results.",
     ),
     "deadlock": (
         "the threads wait for each other for ever",

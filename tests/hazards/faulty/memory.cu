@@ -32,8 +32,8 @@ CASE_OF(freed_row_of_rows) {
 }
 
 __global__ void float4_off_by_one(const float* in, float4* out) {
-    out[threadIdx.x] =
-        *reinterpret_cast<const float4*>(in + 4 * threadIdx.x + 1);  // HAZARD misaligned
+    const float4* from = reinterpret_cast<const float4*>(in + 4 * threadIdx.x + 1);
+    out[threadIdx.x] = *from;  // HAZARD misaligned
 }
 CASE(float4_off_by_one, 1, 4, zeros<float>(64), zeros<float4>(4))
 
@@ -63,9 +63,8 @@ __global__ void shared_misaligned(float4* out) {
     s[threadIdx.x] = threadIdx.x;
     s[threadIdx.x + 32] = threadIdx.x;
     __syncthreads();
-    if (threadIdx.x < 8)
-        out[threadIdx.x] =
-            *reinterpret_cast<float4*>(&s[4 * threadIdx.x + 2]);  // HAZARD misaligned
+    const float4* from = reinterpret_cast<float4*>(&s[4 * threadIdx.x % 32 + 2]);
+    if (threadIdx.x < 8) out[threadIdx.x] = *from;  // HAZARD misaligned
 }
 CASE(shared_misaligned, 1, 32, zeros<float4>(8))
 

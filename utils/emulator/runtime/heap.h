@@ -51,7 +51,7 @@ class Heap {
     }
     // Calls visit(allocation) for each, freed and lent ones too.
     void each(const std::function<void(const Allocation&)>& visit);
-    size_t room(const void* address);  // bytes from here to the allocation's end; 0: not ours
+    size_t room(const void* address);      // bytes from here to the allocation's end; 0: not ours
     size_t live() const { return live_; }  // bytes allocated and not freed
     void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);

@@ -70,20 +70,24 @@ struct Conflict {  // the other side of a race
 // Threads that read a word, or updated it atomically, in one phase of one block.
 struct Several {
     uint16_t first, first_instruction;
-    uint16_t other, other_instruction;  // a thread of another warp than `first`
-    uint32_t lanes;                     // of first's warp
+    uint16_t other : 11, other_moment : 5;  // a thread of another warp than `first`
+    uint16_t other_instruction;
+    uint32_t lanes;  // of first's warp
     // Where in the pool 32 moments and then 32 instructions are, one a lane; 0: nowhere, all
     // happened at moment 1 by the first instruction.
     uint32_t moments;
-    uint16_t other_moment;
+    static constexpr uint16_t kLate = 31;  // a moment that is at least this
 
     void add(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!first) {
             first = me.id;
             first_instruction = me.instruction;
         } else if (warp_of(first) != warp_of(me.id)) {
-            if (!other || other == me.id)
-                other = me.id, other_instruction = me.instruction, other_moment = me.now;
+            if (!other || other == me.id) {
+                other = me.id;
+                other_moment = me.now < kLate ? me.now : kLate;
+                other_instruction = me.instruction;
+            }
             return;
         }
         lanes |= 1u << lane_of(me.id);
@@ -98,7 +102,7 @@ struct Several {
         *instruction = first_instruction;
         const bool mine = warp_of(first) == warp_of(me.id);
         if (!mine && !handed_on) return first;
-        if (other && !ordered_within(other, other_moment, me))
+        if (other && !ordered_within(other, other_moment < kLate ? other_moment : 0xffff, me))
             return *instruction = other_instruction, other;
         for (uint32_t rest = mine ? lanes & ~(1u << lane_of(me.id)) : lanes; rest;
              rest &= rest - 1) {

@@ -159,7 +159,8 @@ EMU_WATCH_RARE(8)
 EMU_WATCH_RARE(16)
 void __tsan_read4(void* p) {
     const char* pc = (const char*)CALLED_FROM - 1;
-    if (on || !watch_read_shared_word(p, pc)) record(p, 4, kLoad, pc + 1);
+    if (on || !(watch_read_shared_word(p, pc) || watch_read_global_word(p, pc)))
+        record(p, 4, kLoad, pc + 1);
 }
 void __tsan_write4(void* p) { record(p, 4, kStore, CALLED_FROM); }
 void __tsan_read_range(void* p, size_t n) { record<false>(p, n, kLoad, CALLED_FROM); }

@@ -116,7 +116,11 @@ void settle_requests() {
 }
 
 void begin_traffic() {
-    for (Instruction& in : instructions) in.totals = Totals{};
+    for (Instruction& in : instructions) {
+        in.totals = Totals{};
+        in.allocation = nullptr;  // memory may have been freed
+        in.global_bytes = 0;
+    }
     counters = Counters{};
 }
 
@@ -149,7 +153,7 @@ void end_traffic(const Launch& launch) {
 }
 
 void forget_arrays() {
-    for (Instruction& in : instructions) in.allocation = nullptr;
+    for (Instruction& in : instructions) in.allocation = nullptr, in.global_bytes = 0;
 }
 
 }  // namespace emu

@@ -50,6 +50,9 @@ bool find_allocation(Instruction& in, const void* address, size_t size) {
     in.allocation = a;
     in.shadow = shadow.get();
     in.shadow_first = whole->first;
+    in.global = a->first;
+    in.global_bytes = a->all_written && !a->lent && !a->arena ? a->bytes / 4 * 4 : 0;
+    in.words = shadow->at(0);
     in.coverage = &coverage_of(*a);
     return true;
 }
@@ -196,7 +199,7 @@ void watch_fence(bool of_the_device) {
     if (of_the_device) fence(running.me, running.core->live());
 }
 
-void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     struct Looking {
         explicit Looking(const void* pc) { running.pc = pc; }
@@ -215,19 +218,26 @@ void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
                     nullptr, "follows a pointer to host memory, where a GPU cannot go");
 }
 
+void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
+    look(address, size, kind, pc);
+}
+
 // One access: its address is a multiple of its size.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
-    running.misaligned = (uintptr_t)address & (size - 1);
-    if (__builtin_expect(running.misaligned, 0)) {
+    // A copy is announced as a write and then as a read, before either happens.
+    running.misaligned = running.misaligned_now;
+    running.misaligned_now = (uintptr_t)address & (size - 1);
+    if (__builtin_expect(running.misaligned_now, 0)) {
+        running.misaligned = true;
         Core& core = *running.core;
         const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
         if (shared || device_memory->in_range(address) || in_module(address))
             tell_hazard(core, "misaligned",
                         instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address,
                         nullptr);
-        else running.misaligned = false;
+        else running.misaligned = running.misaligned_now = false;
     }
-    watch_range(address, size, kind, pc);
+    look(address, size, kind, pc);
 }
 
 void watch_thread(Core* core, int thread) {
@@ -286,7 +296,6 @@ void watch_block_again(uint32_t serial) {
 
 uint32_t watch_serial() { return block_serial; }
 
-// What came before is ordered before all that follows.
 void watch_grid_barrier() {
     if (!on) return;
     fences_launch();

@@ -62,6 +62,10 @@ struct Instruction {  // a load, store or atomic of the program; one more if it 
     Allocation* allocation = nullptr;
     Shadow<Word>* shadow = nullptr;
     const char* shadow_first = nullptr;  // the address that it begins with
+    // The same once more, where all of it is written, so that reads need not be looked at closely.
+    const char* global = nullptr;
+    size_t global_bytes = 0;  // 0: not known
+    Word* words = nullptr;
     Coverage* coverage = nullptr;
     const char* array = nullptr;
     size_t array_bytes = 0;
@@ -75,8 +79,9 @@ struct Running {  // the thread that runs, in a watched launch
     Accessor me;  // without an instruction
     unsigned lane;
     uint32_t bit;
-    bool misaligned;  // its last access was, and was reported
-    const void* pc;   // of the access that is being looked at; null: none is
+    bool misaligned;      // its last access was, or the one before, and was reported
+    bool misaligned_now;  // its last access
+    const void* pc;       // of the access that is being looked at; null: none is
     struct Bucket {
         uint64_t key;
         Instruction* instruction;
@@ -91,7 +96,33 @@ inline Running::Bucket& instruction_bucket(uint64_t key) {
     return running.table[key * 0x9e3779b97f4a7c15ull >> 54];
 }
 
-// False where the access has to take the long way; then nothing has been noted.
+// Notes the running thread's next execution of a load, where that makes no new request.
+__attribute__((always_inline)) inline bool joins_request(Instruction& in, const void* address) {
+    Pending& pending = in.pending;
+    const uint32_t row = pending.count[running.lane];
+    if (row >= pending.used || row + 1 >= kQuantum) return false;
+    pending.count[running.lane] = row + 1;
+    Request& request = pending.rows[row];
+    request.lanes |= running.bit;
+    request.address[running.lane] = uint64_t(address);
+    return true;
+}
+
+// Notes a read among reads alone, all of a warp's by one instruction.
+__attribute__((always_inline)) inline bool joins_readers(Several& readers, const Instruction& in) {
+    if (!readers.first || readers.moments) return false;
+    if (warp_of(readers.first) == warp_of(running.me.id)) {
+        if (readers.first_instruction != in.id) return false;
+        readers.lanes |= running.bit;
+    } else if (!readers.other) {
+        readers.other = running.me.id;
+        readers.other_instruction = in.id;
+        readers.other_moment = 1;
+    }
+    return true;
+}
+
+// False where the access has to take the long way; what has been noted then may be noted again.
 __attribute__((always_inline)) inline bool watch_read_shared_word(const void* address,
                                                                   const void* pc) {
     const uint64_t key = instruction_key(pc, kShared);
@@ -102,30 +133,36 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
     if (in.array_block != running.me.block || offset >= in.array_bytes || offset % 4) return false;
     Cell& cell = in.cells[offset / 4];
     if (cell.written != running.me.block || cell.split) return false;
-    Pending& pending = in.pending;
-    const uint32_t row = pending.count[running.lane];
-    if (row >= pending.used || row + 1 >= kQuantum) return false;
     if (cell.phase != running.me.phase) {
         cell.phase = running.me.phase;
         cell.writer = cell.atomics.first = cell.atomics.other = 0;
         cell.atomics.lanes = cell.atomics.moments = 0;
         cell.updated = false;
-        cell.readers = Several{running.me.id, in.id, 0, 0, running.bit, 0, 0};
-    } else {
-        if (cell.writer || cell.atomics.first || !cell.readers.first || cell.readers.moments)
-            return false;
-        if (warp_of(cell.readers.first) == warp_of(running.me.id)) {
-            if (cell.readers.first_instruction != in.id) return false;
-            cell.readers.lanes |= running.bit;
-        } else if (!cell.readers.other)
-            cell.readers.other = running.me.id, cell.readers.other_instruction = in.id,
-            cell.readers.other_moment = 1;
+        cell.readers = Several{running.me.id, in.id, 0, 0, 0, running.bit, 0};
+    } else if (cell.writer || cell.atomics.first || !joins_readers(cell.readers, in)) {
+        return false;
     }
-    pending.count[running.lane] = row + 1;
-    Request& request = pending.rows[row];
-    request.lanes |= running.bit;
-    request.address[running.lane] = uint64_t(address);
-    return true;
+    return joins_request(in, address);
+}
+
+// Of a word that this block, and others, have read before in this launch, and nobody else touched.
+__attribute__((always_inline)) inline bool watch_read_global_word(const void* address,
+                                                                  const void* pc) {
+    const uint64_t key = instruction_key(pc, kGlobal);
+    const Running::Bucket& bucket = instruction_bucket(key);
+    if (bucket.key != key || running.me.now != 1) return false;
+    Instruction& in = *bucket.instruction;
+    const size_t offset = size_t(static_cast<const char*>(address) - in.global);
+    if (offset >= in.global_bytes || offset % 4) return false;
+    const Word& word = in.words[offset / 4];
+    if (!word.has_cell()) return false;
+    GlobalCell& cell = *word.cell;
+    const Across& across = cell.across;
+    if (cell.phase != running.me.phase || across.epoch != epoch_first || cell.writer ||
+        cell.atomics.first || across.writer.block || across.atomic.block ||
+        (across.reader.block != running.me.block && across.reader_other.block != running.me.block))
+        return false;
+    return joins_readers(cell.readers, in) && joins_request(in, address);
 }
 
 }  // namespace emu

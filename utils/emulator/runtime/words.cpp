@@ -7,50 +7,43 @@
 #include <vector>
 
 namespace emu {
-namespace {
 
-struct GlobalCell : Cell {
-    Across across;
-    uint32_t launch;  // of the next two: the phase after which it began
-    bool read, written_to;
-    Word* home;  // whose it is; null: it is free
-};
+uint32_t launch_first = 1, epoch_first = 1;
+
+namespace {
 
 class Cells {
    public:
-    GlobalCell& operator[](uint32_t i) { return chunks_[i / kChunk][i % kChunk]; }
-    uint32_t take(Word* home) {
+    GlobalCell& take(Word* home) {
         if (free_.empty()) add_chunk();
-        const uint32_t i = free_.back();
+        GlobalCell& cell = *free_.back();
         free_.pop_back();
-        (*this)[i] = GlobalCell{};
-        (*this)[i].home = home;
-        return i;
+        cell = GlobalCell{};
+        cell.home = home;
+        return cell;
     }
-    void give_back(uint32_t i) {
-        (*this)[i].home = nullptr;
-        free_.push_back(i);
+    void give_back(GlobalCell& cell) {
+        cell.home = nullptr;
+        free_.push_back(&cell);
     }
     size_t used() const { return chunks_.size() * kChunk - free_.size(); }
     // Gives back the cells for which drop(cell) is true.
     template <class Drop>
     void sweep(Drop drop) {
-        for (uint32_t i = 0; i < chunks_.size() * kChunk; ++i) {
-            GlobalCell& cell = (*this)[i];
-            if (cell.home && drop(cell)) give_back(i);
-        }
+        for (auto& chunk : chunks_)
+            for (size_t i = 0; i < kChunk; ++i)
+                if (chunk[i].home && drop(chunk[i])) give_back(chunk[i]);
     }
     void clear() { chunks_.clear(), free_.clear(); }
 
    private:
     static constexpr size_t kChunk = 4096;
     void add_chunk() {
-        const uint32_t first = uint32_t(chunks_.size() * kChunk);
         chunks_.push_back(std::make_unique<GlobalCell[]>(kChunk));
-        for (size_t i = kChunk; i; --i) free_.push_back(first + uint32_t(i) - 1);
+        for (size_t i = kChunk; i; --i) free_.push_back(&chunks_.back()[i - 1]);
     }
     std::vector<std::unique_ptr<GlobalCell[]>> chunks_;
-    std::vector<uint32_t> free_;
+    std::vector<GlobalCell*> free_;
 };
 
 constexpr size_t kFewCells = 1 << 16;  // not worth looking for those that may go
@@ -58,7 +51,6 @@ constexpr uint16_t kMostMoments = 31;  // that a Touch can tell apart
 
 Cells cells;
 size_t sweep_at = kFewCells;
-uint32_t launch_first = 1, epoch_first = 1;         // phases
 std::vector<std::pair<uint32_t, uint32_t>> visits;  // first phase, block; in the order of phases
 
 uint32_t block_of(uint32_t phase) {
@@ -92,10 +84,9 @@ bool takes_reader(const Touch& reader, const Accessor& me) {
     return reader.phase >= first_phase();
 }
 
-uint32_t grow(Word& word, std::vector<uint16_t>& moments) {
+GlobalCell& grow(Word& word, std::vector<uint16_t>& moments) {
     const Word old = word;
-    const uint32_t place = cells.take(&word);
-    GlobalCell& cell = cells[place];
+    GlobalCell& cell = cells.take(&word);
     cell.launch = launch_first;
     cell.read = old.reader.phase >= launch_first;
     cell.written_to = old.writer.phase >= launch_first;
@@ -117,22 +108,9 @@ uint32_t grow(Word& word, std::vector<uint16_t>& moments) {
         cell.readers.add(Accessor{0, cell.phase, old.reader.id, old.reader.instruction,
                                   old.reader.moment, nullptr},
                          moments);
-    word.put(Word::kCell, place);
-    return place;
-}
-
-Noted touch_cell(GlobalCell& cell, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
-                 Conflict* conflict) {
-    if (cell.launch != launch_first) {
-        cell.launch = launch_first;
-        cell.read = cell.written_to = false;
-    }
-    Noted noted{false, reads(kind) && !cell.read, writes(kind) && !cell.written_to};
-    cell.read |= reads(kind);
-    cell.written_to |= writes(kind);
-    noted.race = cell.touch(me, kind, moments, conflict);
-    noted.race |= cell.across.touch(epoch_first, me, kind, conflict);
-    return noted;
+    word.writer.phase = Word::kCell;
+    word.cell = &cell;
+    return cell;
 }
 
 // What of a cell matters when its phase is over, as a Word, where it fits.
@@ -158,12 +136,11 @@ bool shrink(GlobalCell& cell) {
 
 }  // namespace
 
-Noted touch_word(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
-                 Conflict* conflict) {
-    if (word.has_cell()) return touch_cell(cells[word.place()], me, kind, moments, conflict);
+Noted touch_alone(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
+                  Conflict* conflict) {
     if (is_atomic(kind) || me.now > kMostMoments || fences_passed[me.id - 1] ||
         (kind == kLoad && !takes_reader(word.reader, me)))
-        return touch_cell(cells[grow(word, moments)], me, kind, moments, conflict);
+        return touch_cell(grow(word, moments), me, kind, moments, conflict);
     Noted noted{against(word.writer, kStore, me, conflict), false, false};
     if (kind == kLoad) {
         noted.first_read = word.reader.phase < launch_first;
@@ -178,18 +155,20 @@ Noted touch_word(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t
 
 void divide_record(Word& whole, std::array<Word, 4>& bytes, uint32_t place) {
     if (whole.has_cell()) {
-        const uint32_t from = whole.place();
+        GlobalCell& old = *whole.cell;
         for (Word& byte : bytes) {
-            const uint32_t to = cells.take(&byte);
-            cells[to] = cells[from];
-            cells[to].home = &byte;
-            byte.put(Word::kCell, to);
+            GlobalCell& cell = cells.take(&byte);
+            cell = old;
+            cell.home = &byte;
+            byte.writer.phase = Word::kCell;
+            byte.cell = &cell;
         }
-        cells.give_back(from);
+        cells.give_back(old);
     } else {
         bytes.fill(whole);
     }
-    whole.put(Word::kBytes, place);
+    whole.writer.phase = Word::kBytes;
+    whole.bytes = place;
 }
 
 void words_launch(uint32_t next_phase) {

@@ -10,7 +10,7 @@
 // A section for each: a const one and another cannot share theirs. In symbols.cpp they are found by
 // its name.
 #define EMU_TEXT_OF(x) #x
-#define EMU_SECTION(number) __attribute__((section(".emu_constant." EMU_TEXT_OF(number))))
+#define EMU_SECTION(number) __attribute__((used, section(".emu_constant." EMU_TEXT_OF(number))))
 #ifdef EMU_INSTRUMENTED
 #    define __constant__ EMU_SECTION(__COUNTER__)
 #else

@@ -1,0 +1,20 @@
+// Launches whose blocks could meet, and do not in time.
+#include <cooperative_groups.h>
+
+#include "../case.cuh"
+
+namespace cg = cooperative_groups;
+
+__global__ void block_barrier_for_the_grids(int* a, int* b) {
+    const int i = blockIdx.x * 32 + threadIdx.x, n = gridDim.x * 32;
+    cg::this_grid().sync();
+    a[i] = i;  // HAZARD race
+    __syncthreads();
+    b[i] = a[(i + 32) % n];  // WITH
+    cg::this_grid().sync();
+}
+CASE_OF(block_barrier_for_the_grids) {
+    int *a = zeros<int>(128), *b = zeros<int>(128);
+    void* arguments[] = {&a, &b};
+    cudaLaunchCooperativeKernel((void*)block_barrier_for_the_grids, 4, 32, arguments, 0, 0);
+}
