@@ -24,7 +24,7 @@ from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
 
-SHARE = 36  # percent of the mutants are tried: what is found at one place is found at the next
+SHARE = 17  # percent of the mutants are tried: those of all would take hours
 TIMEOUT = 3.0  # seconds for a call; a solution's longest needs 0.3
 _NAME = "mutant"  # the same for all: it stands in the machine code, which is compared
 REFUSED, SAME, ALIVE = "refused", "same code", "alive"  # fates that are no reason of `check`
@@ -129,19 +129,19 @@ def try_all(
             yield mutant, known[mutant.digest]
         else:
             left.append(mutant)
-    if not left:
-        return
     left.sort(key=lambda mutant: (mutant.rank, mutant.digest))
     journal.parent.mkdir(parents=True, exist_ok=True)
     fresh = multiprocessing.get_context("spawn")  # PyTorch's threads do not survive a fork
-    pool = ProcessPoolExecutor(jobs or os.cpu_count(), fresh, max_tasks_per_child=150)
-    with pool, journal.open("a") as file:
-        tried = {pool.submit(try_out, mutant): mutant for mutant in left}
-        for done in as_completed(tried):
-            fate = done.result()
-            file.write(json.dumps(asdict(fate)) + "\n")
-            file.flush()
-            yield tried.pop(done), fate
+    with journal.open("a") as file:
+        # Now and then a new pool: max_tasks_per_child comes to a standstill in Python 3.11.
+        for first in range(0, len(left), 200):
+            with ProcessPoolExecutor(jobs or os.cpu_count(), fresh) as pool:
+                tried = {pool.submit(try_out, mutant): mutant for mutant in left[first:][:200]}
+                for done in as_completed(tried):
+                    fate = done.result()
+                    file.write(json.dumps(asdict(fate)) + "\n")
+                    file.flush()
+                    yield tried[done], fate
 
 
 def read(journal: Path) -> dict[str, Fate]:
