@@ -142,8 +142,8 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
     limit = gate.times * reading.ideal
     if gate.metric == "store requests for 32 elements" and reading.now < WARP:
         return (
-            f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on the "
-            "average: give the others elements of their own"
+            f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on "
+            "the average: give the others elements of their own"
         )
     kind = gate.metric.partition(" requests to ")[0]
     if kind in ("load", "store"):
