@@ -193,7 +193,10 @@ char* arena(int);
 
 def test_a_constant_that_is_only_declared_has_no_section_yet():
     code = "extern __constant__ int a[4];\n__constant__ extern int b;\n__constant__ int c;\n"
-    assert body(code) == "extern  int a[4];\n extern int b;\n__constant__ int c;\n"
+    assert (
+        body(code)
+        == "extern EMU_ELSEWHERE int a[4];\nEMU_ELSEWHERE extern int b;\n__constant__ int c;\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -297,3 +300,47 @@ def test_a_lambda_does_not_copy_shared_variables():
     assert "f = [=, &a, &n] {" in kernel
     assert "g = [=, &n, &b, &a] {" in kernel
     assert "h = [=, &a, &n, this] {" in kernel
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # A kernel's clock counts cycles; who declares a clock of their own, or calls a member, is
+        # left alone.
+        ("t = clock();", "t = emu_clock();"),
+        ("return clock() - t;", "return emu_clock() - t;"),
+        ("timer.clock(); std::clock(); long clock(); long clock() const {", None),
+        # What compares the architecture is the device's, what asks for it alone the host's.
+        ("\n#if __CUDA_ARCH__ >= 700\n", "\n#if 800 >= 700\n"),
+        ("\n#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600\n", "\n#if !1 || 800 >= 600\n"),
+        ("\n#ifdef __CUDA_ARCH__\n#if defined(__CUDA_ARCH__)\n#endif\n#endif\n", None),
+        ('printf("%d", __CUDA_ARCH__);', 'printf("%d", 800);'),
+        # A kernel by pointer keeps its type.
+        (
+            "cudaLaunchKernel((void*)k, 1, 2, a);",
+            'cudaLaunchKernel(::emu::named("k", k), 1, 2, a);',
+        ),
+        (
+            "cudaLaunchCooperativeKernel((const void *)&ns::k<int, 3>, g, b, a);",
+            'cudaLaunchCooperativeKernel(::emu::named("ns::k<int, 3>", ns::k<int, 3>), g, b, a);',
+        ),
+        (
+            "cudaLaunchKernel(reinterpret_cast<void*>(k), 1, 2, a);",
+            'cudaLaunchKernel(::emu::named("k", k), 1, 2, a);',
+        ),
+        # One store of 16 bytes.
+        ("p[i] = float4{a, f(b)};", "p[i] = ::emu::whole(float4{a, f(b)});"),
+        ("constexpr float4 v = float4{1, 2, 3, 4}; x = Pair{1, 2};", None),
+    ],
+)
+def test_what_means_another_thing_on_a_gpu(source, expected):
+    assert body(source) == (source if expected is None else expected)
+
+
+def test_a_constant_is_its_files_own_where_that_is_asked_for():
+    source = "__constant__ float a[2], b; static __constant__ int c; extern __constant__ int d;"
+    rewritten = rewrite(source, filename="cell.cu", own_constants=True).text.split("\n", 2)[2]
+    assert rewritten == source.replace("__constant__ float", "__constant__ static float").replace(
+        "extern __constant__", "extern EMU_ELSEWHERE"
+    )
+    assert body(source).startswith("__constant__ float")

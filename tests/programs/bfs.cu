@@ -54,14 +54,6 @@ __global__ void expand(const int* starts, const int* neighbours, int* distance, 
     }
 }
 
-template <class T>
-T* to_device(const std::vector<T>& values) {
-    T* device;
-    CHECK(cudaMalloc(&device, values.size() * sizeof(T)));
-    CHECK(cudaMemcpy(device, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return device;
-}
-
 int main(int argc, char** argv) {
     Graph g = read_graph(argc > 1 ? argv[1] : nullptr);
     const int n = int(g.starts.size()) - 1, source = argc > 2 ? atoi(argv[2]) : 0;

@@ -134,7 +134,10 @@ def _part(
     source = path.read_text(encoding="utf-8", errors="surrogateescape")
     places: dict = {"include_dirs": [Path(i) for i in includes], "base_dir": path.parent}
     if _is_cuda(path):
-        unit = rewrite(source, filename=str(path), own_constants=not linked, **places)
+        try:
+            unit = rewrite(source, filename=str(path), own_constants=not linked, **places)
+        except CompileError as error:
+            raise CompileError(f"{error}\n{path} does not compile") from None
         late = [name for name in defines if not _early(name)]
         unit = Unit(_define(unit.text, late), unit.headers)
         early = [name for name in defines if _early(name)]

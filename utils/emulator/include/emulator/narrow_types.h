@@ -26,11 +26,8 @@ struct EMU_FLOAT {
 
 struct __attribute__((aligned(4))) EMU_FLOAT2 {
     EMU_FLOAT x, y;
-#ifdef EMU_INSTRUMENTED
-    EMU_WHOLE_COPY(EMU_FLOAT2, 4)
-#else
+    EMU_WHOLE
     EMU_FLOAT2() = default;
-#endif
     EMU_FLOAT2(EMU_FLOAT x, EMU_FLOAT y) : x(x), y(y) {}
 };
 
