@@ -85,8 +85,8 @@ def test_device_memory_goes_by_the_name_of_its_pointer(diagnose):
 def test_a_word_that_one_thread_uses_takes_16_bytes_of_record(diagnose):
     code, _, out, _ = diagnose(
         "#include <cstdio>\n"
-        "long pages() {\n  long all, used; FILE* file = fopen(\"/proc/self/statm\", \"r\");\n"
-        "  fscanf(file, \"%ld %ld\", &all, &used); fclose(file); return used;\n}\n"
+        'long pages() {\n  long all, used; FILE* file = fopen("/proc/self/statm", "r");\n'
+        '  fscanf(file, "%ld %ld", &all, &used); fclose(file); return used;\n}\n'
         "__global__ void twice(float* x) {\n"
         "  for (int i = threadIdx.x; i < 4096; i += 256) x[blockIdx.x * 4096 + i] *= 2;\n}\n"
         "int main() {\n  const int n = 1 << 20;\n  float* x; cudaMalloc(&x, 4 * n);\n"

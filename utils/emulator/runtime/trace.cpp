@@ -33,11 +33,13 @@ template <bool one = true>  // or several, in whatever parts
 __attribute__((noinline)) void record(const void* address, size_t size, Kind kind,
                                       const void* return_address) {
     constexpr auto watch = one ? watch_access : watch_range;
-    if (running.core) watch(address, size, kind, (const char*)return_address - 1);
-    else if (watching() && heap().in_range(address))
-        watch_host_access(address, (const char*)return_address - 1);
     Core* c = core();
-    if (!on || !c || !c->current) return;
+    // What another host thread does while this one's kernel runs is no thread's of the kernel.
+    const bool here = c && c->current;
+    if (running.core && here) watch(address, size, kind, (const char*)return_address - 1);
+    else if (!here && watching() && heap().in_range(address))
+        watch_host_access(address, (const char*)return_address - 1);
+    if (!on || !here) return;
     if (accesses.size() >= limit) {
         truncated = true;
         return;

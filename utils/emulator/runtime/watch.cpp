@@ -152,7 +152,9 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);
-    count_request(core, in, running.lane, uint64_t(address));
+    // Constants have a cache of their own.
+    const bool counts = !known || !in.allocation->constant;
+    if (counts) count_request(core, in, running.lane, uint64_t(address));
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
@@ -182,8 +184,8 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     in.shadow->each(place, size, [&](Word& word, size_t at, unsigned bytes) {
         Conflict c;
         const Noted noted = touch_word(word, me, kind, moments, &c);
-        if (noted.first_read) counters.distinct_read += bytes;
-        if (noted.first_write) counters.distinct_written += bytes;
+        if (counts && noted.first_read) counters.distinct_read += bytes;
+        if (counts && noted.first_write) counters.distinct_written += bytes;
         if (__builtin_expect(noted.race, 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
@@ -224,19 +226,17 @@ void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
 
 // One access: its address is a multiple of its size.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
-    // A copy is announced as a write and then as a read, before either happens.
-    running.misaligned = running.misaligned_now;
-    running.misaligned_now = (uintptr_t)address & (size - 1);
-    if (__builtin_expect(running.misaligned_now, 0)) {
-        running.misaligned = true;
+    bool wrong = (uintptr_t)address & (size - 1);
+    if (__builtin_expect(wrong, 0)) {
         Core& core = *running.core;
         const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
-        if (shared || device_memory->in_range(address) || in_module(address))
+        wrong = shared || device_memory->in_range(address) || in_module(address);
+        if (wrong)
             tell_hazard(core, "misaligned",
                         instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address,
                         nullptr);
-        else running.misaligned = running.misaligned_now = false;
     }
+    running.misaligned = (running.misaligned & 1) << 1 | unsigned(wrong);
     look(address, size, kind, pc);
 }
 

@@ -79,9 +79,10 @@ struct Running {  // the thread that runs, in a watched launch
     Accessor me;  // without an instruction
     unsigned lane;
     uint32_t bit;
-    bool misaligned;      // its last access was, or the one before, and was reported
-    bool misaligned_now;  // its last access
-    const void* pc;       // of the access that is being looked at; null: none is
+    // Whether its last access was, and was reported, and in the next bit the one before: a copy is
+    // told of as a store and a load before either happens.
+    unsigned misaligned;
+    const void* pc;  // of the access that is being looked at; null: none is
     struct Bucket {
         uint64_t key;
         Instruction* instruction;
