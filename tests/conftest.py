@@ -39,7 +39,7 @@ def pytest_xdist_make_scheduler(config, log):
     and notebooks, which take longer than all the others, share nothing and are spread."""
     from xdist.scheduler import LoadFileScheduling
 
-    spread = "test_kernels.py", "test_nbval.py"
+    spread = "test_kernels.py", "test_nbval.py", "test_attacks.py"
 
     class SpreadChapters(LoadFileScheduling):
         def _split_scope(self, nodeid):

@@ -191,10 +191,15 @@ char* arena(int);
     assert run.returncode == 0, run.stderr + text
 
 
+def unlimited(text: str) -> str:
+    """Without what holds `__constant__` arrays against their limit."""
+    return re.sub(r" static_assert\(sizeof.*?\);", "", text)
+
+
 def test_a_constant_that_is_only_declared_has_no_section_yet():
     code = "extern __constant__ int a[4];\n__constant__ extern int b;\n__constant__ int c;\n"
     assert (
-        body(code)
+        unlimited(body(code))
         == "extern EMU_ELSEWHERE int a[4];\nEMU_ELSEWHERE extern int b;\n__constant__ int c;\n"
     )
 
@@ -325,7 +330,8 @@ def test_a_launch_is_held_against_the_bounds_of_its_kernel(before, bound, within
         ("__constant__ float a[4], b;", ["a", "b"]),
         ("static __constant__ int t[2][3] = {{1, 2, 3}, {4, 5, 6}};", ["t"]),
         ("__device__ __constant__ float2 c;", ["c"]),
-        ("extern __constant__ float a[];", []),
+        ("extern __constant__ float a[2];", []),
+        ("__constant__ extern struct Later a;", []),
         ("__constant__ int t[] = {1, 2};", []),
         ("#define C __constant__ int t[2];", []),
     ],
@@ -382,7 +388,7 @@ def test_what_means_another_thing_on_a_gpu(source, expected):
 def test_a_constant_is_its_files_own_where_that_is_asked_for():
     source = "__constant__ float a[2], b; static __constant__ int c; extern __constant__ int d;"
     rewritten = rewrite(source, filename="cell.cu", own_constants=True).text.split("\n", 2)[2]
-    assert rewritten == source.replace("__constant__ float", "__constant__ static float").replace(
-        "extern __constant__", "extern EMU_ELSEWHERE"
-    )
+    assert unlimited(rewritten) == source.replace(
+        "__constant__ float", "__constant__ static float"
+    ).replace("extern __constant__", "extern EMU_ELSEWHERE")
     assert body(source).startswith("__constant__ float")

@@ -14,7 +14,8 @@ def limit_constants(code: Code) -> None:
         stop = position
         while stop < len(code) and code.text(stop) not in (";", "}"):
             stop = code.after(stop)
-        if code.text(stop) != ";" or code.text(position - 1) == "extern":
+        around = code.text(position - 1), code.text(position + 1)
+        if code.text(stop) != ";" or "extern" in around:
             continue
         for name in _declared(code, position + 1, stop):
             code.append(stop, f' static_assert(sizeof({name}) <= {_BYTES}, "{_SAYS}");')
