@@ -115,7 +115,7 @@ ROWS = dict(
         draw={"rows": 2, "channels": 300},
         gates={"rows": 16, "channels": 4096},
         drawn=(
-            {"rows": (2, 5), "channels": (66_000, 90_000)},
+            {"rows": (10, 14), "channels": (150_000, 200_000)},
             {"rows": (300, 400), "channels": (20, 70)},
         ),
     ),

@@ -324,11 +324,12 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
 
 
 def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
-    """A multiple of `at.gates`, another each time and never itself: two or three times one size,
+    """A multiple of `at.gates`, another each time and never itself: two to seven times one size,
     and what follows it."""
     known = exercise.at.gates
-    free = [name for name in known if name not in exercise.follows]
-    times, name = _whole(2, 4, generator), free[_whole(0, len(free), generator)]
+    of_tensors = " ".join(exercise.shapes.values()).split()
+    free = [name for name in known if name not in exercise.follows and name in of_tensors]
+    times, name = _whole(2, 8, generator), free[_whole(0, len(free), generator)]
     grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
     return {name: size * times if name in grown else size for name, size in known.items()}
 

@@ -41,7 +41,7 @@ AGAIN = 3  # sizes that a second process is tried on
 REHEARSED = 4_000_000  # elements
 GRID = 65_535  # blocks along y or z
 FEW = 2  # probes of the oracle, where values are not what a call is about
-CALLS = 10, 25  # and so many calls of small ones
+CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _WHY_REFUSED = ("shared-memory", "invalid-configuration")  # hazards that say more than its error
