@@ -323,15 +323,20 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
     return found
 
 
+FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
+
+
 def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
-    """A multiple of `at.gates`, another each time and never itself: two to seven times one size,
-    and what follows it."""
+    """Larger than `at.gates` in one size, and what follows it, by another factor each time: from
+    two to seven, and between these where a size stands alone and is of many tiles."""
     known = exercise.at.gates
     of_tensors = " ".join(exercise.shapes.values()).split()
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
-    times, name = _whole(2, 8, generator), free[_whole(0, len(free), generator)]
+    name = free[_whole(0, len(free), generator)]
     grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
-    return {name: size * times if name in grown else size for name, size in known.items()}
+    parts = FINE if len(grown) == 1 and known[name] % (FINE * WHOLE) == 0 else 1
+    times = _whole(2 * parts, 7 * parts + 1, generator)
+    return {n: size * times // parts if n in grown else size for n, size in known.items()}
 
 
 def elements(exercise: Exercise, sizes: Sizes) -> int:
