@@ -13,7 +13,8 @@
 namespace emu {
 namespace {
 
-bool in_watched_kernel() { return running.core && running.core->current; }
+// Another host thread's kernel may run meanwhile: this thread's own counts.
+bool in_watched_kernel() { return running.core && core() == running.core && core()->current; }
 
 void* allocate(size_t bytes) {
     Allocation* a = heap().carve(bytes ? bytes : 1);

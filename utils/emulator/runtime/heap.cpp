@@ -47,8 +47,9 @@ char* Heap::reserve(size_t bytes) {
         void* range =
             mmap(nullptr, kRange, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (range == MAP_FAILED) return nullptr;
-        base_ = next_ = static_cast<char*>(range);
+        base_ = static_cast<char*>(range);
         end_ = base_ + kRange;
+        next_.store(base_, std::memory_order_release);
     }
     bytes = up(bytes + kPage, kPage);
     if (size_t(end_ - next_) < bytes + 2 * kGap) return nullptr;
@@ -149,7 +150,9 @@ void Heap::forget() {
     for (auto it = table_.allocations.begin(); it != table_.allocations.end();)
         it = it->second.lent ? std::next(it) : table_.allocations.erase(it);
     if (base_) munmap(base_, kRange);
-    base_ = next_ = end_ = nullptr;
+    next_ = nullptr;
+    base_ = nullptr;
+    end_ = nullptr;
     arena_ = Allocation{};
     carved_ = 0;
 }

@@ -2,6 +2,7 @@
 // and never in a neighbour, and freed memory is never handed out again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,8 +47,10 @@ class Heap {
     // The allocation, live or freed, that the address is in or nearest to. Only within the range.
     Allocation* nearest(const void* address);
     bool in_range(const void* address) const {
-        return static_cast<const char*>(address) >= base_ &&
-               static_cast<const char*>(address) < next_;
+        // Another thread may be reserving the range: it sets the end of what is used last.
+        const char* next = next_.load(std::memory_order_acquire);
+        return static_cast<const char*>(address) < next &&
+               static_cast<const char*>(address) >= base_.load(std::memory_order_relaxed);
     }
     // Calls visit(allocation) for each, freed and lent ones too.
     void each(const std::function<void(const Allocation&)>& visit);
@@ -65,7 +68,8 @@ class Heap {
     size_t live_ = 0;
     struct Table;  // of the allocations, and its lock
     Table& table_;
-    char *base_ = nullptr, *next_ = nullptr, *end_ = nullptr;
+    std::atomic<char*> base_ = nullptr, next_ = nullptr;
+    char* end_ = nullptr;
     Allocation arena_{};
     size_t carved_ = 0;  // bytes of it
 };
