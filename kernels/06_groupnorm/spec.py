@@ -74,7 +74,7 @@ AT = At(
     bench=size(1024, 8192, 256),
     draw=size(2, 64, 4),
     drawn=(
-        {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (1, 2)},
+        {"rows": (4, 5), "channels": (22_000, 26_000), "groups": (1, 2)},
         {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
     ),
 )
