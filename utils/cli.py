@@ -182,13 +182,9 @@ class _Program(TyperCommand):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         from utils.emulator.nvcc_options import translated
 
-        own, _, ctx.meta["rest"] = _split(args, "--")
-        return super().parse_args(ctx, translated(own))
-
-
-def _split(words: list[str], at: str) -> tuple[list[str], str, list[str]]:
-    end = words.index(at) if at in words else len(words)
-    return words[:end], at, words[end + 1 :]
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta["rest"] = args[end + 1 :]
+        return super().parse_args(ctx, translated(args[:end]))
 
 
 @app.command(cls=_Program)
