@@ -151,6 +151,22 @@ def test_a_launcher_may_set_and_copy_the_tensors_that_it_is_given():
             kernel(x, out, n, 8)
 
 
+COUNTS = """__global__ void add(float* x, float* out, int call) { x[0] += 1; out[0] = call; }
+void count(float* x, float* out, int last) {
+    static int call = 0;
+    add<<<1, ++call == last ? 5000 : 1>>>(x, out, call);
+}"""
+
+
+def test_of_several_calls_each_has_fresh_values_and_the_last_is_told_of():
+    kernel = compile_cuda(COUNTS, "count", backend="emulator")
+    given = {"x": torch.tensor([3.0]), "out": torch.zeros(1), "last": 12}
+    run = kernel.isolated(given, calls=7)
+    assert run.after["x"] == 4 and run.after["out"] == 7
+    with pytest.raises(LaunchError):  # the fifth of them
+        kernel.isolated(given, calls=7)
+
+
 def test_empty_tensors_are_fine(kernel):
     empty = torch.empty(0)
     run = kernel.isolated({"x": empty, "out": empty, "n": 1, "fault": 10, "at": 0})

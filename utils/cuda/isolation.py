@@ -85,12 +85,13 @@ class Call:
     arguments: Mapping[str, Tensor | int | float]  # by parameter name, without the stream
     timeout: float  # in seconds
 
-    def run(self, rehearsal: bool = False) -> IsolatedRun:
+    def run(self, rehearsal: bool = False, calls: int = 1) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
-        In a rehearsal the emulator only holds each launch against the device's limits.
+        In a rehearsal the emulator only holds each launch against the device's limits. Of several
+        `calls`, each on fresh copies, the last one is told of.
         """
-        return self._safely(lambda worker: self._run(worker, rehearsal))
+        return self._safely(lambda worker: self._run(worker, rehearsal, calls))
 
     def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
@@ -125,12 +126,17 @@ class Call:
         }
         return layout, command
 
-    def _run(self, worker: Worker, rehearsal: bool) -> IsolatedRun:
+    def _run(self, worker: Worker, rehearsal: bool, calls: int) -> IsolatedRun:
         layout, command = self._load(worker)
         arena = worker.memory(layout.size)
         layout.fill(arena)
         reply = worker.ask(
-            self.timeout + GRACE, do="run", size=layout.size, rehearsal=rehearsal, **command
+            self.timeout + GRACE,
+            do="run",
+            size=layout.size,
+            rehearsal=rehearsal,
+            calls=calls,
+            **command,
         )
         self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}

@@ -85,15 +85,16 @@ class Kernel:
         *,
         timeout: float = 10.0,
         rehearsal: bool = False,
+        calls: int = 1,
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
         Raises as a call does; strays are returned. In a `rehearsal` the emulator only asks whether
-        CUDA would take the launches.
+        CUDA would take the launches. Of several `calls`, each on fresh copies, the last is told of.
         """
         given = match(self.name, self.parameters, (), args)
         given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
-        return self._call(given, timeout).run(rehearsal)
+        return self._call(given, timeout).run(rehearsal, calls)
 
     def watched(
         self,

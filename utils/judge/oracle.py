@@ -23,8 +23,7 @@ Where nothing is rounded, as in the minimum of a row (`Exercise.exact`), the bou
 """
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -106,22 +105,18 @@ def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
     return outputs
 
 
-def _one_thread(function: Callable) -> Callable:
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
     """Small tensors gain nothing from threads, and on a busy machine wait long for each other."""
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            torch.set_num_threads(threads)
-
-    return call
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
-@_one_thread
+@one_thread()
 @torch.inference_mode(False)
 @torch.enable_grad()  # whatever the notebook has switched off
 def expect(
