@@ -323,6 +323,21 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
     return found
 
 
+def lengths(exercise: Exercise) -> list[str]:
+    """The sizes that are dimensions of tensors."""
+    named = " ".join(exercise.shapes.values()).split()
+    return [name for name in exercise.at.check[0] if name in named]
+
+
+def long_sizes(exercise: Exercise, name: str, span: tuple[int, int], generator: Generator) -> Sizes:
+    """From `span` in the size `name`, and short in all others but those that this one follows."""
+    sizes = {other: _whole(1, 4, generator) for other in exercise.at.check[0]}
+    sizes[name] = _whole(*span, generator)
+    for follower, leader in exercise.follows.items():
+        sizes[leader] = max(sizes[leader] // sizes[follower], 1) * sizes[follower]
+    return sizes
+
+
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
 
 

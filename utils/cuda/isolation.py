@@ -43,6 +43,7 @@ class IsolatedRun:
     stdout: str  # what it printed
     seconds: float  # of the launcher, including the wait for the device
     live: int = 0  # bytes of device memory that the process now holds, on the emulator
+    threads: int = 0  # that would have been launched, in a rehearsal
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,12 @@ class Call:
         self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(
-            after, layout.strays(arena), worker.said()[0], reply["seconds"], reply["live"]
+            after,
+            layout.strays(arena),
+            worker.said()[0],
+            reply["seconds"],
+            reply["live"],
+            reply["threads"],
         )
         del arena
         if layout.size > KEEP:

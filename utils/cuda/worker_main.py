@@ -9,7 +9,7 @@ without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
      "regions": [...], "limit": seconds, "device": index or null,
       "rehearsal": on the emulator, whether launches are only held against the device's limits,
       "calls": how often the launcher is called, each time on the same values; the last one counts}
-                                           -> {"error": code, "name", "text", "seconds", "live"}
+                                -> {"error": code, "name", "text", "seconds", "live", "threads"}
     {"do": "watch", ..., "tail": offset, "most": n, "order": n}
                                            -> {..., "bases", "covered", "detour"}
 
@@ -83,7 +83,12 @@ class Executor:
                 break
             self.arena[:] = given
             error, seconds, live = self._once(library, command)
-        return {**self._outcome(library, error), "seconds": seconds, "live": live}
+        threads = 0
+        if command["rehearsal"]:
+            library.emu_rehearsed.restype = ctypes.c_uint64
+            threads = library.emu_rehearsed()
+        said = {"seconds": seconds, "live": live, "threads": threads}
+        return {**self._outcome(library, error), **said}
 
     def _once(self, library, command: dict) -> tuple[int, float, int]:
         """Call a launcher: CUDA's error code, seconds, and bytes of device memory in use after."""

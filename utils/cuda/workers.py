@@ -46,7 +46,7 @@ PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
 _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES = {
     "load": {},
-    "run": {**_REPLY, "seconds": float, "live": int},
+    "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
     "watch": {
         **_REPLY,
         **dict.fromkeys(("bases", "shared", "covered"), list),

@@ -6,6 +6,7 @@ call. A second set of values in the same buffers, and the same values twice, sho
 keeps between calls.
 """
 
+import contextlib
 import itertools
 import secrets
 import time
@@ -39,6 +40,9 @@ from utils.wording import many
 TIMEOUT = 10.0  # seconds for one call
 AGAIN = 3  # sizes that a second process is tried on
 REHEARSED = 4_000_000  # elements
+# Where a size or an index of 16 bits shows; the second where a grid cannot be so long.
+LONG = ((65_537, 70_000), (32_769, 36_000))
+MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a second
 GRID = 65_535  # blocks along y or z
 FEW = 2  # probes of the oracle, where values are not what a call is about
 CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
@@ -143,6 +147,7 @@ class _Check:
         for size in drawn:
             self._call(self._case(size, cases.usual(self.exercise)), {}, probes=FEW)
         if self.kernel.backend == "emulator":
+            drawn += self._beyond_16_bits()
             self._rehearse()
         self._again(self.exercise.at.check)
         return (
@@ -250,15 +255,38 @@ class _Check:
             too_many = cases.elements(self.exercise, sizes) > REHEARSED
             if too_many or max(sizes.values()) <= GRID:
                 continue
-            shapes = {n: dimensions(text, sizes) for n, text in self.exercise.shapes.items()}
-            nothing = {n: torch.zeros(shape) for n, shape in shapes.items()}
-            scalars = {name: span[0] for name, span in self.exercise.scalars.items()}
-            case = Case(sizes, "no", nothing, scalars)
             try:
-                given = cases.arguments(self.kernel, case)
-                self.kernel.isolated(given, timeout=TIMEOUT, rehearsal=True)
+                self._launched(sizes)
             except LaunchError as error:
-                self._fail(Reason.LAUNCH_ERROR, case, str(error))
+                self._fail(Reason.LAUNCH_ERROR, self._nothing(sizes), str(error))
+
+    def _launched(self, sizes: Sizes) -> int:
+        """How many threads a call of these sizes would launch. Raises LaunchError."""
+        given = cases.arguments(self.kernel, self._nothing(sizes))
+        try:
+            return self.kernel.isolated(given, timeout=TIMEOUT, rehearsal=True).threads
+        except (KernelCrash, KernelTimeout) as error:
+            raise CheckFailed(_FAULTS[type(error)], str(error)) from error
+
+    def _nothing(self, sizes: Sizes) -> Case:
+        """A case whose values do not matter."""
+        shapes = {n: dimensions(text, sizes) for n, text in self.exercise.shapes.items()}
+        zeros = {n: torch.zeros(shape) for n, shape in shapes.items()}
+        return Case(sizes, "no", zeros, {n: span[0] for n, span in self.exercise.scalars.items()})
+
+    def _beyond_16_bits(self) -> list[Sizes]:
+        """Judge a call that is long in one size, another one each time, and short in the others.
+        Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
+        """
+        names = cases.lengths(self.exercise)
+        for i in torch.randperm(len(names), generator=self.generator).tolist():
+            for span in LONG:
+                sizes = cases.long_sizes(self.exercise, names[i], span, self.generator)
+                with contextlib.suppress(LaunchError):
+                    if self._launched(sizes) <= MANY:
+                        self._call(self._case(sizes, cases.usual(self.exercise)), {}, probes=FEW)
+                        return [sizes]
+        return []
 
     def _again(self, sizes: tuple[Sizes, ...]) -> None:
         """A process that has called the kernel never before: a part of the sizes in another order,

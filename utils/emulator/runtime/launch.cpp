@@ -26,12 +26,18 @@ bool is_valid(const Launch& launch, uint64_t threads) {
 std::recursive_mutex launching;
 thread_local bool cooperates = false;
 bool rehearsing = false;
+uint64_t rehearsed = 0;  // threads
 
 }  // namespace
 }  // namespace emu
 
-// From now on a launch is held against the device's limits, and does not run.
-extern "C" void emu_rehearse(int on) { emu::rehearsing = on; }
+// From now on a launch is held against the device's limits, and does not run; its threads are
+// counted.
+extern "C" void emu_rehearse(int on) {
+    emu::rehearsing = on;
+    emu::rehearsed = 0;
+}
+extern "C" uint64_t emu_rehearsed() { return emu::rehearsed; }
 
 extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t,
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
@@ -51,7 +57,10 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (cooperative && blocks > resident_grid(launch.threads, shared))
         return set_error(cudaErrorCooperativeLaunchTooLarge);
 
-    if (rehearsing) return;
+    if (rehearsing) {
+        rehearsed += blocks * threads;
+        return;
+    }
     install_fault_handlers();
     trace_launch(launch);
     watch_launch(launch);
