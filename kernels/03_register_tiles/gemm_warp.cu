@@ -56,7 +56,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     bool whole = row0 + BM <= M && col0 + BN <= N && K % 4 == 0 && N % 4 == 0;
-    // your code here
+    // your code here, in three steps; check after each of them:
+    // 1. one set of tiles, As[0] and Bs[0], with two barriers a round
+    // 2. two sets: fetch the next tiles before you use the present ones, one barrier
+    // 3. read ahead: before the products of one k, read a and b of the next
 }
 
 void gemm_warp(const float* A, const float* B, float* C, int M, int N, int K) {

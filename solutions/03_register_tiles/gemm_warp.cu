@@ -57,6 +57,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     bool whole = row0 + BM <= M && col0 + BN <= N && K % 4 == 0 && N % 4 == 0;
     // BEGIN SOLUTION
+    // STARTER: // your code here, in three steps; check after each of them:
+    // STARTER: // 1. one set of tiles, As[0] and Bs[0], with two barriers a round
+    // STARTER: // 2. two sets: fetch the next tiles before you use the present ones, one barrier
+    // STARTER: // 3. read ahead: before the products of one k, read a and b of the next
     int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
     int col = warp % (BN / WN) * WN + lane % LANES_N * 4;
     alignas(16) float a[2][TM], b[2][TN], sums[TM][TN] = {};
