@@ -4,7 +4,7 @@ import json
 
 import nbformat
 import pytest
-from support.pairs import COPY, ID, SOLUTION, STARTER
+from support.pairs import COPY, ID, SOLUTION, SPEC, STARTER, write_notebook
 from typer.testing import CliRunner
 
 from utils import files
@@ -211,6 +211,22 @@ def executed(root, notebook):
     path.write_text(documents.to_text(documents.canonical(run, outputs=True)))
     assert sync.sync() == sync.Synced()
     return path
+
+
+@pytest.mark.parametrize(
+    ("after", "solved"), [(["diagnose(twice)", "check(twice)"], [3]), (["diagnose(twice)"], [])]
+)
+def test_a_kernel_to_be_diagnosed_is_given_first_and_solved_before_its_check(root, after, solved):
+    (root / "kernels/01_pairs/spec.py").write_text(SPEC.replace("number=", "faulty=True, number="))
+    (root / "kernels/01_pairs/twice.cu").write_text(STARTER)
+    path = write_notebook(root, "print(1)", f"%%cuda {ID}\nmy own work", *after)
+    run = documents.read(path)
+    documents.solve(run)
+    sources = [cell.source for cell in run.cells]
+    assert sources[1] == f"%%cuda {ID}\n" + STARTER.rstrip()
+    assert [n for n, source in enumerate(sources) if "2 * x[i]" in source] == solved
+    assert [source for source in sources if "%%cuda" not in source] == ["print(1)", *after]
+    assert nbformat.validate(run) is None
 
 
 def test_new_prose_reaches_the_executed_copy_and_outputs_stay(notebook, executed):

@@ -1,7 +1,5 @@
-#include "quads.cuh"
-#include "groups.cuh"
+#include "tails.cuh"
 
-constexpr float EPS = 1e-5f;
 constexpr int THREADS = 1024, WARPS = THREADS / 32;
 constexpr int ROWS = 8;  // for each block: a whole sector of each row of out
 
@@ -38,29 +36,10 @@ __global__ void __launch_bounds__(THREADS)
     spread(least, shift, out, rows, channels, row0);
 }
 
-// The same for groups of any size, a warp for each group. One thread owns every 32nd value of it.
-__global__ void __launch_bounds__(THREADS)
-    any_size_kernel(const float* y, const float* weight, const float* bias, const float* shift,
-                    float* out, int rows, int channels, int groups) {
-    __shared__ alignas(16) float least[ROWS];
-    int row0 = blockIdx.x * ROWS;
-    float mine[ROWS];
-    for (int r = 0; r < ROWS; r++) {
-        const float* row = &y[(row0 + r) * channels];
-        bool inside = row0 + r < rows;
-        mine[r] = inside ? least_of_lane(row, weight, bias, channels, groups, EPS) : INFINITY;
-    }
-    block_min(mine, least);
-    spread(least, shift, out, rows, channels, row0);
-}
-
 void gn_min_bias(const float* y, const float* weight, const float* bias, const float* shift,
                  float* out, int rows, int channels, int groups) {
     int blocks = (rows + ROWS - 1) / ROWS;
-    auto launch = [=](auto lanes) {
-        gn_min_bias_kernel<lanes()>
-            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    any_size_kernel<<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels, groups);
+    auto kernel = [](auto lanes) { return gn_min_bias_kernel<lanes()>; };
+    launch_min<THREADS, ROWS, block_min, spread>(kernel, blocks, y, weight, bias, shift, out, rows,
+                                                 channels, groups);
 }

@@ -107,7 +107,7 @@ def tail(name, operations, more_sizes=(), **more):
         shapes={
             "y": "rows channels",
             **dict.fromkeys(parameters, "channels"),
-            "out": model.output,
+            "out": model.output.replace("1 ", "").replace(" 1", ""),  # places have two numbers
         },
         outputs=("out",),
         reference=model.tail,

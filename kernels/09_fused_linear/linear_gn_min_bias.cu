@@ -7,7 +7,7 @@ constexpr unsigned FULL = 0xffffffff;  // all lanes; and the largest key
 // Keys are integers in the order of the floats, so that atomicMin finds the smallest float. NaN has
 // the smallest key of all, and so wins.
 __device__ unsigned to_key(float value) {
-    return __float_as_uint(value);  // your code here
+    return __float_as_uint(value);  // replace this line: your code here
 }
 __device__ float from_key(unsigned key) {
     return __uint_as_float(key >> 31 ? key & 0x7fffffff : ~key);

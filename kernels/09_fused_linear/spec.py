@@ -185,7 +185,7 @@ MIN_GATES = (
 )
 
 
-def fused(name, of, operations, parameters, peer, **more):
+def fused(name, of, operations, parameters, peer, out="M N", **more):
     """An exercise that begins with x * W^T + b. `of`: names of what else there is for a channel."""
     return Exercise(
         **{
@@ -195,7 +195,7 @@ def fused(name, of, operations, parameters, peer, **more):
                 "W": "N K",
                 "b": "N",
                 **dict.fromkeys(of, "N"),
-                "out": "M N",
+                "out": out,
             },
             "outputs": ("out",),
             "reference": peer,
@@ -325,6 +325,7 @@ EXERCISES = (
         "gn_min_bias",
         2,
         number="09.7",
+        out="N M",  # a row for each channel
         gates=MIN_GATES,
         title="Task 75, whole",
         inputs=kinds_of_groups,

@@ -1,9 +1,8 @@
 // What the epilogues of chapter 09 share: parameters in, rows out. From exercise 09.1.
 #pragma once
 
+#include "eps.cuh"
 #include "linear_tile.cuh"
-
-constexpr float EPS = 1e-5f;  // of GroupNorm
 
 // values[j] = all[tile.col(j)], 0 outside of out. all: (N)
 __device__ inline void read_columns(float (&values)[TN], const float* all, const Tile& tile) {

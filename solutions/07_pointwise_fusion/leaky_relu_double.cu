@@ -6,7 +6,7 @@ constexpr int THREADS = 128;  // a block owns 4 * THREADS floats
 __device__ float activate(float y) {
     // BEGIN SOLUTION
     return 2.0f * (y > 0.0f ? y : 0.01f * y);
-    // STARTER: return y;  // your code here
+    // STARTER: return y;  // replace this line: your code here
     // END SOLUTION
 }
 

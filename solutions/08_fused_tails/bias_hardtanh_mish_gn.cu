@@ -1,7 +1,5 @@
-#include "quads.cuh"
-#include "groups.cuh"
+#include "tails.cuh"
 
-constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
 
 // mish(hardtanh(y + shift)), with mish(x) = x * tanh(ln(1 + e^x))
@@ -11,7 +9,7 @@ __device__ float activate(float y, float shift) {
     x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;
     float n = expf(x), m = n * (n + 2.0f);
     return x * (m / (m + 2.0f));
-    // STARTER: return y;  // your code here
+    // STARTER: return y;  // replace this line: your code here
     // END SOLUTION
 }
 
@@ -40,11 +38,7 @@ __global__ void bias_hardtanh_mish_gn_kernel(const float* y, const float* weight
 void bias_hardtanh_mish_gn(const float* y, const float* weight, const float* bias,
                            const float* shift, float* out, int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto launch = [=](auto lanes) {
-        bias_hardtanh_mish_gn_kernel<lanes()>
-            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
-                                           EPS);
+    auto kernel = [](auto lanes) { return bias_hardtanh_mish_gn_kernel<lanes()>; };
+    launch_tail<activate, identity>(kernel, blocks, THREADS, y, weight, bias, shift, out, rows,
+                                    channels, groups);
 }

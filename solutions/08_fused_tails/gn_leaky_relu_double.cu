@@ -1,14 +1,12 @@
-#include "quads.cuh"
-#include "groups.cuh"
+#include "tails.cuh"
 
-constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
 
 // x twice, and a hundredth of that below zero
 __device__ float activate(float x) {
     // BEGIN SOLUTION
     return x > 0.0f ? 2.0f * x : 0.02f * x;
-    // STARTER: return x;  // your code here
+    // STARTER: return x;  // replace this line: your code here
     // END SOLUTION
 }
 
@@ -35,11 +33,7 @@ __global__ void gn_leaky_relu_double_kernel(const float* y, const float* weight,
 void gn_leaky_relu_double(const float* y, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto launch = [=](auto lanes) {
-        gn_leaky_relu_double_kernel<lanes()>
-            <<<blocks, THREADS>>>(y, weight, bias, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<identity, activate>(y, weight, bias, nullptr, out, rows, channels, groups,
-                                           EPS);
+    auto kernel = [](auto lanes) { return gn_leaky_relu_double_kernel<lanes()>; };
+    launch_tail<identity, activate>(kernel, blocks, THREADS, y, weight, bias, out, rows, channels,
+                                    groups);
 }

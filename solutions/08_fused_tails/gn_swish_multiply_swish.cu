@@ -1,7 +1,5 @@
-#include "quads.cuh"
-#include "groups.cuh"
+#include "tails.cuh"
 
-constexpr float EPS = 1e-5f;
 constexpr int THREADS = 256;
 
 // swish(swish(x) * scale)
@@ -9,7 +7,7 @@ __device__ float activate(float x, float scale) {
     // BEGIN SOLUTION
     x = __fdividef(x, 1.0f + expf(-x)) * scale;
     return __fdividef(x, 1.0f + expf(-x));
-    // STARTER: return x;  // your code here
+    // STARTER: return x;  // replace this line: your code here
     // END SOLUTION
 }
 
@@ -38,11 +36,7 @@ __global__ void gn_swish_multiply_swish_kernel(const float* y, const float* weig
 void gn_swish_multiply_swish(const float* y, const float* weight, const float* bias,
                              const float* scale, float* out, int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto launch = [=](auto lanes) {
-        gn_swish_multiply_swish_kernel<lanes()>
-            <<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<identity, activate>(y, weight, bias, scale, out, rows, channels, groups,
-                                           EPS);
+    auto kernel = [](auto lanes) { return gn_swish_multiply_swish_kernel<lanes()>; };
+    launch_tail<identity, activate>(kernel, blocks, THREADS, y, weight, bias, scale, out, rows,
+                                    channels, groups);
 }

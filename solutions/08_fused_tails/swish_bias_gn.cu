@@ -1,7 +1,5 @@
-#include "quads.cuh"
-#include "groups.cuh"
+#include "tails.cuh"
 
-constexpr float EPS = 1e-5f;
 constexpr int THREADS = 128;
 constexpr int ROWS = 4;  // for each thread
 
@@ -9,7 +7,7 @@ constexpr int ROWS = 4;  // for each thread
 __device__ float activate(float y, float shift) {
     // BEGIN SOLUTION
     return y / (1.0f + expf(-y)) + shift;
-    // STARTER: return y;  // your code here
+    // STARTER: return y;  // replace this line: your code here
     // END SOLUTION
 }
 
@@ -42,11 +40,7 @@ __global__ void swish_bias_gn_kernel(const float* y, const float* weight, const 
 void swish_bias_gn(const float* y, const float* weight, const float* bias, const float* shift,
                    float* out, int rows, int channels, int groups) {
     int blocks = (channels / 4 * ((rows + ROWS - 1) / ROWS) + THREADS - 1) / THREADS;
-    auto launch = [=](auto lanes) {
-        swish_bias_gn_kernel<lanes()>
-            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
-                                           EPS);
+    auto kernel = [](auto lanes) { return swish_bias_gn_kernel<lanes()>; };
+    launch_tail<activate, identity>(kernel, blocks, THREADS, y, weight, bias, shift, out, rows,
+                                    channels, groups);
 }

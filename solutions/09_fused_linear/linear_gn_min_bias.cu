@@ -13,7 +13,7 @@ __device__ unsigned to_key(float value) {
     return bits >> 31 ? ~bits : bits | 0x80000000;
 }
 // STARTER: __device__ unsigned to_key(float value) {
-// STARTER:     return __float_as_uint(value);  // your code here
+// STARTER:     return __float_as_uint(value);  // replace this line: your code here
 // STARTER: }
 // END SOLUTION
 __device__ float from_key(unsigned key) {

@@ -107,11 +107,30 @@ def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNo
 
 
 def solve(notebook: nbformat.NotebookNode) -> None:
-    """Put the solutions into the `%%cuda` cells."""
+    """Put the solutions into the `%%cuda` cells.
+
+    A kernel that is there to be diagnosed runs as it was given, so that its reports and pictures
+    can be seen, and solved in a cell of its own before its check.
+    """
     for id, cell in cuda_cells(notebook).items():
         exercise = catalog.load(id)
-        if exercise.number is not None:
-            cell.source = f"{MAGIC} {id}\n{catalog.solution_text(exercise)}".rstrip()
+        if exercise.number is None:
+            continue
+        solution = f"{MAGIC} {id}\n{catalog.solution_text(exercise)}".rstrip()
+        if not exercise.faulty:
+            cell.source = solution
+            continue
+        cell.source = f"{MAGIC} {id}\n{catalog.starter_text(exercise)}".rstrip()
+        if (place := _check_of(exercise, notebook)) is not None:
+            solved = nbformat.v4.new_code_cell(solution, id=f"{cell.id}-solved")
+            notebook.cells.insert(place, solved)
+
+
+def _check_of(exercise: Exercise, notebook: nbformat.NotebookNode) -> int | None:
+    """The place of the cell that checks an exercise; None where the notebook has none."""
+    call = f"check({exercise.name})"
+    cells = enumerate(notebook.cells)
+    return next((n for n, cell in cells if cell.cell_type == "code" and call in cell.source), None)
 
 
 def path_of(exercise: Exercise) -> Path:

@@ -113,6 +113,7 @@ def execute(
 ) -> Run:
     """Run every cell of a notebook in a process of its own, past those that fail.
 
+    `solutions` puts the solutions into the cells, as `documents.solve` says.
     `beside` so many others run, which share the cores. `advance` is called after each code cell.
     Raises WorkbookError if the notebook is unreadable.
     """
@@ -124,7 +125,7 @@ def execute(
         extra = {
             "WORKBOOK_LOG": str(log),
             "WORKBOOK_RESULTS": str(measured),
-            "WORKBOOK_SOLUTIONS": "1" if solutions else "",
+            "WORKBOOK_SOLUTIONS": "",  # the cells hold what is to run
         }
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
