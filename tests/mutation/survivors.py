@@ -5,8 +5,9 @@
     00_start_here/swish: operand: int blocks = (n + threads - 1)[-/ threads-];
 
 Mutants of one reason stand below it. They are `equivalent`; or wrong, and `out of reach` of sizes
-that a check can have; or a `gap` of the check, which ought to reject them. There are no line
-numbers, so that a solution may change elsewhere.
+that a check can have, or rejected only `by chance`, by the checks that happen to draw what shows
+them; or a `gap` of the check, which ought to reject them. There are no line numbers, so that a
+solution may change elsewhere.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from .trial import Mutant
 
 PATH = Path(__file__).with_name("survivors.txt")
-KINDS = ("equivalent", "out of reach", "gap")
+KINDS = ("equivalent", "out of reach", "by chance", "gap")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
 
-SHARE = 17  # percent of the mutants are tried: those of all would take hours
+SHARE = 36  # percent of the mutants are tried: those of all would take hours
 TIMEOUT = 3.0  # seconds for a call; a solution's longest needs 0.3
 _NAME = "mutant"  # the same for all: it stands in the machine code, which is compared
 REFUSED, SAME, ALIVE = "refused", "same code", "alive"  # fates that are no reason of `check`
