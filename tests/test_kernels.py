@@ -130,6 +130,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
     monkeypatch.setattr("utils.judge.check.TIMEOUT", 2.0)  # seconds; the slowest needs 0.3
+    monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
     with pytest.raises(CheckFailed) as failure:
         check(compile_wrong(exercise, mutant.text, mutant.name))
     assert failure.value.reason == mutant.reason, f"{mutant.place}: {failure.value}"

@@ -30,7 +30,7 @@ from utils.errors import (
     Reason,
     ToolError,
 )
-from utils.judge import floors, gates, mismatch, oracle, statements
+from utils.judge import explain, floors, gates, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.watch import diagnosis
@@ -156,7 +156,7 @@ class _Check:
         says of that.
         """
         try:
-            for sizes in self.exercise.at.check:
+            for sizes in explain.several_first(self.exercise.at.check):
                 self._watch(sizes)
             self._object()
             if self.exercise.gates:
@@ -371,15 +371,16 @@ class _Check:
             bad |= same.to(bad.device) & got.isnan()
         if not bad.any():
             return
-        message = mismatch.explain(name, got, expected, bad, self.exercise.eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):
                 advice = (
                     f"the kernel adds to what {name} held before; set it to its first value first"
                 )
-                self._fail(Reason.NAN, case, f"{message}\nhint: {advice}")
+                seen = mismatch.explain(name, got, expected, bad, because=advice)
+                self._fail(Reason.NAN, case, seen)
             self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
+        message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail(Reason.NAN, case, message)
         if before is not None and _left(got, before, bad):
