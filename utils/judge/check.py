@@ -21,6 +21,7 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes, dimensions
 from utils.cuda import signature, workers
 from utils.cuda.signature import Parameter
+from utils.emulator.reports import Report
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -104,6 +105,7 @@ class _Check:
         self.generator = Generator().manual_seed(seed)
         self.dtypes = kernel.dtypes
         self.objections: list[tuple[Reason, Case, str]] = []  # to who did the work
+        self.remarks: tuple[Report, ...] = ()  # on the last watched call
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> str:
@@ -226,6 +228,7 @@ class _Check:
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)
+        self.remarks = seen.remarks
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu", probes) if probes else {}
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
@@ -381,6 +384,7 @@ class _Check:
                 self._fail(Reason.NAN, case, seen)
             self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
+        message += "".join(f"\n{remark}" for remark in self.remarks[:1])
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail(Reason.NAN, case, message)
         if before is not None and _left(got, before, bad):
