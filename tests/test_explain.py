@@ -11,7 +11,7 @@ from utils.course import cases, catalog
 from utils.course.cases import Case
 from utils.cuda import uninitialized
 from utils.cuda.compiler import compile_cuda
-from utils.judge import explain, oracle
+from utils.judge import explain, mismatch, oracle
 from utils.judge.cue import cue
 from utils.judge.hypotheses import mistake
 from utils.judge.pattern import CAUSE, region
@@ -76,6 +76,12 @@ def test_a_step_that_is_left_out_is_told():
     assert "the values of y" in told(chain, sizes, lambda y, **_: y)
 
 
+def test_a_start_value_of_zero_is_told():
+    sizes = {"rows": 9, "channels": 31}
+    words = told("04_reductions/row_min", sizes, lambda x, **_: x.amin(dim=1).clamp(max=0))
+    assert "does a minimum begin there?" in words
+
+
 def test_a_fault_that_the_learner_is_to_name_is_not_told(monkeypatch):
     plain = catalog.load(LINEAR)
     monkeypatch.setattr(catalog, "load", lambda id: replace(plain, faulty=True))
@@ -98,6 +104,7 @@ def wrong(shape, *places) -> torch.Tensor:
         (wrong((5, 9), (0,)), "only row 0 is wrong"),
         (wrong((3, 5), (2, slice(2, None))), "only the last 3 of all 15 elements are wrong"),
         (wrong((100,), slice(3, None, 4)), "only values 3, 7, 11, ... are wrong"),
+        (~wrong((4, 40), (slice(None), slice(0, None, 8))), "only columns 0, 8, 16, ... are right"),
         (wrong((4, 40), (slice(None), slice(32, None))), CAUSE["wrong"]),
     ],
 )
@@ -112,7 +119,12 @@ def test_a_cause_is_named_only_where_a_block_may_begin():
         assert (CAUSE["missing"] in region(bad, "missing")) == named
 
 
-@pytest.mark.parametrize("places", [(), (slice(None),), ((3, 4),), ((0, 1), (4, 2), (2, 7))])
+EVERY_SECOND = (slice(None), slice(1, None, 2))  # of few
+
+
+@pytest.mark.parametrize(
+    "places", [(), (slice(None),), ((3, 4),), ((0, 1), (4, 2), (2, 7)), (EVERY_SECOND,)]
+)
 def test_what_has_no_pattern_is_given_none(places):
     assert region(wrong((5, 9), *places)) == ""
 
@@ -170,3 +182,22 @@ void add(const float* x, float* out, int n) { add_kernel<<<1, 1>>>(x, out, n); }
     assert sentence.startswith("'sum', declared in line 3, is read in line ")
     kernel.source = text.replace("sum;\n    int", "sum = 0;\n    int")
     assert uninitialized.variables(kernel) == []
+
+
+def hint(got: list[float], want: list[float]) -> str:
+    expected = oracle.Expected(torch.tensor(want).double(), torch.full((len(want),), 1e-5))
+    got = torch.tensor(got)
+    return mismatch.hint(got, expected, mismatch.wrong(got, expected))
+
+
+WANT = [1.0, -2.0, 0.5, -0.25, 3.0, -1.5, 4.0, -0.75]
+
+
+def test_one_factor_of_all_that_is_wrong_is_told_and_whether_it_is_of_one_sign():
+    below = [x if x > 0 else 10 * x for x in WANT]
+    assert hint(below, WANT) == (
+        "all values below 0 are wrong, and all others are right; "
+        "what is wrong is 10 times what was expected"
+    )
+    assert hint([1.5 * x for x in WANT], WANT) == "what is wrong is 1.5 times what was expected"
+    assert "times" not in hint([x + 7 * x * x for x in WANT], WANT)

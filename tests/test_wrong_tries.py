@@ -73,3 +73,14 @@ def test_a_report_lets_a_reader_name_the_fault(id, right, wrong, words):
     with pytest.raises(CheckFailed) as failure:
         check(compile_wrong(exercise, text.replace(right, wrong), "draft"), seed=1)
     assert [said for said in words if said not in str(failure.value)] == [], failure.value
+
+
+def test_what_looked_wrong_without_consequences_is_told_beside_wrong_values():
+    exercise = catalog.load("04_reductions/row_min")
+    line = "        value = smaller(value, __shfl_xor_sync(0xffffffff, value, step));"
+    half = line.replace("smaller", "if (threadIdx.x % 32 < 16) value = fminf", 1)
+    half = half.replace("value = if", "if").replace("0xffffffff", "0x0000ffff")
+    text = catalog.solution_text(exercise)
+    assert line in text
+    with pytest.raises(CheckFailed, match="remark: a shuffle from a lane that takes no part"):
+        check(compile_wrong(exercise, text.replace(line, half), "half"), seed=1)

@@ -25,7 +25,7 @@ WORDS = {
     "out of a matrix": (
         "access outside of an array",
         "In {0} rows of {1} elements, [row][col] is element row * {1} + col: is this the row "
-        "length here? If so, guard this line with an `if` for both, row < {0} and col < {1}.",
+        "length here? If so, guard this line with an `if` for the threads that have no element.",
     ),
     "use-after-free": (
         "access to memory that has been freed",

@@ -80,7 +80,7 @@ class Report:
 
     def _calls(self) -> Iterator[str]:
         """The way from the kernel to where it happened."""
-        if self.within:
+        if self.within and (len(self.within) > 1 or len(self.quotes) < 2):
             yield f"by way of {', '.join(f'{_short(f)}:{n}' for f, n in reversed(self.within))}"
         if self.callers:
             yield f"called at {', '.join(f'{_short(f)}:{n}' for f, n in self.callers)}"

@@ -29,9 +29,17 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
 
     None is tried where a value is not finite, nor where the fault is for the learner to name.
     """
+    if exercise.faulty or not got.is_floating_point():
+        return ""
+    for limit, words in (
+        ({"max": 0}, "all above 0 become 0: does a minimum begin there?"),
+        ({"min": 0}, "all below 0 become 0: does a maximum begin there, or a clamp end?"),
+    ):
+        clamped = expected.value.clamp(**limit)
+        if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
+            return f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
-    finite = got.is_floating_point() and bool(got.isfinite().all())
-    if exercise.faulty or not (few and finite) or not got.any():
+    if not (few and got.isfinite().all() and got.any()):
         return ""
     for words, value in _outcomes(exercise, case, name):
         if value is None or value.shape != got.shape or not bool(value.isfinite().all()):
@@ -144,6 +152,7 @@ def _parts(size: str, sizes: Mapping[str, int], at: Tensor) -> Iterator[tuple[st
     for n in (2, 4):
         if length % n and length > n:
             yield f"the last {length % n} of {whole} do not count", at < length - length % n
+            yield f"only the last {length % n} of {whole} count", at >= length - length % n
     if length > 1:
         yield f"the last of {whole} does not count", at < length - 1
         yield f"the first of {whole} does not count", at > 0

@@ -92,27 +92,52 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
     if not got.is_floating_point():
         return region(bad)
     if bad.numel() > 1 and bool((got == 0).all()):
-        return "every value is 0: is the result stored, and does the launch start any threads?"
+        return "every value is 0: does what is computed get into the variable that is stored?"
     lost = bad & want.isnan() & ~got.isnan()
     if 2 * int(lost.sum()) > int(bad.sum()):
         return LOST
     if got.ndim == 2 and not wrong(got.reshape(got.shape[::-1]).T, expected).any():
         return "this is the transpose of what was expected: row and column are swapped"
     finite = want.isfinite() & got.isfinite()
-    if (where := region(bad)) or not finite[bad].all():
+    said = _sign(want, bad)
+    if not said and ((where := region(bad)) or not finite[bad].all()):
         return where
+    wrongly = _factor(got[bad].double(), want[bad].double()) if finite[bad].all() else ""
+    if said or wrongly:
+        return "; ".join(filter(None, (said, wrongly)))
     return _offset(got[finite].double(), want[finite].double(), eps)
 
 
+FEW = 3  # values, of which a thing may be said by chance
+
+
+def _sign(want: Tensor, bad: Tensor) -> str:
+    """Where the values that are wrong are those of one sign."""
+    for sign, words in ((want < 0, "below"), (want > 0, "above")):
+        if min(int(sign.sum()), int((~sign).sum())) > FEW and bool((bad == sign).all()):
+            return f"all values {words} 0 are wrong, and all others are right"
+    return ""
+
+
+def _factor(got: Tensor, want: Tensor) -> str:
+    """Where all values that are wrong are so by the same factor."""
+    if len(want) < 2 or bool((want == 0).any()):
+        return ""
+    ratio = got / want
+    factor = ratio.median()
+    same = factor != 0 and bool(((ratio / factor - 1).abs() < 1e-4).all())
+    if not same or (factor - 1).abs() < 1e-3:
+        return ""
+    return f"what is wrong is {float(factor):.5g} times what was expected"
+
+
 def _offset(got: Tensor, want: Tensor, eps: bool) -> str:
-    """How finite values differ from what was expected: by a factor, a constant, a little."""
+    """How finite values differ from what was expected: by a constant, or a little."""
     some = want != 0
     if int(some.sum()) < 2:
         return ""
-    ratio, difference = got[some] / want[some], got - want
-    factor, offset = ratio.median(), difference.median()
-    if factor != 0 and ((ratio / factor - 1).abs() < 1e-4).all() and (factor - 1).abs() > 1e-3:
-        return f"every value is {float(factor):.5g} times what was expected"
+    difference = got - want
+    offset = difference.median()
     if (difference - offset).abs().max() < 1e-3 * offset.abs():
         return f"every value is off by the same {float(offset):.5g}"
     if (difference.abs() / (want.abs() + want[some].abs().median())).max() < 3e-2:

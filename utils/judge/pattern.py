@@ -8,6 +8,7 @@ from torch import Tensor
 
 WARP = 32
 TAIL = 32  # right ones that may come before many more that are not
+FEW = 10  # rows or columns, in which every second may be wrong by chance
 PERIODS = 2, 4, 8, 16, 32, 64, 128, 256
 CAUSE = {
     "wrong": "what begins there: another block, tile or round?",
@@ -70,7 +71,7 @@ def _rest(bad: Tensor, word: str) -> str:
 def _periodic(hit: Tensor, unit: str, word: str) -> str:
     """Where every so many are hit, or are spared, from the same one on."""
     for period in PERIODS:
-        if len(hit) < 2 * period + 1:
+        if len(hit) < max(2 * period + 1, FEW):
             return ""
         number = torch.arange(len(hit), device=hit.device) % period
         for state, rest in ((hit, word), (~hit, _right(word))):
