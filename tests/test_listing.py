@@ -37,7 +37,8 @@ def test_every_line_is_numbered_with_its_traffic_and_its_hazards(racing):
     }
     store, product = numbered[at["As[ty][tx]"]], numbered[at["sum +="]]
     assert store[2] == f"race between two threads, with line {at['sum +=']}"
-    assert f"with line {at['As[ty][tx]']}" in product[2]
+    both = at["As[ty][tx]"], at["As[ty][tx]"] + 1  # and Bs
+    assert product[2] == f"race between two threads, with line {both[0]} and {both[1]}"
     assert {row[3] for row in table.rows} >= {"shared load", "shared store", "global load"}
     assert len(numbered) < len(table.rows), "a line may access memory in several ways"
 

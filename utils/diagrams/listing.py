@@ -44,15 +44,20 @@ def listing(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
 
 def _hazards(kernel: Answering, seen: Diagnosis) -> dict[int, str]:
     """What is wrong, by line of the kernel's text."""
-    found: dict[int, dict[str, None]] = defaultdict(dict)
+    found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for hazard in seen.hazards:
         words = WORDS.get(hazard.kind, (hazard.kind, ""))[0]
         sides = {(hazard.file, hazard.line), (hazard.other_file, hazard.other_line)}
         lines = [line for file, line in sides if line and file == kernel.filename]
         for line in lines:
-            others = [f"line {other}" for other in lines if other != line]
-            found[line][f"{words}, with {others[0]}" if others else words] = None
-    return {line: "; ".join(words) for line, words in found.items()}
+            found[line][words] |= set(lines) - {line}
+    return {
+        line: "; ".join(
+            words + (f", with line {' and '.join(map(str, sorted(others)))}" if others else "")
+            for words, others in by_kind.items()
+        )
+        for line, by_kind in found.items()
+    }
 
 
 def _costs(traffic: Traffic) -> list[str]:
