@@ -255,8 +255,7 @@ def _from_there(chain: list[SourceLine], place: SourceLine) -> list[SourceLine]:
     for i, (file, line) in enumerate(chain):
         if f"/{file}".endswith(f"/{place[0]}") and line == place[1]:
             return chain[i:]
-    callers = [frame for frame in chain if not f"/{frame[0]}".endswith(f"/{place[0]}")]
-    return [place, *callers]
+    return [place]  # the chain is that of another place, such as the runtime's own
 
 
 def _parted(chain: list[SourceLine], texts: Texts):
