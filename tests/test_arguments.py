@@ -50,7 +50,7 @@ def test_good_arguments_pass_as_plain_numbers():
         ({"eps": "1"}, TypeError, "eps is of type str, but float takes a number"),
         ({"eps": 1e39}, ValueError, "eps is 1e[+]39, which does not fit in a float"),
         ({"A": torch.ones(13)}, ValueError, r"f: A has 13 elements, but M\*N = 3\*4 = 12"),
-        ({"out": torch.ones(4)}, ValueError, "f: out has 4 elements, but M = 3"),
+        ({"out": torch.ones(4)}, ValueError, "f: out has 4 elements, but M = 3$"),
     ],
 )
 def test_a_bad_argument_is_named(changes, error, message):

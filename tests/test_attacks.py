@@ -14,6 +14,7 @@ TRIES = 3  # values are fresh each time, and an attack may be lucky once
 
 def judged(attempt: Attempt, monkeypatch) -> None:
     monkeypatch.setattr("utils.judge.check.TIMEOUT", 3.0)
+    monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
     for _ in range(TRIES):
         outcome, message = attempt.judge()
         if outcome != PASSED or PASSED in attempt.outcomes:

@@ -326,5 +326,7 @@ def test_columns_of_words_are_set_left_and_source_is_marked():
     table = Table("", ["line", "source", "requests"], [["7", "a < b;", "32"]], left=2, code=[1])
     assert "line  source  requests\n7     a < b;        32" in str(table)
     html = table._repr_html_()
-    assert '<td style="text-align: left"><code>a &lt; b;</code></td>' in html
+    assert (
+        '<td style="text-align: left"><code style="white-space: pre">a &lt; b;</code></td>' in html
+    )
     assert '<td style="text-align: right">32</td>' in html

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from utils import files
-from utils.cuda import compiler, messages, toolchain
+from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.emulator.build import runtime_library
 from utils.errors import CompileError, DeclarationError, LaunchError, ToolError
@@ -79,7 +79,7 @@ def test_a_compile_error_quotes_the_learners_text_and_nothing_of_ours(colour, mo
     assert "kernel<<<(n + 255) / 256, 256>>>(x, out, m);" in message
     for ours in (str(cache()), str(ROOT), "workbook", "emu::launch(", "ninja", "\x1b"):
         assert ours not in message
-    assert message.splitlines()[1].startswith("twice.cu:6:")
+    assert message.startswith("twice.cu:6: error: ")
 
 
 def test_a_missing_brace_is_reported_by_the_compiler_at_the_end_of_the_text():
@@ -91,7 +91,7 @@ def test_a_long_message_is_cut():
     with pytest.raises(CompileError) as error:
         build("void twice(int n) {\n" + "".join(f"  f{i}();\n" for i in range(50)) + "}\n")
     lines = str(error.value).splitlines()
-    assert len(lines) == messages.MAX_LINES + 1 and "more lines" in lines[-1]
+    assert len(lines) < 10 and lines[-1] == "... (48 more errors: mend the first one first)"
 
 
 def test_a_struct_is_not_shuffled_as_a_whole():

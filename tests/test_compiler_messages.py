@@ -37,7 +37,7 @@ def shown(text, filename="k.cu"):
         ),
         (
             "k.cu:3:70: error: no\n    3 |  k<<<1, 2>>>(n);\n      |      ^",
-            "k.cu:3:70: error: no\n    3 |  k<<<1, 2>>>(n);",
+            "k.cu:3: error: no\n    3 |  k<<<1, 2>>>(n);",
         ),
         (
             "k.cu: In instantiation of ‘f(int)::<lambda(auto:1&& ...)>’:\n"
@@ -67,5 +67,60 @@ def test_a_message_of_an_unknown_form_is_shown_whole():
 
 
 def test_a_long_message_is_cut_and_says_so():
-    lines = shown("\n".join(f"k.cu:{i}:1: error: no" for i in range(50))).splitlines()
+    lines = shown("k.cu:3:1: error: no\n" + "k.cu:2:1: note: see\n" * 49).splitlines()
     assert len(lines) == MAX_LINES + 1 and lines[-1] == "... (20 more lines)"
+
+
+def test_the_errors_that_follow_from_the_first_are_counted():
+    lines = shown("\n".join(f"k.cu:{i}:1: error: no" for i in range(50))).splitlines()
+    assert lines[2:] == ["... (48 more errors: mend the first one first)"]
+
+
+KERNEL = """
+__global__ void f_kernel(const float* A, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float v = 2.0f * A[i];
+        out[i] = v;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong", "said", "hint"),
+    [
+        ("= v;", "= v", "6:19: error: expected ‘;’ before ‘}’ token", "the end of line 6"),
+        ("= v;", "= v", '(7): error: expected a ";"', "the end of line 6"),
+        ("Idx.x;", "Idx.x", "4:5: error: expected ‘,’ or ‘;’ before ‘if’", "the end of line 3"),
+        ("(i < n)", "i < n", "4:8: error: expected ‘(’ before ‘i’", "of if stands in parentheses"),
+        ("(i < n) {", "i < n:", "4:8: error: expected ‘(’ before ‘i’", "a colon and an indent"),
+        ("A[i]", "A[i][i]", "5:29: error: invalid types ‘const float[int]’ for array subscript",
+         "row * columns + col"),
+        ("A[i]", "A[i][i]", "(5): error: expression must have pointer-to-object type",
+         "row * columns + col"),
+        ("A[i]", "A[j]", "5:26: error: ‘j’ was not declared in this scope", "int j = ..."),
+        ("A[i]", "A[j]", '(5): error: identifier "j" is undefined', "int j = ..."),
+        ("    }\n}", "    }\n    out[i] = v;\n}", "8:14: error: ‘v’ was not declared in this scope",
+         "v of line 5 is known only within the braces"),
+        ("A[i]", "g(A[i])", "5:22: error: ‘g’ was not declared in this scope", "no function g"),
+        ("A[i]", "A[i] ** 2", "5:32: error: invalid type argument of unary ‘*’", "has no **"),
+        ("2.0f * A[i];", "i // 2;", "6:9: error: expected ‘,’ or ‘;’ before ‘out’",
+         "// begins a comment (line 5)"),
+        ("i < n", "True", "4:9: error: ‘True’ was not declared in this scope", "written small"),
+        ("A[i]", "A[k]", "5:26: error: ‘k’ was not declared in this scope; did you mean ‘i’?", ""),
+        ("A[i]", "A[i]", "5:26: error: something that nobody has met", ""),
+    ],
+)  # fmt: skip
+def test_common_errors_are_told_in_a_plain_sentence(given, wrong, said, hint):
+    text = KERNEL.replace(given, wrong)
+    assert given in KERNEL
+    place = "k.cu" if said.startswith("(") else "k.cu:"
+    message = complaint(NINJA.format(place + said), "k.cu", [], text)
+    assert ("hint: " in message) == bool(hint) and hint in message
+
+
+def test_the_hint_stands_behind_the_first_error():
+    said = "k.cu:6:19: error: expected ‘;’ before ‘}’ token\n    6 | x\nk.cu:8:1: error: no"
+    lines = complaint(NINJA.format(said), "k.cu", [], KERNEL.replace("= v;", "= v")).splitlines()
+    assert [line[:8] for line in lines] == ["k.cu:6:1", "    6 | ", "hint: a ", "k.cu:8:1"]

@@ -85,6 +85,8 @@ def test_cuda_has_its_colours(url, tmp_path):
         plain = page.locator(".cm-line", has_text="tile[").first
         colour = "element => getComputedStyle(element).color"
         assert qualifier.evaluate(colour) != plain.evaluate(colour)
+        numbers = page.locator(".jp-CodeCell .cm-lineNumbers")
+        assert numbers.count() == 2, "messages name lines"
         assert page.locator(".Toastify__toast").count() == 0, "no pop-up asks about news"
 
         page.locator(".cm-content").nth(1).click()

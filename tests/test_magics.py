@@ -2,10 +2,13 @@
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 from support.pairs import ID, SOLUTION, STARTER
 
 from utils.course import markup
 from utils.course.answers import Answer
+from utils.cuda.kernel import Kernel
 from utils.errors import ArgumentError, CompileError, DeclarationError, WorkbookError
 from utils.notebooks import sync
 
@@ -76,6 +79,7 @@ def test_a_compile_error_names_the_cells_line_and_shows_no_code_of_ours(shell, c
         ("thrice([1.0], 1)", TypeError, "thrice: x is of type list"),
         ("thrice(torch.ones(3))", TypeError, "thrice is missing n"),
         ("thrice(torch.ones(3), 2**31)", ValueError, "thrice: n is 2147483648"),
+        ("thrice([1.0], 1, 2)", TypeError, "thrice got 3 arguments, but takes 2"),
     ],
 )
 def test_an_argument_that_does_not_fit_is_told_in_one_line(shell, capsys, call, kind, message):
@@ -87,9 +91,36 @@ def test_an_argument_that_does_not_fit_is_told_in_one_line(shell, capsys, call, 
     assert message in shown
 
 
-def test_a_cell_that_fails_leaves_no_kernel_from_before(shell):
-    assert cell(shell, "thrice", SCRATCH)[0]
-    assert cell(shell, "thrice", "nonsense")[0] is None
+def test_a_cell_that_fails_leaves_no_kernel_from_before_but_one_that_says_so(shell, capsys):
+    assert isinstance(cell(shell, "thrice", SCRATCH)[0], Kernel)
+    assert repr(cell(shell, "thrice", "nonsense")[0]) == "<thrice did not compile>"
+    shell.run_cell("from utils import bench, check, diagnose, draw")
+    capsys.readouterr()
+    uses = "thrice(1)", "thrice.source", *(f"{f}(thrice)" for f in ("check", "bench", "draw"))
+    for use in (*uses, "diagnose(thrice)"):
+        assert isinstance(shell.run_cell(use).error_in_exec, WorkbookError)
+        (shown,) = capsys.readouterr().out.splitlines()
+        assert "thrice did not compile; mend its cell and run it again" in shown
+    assert isinstance(cell(shell, "thrice", SCRATCH)[0], Kernel)
+
+
+def test_in_a_notebook_the_first_lines_name_the_fault(monkeypatch):
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    wrong = "%%cuda thrice\n" + SCRATCH.replace("*= 3;", "*= 3")
+    notebook = new_notebook(cells=[new_code_cell("%load_ext utils"), new_code_cell(wrong)])
+    NotebookClient(notebook, allow_errors=True, kernel_name="python3").execute()
+    (error,) = notebook.cells[1].outputs  # of a kernel that has CLICOLOR_FORCE=1
+    lines = "\n".join(error.traceback).splitlines()
+    assert "thrice.cu:2" in lines[0] and "error: expected ‘;’" in lines[0]
+    assert "a statement ends with ';'" in lines[-1] and len(lines) <= 6
+
+
+def test_an_interrupt_is_told_in_the_line_of_the_cell(shell, capsys):
+    shell.run_cell("def stop():\n    raise KeyboardInterrupt")
+    capsys.readouterr()
+    shell.run_cell("for i in range(3):\n    print(i)\n    stop()  # here")
+    first, shown = capsys.readouterr().out.splitlines()
+    assert first == "0" and "KeyboardInterrupt" in shown and "raise KeyboardInterrupt" in shown
 
 
 @pytest.mark.parametrize(

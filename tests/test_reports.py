@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from utils.emulator import symbols
-from utils.emulator.reports import read
+from utils.emulator.reports import read, told
 
 EVENT = {
     "event": "error",
@@ -54,7 +54,9 @@ def test_a_mask_that_names_a_lane_that_is_gone():
         "other_block": [0, 0, 0], "other_thread": [16, 0, 0],
     }  # fmt: skip
     story = str(read(json.dumps(hazard))[0]).splitlines()[1]
-    assert story.endswith("the mask names thread (16, 0, 0), which has left the kernel")
+    assert story.endswith(
+        "the mask names thread (16, 0, 0), which comes to the kernel's end without this call"
+    )
 
 
 def test_a_race_names_both_parties():
@@ -95,7 +97,8 @@ def test_a_wide_stray_names_all_its_elements_and_the_size_of_the_array():
 
 def test_what_to_do_about_memory_that_nobody_has_written_depends_on_where_it_is():
     unwritten = STRAY | {"kind": "uninitialized"}
-    assert "float sum = 0" in text(**unwritten, space="global")
+    assert "index right on both sides" in text(**unwritten, space="global")
+    assert "cudaMemset" not in text(**unwritten, space="global")
     assert "cudaMemset" not in text(**unwritten, space="shared")
     assert "tile's edges" in text(**unwritten, space="shared")
 
@@ -225,16 +228,46 @@ def test_the_emulators_own_lines_give_way_to_the_callers(library, monkeypatch):
     monkeypatch.undo()
 
 
-def test_who_called_a_headers_function_is_said(library):
+def sources(tmp_path):
+    """Texts of a kernel's file, which the outermost line is in, and of a header's."""
+    known = {"outer.cu": {21: "    return inner(p + 5);"}, "inner.h": {7: "int inner();"}}
+
+    def text(file: str, line: int) -> str:
+        return known.get(file.rpartition("/")[2], {}).get(line, "")
+
+    return text
+
+
+def test_what_a_header_does_is_told_at_the_line_of_the_kernel_that_called_it(library, tmp_path):
     (module, inner), _ = first_inlined(library)
     event = {key: value for key, value in EVENT.items() if key not in ("file", "line")}
-    (report,) = read(json.dumps(event | {"module": module, "offset": inner}))
-    assert report.place.endswith("inner.h:7") and report.caller[1] == 21
-    assert "\n  called at " in str(report) and "outer.cu:21\n" in str(report)
-    (known,) = read(json.dumps(event | {"module": module, "offset": inner} | {"file": "inner.h"}))
-    assert known.place == "inner.h" and "outer.cu:21\n" in str(known)
-    (own,) = read(json.dumps(EVENT | {"file": report.caller[0]}))
-    assert own.caller is None and "called at" not in str(own)
+    event |= {"module": module, "offset": inner}
+    (report,) = read(json.dumps(event), sources(tmp_path))
+    assert report.place.endswith("outer.cu:21") and report.within[0][1] == 7
+    head, own, header, *_ = str(report).splitlines()
+    assert head.endswith("outer.cu:21: the threads wait for each other for ever in kernel 'tree'")
+    assert own == "    21 | return inner(p + 5);" and header == "  inner.h:7 | int inner();"
+    assert "by way of" not in str(report), "the quotes say it"
+    unknown = {"outer.cu": "x", "inner.h": ""}
+    (report,) = read(json.dumps(event), lambda file, _: unknown[file.rpartition("/")[2]])
+    assert "\n  by way of inner.h:7\n" in str(report)
+    (given,) = read(json.dumps(event | {"file": "inner.h", "line": 7}), sources(tmp_path))
+    assert given.line == 21 and given.within[0][1] == 7
+
+
+def test_a_launch_is_no_caller(library, tmp_path):
+    (module, inner), _ = first_inlined(library)
+    event = {key: value for key, value in EVENT.items() if key not in ("file", "line")}
+    event |= {"module": module, "offset": inner}
+    for launch in ("kernel<<<1, 1>>>(p);", ""):
+        (report,) = read(json.dumps(event), lambda file, line, text=launch: text)
+        assert report.place.endswith("inner.h:7") and not report.within
+
+
+def test_advice_is_given_once_for_several_of_a_kind():
+    one, other = read(f"{json.dumps(EVENT)}\n{json.dumps(EVENT | {'line': 20})}")
+    first, second = told([one, other])
+    assert first == str(one) and "Every thread of the block must reach" not in second
 
 
 def test_without_addr2line_the_address_remains(library, monkeypatch):
@@ -243,3 +276,20 @@ def test_without_addr2line_the_address_remains(library, monkeypatch):
     event = EVENT | {"module": module, "offset": offsets[0]}
     del event["file"], event["line"]
     assert f"at address {offsets[0]} in libouter.so" in str(read(json.dumps(event))[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "adds"),
+    [("x[i] += a;", True), ("x[i]++;", True), ("y[i] = x[i];", False), ("sum += x[i];", False)],
+)
+def test_who_adds_to_nothing_is_told_of_the_first_value(line, adds):
+    event = EVENT | STRAY | {"kind": "uninitialized", "space": "global", "message": ""}
+    (report,) = read(json.dumps(event), lambda file, number: line)
+    assert ("float sum = 0" in str(report)) == adds
+
+
+def test_equal_values_from_many_threads_of_several_blocks_are_asked_for_their_index():
+    accesses = {"access": "store", "other_access": "store", "equal": 1, "space": "global"}
+    assert "blockIdx.x" not in race(**accesses)
+    many = race(**accesses, other_block=[0, 0, 0], count=765)
+    assert "blockIdx.x * blockDim.x" in many and "If all mean this one, it is harmless" in many

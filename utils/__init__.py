@@ -12,6 +12,7 @@ _HOMES = {
     "bench": "utils.timing.bench",
     "draw": "utils.diagrams.draw",
     "diagnose": "utils.diagrams.explain",
+    "trace": "utils.diagrams.trace",
 }
 __all__ = [*_HOMES, "device"]
 

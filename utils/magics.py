@@ -1,6 +1,9 @@
 """`%%cuda`: the first line of every CUDA cell. Compiles the cell and binds its launcher."""
 
+import linecache
 import re
+import traceback
+from typing import NoReturn
 
 from utils import settings
 from utils.course import catalog
@@ -37,6 +40,36 @@ def compile_cell(line: str, cell: str) -> Kernel:
     return compile_answer(exercise, cell)
 
 
+class Uncompiled:
+    """What a cell binds that did not compile: whatever is asked of it, it says so."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<{self._name} did not compile>"
+
+    def __call__(self, *args, **kwargs) -> NoReturn:
+        """As the kernel would be called. Raises WorkbookError."""
+        raise WorkbookError(f"{self._name} did not compile; mend its cell and run it again")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):  # what Python and IPython ask of any object
+            raise AttributeError(name)
+        self()
+
+
+def _interrupted(shell, kind, error, trace, tb_offset=None) -> list[str]:
+    """An interrupt in one line, that of the cell: below it, where it came in is chance."""
+    known = shell.compile._filename_map
+    frames = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(trace)]
+    where = [linecache.getline(file, n).strip() for file, n in frames if file in known]
+    at = f": stopped at {where[-1]}" if where else ""
+    told = [f"\x1b[31mKeyboardInterrupt\x1b[0m{at}"]
+    shell._showtraceback(kind, error, told)
+    return told
+
+
 def load(ipython) -> None:
     """Register `%%cuda` with IPython and start what its first cell needs."""
 
@@ -44,10 +77,12 @@ def load(ipython) -> None:
         """Compile the cell with nvcc, or for the CPU, and bind the launcher's name."""
         line = line.strip()
         name = line.rpartition("/")[2]
-        ipython.user_ns.pop(name, None)  # a cell that fails must not leave its last kernel behind
+        if name.isidentifier():  # a cell that fails must not leave its last kernel behind
+            ipython.user_ns[name] = Uncompiled(name)
         ipython.user_ns[name] = compile_cell(line, cell)
         print(f"{name}: compiled")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
+    ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
     workers.prestart()
     warmup.start()

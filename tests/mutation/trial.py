@@ -20,6 +20,7 @@ from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
 from utils.errors import CheckFailed, CompileError, DeclarationError
 from utils.judge import check as judge
+from utils.judge import explain
 from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
@@ -83,7 +84,7 @@ def all_mutants(share: int = SHARE) -> list[Mutant]:
 def try_out(mutant: Mutant, most: int = 1) -> Fate:
     """Compile a mutant and check it as a learner's kernel is checked, `most` times if it passes."""
     start, exercise = time.perf_counter(), catalog.load(mutant.exercise)
-    judge.TIMEOUT = TIMEOUT
+    judge.TIMEOUT, explain.THOROUGH = TIMEOUT, False
     reason, tries, message = ALIVE, 0, ""
     try:
         kernel = compile_wrong(exercise, mutant.text, _NAME)

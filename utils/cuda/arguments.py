@@ -129,8 +129,8 @@ def _check_sizes(name: str, shapes: Mapping[str, str], given: Mapping[str, objec
             continue  # the learner's launcher names things in another way
         have, want = given[tensor].numel(), math.prod(sizes)
         if have != want:
-            product = " = ".join(filter(None, ("*".join(words), "*".join(map(str, sizes)))))
-            means = (
-                f"{product} = {want}" if len(words) > 1 else f"{product or 'one value'} = {want}"
+            product = "*".join(words) or "one value"
+            numbers = f"{'*'.join(map(str, sizes))} = {want}" if len(words) > 1 else str(want)
+            raise ArgumentValueError(
+                f"{name}: {tensor} has {have} elements, but {product} = {numbers}"
             )
-            raise ArgumentValueError(f"{name}: {tensor} has {have} elements, but {means}")

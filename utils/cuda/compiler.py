@@ -64,6 +64,13 @@ class _Unit:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     @property
+    def counted(self) -> str:
+        """The text as it was given, in lines as messages count them."""
+        first, _, text = self.text.partition("\n")  # of a text that was not rewritten: its #line
+        skipped = int(first.split()[1]) - 1 if first.startswith("#line ") else 0
+        return self.excerpts.get(self.filename) or "\n" * skipped + text
+
+    @property
     def parsed_headers(self) -> list[str]:
         """Folders that may hold a header parsed before; what is built is the same without."""
         if self.backend == "cuda":
@@ -222,7 +229,8 @@ def _build(unit: _Unit, name: str) -> Path:
         try:
             built = _make(unit, name, work)
         except RuntimeError as error:  # ninja's output, after torch's own words
-            message = complaint(str(error), unit.filename, [work, include_dir()])
+            folders = [work, include_dir()]
+            message = complaint(str(error), unit.filename, folders, unit.counted)
             raise CompileError(message) from None
         os.replace(built, work / library.name)
         if folder.exists() and not library.exists():  # somebody has emptied it

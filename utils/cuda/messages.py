@@ -4,23 +4,26 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from utils.cuda.plain_words import sentence
 from utils.wording import many
 
 MAX_LINES = 30
+ERRORS = 2  # that are shown; more tend to follow from these
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
 # What goes through the emulator's headers and the linker, and says nothing about the cell.
 _NOISE = re.compile(
     r"In file included from|.*In instantiation of .*<lambda|.*\bld: .*in function|collect2: |"
-    r".*linker command failed"
+    r"[^\s:]+: (?:In (?:static |member )*function|At global scope)|.*linker command failed"
 )
 
 
-def complaint(output: str, filename: str, folders: Iterable[Path]) -> str:
-    """What the compiler said of `filename`, from ninja's output.
+def complaint(output: str, filename: str, folders: Iterable[Path], source: str = "") -> str:
+    """What the compiler said of `filename`, from ninja's output, and what its first error means.
 
-    Names of our own `folders` are removed, and notes about other files; at most MAX_LINES lines.
+    Names of our own `folders` are removed, and notes about other files; the first few errors are
+    kept, at most MAX_LINES lines. `source` has lines as messages count them.
     """
     output = _ESCAPE.sub("", output)  # Jupyter sets CLICOLOR_FORCE, and ninja colours FAILED
     # ninja -v says "[1/2] command" for a step; then, where it fails, "FAILED: target", the command
@@ -33,9 +36,25 @@ def complaint(output: str, filename: str, folders: Iterable[Path]) -> str:
         text = text.replace(f"{folder}/", "")
     text = re.sub(r"^\./", "", text, flags=re.MULTILINE)
     lines = list(_relevant(text.splitlines(), filename)) or (text or output).strip().splitlines()
+    lines = [_placed(line, follows) for line, follows in zip(lines, [*lines[1:], ""], strict=True)]
+    hint = sentence(lines, source) if source else ""
+    starts = [
+        i for i, line in enumerate(lines) if re.match(rf"{re.escape(filename)}[:(].*error", line)
+    ]
+    if rest := starts[ERRORS:]:
+        lines[rest[0] :] = [f"... ({many(len(rest), 'more error')}: mend the first one first)"]
     if len(lines) > MAX_LINES:
         lines[MAX_LINES:] = [f"... ({many(len(lines) - MAX_LINES, 'more line')})"]
+    if hint:  # behind the first error
+        lines.insert(starts[1] if len(starts) > 1 else len(lines), f"hint: {hint}")
     return "\n".join(lines)
+
+
+def _placed(line: str, follows: str) -> str:
+    """A line without the column where that is one of the rewritten text, and without flags."""
+    if "<<<" in follows:
+        line = re.sub(r"^(\S+:\d+):\d+: ", r"\1: ", line)
+    return line.removesuffix(" [-fpermissive]")
 
 
 def _relevant(lines: list[str], filename: str) -> Iterable[str]:

@@ -5,9 +5,8 @@ from IPython.display import display
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.diagrams.draw import draw_hazard
-from utils.diagrams.table import Table
+from utils.diagrams.listing import listing
 from utils.diagrams.views.hazards import can_draw
-from utils.emulator.traffic import Traffic
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 from utils.watch.trace import MOST
@@ -17,8 +16,9 @@ from utils.wording import many
 def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
 
-    One hazard is drawn, the first or the one of the number `hazard`. `sizes` replace those
-    that the exercise is drawn at; `order` other than 0 lets the threads run in another order.
+    The listing has traffic and hazards beside its lines. One hazard is drawn, the first or the one
+    of the number `hazard`. `sizes` replace those that the exercise is drawn at; `order` other than
+    0 lets the threads run in another order.
     Raises WorkbookError for a kernel without an exercise, a size or a hazard that there is not,
     and KernelCrash or KernelTimeout where the run does not come to its end.
     """
@@ -33,7 +33,7 @@ def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
         display(draw_hazard(kernel, seen, call.sizes, hazard))
     if any(launch.traffic for launch in seen.launches):
-        display(traffic_table(kernel, seen, cases.size_text(call.sizes)))
+        display(listing(kernel, seen, cases.size_text(call.sizes)))
 
 
 def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:
@@ -47,35 +47,3 @@ def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:
     )
     told = f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
     return "\n".join([told, diagnosis.tell(seen.remarks)] if seen.remarks else [told])
-
-
-def traffic_table(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
-    """What each line costs: requests of warps, and sectors or wavefronts for each of them."""
-    source = kernel.source.splitlines()
-    rows = []
-    for launch in seen.launches:
-        for traffic in launch.traffic:
-            place = traffic.line - kernel.first_line
-            text = source[place].strip() if 0 <= place < len(source) else ""
-            rows.append(_row(traffic, text))
-    return Table(
-        caption=f"{kernel.name}, {sizes}: what each line asks of memory",
-        head=["line", "source", "access", "requests", "each costs", "ideal"],
-        rows=rows,
-        notes=["A request is one access by a warp: 32 threads at once."],
-        left=3,
-        code=(1,),
-    )
-
-
-def _row(traffic: Traffic, text: str) -> list[str]:
-    one = f"{traffic.per_request:.3g}" == "1"
-    unit = traffic.unit.removesuffix("s") if one else traffic.unit
-    return [
-        str(traffic.line or "?"),
-        text if len(text) <= 60 else text[:57] + "...",
-        f"{traffic.space} {traffic.access}",
-        f"{traffic.requests:,}",
-        f"{traffic.per_request:.3g} {unit}",
-        f"{traffic.ideal_per_request:.3g}",
-    ]

@@ -22,20 +22,31 @@ WORDS = {
         "Compare the index with the array's size: is it one into the whole matrix, where one "
         "within the tile is needed? Should all threads come to this line?",
     ),
+    "out of a matrix": (
+        "access outside of an array",
+        "In {0} rows of {1} elements, [row][col] is element row * {1} + col: is this the row "
+        "length here? If so, guard this line with an `if` for the threads that have no element.",
+    ),
     "use-after-free": (
         "access to memory that has been freed",
         "Call cudaFree only after the last launch that uses the memory.",
     ),
     "uninitialized": (
         "read of memory that nobody has written",
-        "Write every element before it is read, also those at the tile's edges (zeros, say). If "
-        "all that belong to it are written, the index runs past its row or its array's part.",
+        "Write every element before it is read, also those at the tile's edges (zeros, say), and "
+        "let no thread leave before it has written its own. If all that belong to it are written, "
+        "the index runs past its row or its array's part.",
     ),
     "uninitialized global": (
         "read of memory that nobody has written",
-        "A result starts in a local variable, such as `float sum = 0`, and is stored once. What "
-        "many threads add to must hold its first value before the launch (cudaMemset). If the "
-        "element was to be written before: is the index right on both sides?",
+        "Is the index right on both sides, here and where it should have been written? Is it "
+        "written before, by this thread or in front of a barrier or a launch?",
+    ),
+    "added to nothing": (
+        "read of memory that nobody has written",
+        "This line adds to what is there, and nobody has set that. One thread sums in a local "
+        "variable, such as `float sum = 0`, and stores it once. What many threads add to must "
+        "hold its first value before the launch: cudaMemset in the launcher.",
     ),
     "race": (
         "race between two threads",
@@ -58,6 +69,12 @@ WORDS = {
         "several threads write one element, all with the same value",
         "This is harmless as long as it is the same value, and still a race: one thread is enough, "
         "as in `if (threadIdx.x == 0)`.",
+    ),
+    "race of equal owners": (
+        "several threads write one element, all with the same value",
+        "If each thread should have an element of its own: does the index count the threads of the "
+        "whole grid, as blockIdx.x * blockDim.x + threadIdx.x does, and a loop's step all of them? "
+        "If all mean this one, it is harmless as long as the value is the same, and still a race.",
     ),
     "race of writers": (
         "two threads write the same element",

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from utils.emulator.reports import Report, read, remarks
+from utils.emulator.reports import Report, read, remarks, told
 from utils.emulator.symbols import places
 from utils.emulator.traffic import LaunchTraffic, Traffic, read_launches
 
@@ -61,14 +61,14 @@ def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
 
 def write_json(outcome: Outcome, path: Path) -> None:
     """Write an outcome to a file, for other programs."""
-    told = {
+    whole = {
         "exit": outcome.exit,
         "hazards": [_told(hazard) for hazard in outcome.hazards],
         "remarks": [_told(remark) for remark in outcome.remarks],
         "untold": outcome.untold,
         "launches": [launch.told() for launch in outcome.launches],
     }
-    path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 def _told(hazard: Report) -> dict:
@@ -86,14 +86,14 @@ def show(outcome: Outcome, console: Console) -> None:
     for hazard in outcome.hazards:
         by_kind[hazard.kind].append(hazard)
     for kind, hazards in by_kind.items():
-        for hazard in hazards[:SHOWN]:
-            out(str(hazard))
+        for text in told(hazards[:SHOWN]):
+            out(text)
         if rest := hazards[SHOWN:]:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
             many = "many" if kind in outcome.untold else str(len(rest))
             out(f"… and {many} more of this kind, such as at line {lines}")
-    for remark in outcome.remarks[:SHOWN]:
-        out(str(remark))
+    for text in told(outcome.remarks[:SHOWN]):
+        out(text)
     for launch in _runs(outcome.launches):
         out(_title(launch))
         if launch.traffic:

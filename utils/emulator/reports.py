@@ -1,8 +1,11 @@
 """What the emulator's runtime reports, in words that a beginner can act on."""
 
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from utils.emulator.advice import WORDS
 from utils.emulator.symbols import Code, SourceLine, chains
@@ -25,13 +28,15 @@ class Report:
     thread: Position | None = None
     file: str | None = None
     line: int | None = None
-    caller: SourceLine | None = None  # who called the header's function that the line is in
+    within: tuple[SourceLine, ...] = ()  # a header's functions, called there, where it happened
+    callers: tuple[SourceLine, ...] = ()  # who called the function that the line is in
     address: str | None = None  # "0x1f30 in program", where there is no line
     space: str | None = None  # "shared" or "global"
     array: str | None = None
     index: int | None = None  # of the element, from the start of the array
     last: int | None = None  # of a wide access: its last element
     length: int = 0  # of the array, in elements; 0 where nobody knows
+    shape: tuple[int, ...] = ()  # of a tensor; () where nobody knows
     access: str | None = None  # "load", "store" or "atomic"
     other_block: Position | None = None
     other_thread: Position | None = None
@@ -42,6 +47,7 @@ class Report:
     remark: bool = False  # it is no hazard, as far as can be seen
     count: int = 1
     waits: tuple[tuple[int, int, str], ...] = ()  # (threads, line, function), thread by thread
+    quotes: tuple[tuple[str, str], ...] = ()  # places, such as line numbers, and the text there
 
     @property
     def place(self) -> str:
@@ -51,30 +57,50 @@ class Report:
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
-        title, advice = WORDS.get(self._word, (self.kind.replace("-", " "), ""))
+        return "\n  ".join([*self._told(), self._advice]).rstrip()
+
+    @property
+    def _advice(self) -> str:
+        """One sentence or two on what to do; "" where there is nothing to say."""
+        advice = WORDS.get(self._word, ("", ""))[1]
+        return advice.format(*self.shape) if self._word == "out of a matrix" else advice
+
+    def _told(self) -> list[str]:
+        """What happened, and where: a line each."""
+        title = WORDS.get(self._word, (self.kind.replace("-", " "), ""))[0]
         title = f"remark: {title}" if self.remark else title
         head = f"{self.place}: {title}" if self.file else title
         head += f" in kernel '{self.kernel}'" if self.kernel else ""
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
-        called = f"called at {self.caller[0]}:{self.caller[1]}" if self.caller else ""
         story = who + (self.message or self._story())
-        return "\n  ".join(filter(None, (head, called, story, advice)))
+        quoted = [f"{place:>4} | {text}" for place, text in self.quotes]
+        return [line for line in (head, *quoted, *self._calls(), story) if line]
+
+    def _calls(self) -> Iterator[str]:
+        """The way from the kernel to where it happened."""
+        if self.within and (len(self.within) > 1 or len(self.quotes) < 2):
+            yield f"by way of {', '.join(f'{_short(f)}:{n}' for f, n in reversed(self.within))}"
+        if self.callers:
+            yield f"called at {', '.join(f'{_short(f)}:{n}' for f, n in self.callers)}"
 
     @property
     def _word(self) -> str:
         """The kind, or a special case of it that has advice of its own."""
         if self.kind == "out-of-bounds" and self.space == "shared":
             return "out of a shared array"
+        if self.kind == "out-of-bounds" and len(self.shape) == 2:
+            return "out of a matrix"
         if self.kind == "uninitialized" and self.space == "global":
-            return "uninitialized global"
+            return "added to nothing" if self._adds else "uninitialized global"
         if self.kind == "divergent-barrier" and self.other_thread and not self.other_line:
             return "barrier left out"
         if self.kind != "race":
             return self.kind
         if self.equal:
-            return "race of equals"
+            across = self.other_block is not None and self.other_block != self.block
+            return "race of equal owners" if across and self.count > 1 else "race of equals"
         if self.space == "global" and "atomic" in (self.access, self.other_access):
             return "race with atomics"
         stores = self.access == self.other_access == "store"
@@ -85,10 +111,19 @@ class Report:
         same = (self.file, self.line) == (self.other_file, self.other_line)
         return "race in a line" if same and self.line else "race"
 
+    @property
+    def _adds(self) -> bool:
+        """Whether an element is changed, not only read: `out[i] += 1`."""
+        text = self.quotes[0][1] if self.quotes else ""
+        name = re.escape(self.array or "")
+        changed = re.search(rf"\b{name}\b\s*(\[.*\])?\s*([-+*/|&^]=|\+\+|--)", text)
+        return self.access == "atomic" or bool(changed)
+
     def _story(self) -> str:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
         if self.kind == "invalid-mask" and self.other_thread:
-            return f"the mask names thread {self.other_thread}, which has left the kernel"
+            gone = "which comes to the kernel's end without this call"
+            return f"the mask names thread {self.other_thread}, {gone}"
         if self._word == "barrier left out":
             return f"waits here; thread {self.other_thread} has come to the kernel's end without it"
         story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
@@ -109,23 +144,53 @@ class Report:
             return text
         if self.last is not None and self.last != self.index:
             text += f" to {array}[{self.last}]"
-        return f"{text}; {array} has {many(self.length, 'element')}" if self.length else text
+        shape = f", {' x '.join(map(str, self.shape))}" if len(self.shape) > 1 else ""
+        has = f"{many(self.length, 'element')}{shape}"
+        return f"{text}; {array} has {has}" if self.length else text
 
 
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-def read(text: str) -> list[Report]:
+def told(hazards: Iterable[Report]) -> list[str]:
+    """Each in words. What to do is said once where it is the same for several in a row."""
+    texts, before = [], ""
+    for hazard in hazards:
+        lines = hazard._told()
+        if (advice := hazard._advice) and advice != before:
+            lines.append(advice)
+        texts.append("\n  ".join(lines))
+        before = advice
+    return texts
+
+
+def _short(file: str) -> str:
+    """A header of the workbook's by its name alone."""
+    return os.path.basename(file) if os.path.isabs(file) else file
+
+
+Texts = Callable[[str, int], str]  # the text of a line of a file; "" where it is not known
+
+
+def from_files(file: str, line: int) -> str:
+    """A line of a file that there is."""
+    if not (path := Path(file)).is_file():
+        return ""
+    lines = path.read_text(errors="replace").splitlines()
+    return lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+def read(text: str, texts: Texts = from_files) -> list[Report]:
     """The hazards in what the runtime wrote; a line that broke off is passed over."""
-    return [report for report in _read(text) if not report.remark]
+    return [report for report in _read(text, texts) if not report.remark]
 
 
-def remarks(text: str) -> list[Report]:
+def remarks(text: str, texts: Texts = from_files) -> list[Report]:
     """What looks wrong in what the runtime wrote, and has had no consequences."""
-    return [report for report in _read(text) if report.remark]
+    return [report for report in _read(text, texts) if report.remark]
 
 
-def _read(text: str) -> list[Report]:
+def _read(text: str, texts: Texts) -> list[Report]:
     events: list[dict] = []
     numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
     waits: tuple = ()  # of the hazard that is told of next
@@ -152,10 +217,10 @@ def _read(text: str) -> list[Report]:
     events = [event for event in events if event.get("count") != 0]  # withdrawn
     names = [(f"{side}module", f"{side}offset") for side in ("", "other_")]
     known = chains([(e[m], e[o]) for e in events for m, o in names if m in e])
-    return [_report(event, known) for event in events]
+    return [_report(event, known, texts) for event in events]
 
 
-def _report(event: dict, known: Mapping[Code, list[SourceLine]]) -> Report:
+def _report(event: dict, known: Mapping[Code, list[SourceLine]], texts: Texts) -> Report:
     parts = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
     for name in ("block", "thread", "other_block", "other_thread"):
@@ -163,17 +228,46 @@ def _report(event: dict, known: Mapping[Code, list[SourceLine]]) -> Report:
             parts[name] = tuple(parts[name])
     for name in ("equal", "remark"):
         parts[name] = bool(parts.get(name))
+    quotes = {}
     for prefix in ("", "other_"):
         module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
-        if module is None:
-            continue
-        chain = known[module, offset]
-        if f"{prefix}file" not in parts:
-            if chain:
-                parts[f"{prefix}file"], parts[f"{prefix}line"] = chain[0]
-            elif not prefix:
+        chain = known[module, offset] if module is not None else []
+        if given := event.get(f"{prefix}file"):
+            chain = _from_there(chain, (given, event.get(f"{prefix}line")))
+        if not chain:
+            if module is not None and not prefix:
                 parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
+            continue
+        within, (file, line), callers = _parted(chain, texts)
+        parts[f"{prefix}file"], parts[f"{prefix}line"] = file, line
         if not prefix:
-            own = f"/{parts.get('file', '')}"  # a header's, or the whole path of it
-            parts["caller"] = next((p for p in chain if not f"/{p[0]}".endswith(own)), None)
+            parts["within"], parts["callers"] = within, callers
+        for where, number in [(file, line), *within[:1]] if not prefix else [(file, line)]:
+            if number and (quoted := texts(where, number).strip()):
+                name = str(number) if where == parts.get("file") else f"{_short(where)}:{number}"
+                quotes[name] = quoted
+    parts["quotes"] = tuple(quotes.items())
     return Report(**parts)
+
+
+def _from_there(chain: list[SourceLine], place: SourceLine) -> list[SourceLine]:
+    """The frames of a chain from a place on that the runtime has given."""
+    for i, (file, line) in enumerate(chain):
+        if f"/{file}".endswith(f"/{place[0]}") and line == place[1]:
+            return chain[i:]
+    return [place]  # the chain is that of another place, such as the runtime's own
+
+
+def _parted(chain: list[SourceLine], texts: Texts):
+    """(frames in headers, the first in the file of the kernel, those that called it)."""
+    chain = list(dict.fromkeys(chain))
+    if len(chain) > 1 and _launches(*chain[-1], texts):
+        chain = chain[:-1]
+    own = next(i for i, frame in enumerate(chain) if frame[0] == chain[-1][0])
+    return tuple(chain[:own]), chain[own], tuple(chain[own + 1 :])
+
+
+def _launches(file: str, line: int, texts: Texts) -> bool:
+    """Whether a line is (the end of) a launch, in which a kernel's body may be inlined."""
+    lines = [texts(file, number) for number in range(max(line - 2, 1), (line or 1) + 1)]
+    return not lines[-1] or "<<<" in " ".join(lines).rpartition(";")[2] or "<<<" in lines[-1]

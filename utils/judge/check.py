@@ -22,6 +22,7 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes, dimensions
 from utils.cuda import signature, workers
 from utils.cuda.signature import Parameter
+from utils.emulator.reports import Report
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -31,7 +32,7 @@ from utils.errors import (
     Reason,
     ToolError,
 )
-from utils.judge import floors, gates, mismatch, oracle, statements
+from utils.judge import explain, floors, gates, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.watch import diagnosis
@@ -109,6 +110,7 @@ class _Check:
         self.generator = Generator().manual_seed(seed)
         self.dtypes = kernel.dtypes
         self.objections: list[tuple[Reason, Case, str]] = []  # to who did the work
+        self.remarks: tuple[Report, ...] = ()  # on the last watched call
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> str:
@@ -162,7 +164,7 @@ class _Check:
         says of that.
         """
         try:
-            for sizes in self.exercise.at.check:
+            for sizes in explain.several_first(self.exercise.at.check):
                 self._watch(sizes)
             self._object()
             if self.exercise.gates:
@@ -232,6 +234,7 @@ class _Check:
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)
+        self.remarks = seen.remarks
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu", probes) if probes else {}
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
@@ -399,15 +402,17 @@ class _Check:
             bad |= same.to(bad.device) & got.isnan()
         if not bad.any():
             return
-        message = mismatch.explain(name, got, expected, bad, self.exercise.eps)
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if again is not None and self._adds(case, name, unwritten):
                 advice = (
                     f"the kernel adds to what {name} held before; set it to its first value first"
                 )
-                self._fail(Reason.NAN, case, f"{message}\nhint: {advice}")
+                seen = mismatch.explain(name, got, expected, bad, because=advice)
+                self._fail(Reason.NAN, case, seen)
             self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
+        message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
+        message += "".join(f"\n{remark}" for remark in self.remarks[:1])
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail(Reason.NAN, case, message)
         if before is not None and _left(got, before, bad):

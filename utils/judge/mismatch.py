@@ -1,14 +1,15 @@
 """What is wrong with an output, in words: how many values, which first, and what it looks like."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from utils.judge.oracle import Expected
+from utils.judge.pattern import region
 
 SHOWN = 4  # mismatches in a message
-TAIL = 32  # right values that may come before a tail which is longer
 LOST = "a NaN was lost: every comparison with NaN is false, and fminf and fmaxf drop it"
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
 NEAR_EPS = ", do two large numbers cancel, or is eps another?"
@@ -34,14 +35,27 @@ def wrong(got: Tensor, expected: Expected) -> Tensor:
 
 def index(name: str, flat: int, shape: torch.Size) -> str:
     """`C[1, 4]`; a single value is `out`."""
-    place = torch.unravel_index(torch.tensor(flat), shape) if shape else ()
-    return f"{name}[{', '.join(str(int(i)) for i in place)}]" if shape else name
+    return f"{name}[{', '.join(map(str, unravel(flat, shape)))}]" if shape else name
 
 
-def explain(name: str, got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str:
+def unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:
+    """The place of an element by its number."""
+    return tuple(map(int, torch.unravel_index(torch.tensor(flat), shape))) if shape else ()
+
+
+def explain(
+    name: str,
+    got: Tensor,
+    expected: Expected,
+    bad: Tensor,
+    eps: bool = False,
+    beside: Callable[[tuple[int, ...], float, float], str] | None = None,
+    because: str = "",
+) -> str:
     """The mismatches of one output: a count, the first few, a hint where there is a pattern.
 
-    `eps`: whether the exercise has one, which may be another than the kernel's.
+    `eps`: whether the exercise has one, which may be another than the kernel's. `beside` tells more
+    of an element by its place, the value and what was expected; `because` is a hint that is known.
     """
     count, total = int(bad.sum()), bad.numel()
     lines = [f"{count} of {total} values of {name} {'is' if count == 1 else 'are'} wrong"]
@@ -54,10 +68,11 @@ def explain(name: str, got: Tensor, expected: Expected, bad: Tensor, eps: bool =
         value, want, bound = got.reshape(-1)[flat].item(), values[flat].item(), bounds[flat].item()
         bounded = math.isfinite(want) and bound > 0
         allowed = f" (allowed: ± {bound:.1e})" if bounded else ""
-        lines.append(f"  {place}: got {value:.8g}, expected {want:.8g}{allowed}")
+        more = beside(unravel(flat, got.shape), value, want) if beside else ""
+        lines.append(f"  {place}: got {value:.8g}, expected {want:.8g}{allowed}{more}")
     if count > SHOWN:
         lines.append("  ...")
-    advice = hint(got, expected, bad, eps)
+    advice = because or hint(got, expected, bad, eps)
     return "\n".join([*lines, f"hint: {advice}"] if advice else lines)
 
 
@@ -66,60 +81,65 @@ def missing(name: str, unwritten: Tensor) -> str:
     count, total = int(unwritten.sum()), unwritten.numel()
     first = index(name, int(unwritten.reshape(-1).nonzero()[0]), unwritten.shape)
     how_many = "none" if count == total else f"{total - count} of {total}"
-    region = _region(unwritten).replace("wrong", "missing")
+    where = region(unwritten, "missing")
     text = f"{how_many} of the values of {name} {'was' if total - count <= 1 else 'were'} written"
-    return f"{text}; {first} is the first that was not" + (f"\nhint: {region}" if region else "")
+    return f"{text}; {first} is the first that was not" + (f"\nhint: {where}" if where else "")
 
 
 def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str:
     """What a familiar mistake would look like, if this is one; else an empty string."""
     want = expected.value
     if not got.is_floating_point():
-        return _region(bad)
+        return region(bad)
     if bad.numel() > 1 and bool((got == 0).all()):
-        return "every value is 0: is the result stored, and does the launch start any threads?"
+        return "every value is 0: does what is computed get into the variable that is stored?"
     lost = bad & want.isnan() & ~got.isnan()
     if 2 * int(lost.sum()) > int(bad.sum()):
         return LOST
     if got.ndim == 2 and not wrong(got.reshape(got.shape[::-1]).T, expected).any():
         return "this is the transpose of what was expected: row and column are swapped"
     finite = want.isfinite() & got.isfinite()
-    if (region := _region(bad)) or not finite[bad].all():
-        return region
+    said = _sign(want, bad)
+    if not said and ((where := region(bad)) or not finite[bad].all()):
+        return where
+    wrongly = _factor(got[bad].double(), want[bad].double()) if finite[bad].all() else ""
+    if said or wrongly:
+        return "; ".join(filter(None, (said, wrongly)))
     return _offset(got[finite].double(), want[finite].double(), eps)
 
 
+FEW = 3  # values, of which a thing may be said by chance
+
+
+def _sign(want: Tensor, bad: Tensor) -> str:
+    """Where the values that are wrong are those of one sign."""
+    for sign, words in ((want < 0, "below"), (want > 0, "above")):
+        if min(int(sign.sum()), int((~sign).sum())) > FEW and bool((bad == sign).all()):
+            return f"all values {words} 0 are wrong, and all others are right"
+    return ""
+
+
+def _factor(got: Tensor, want: Tensor) -> str:
+    """Where all values that are wrong are so by the same factor."""
+    if len(want) < 2 or bool((want == 0).any()):
+        return ""
+    ratio = got / want
+    factor = ratio.median()
+    same = factor != 0 and bool(((ratio / factor - 1).abs() < 1e-4).all())
+    if not same or (factor - 1).abs() < 1e-3:
+        return ""
+    return f"what is wrong is {float(factor):.5g} times what was expected"
+
+
 def _offset(got: Tensor, want: Tensor, eps: bool) -> str:
-    """How finite values differ from what was expected: by a factor, a constant, a little."""
+    """How finite values differ from what was expected: by a constant, or a little."""
     some = want != 0
     if int(some.sum()) < 2:
         return ""
-    ratio, difference = got[some] / want[some], got - want
-    factor, offset = ratio.median(), difference.median()
-    if factor != 0 and ((ratio / factor - 1).abs() < 1e-4).all() and (factor - 1).abs() > 1e-3:
-        return f"every value is {float(factor):.5g} times what was expected"
+    difference = got - want
+    offset = difference.median()
     if (difference - offset).abs().max() < 1e-3 * offset.abs():
         return f"every value is off by the same {float(offset):.5g}"
     if (difference.abs() / (want.abs() + want[some].abs().median())).max() < 3e-2:
         return NEAR + (NEAR_EPS if eps else NEAR_ELSE)
-    return ""
-
-
-def _region(bad: Tensor) -> str:
-    """Whether the mismatches are the end, or every row's or column's end, of a tensor.
-
-    Of each of these rows or columns more than half must be wrong: a lone value has other causes.
-    """
-    if bad.ndim == 0 or bool(bad.all()):
-        return ""
-    axes = {0: "row", 1: "column"} if bad.ndim == 2 else {0: "value"}
-    for axis, word in axes.items() if bad.ndim <= 2 else ():
-        others = [i for i in range(bad.ndim) if i != axis]
-        share = bad.double().mean(dim=others) if others else bad.double()
-        first = int(share.nonzero()[0])
-        rest = len(share) - first
-        tail = rest <= 2 * first or first >= TAIL  # all but the first: that is no tail
-        if first > 0 and tail and bool((share[first:] > 0.5).all()):
-            words = f"the last {word} is" if rest == 1 else f"the last {rest} {word}s are"
-            return f"only {words} wrong, from {word} {first} on: look at the tail of the last block"
     return ""

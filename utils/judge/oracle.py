@@ -73,11 +73,17 @@ def evaluate(
     exercise: Exercise, case: Case, dtype: torch.dtype | None, device: str
 ) -> dict[str, Tensor]:
     """The reference's outputs by name; floating inputs are cast to `dtype`, unless it is None."""
-    values = {
+    return outputs(exercise, case, values_of(case, dtype, device))
+
+
+def values_of(
+    case: Case, dtype: torch.dtype | None = torch.float64, device: str = "cpu"
+) -> dict[str, Tensor | float | int]:
+    """Copies of all that the reference may ask for, floating tensors cast to `dtype`."""
+    return {
         name: _cast(value, dtype, device) if isinstance(value, Tensor) else value
         for name, value in case.values.items()
     }
-    return _outputs(exercise, case, values)
 
 
 def _cast(value: Tensor, dtype: torch.dtype | None, device: str) -> Tensor:
@@ -85,7 +91,8 @@ def _cast(value: Tensor, dtype: torch.dtype | None, device: str) -> Tensor:
     return value.to(device=device, dtype=dtype, copy=True)
 
 
-def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
+def outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
+    """What the reference makes of `values`, by the names of the exercise's outputs."""
     result = exercise.reference(**reads(exercise.reference, values))
     results = (result,) if isinstance(result, Tensor) else tuple(result)
     if len(results) != len(exercise.outputs):
@@ -93,7 +100,7 @@ def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
             f"the reference of {exercise.id} returns {len(results)} tensors for the outputs "
             f"{', '.join(exercise.outputs)}"
         )
-    outputs = {}
+    found = {}
     for name, tensor in zip(exercise.outputs, results, strict=True):
         shape = dimensions(exercise.shapes[name], case.sizes)
         if tensor.numel() != torch.Size(shape).numel():
@@ -101,8 +108,8 @@ def _outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
                 f"the reference of {exercise.id} gives '{name}' the shape {tuple(tensor.shape)}, "
                 f"its spec says {shape}"
             )
-        outputs[name] = tensor.reshape(shape)
-    return outputs
+        found[name] = tensor.reshape(shape)
+    return found
 
 
 @contextlib.contextmanager
@@ -130,17 +137,14 @@ def expect(
 
     Fewer probes are cheaper; the response is then taken as even over each output tensor.
     """
-    wide = {
-        name: _cast(value, torch.float64, device) if isinstance(value, Tensor) else value
-        for name, value in case.values.items()
-    }
-    values = {name: tensor.detach() for name, tensor in _outputs(exercise, case, wide).items()}
+    wide = values_of(case, device=device)
+    values = {name: tensor.detach() for name, tensor in outputs(exercise, case, wide).items()}
     inexact = [name for name, tensor in values.items() if tensor.is_floating_point()]
     inexact = [] if exercise.exact else inexact
     bounds = {name: torch.zeros(tensor.shape, device=device) for name, tensor in values.items()}
     if inexact:
         responses = _responses(exercise, case, wide, values, inexact, probes)
-        fans = _fan_in(exercise, case, wide, inexact)
+        fans = fan_in(exercise, case, wide, inexact)
         others = _others(exercise, case, values, inexact)
         with full_precision():
             path = evaluate(exercise, case, torch.float32, device)
@@ -176,9 +180,9 @@ def _responses(
             if isinstance(value, Tensor) and value.is_floating_point():
                 changed[name] = _nudged(value, generator)
         with _Rounding(generator):
-            outputs = _outputs(exercise, case, changed)
+            nudged = outputs(exercise, case, changed)
         for name in names:
-            change = (outputs[name] - values[name]).nan_to_num(0, 0, 0) / STEP
+            change = (nudged[name] - values[name]).nan_to_num(0, 0, 0) / STEP
             squares[name] += change**2 / probes
     if probes < PROBES:
         squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
@@ -235,23 +239,23 @@ def _more_outputs(
     generator = torch.Generator().manual_seed(0)
     for _ in range(PROBES if few else 0):
         again = sample(exercise, case.sizes, "standard normal", generator)
-        outputs = evaluate(exercise, again, torch.float64, str(values[names[0]].device))
+        more = evaluate(exercise, again, torch.float64, str(values[names[0]].device))
         for name in names:
-            found[name].append(outputs[name].abs().reshape(-1)[:FEW])
+            found[name].append(more[name].abs().reshape(-1)[:FEW])
     return {name: torch.cat(magnitudes) for name, magnitudes in found.items()}
 
 
-def _fan_in(exercise: Exercise, case: Case, wide: dict, names: list[str]) -> dict[str, int]:
+def fan_in(exercise: Exercise, case: Case, wide: dict, names: list[str]) -> dict[str, int]:
     """How many input values an output depends on: non-zero derivatives, at a few elements."""
     leaves = {
         name: value.clone().requires_grad_()
         for name, value in wide.items()
         if isinstance(value, Tensor) and value.is_floating_point()
     }
-    outputs = _outputs(exercise, case, {**wide, **leaves})
+    results = outputs(exercise, case, {**wide, **leaves})
     fans = {}
     for name in names:
-        flat = outputs[name].reshape(-1)
+        flat = results[name].reshape(-1)
         chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1}
         fans[name] = 1
         for i in chosen if flat.requires_grad else ():

@@ -5,7 +5,7 @@ arguments and returns hazards and counters; `check` and `diagnose` are made of i
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -44,7 +44,7 @@ SHOWN = 3  # hazards whose story is told; the rest are counted
 
 def tell(hazards: Sequence[Report]) -> str:
     """The first few hazards in words, and how many more there are."""
-    told = [str(hazard) for hazard in hazards[:SHOWN]]
+    told = reports.told(hazards[:SHOWN])
     if len(hazards) > SHOWN:
         told.append(f"and {many(len(hazards) - SHOWN, 'more place')} like these")
     return "\n".join(told)
@@ -67,12 +67,33 @@ def diagnose_call(
     """
     build = instrumented(kernel)
     seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
-    hazards, launches = tuple(reports.read(seen.events)), _launches(seen.events, build)
+    texts = _texts(kernel)
+    hazards = tuple(_shaped(report, arguments) for report in reports.read(seen.events, texts))
+    launches = _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
-    told = tuple(reports.remarks(seen.events))
+    told = tuple(reports.remarks(seen.events, texts))
     return Diagnosis(
         hazards, launches, seen.error, seen.after, trace, told, seen.covered, seen.detour
     )
+
+
+def _texts(kernel: Kernel) -> reports.Texts:
+    """The lines of the kernel's own text, and of the headers that it includes."""
+    lines = kernel.source.splitlines()
+
+    def text(file: str, line: int) -> str:
+        if file != kernel.filename:
+            return reports.from_files(file, line)
+        return lines[line - kernel.first_line] if 0 <= line - kernel.first_line < len(lines) else ""
+
+    return text
+
+
+def _shaped(report: Report, arguments: Mapping[str, Tensor | int | float]) -> Report:
+    """The same with the shape of the tensor that it is about, where it is one."""
+    tensor = arguments.get(report.array or "")
+    known = isinstance(tensor, Tensor) and report.space == "global"
+    return replace(report, shape=tuple(tensor.shape)) if known else report
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:

@@ -170,6 +170,7 @@ def _outcome(subject: Subject) -> str:
             "come second and see the new one."
         )
     return (
-        f"In this run the write came first and the read saw the new value of {name}; on a GPU it "
-        "may come too early and see the old one."
+        f"In this run the write came first and the read saw the new value of {name}; on a GPU the "
+        "read may come first and see the old one. If the new one is meant, a barrier belongs "
+        "between the write and the read; if the old one, between the read and the write."
     )

@@ -1,0 +1,203 @@
+"""What is said of wrong values: which, from what, in which pattern, and what gives the same."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from support import toys
+from torch import Generator
+
+from utils.course import cases, catalog
+from utils.course.cases import Case
+from utils.cuda import uninitialized
+from utils.cuda.compiler import compile_cuda
+from utils.judge import explain, mismatch, oracle
+from utils.judge.cue import cue
+from utils.judge.hypotheses import mistake
+from utils.judge.pattern import CAUSE, region
+from utils.judge.smallest import shrink
+
+LINEAR = "01_naive_gemm/linear"
+NORM = "06_groupnorm/groupnorm_warp"
+
+
+def told(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
+    """What is told of an exercise's output that `compute` makes of the case's values."""
+    exercise = catalog.load(id)
+    case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(3))
+    dtypes = {k: torch.float32 for k in exercise.shapes}
+    expected = oracle.expect(exercise, case, dtypes)[name]
+    return mistake(exercise, case, name, compute(**case.values).float(), expected)
+
+
+SIZES = {"M": 6, "N": 5, "K": 70}
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda x, W, b, **_: x @ W.T, "b is left out (0 in its place)"),
+        (lambda x, W, b, K, N, **_: x @ W.reshape(K, N) + b, "W is read as if it were (K, N)"),
+        (lambda x, W, b, **_: x[:, :32] @ W[:, :32].T + b, "only the first 32 of K = 70 count"),
+        (lambda x, W, b, **_: x[:, :-1] @ W[:, :-1].T + b, "the last of K = 70 does not count"),
+        (lambda x, W, b, **_: x[:, :64] @ W[:, :64].T + b, "from 64 on of K = 70 do not count"),
+        (lambda x, W, b, **_: x @ W.T + b[0], "b is looked up at 0 every time"),
+    ],
+)
+def test_a_mistake_that_gives_the_wrong_values_is_told(compute, words):
+    assert words in told(LINEAR, SIZES, compute)
+
+
+def test_values_that_no_known_mistake_gives_are_left_without_a_cause():
+    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b + 0.5 * x[:, :5]) == ""
+    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b) == "", "these are right"
+
+
+def norm(x, weight, bias, groups, eps, at=lambda c, size: c, **_):
+    index = at(torch.arange(x.shape[1]), x.shape[1] // groups)
+    return torch.group_norm(x, groups, weight[index], bias[index], eps)
+
+
+def test_what_is_looked_up_by_group_is_told():
+    sizes = {"rows": 3, "channels": 12, "groups": 3}
+    by_place = told(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c % size))
+    assert "weight and bias are looked up by the place within the group" in by_place
+    by_group = told(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c // size))
+    assert "weight and bias are looked up by the number of the group" in by_group
+    swapped = told(NORM, sizes, lambda weight, bias, **v: norm(weight=bias, bias=weight, **v))
+    assert "weight and bias change places" in swapped
+
+
+def test_a_step_that_is_left_out_is_told():
+    sizes = {"rows": 3, "channels": 5}
+    chain = "07_pointwise_fusion/swish_multiply_swish"
+    once = told(chain, sizes, lambda y, scale, **_: torch.nn.functional.silu(y) * scale)
+    assert "without swish (silu), step 3" in once
+    assert "the values of y" in told(chain, sizes, lambda y, **_: y)
+
+
+def test_a_start_value_of_zero_is_told():
+    sizes = {"rows": 9, "channels": 31}
+    words = told("04_reductions/row_min", sizes, lambda x, **_: x.amin(dim=1).clamp(max=0))
+    assert "does a minimum begin there?" in words
+
+
+def test_a_fault_that_the_learner_is_to_name_is_not_told(monkeypatch):
+    plain = catalog.load(LINEAR)
+    monkeypatch.setattr(catalog, "load", lambda id: replace(plain, faulty=True))
+    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T) == ""
+
+
+def wrong(shape, *places) -> torch.Tensor:
+    bad = torch.zeros(shape, dtype=torch.bool)
+    for place in places:
+        bad[place] = True
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (wrong((5, 9), (slice(None), slice(4, None))), "all columns from 4 on are wrong"),
+        (wrong((5, 9), (slice(None), 8)), "only the last column, 8, is wrong"),
+        (wrong((5, 9), (slice(1, None),)), "only row 0 is right"),
+        (wrong((5, 9), (0,)), "only row 0 is wrong"),
+        (wrong((3, 5), (2, slice(2, None))), "only the last 3 of all 15 elements are wrong"),
+        (wrong((100,), slice(3, None, 4)), "only values 3, 7, 11, ... are wrong"),
+        (~wrong((4, 40), (slice(None), slice(0, None, 8))), "only columns 0, 8, 16, ... are right"),
+        (wrong((4, 40), (slice(None), slice(32, None))), CAUSE["wrong"]),
+    ],
+)
+def test_the_pattern_of_what_is_wrong_is_stated(bad, said):
+    assert said in region(bad)
+
+
+def test_a_cause_is_named_only_where_a_block_may_begin():
+    for first, named in ((256, True), (32, True), (250, False), (36, False)):
+        bad = wrong((300,), slice(first, None))
+        assert (CAUSE["wrong"] in region(bad)) == named
+        assert (CAUSE["missing"] in region(bad, "missing")) == named
+
+
+EVERY_SECOND = (slice(None), slice(1, None, 2))  # of few
+
+
+@pytest.mark.parametrize(
+    "places", [(), (slice(None),), ((3, 4),), ((0, 1), (4, 2), (2, 7)), (EVERY_SECOND,)]
+)
+def test_what_has_no_pattern_is_given_none(places):
+    assert region(wrong((5, 9), *places)) == ""
+
+
+def test_the_smallest_failing_size_stands_beside_the_largest_that_passes():
+    sizes = {"M": 33, "N": 31, "K": 65}
+    tried = []
+
+    def fails(at):
+        tried.append(dict(at))
+        return at["K"] > 32
+
+    assert shrink(fails, sizes, {}) == ({"M": 1, "N": 1, "K": 33}, {"K": 32})
+    assert len(tried) < 12
+    assert shrink(lambda at: None, sizes, {}) == (sizes, {}), "nothing can be told"
+    assert shrink(fails, sizes, {"K": "M"})[0] == {"M": 33, "N": 1, "K": 65}, "they hang together"
+
+
+def test_a_size_of_one_comes_after_one_of_several_values():
+    one, more, most = {"n": 1}, {"n": 31}, {"n": 300}
+    assert explain.several_first((one, more, most)) == (more, one, most)
+    assert explain.several_first((more, one)) == (more, one)
+    assert explain.several_first((one,)) == (one,)
+
+
+def test_a_pointwise_value_stands_beside_its_inputs_and_a_sum_does_not():
+    sizes = {"rows": 2, "channels": 3}
+    y, scale = torch.arange(6.0).reshape(2, 3), torch.tensor([7.0, 8.0, 9.0])
+    chain = catalog.load("07_pointwise_fusion/swish_multiply_swish")
+    case = Case(sizes, "own", {"y": y, "scale": scale}, {})
+    assert cue(chain, case, "out", y)((1, 2), 0.0, 1.0) == ", from y = 5, scale = 9"
+    product = cases.sample(toys.GEMM, {"M": 2, "N": 3, "K": 4}, "uniform", Generator())
+    assert cue(toys.GEMM, product, "C", torch.ones(2, 3)) is None
+
+
+def test_a_wrong_index_stands_beside_what_it_points_at():
+    exercise = catalog.load("04_reductions/row_argmin")
+    case = Case({"rows": 1, "channels": 3}, "own", {"x": torch.tensor([[5.0, 2.0, 2.0]])}, {})
+    tell = cue(exercise, case, "out", torch.tensor([2]))
+    assert tell((0,), 2, 1) == ", where x[0, 2] = 2 and x[0, 1] = 2"
+    assert tell((0,), 3, 1) == ", where there is no x[0, 3] and x[0, 1] = 2"
+
+
+def test_a_variable_without_a_value_is_named_with_its_lines():
+    text = """__global__ void add_kernel(const float* x, float* out, int n) {
+    float sum;
+    int steps = n;
+    for (int i = 0; i < steps; i++) sum += x[i];
+    *out = sum;
+}
+void add(const float* x, float* out, int n) { add_kernel<<<1, 1>>>(x, out, n); }
+"""
+    kernel = compile_cuda(text, "add", backend="emulator", first_line=2)
+    (sentence,) = uninitialized.variables(kernel)
+    assert sentence.startswith("'sum', declared in line 3, is read in line ")
+    kernel.source = text.replace("sum;\n    int", "sum = 0;\n    int")
+    assert uninitialized.variables(kernel) == []
+
+
+def hint(got: list[float], want: list[float]) -> str:
+    expected = oracle.Expected(torch.tensor(want).double(), torch.full((len(want),), 1e-5))
+    got = torch.tensor(got)
+    return mismatch.hint(got, expected, mismatch.wrong(got, expected))
+
+
+WANT = [1.0, -2.0, 0.5, -0.25, 3.0, -1.5, 4.0, -0.75]
+
+
+def test_one_factor_of_all_that_is_wrong_is_told_and_whether_it_is_of_one_sign():
+    below = [x if x > 0 else 10 * x for x in WANT]
+    assert hint(below, WANT) == (
+        "all values below 0 are wrong, and all others are right; "
+        "what is wrong is 10 times what was expected"
+    )
+    assert hint([1.5 * x for x in WANT], WANT) == "what is wrong is 1.5 times what was expected"
+    assert "times" not in hint([x + 7 * x * x for x in WANT], WANT)

@@ -1,0 +1,71 @@
+"""A kernel's text, numbered, with what each line asks of memory and what is wrong with it."""
+
+from collections import defaultdict
+
+from utils.course.answers import Answering
+from utils.diagrams.table import Table
+from utils.emulator.advice import WORDS
+from utils.emulator.traffic import Traffic
+from utils.watch.diagnosis import Diagnosis
+
+WHOLE = 60  # lines of a text that is shown whole; of a longer one those that have something beside
+WIDE = 60  # characters of a line
+
+
+def listing(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
+    """The lines of a kernel's text, and beside them requests of warps, what each costs, hazards."""
+    traffic: dict[int, list[Traffic]] = defaultdict(list)  # by line; 0: of a header
+    for launch in seen.launches:
+        for entry in launch.traffic:
+            traffic[entry.line].append(entry)
+    wrong = _hazards(kernel, seen)
+    source = dict(enumerate(kernel.source.splitlines(), kernel.first_line))
+    rows = []
+    for line in [*source, *sorted(set(traffic) - set(source))]:
+        if len(source) > WHOLE and line not in traffic and line not in wrong:
+            continue
+        text = source.get(line, "")
+        head = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
+        told = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
+        for i, costs in enumerate(told):
+            first = i == 0
+            hazards = [wrong.get(line, "") if first else ""] if wrong else []
+            rows.append([*(head if first else ["", ""]), *hazards, *costs])
+    between = ["hazard"] if wrong else []
+    return Table(
+        caption=f"{kernel.name}, {sizes}: what each line asks of memory",
+        head=["line", "source", *between, "access", "requests", "each costs", "ideal"],
+        rows=rows,
+        notes=["A request is one access by a warp: 32 threads at once."],
+        left=3 + len(between),
+        code=(1,),
+    )
+
+
+def _hazards(kernel: Answering, seen: Diagnosis) -> dict[int, str]:
+    """What is wrong, by line of the kernel's text."""
+    found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for hazard in seen.hazards:
+        words = WORDS.get(hazard.kind, (hazard.kind, ""))[0]
+        sides = {(hazard.file, hazard.line), (hazard.other_file, hazard.other_line)}
+        lines = [line for file, line in sides if line and file == kernel.filename]
+        for line in lines:
+            found[line][words] |= set(lines) - {line}
+    return {
+        line: "; ".join(
+            words + (f", with line {' and '.join(map(str, sorted(others)))}" if others else "")
+            for words, others in by_kind.items()
+        )
+        for line, by_kind in found.items()
+    }
+
+
+def _costs(traffic: Traffic) -> list[str]:
+    one = f"{traffic.per_request:.3g}" == "1"
+    unit = traffic.unit.removesuffix("s") if one else traffic.unit
+    return [
+        f"{traffic.space} {traffic.access}",
+        f"{traffic.requests:,}",
+        f"{traffic.per_request:.3g} {unit}",
+        f"{traffic.ideal_per_request:.3g}",
+    ]

@@ -1,0 +1,64 @@
+"""`trace(kernel)`: the values of one thread, line by line."""
+
+from itertools import groupby
+
+from utils.course import cases
+from utils.course.answers import Answering, attempted, exercise_of
+from utils.diagrams.table import Table
+from utils.emulator.translate import telling
+from utils.errors import WorkbookError
+from utils.watch.values import values
+from utils.wording import many
+
+FIRST, LAST = 40, 20  # rows that are shown of a longer run
+
+
+def trace(
+    kernel: Answering,
+    *,
+    thread: int | tuple[int, ...] = 0,
+    block: int | tuple[int, ...] = 0,
+    **sizes: int,
+) -> Table | None:
+    """Run a kernel at a small size on the CPU; show what one thread stores, and what it reads.
+
+    `thread` is its threadIdx, `block` its blockIdx: the number along x, or (x, y, z). `sizes`
+    replace those that the exercise is drawn at. Raises WorkbookError for a kernel without an
+    exercise, a size that there is not, or a thread that computes nothing.
+    """
+    exercise = exercise_of(kernel)
+    if not exercise.faulty and not attempted(kernel, "trace"):
+        return None
+    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
+    found = values(kernel, call.arguments, _place(block), _place(thread))
+    size = cases.size_text(call.sizes)
+    if not found:
+        raise WorkbookError(
+            f"thread {thread} of block {block} of {kernel.name} stores no value with {size}: is "
+            "there such a thread, and does a guard let it pass?"
+        )
+    source = kernel.source.splitlines()
+    rows = []
+    for line, group in groupby(found, key=lambda value: value.line):
+        place = line - kernel.first_line
+        text = source[place].strip() if 0 <= place < len(source) else ""
+        told = ", ".join(f"{value.name} = {value.value}" for value in group)
+        rows.append([str(line), text if len(text) <= 60 else text[:57] + "...", told])
+    if (left := len(rows) - FIRST - LAST) > 0:
+        rows[FIRST:-LAST] = [["…", "", f"{many(left, 'line')} left out"]]
+    notes = []
+    if len(found) >= telling.MOST:
+        notes.append(f"after {telling.MOST} values it was stopped")
+    return Table(
+        caption=f"{kernel.name}, {size}: what thread {thread} of block {block} reads and stores",
+        head=["line", "source", "values"],
+        rows=rows,
+        notes=notes,
+        left=3,
+        code=(1, 2),
+    )
+
+
+def _place(given: int | tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = [*((given,) if isinstance(given, int) else given), 0, 0][:3]
+    return x, y, z

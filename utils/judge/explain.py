@@ -1,0 +1,62 @@
+"""All that can be said of wrong values: which, from what, in which pattern, and why perhaps."""
+
+from torch import Tensor
+
+from utils.course.answers import Answering
+from utils.course.cases import Case
+from utils.course.exercise import Sizes
+from utils.cuda import uninitialized
+from utils.errors import WorkbookError
+from utils.judge import mismatch, smallest
+from utils.judge.cue import cue
+from utils.judge.hypotheses import mistake
+from utils.judge.oracle import Expected
+
+THOROUGH = True  # whether to compile, run and reckon for a message; tests of thousands do not
+UNSET = (
+    "a local variable that nobody has set holds -1.69e38 on the emulator (any value on a GPU): "
+    "is one read before it is written?"
+)
+HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
+
+
+def several_first(sizes: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """The same sizes; one that is 1 in every direction tells little, and comes second."""
+    lone = len(sizes) > 1 and set(sizes[0].values()) == {1}
+    return (sizes[1], sizes[0], *sizes[2:]) if lone else sizes
+
+
+def wrong_values(
+    kernel: Answering, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
+) -> str:
+    """The mismatches of one output, and what they hang on.
+
+    May run the kernel again at smaller sizes, or ask the compiler about its variables.
+    """
+    exercise = kernel.exercise
+    unset = because = ""
+    if THOROUGH:
+        unset = _unset(kernel, got, expected)
+        because = unset or mistake(exercise, case, name, got, expected)
+    beside = cue(exercise, case, name, got)
+    lines = [mismatch.explain(name, got, expected, bad, exercise.eps, beside, because)]
+    if fine := exercise.outputs[: exercise.outputs.index(name)]:
+        lines.append(f"{' and '.join(fine)} {'is' if len(fine) == 1 else 'are'} right")
+    if THOROUGH and not unset:
+        lines.append(smallest.contrast(kernel, case))
+    return "\n".join(filter(None, lines))
+
+
+def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:
+    """Which variables the kernel uses before they have a value, where the values look like it."""
+    if not got.is_floating_point():
+        return ""
+    wild = ~got.isfinite() | (got.abs() > HUGE)
+    tame = expected.value.isfinite() & (expected.value.abs() < USUAL)
+    if not bool((wild & tame).any()):
+        return ""
+    try:
+        found = uninitialized.variables(kernel)
+    except WorkbookError:
+        found = []
+    return found[0] if found else UNSET if bool((wild & tame & (got.abs() > HUGE)).any()) else ""

@@ -1,0 +1,86 @@
+"""Which elements are wrong: whole rows or columns from one on, or every so many; in words.
+
+A cause is named only where the region begins where a block, a tile or a warp may begin.
+"""
+
+import torch
+from torch import Tensor
+
+WARP = 32
+TAIL = 32  # right ones that may come before many more that are not
+FEW = 10  # rows or columns, in which every second may be wrong by chance
+PERIODS = 2, 4, 8, 16, 32, 64, 128, 256
+CAUSE = {
+    "wrong": "what begins there: another block, tile or round?",
+    "missing": "no thread comes there; are there blocks enough in this direction, or should each "
+    "thread take several?",
+}
+
+
+def region(bad: Tensor, word: str = "wrong") -> str:
+    """What is `word`, "wrong" or "missing", as one sentence; "" where there is no such pattern.
+
+    Of each row or column that it names more than half must be so: a lone value has other causes.
+    """
+    if bad.ndim not in (1, 2) or bool(bad.all()) or not bool(bad.any()):
+        return ""
+    axes = {0: "row", 1: "column"} if bad.ndim == 2 else {0: "value"}
+    if bad.ndim == 2 and (said := _rest(bad, word)):
+        return said
+    for axis, unit in axes.items():
+        others = [i for i in range(bad.ndim) if i != axis]
+        share = bad.double().mean(dim=others) if others else bad.double()
+        hit, clean = share > 0.5, share == 0
+        if bool(hit.all()) or not bool((hit | clean).all()):
+            continue
+        if said := _end(hit, unit, word) or _periodic(hit, unit, word):
+            return said
+    return ""
+
+
+def _end(hit: Tensor, unit: str, word: str) -> str:
+    """Where all from one on are hit, or all up to one."""
+    count, first = int(hit.sum()), int(hit.nonzero()[0])
+    if bool(hit[first:].all()):
+        cause = f": {CAUSE[word]}" if first % WARP == 0 else ""
+        if count == 1:
+            return f"only the last {unit}, {first}, is {word}{cause}"
+        if first == 1:
+            return f"only {unit} 0 is {_right(word)}: is the index right for what follows it?"
+        if count > 2 * first and first < TAIL and first % 4:
+            return ""
+        return f"all {unit}s from {first} on are {word}, those before are {_right(word)}{cause}"
+    if bool(hit[:count].all()):
+        what = f"{unit} 0 is" if count == 1 else f"{unit}s 0 to {count - 1} are"
+        return f"only {what} {word}"
+    return ""
+
+
+def _rest(bad: Tensor, word: str) -> str:
+    """Where the last few elements of all are hit, which do not fill a row."""
+    flat = bad.reshape(-1)
+    count, first = int(flat.sum()), int(flat.nonzero()[0])
+    lone = not 1 < count < min(bad.shape[1], WARP)
+    if lone or first % bad.shape[1] == 0 or not bool(flat[first:].all()):
+        return ""
+    said = f"only the last {count} of all {len(flat)} elements are {word}"
+    few = count < 4 and first % 4 == 0
+    return f"{said}: they do not fill a group of 4, so who takes care of them?" if few else said
+
+
+def _periodic(hit: Tensor, unit: str, word: str) -> str:
+    """Where every so many are hit, or are spared, from the same one on."""
+    for period in PERIODS:
+        if len(hit) < max(2 * period + 1, FEW):
+            return ""
+        number = torch.arange(len(hit), device=hit.device) % period
+        for state, rest in ((hit, word), (~hit, _right(word))):
+            start = int(state.nonzero()[0])
+            if start < period and bool((state == (number == start)).all()):
+                which = ", ".join(str(start + k * period) for k in range(3))
+                return f"only {unit}s {which}, ... are {rest}"
+    return ""
+
+
+def _right(word: str) -> str:
+    return {"wrong": "right", "missing": "written"}[word]

@@ -1,0 +1,108 @@
+"""The smallest size at which a kernel still computes something wrong, found by trying."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from torch import Generator
+
+from utils.course import cases
+from utils.course.answers import Answering
+from utils.course.cases import Case
+from utils.errors import WorkbookError
+from utils.judge import oracle
+from utils.judge.mismatch import wrong
+from utils.watch import diagnosis
+
+MOST = 50_000  # elements of a call that is tried again
+SECONDS = 2.0  # for all tries together; the last begun is finished
+TIMEOUT = 2.0  # for one
+SEEDS = 3  # of values on which what is told must hold
+EDGE = 4  # sizes below tell little
+HELD = 32  # a block, tile or warp holds a multiple of it
+
+
+def contrast(kernel: Answering, case: Case) -> str:
+    """Which sizes or values the wrong ones of a case hang on, as a line; "" where nothing is found.
+
+    Runs the kernel again at smaller sizes; what it says passes has passed, on values of one seed.
+    """
+    usual, tried = cases.usual(kernel.exercise), _Tries(kernel)
+    if cases.elements(kernel.exercise, case.sizes) > MOST or case.note:
+        return ""
+    if not tried.is_wrong(case) or (at := tried.fails(case.sizes)) is None:
+        return ""
+    if not at:
+        return f"at these sizes, {usual} values pass: it is a matter of the values"
+    least, passing = shrink(tried.fails, case.sizes, kernel.exercise.follows)
+    passing = {name: value for name, value in passing.items() if value >= EDGE}
+    told = [f"{name} = {value} passes" for name, value in passing.items()]
+    if not told or not tried.hold(least, passing):
+        return ""
+    found = f"the smallest that fails: {cases.size_text(least)}; {', '.join(told)}"
+    edges = [name for name, value in passing.items() if value % HELD == 0]
+    if edges:
+        found += f": what is different in the second block, tile or round along {edges[0]}?"
+    return found
+
+
+class _Tries:
+    """Calls with usual values at any size, until the time is up."""
+
+    def __init__(self, kernel: Answering):
+        self.kernel, self.end = kernel, time.monotonic() + SECONDS
+
+    def hold(self, least: Mapping[str, int], passing: Mapping[str, int]) -> bool:
+        """Whether the one fails and the others pass on other values, too."""
+        return all(
+            self.fails(least, seed)
+            and all(self.fails({**least, k: n}, seed) is False for k, n in passing.items())
+            for seed in range(1, SEEDS)
+        )
+
+    def fails(self, sizes: Mapping[str, int], seed: int = 0) -> bool | None:
+        """Whether an output is wrong; None where a hazard, or want of time, leaves it open."""
+        exercise, seeded = self.kernel.exercise, Generator().manual_seed(seed)
+        usual = cases.usual(exercise)
+        return self.is_wrong(cases.sample(exercise, sizes, usual, seeded, self.kernel.dtypes))
+
+    def is_wrong(self, case: Case) -> bool | None:
+        """The same of a case, with its own values."""
+        if time.monotonic() > self.end:
+            return None
+        exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
+        given = cases.arguments(self.kernel, case)
+        try:
+            seen = diagnosis.diagnose_call(self.kernel, given, timeout=TIMEOUT)
+            if seen.hazards or seen.error:
+                return None
+            expected = oracle.expect(exercise, case, dtypes, probes=2)
+        except (WorkbookError, RuntimeError, ValueError):
+            return None
+        return any(bool(wrong(seen.after[name], expected[name]).any()) for name in expected)
+
+
+def shrink(
+    fails: Callable[[Mapping[str, int]], bool | None],
+    sizes: Mapping[str, int],
+    follows: Mapping[str, str],
+) -> tuple[dict[str, int], dict[str, int]]:
+    """(the smallest failing sizes, and of each that is not 1 the largest value below that passes).
+
+    One size after the other is halved towards 1, as if all that is larger than what fails failed,
+    too. Sizes that hang together, such as channels and groups, stay as they are.
+    """
+    least, passing = dict(sizes), {}
+    for name in sizes:
+        if name in (*follows, *follows.values()):
+            continue
+        good, bad = 0, least[name]
+        while bad - good > 1:
+            middle = 1 if good == 0 else (good + bad) // 2
+            verdict = fails({**least, name: middle})
+            if verdict is None:
+                break
+            good, bad = (good, middle) if verdict else (middle, bad)
+        least[name] = bad
+        if 0 < good == bad - 1:
+            passing[name] = good
+    return least, passing
