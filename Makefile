@@ -34,8 +34,8 @@ format: $(STAMP)
 sync: $(STAMP)
 	@$(BIN)/workbook sync
 
-clean:  # spares build/kept: what `workbook reset` replaced
-	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept -exec rm -rf {} +
+clean:  # spares what is the learner's: what was passed, what was replaced, what cells have shown
+	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept ! -name passed ! -name outputs -exec rm -rf {} +
 	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .hypothesis
 
 # nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.

@@ -9,14 +9,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from support.command import workbook
-from support.pairs import ID, SOLUTION, STARTER, write_notebook
+from support.pairs import ID, SOLUTION, SPEC, STARTER, write_notebook
 
 from utils.course import markup
 from utils.notebooks import sync
 from utils.paths import ROOT
 
 COMMANDS = (
-    *("run", "lab", "check", "bench", "emulate", "sync", "reset"),
+    *("run", "lab", "check", "status", "next", "bench", "emulate", "sync", "reset"),
     *("new", "author", "doctor"),
 )
 REPORT = """
@@ -186,10 +186,17 @@ def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
 
 
 def test_check_of_a_notebook_goes_on_past_a_failure(root):
+    spec = SPEC.replace('title="y = x"', 'title="y = x", number="01.0"')
+    (root / "kernels/01_pairs/spec.py").write_text(spec)
     write_notebook(root, "%%cuda 01_pairs/copy\nint x", f"%%cuda {ID}\nvoid twice(")
     code, output = workbook("check", "01")
     assert code == 1 and "0 of 2 passed" in output
     assert "copy.cu:2" in output, "lines are the cell's"
+
+
+def test_check_counts_exercises_as_run_does_and_no_worked_kernel(root):
+    write_notebook(root, "%%cuda 01_pairs/copy\nint x", f"%%cuda {ID}\nvoid twice(")
+    assert "copy" not in workbook("check", "01")[1]
 
 
 def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):

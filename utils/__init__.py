@@ -12,6 +12,9 @@ _HOMES = {
     "bench": "utils.timing.bench",
     "draw": "utils.diagrams.draw",
     "diagnose": "utils.diagrams.explain",
+    # Bound by %load_ext: nobody has to import them.
+    "hint": "utils.notebooks.learner",
+    "reset": "utils.notebooks.learner",
 }
 __all__ = [*_HOMES, "device"]
 

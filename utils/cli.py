@@ -140,6 +140,7 @@ def check(
     from utils.judge.check import check
 
     chosen = selection.kernels(what)
+    chosen = [e for e in chosen if e.number] or chosen  # the worked ones are nobody's answers
     if file and len(chosen) != 1:
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
     if file and not file.is_file():
@@ -155,13 +156,35 @@ def check(
 
             text = documents.answer(exercise)
         try:
-            check(compile_answer(exercise, text, **place))
+            kernel = compile_answer(exercise, text, **place)
+            kernel.learners = not solutions
+            check(kernel)
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
     if len(chosen) > 1:
         print(f"{len(chosen) - failed} of {len(chosen)} passed")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def status(numbers: Notebooks = None) -> None:
+    """Show what you have passed, by chapter; of chapters that you name, each exercise."""
+    from utils.course import selection
+    from utils.notebooks import status
+
+    topics = selection.topics(numbers or ())
+    console.print(status.exercises(topics) if numbers else status.chapters(topics))
+    if not numbers:
+        status.print_next(console)
+
+
+@app.command(name="next")
+def next_() -> None:
+    """Say which exercise comes next."""
+    from utils.notebooks import status
+
+    status.print_next(console)
 
 
 @app.command()

@@ -50,6 +50,7 @@ class FakeKernel:
     exercise: Exercise | None
     backend: str = "emulator"
     trusted: bool = False
+    learners: bool = False
     untouched: bool = False
     source: str = ""
     first_line: int = 1

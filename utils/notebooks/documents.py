@@ -114,9 +114,14 @@ def solve(notebook: nbformat.NotebookNode) -> None:
             cell.source = f"{MAGIC} {id}\n{catalog.solution_text(exercise)}".rstrip()
 
 
+def notebook_of(topic: str) -> Path:
+    """The learner's notebook of a topic."""
+    return workspace().notebooks / f"{topic}.ipynb"
+
+
 def path_of(exercise: Exercise) -> Path:
     """The notebook that an exercise stands in."""
-    return workspace().notebooks / f"{exercise.topic}.ipynb"
+    return notebook_of(exercise.topic)
 
 
 def answer(exercise: Exercise) -> str:

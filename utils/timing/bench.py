@@ -16,6 +16,7 @@ from utils.judge.check import check
 from utils.timing import measure, plots, results, roofline, tables
 from utils.timing.results import Entry, Results, Row
 from utils.timing.roofline import Ceilings
+from utils.wording import in_notebook, show
 
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
@@ -143,18 +144,9 @@ def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceiling
 
 def _show(table: Table, plot: Picture | None) -> None:
     """In a notebook as HTML and a picture, elsewhere as text."""
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        print(table)
-        return
-    if get_ipython() is None:
-        print(table)
-        return
-    display(table)
-    if plot:
-        display(plot)
+    show(table)
+    if plot and in_notebook():
+        show(plot)
 
 
 # --- all of them

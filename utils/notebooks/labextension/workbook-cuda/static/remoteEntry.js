@@ -1,7 +1,9 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files. Written by hand: no node, no build.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; and reset(), which changes a cell.
+   Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
   const MIME = "text/x-cuda";
+  const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
@@ -79,6 +81,19 @@
     update();
   }
 
+  /** Do what reset() asks for in the output of a cell that has just run. */
+  function obey(_actions, { notebook, cell }) {
+    for (const output of cell.model.outputs?.toJSON() ?? []) {
+      const asked = output.data?.[RESET];
+      if (!asked) continue;
+      const first = `%%cuda ${asked.id}\n`;
+      for (const other of notebook.model.cells) {
+        const text = other.sharedModel.getSource();
+        if (`${text}\n`.startsWith(first)) other.sharedModel.setSource(asked.source);
+      }
+    }
+  }
+
   async function createPlugin() {
     const [view, language, codemirror, notebook] = await Promise.all(
       ["@codemirror/view", "@codemirror/language", "@jupyterlab/codemirror", "@jupyterlab/notebook"].map(
@@ -101,6 +116,7 @@
             return new language.LanguageSupport(cpp.language, extra);
           },
         });
+        notebook.NotebookActions.executed.connect(obey);
         tracker.widgetAdded.connect(async (_tracker, panel) => {
           await panel.context.ready;
           const cells = panel.content.model.cells;
