@@ -114,18 +114,10 @@ def run(
 def lab(
     options: Annotated[list[str] | None, typer.Argument(help="after --: for jupyter lab")] = None,
 ) -> None:
-    """Start JupyterLab on the notebooks, with CUDA colours."""
-    from utils.notebooks.run import environment
+    """Start JupyterLab on notebook 00, with CUDA colours."""
+    from utils.notebooks import lab
 
-    folder = ROOT / "utils/notebooks/labextension"
-    config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks"),
-        f"--LabApp.extra_labextensions_path={folder}",
-        *(options or ()),
-    ]
-    os.chdir(workspace().root)
-    os.execve(sys.executable, command, environment(JUPYTER_CONFIG_PATH=config))
+    lab.start(options or ())
 
 
 @app.command()

@@ -2,12 +2,15 @@
 
 import re
 
+from IPython.display import clear_output
+
 from utils import settings
 from utils.course import catalog, progress
 from utils.course.answers import compile_answer
 from utils.cuda import warmup, workers
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
+from utils.emulator import build
 from utils.errors import WorkbookError
 from utils.notebooks.learner import hint, reset
 
@@ -50,7 +53,12 @@ def load(ipython) -> None:
         line = line.strip()
         name = line.rpartition("/")[2]
         ipython.user_ns.pop(name, None)  # a cell that fails must not leave its last kernel behind
+        first = settings.backend() == "emulator" and not build.is_built()
+        if first:
+            print("The emulator is built first, once on this machine: 10 to 30 seconds …")
         kernel = ipython.user_ns[name] = compile_cell(line, cell)
+        if first:
+            clear_output(wait=True)
         print(f"{name}: compiled{', and has passed its check before' * kernel.trusted}")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
