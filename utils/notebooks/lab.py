@@ -10,6 +10,7 @@ from utils.notebooks.run import environment
 from utils.paths import ROOT, workspace
 
 FIRST = "notebooks/00_start_here.ipynb"
+FILES = "utils.notebooks.contents"
 EXTENSION = ROOT / "utils/notebooks/labextension"
 # What the first CUDA cell needs, made while JupyterLab starts and its reader reads.
 _WARM = """
@@ -27,7 +28,7 @@ def command(options: Sequence[str] = ()) -> list[str]:
     given = [
         f"--LabApp.default_url=/lab/tree/{FIRST}",
         f"--LabApp.extra_labextensions_path={EXTENSION}",
-        "--ServerApp.contents_manager_class=utils.notebooks.contents.WorkbookFiles",
+        f"--ServerApp.contents_manager_class={FILES}.WorkbookFiles",
         # No login shell: its profile would put a PATH of its own before ours.
         f"--ServerApp.terminado_settings=shell_command=['{shell}']",
         "--ServerApp.log_level=WARN",
