@@ -121,6 +121,14 @@ def lab(
 
 
 @app.command()
+def site() -> None:
+    """Build pages of the executed notebooks, to read or to publish."""
+    from utils.notebooks import site
+
+    print(f"To read: {_short(site.build())}")
+
+
+@app.command()
 def check(
     what: Annotated[str, typer.Argument(metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive")],
     file: Annotated[Path | None, typer.Option(help="a .cu file to check in its place")] = None,
