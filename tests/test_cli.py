@@ -132,7 +132,8 @@ def test_a_process_that_dies_is_1_and_said(root):
 
 def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):
     monkeypatch.chdir(root)
-    path = write_notebook(root, checked("passed"), PICTURE, "%%cuda x\n__global__ void k();")
+    link = new_markdown_cell("[next](02_more.ipynb)")
+    path = write_notebook(root, checked("passed"), PICTURE, "%%cuda x\n__global__ void k();", link)
     before = path.read_bytes()
     _, output = workbook("run", "01")
     assert path.read_bytes() == before, "the learner's copy stays as it is"
@@ -141,6 +142,7 @@ def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):
     assert (root / "build/plots/01_pairs-01.svg").read_text().startswith("<svg")
     page = (root / "build/01_pairs.html").read_text()
     assert '<span class="kr">__global__</span>' in page, "coloured as CUDA"
+    assert 'href="02_more.html"' in page and "//cdn" not in page
     assert 'href="01_pairs.html"' in (root / "build/index.html").read_text()
     for place in ("build/notebooks", "build/plots", "build/index.html"):
         assert place in output

@@ -17,7 +17,6 @@ from utils.paths import ROOT, workspace
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -33,6 +32,18 @@ FALLS_SHORT = (
     errors.KernelTimeout,
     errors.LaunchError,
 )
+
+
+def _exercises() -> list[str]:
+    """What a shell may complete: "00/swish" for each exercise."""
+    from utils.course import catalog
+
+    return [f"{e.topic.partition('_')[0]}/{e.name}" for e in catalog.exercises()]
+
+
+def _completed(incomplete: str) -> list[str]:
+    return [word for word in _exercises() if word.startswith(incomplete)]
+
 
 Notebooks = Annotated[list[str] | None, typer.Argument(help="such as 01 04; all by default")]
 Solutions = Annotated[bool, typer.Option("--solutions", help="the solutions, not your answers")]
@@ -130,7 +141,12 @@ def site() -> None:
 
 @app.command()
 def check(
-    what: Annotated[str, typer.Argument(metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive", autocompletion=_completed
+        ),
+    ],
     file: Annotated[Path | None, typer.Option(help="a .cu file to check in its place")] = None,
     solutions: Solutions = False,
 ) -> None:
@@ -265,7 +281,12 @@ def sync(
 
 @app.command()
 def reset(
-    what: Annotated[str, typer.Argument(metavar="NN/NAME", help="such as 01/gemm_naive or 01.1")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NN/NAME", help="such as 01/gemm_naive or 01.1", autocompletion=_completed
+        ),
+    ],
 ) -> None:
     """Restore a starter in your notebook; what it replaces is kept."""
     from utils.course import selection
