@@ -211,7 +211,9 @@ def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     } | {block: figures(block, 22.0)}
     results.write(results.path_of(H200), Results(H200, entries))
     bench(real(block), groups=groups)
-    (rung,) = re.findall(r"^groupnorm_serial, reference +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    (rung,) = re.findall(
+        r"^groupnorm_serial, reference +(\d+)", capsys.readouterr().out, re.MULTILINE
+    )
     assert rung == {256: "77", 512: "55"}[groups]
 
 

@@ -31,6 +31,8 @@ CSS = """
 details { margin: 1em 0 }
 summary { cursor: pointer; padding: 0.3em 0 }
 """
+# What may scroll can be reached by the keyboard.
+SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
 INDEX = """# CUDA workbook
 
 From the first CUDA thread to fused kernels that beat PyTorch, one notebook at a time. These pages
@@ -95,6 +97,8 @@ def build(paths: Sequence[Path] = (), out: Path | None = None) -> Path:
     app = Sphinx(source, None, out, out.with_name(f"{out.name}-trees"), "html", **options)
     app.add_lexer("workbook", CellLexer)
     app.build()
+    for page in out.glob("*.html"):
+        page.write_text(SCROLLS.sub(r'<\1\2 tabindex="0">', page.read_text()))
     if text := said.getvalue().strip():
         raise WorkbookError(f"the site is not as it should be:\n{text}")
     return out / "index.html"
