@@ -4,13 +4,15 @@ One JupyterLab serves all tests, on a copy of the workbook; the first walks thro
 """
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 from support.jupyterlab import SLOW, browser, changed, copy_of_the_workbook, needs_browser, serve
 
 from utils.course import catalog
-from utils.notebooks import site
+from utils.notebooks import documents, site
 
 pytestmark = [pytest.mark.browser, needs_browser]
 NOTEBOOK = "lab/tree/notebooks/00_start_here.ipynb"
+ALONE = "?reset"  # not beside what was open before
 SWISH = "%%cuda 00_start_here/swish\n"
 WIDTHS = 390, 900, 1440
 # As the menu does.
@@ -32,8 +34,30 @@ def chromium():
 def workbook(tmp_path_factory):
     """A copy of the workbook; its address as JupyterLab serves it is in `address`."""
     folder = copy_of_the_workbook(tmp_path_factory.mktemp("workbook"))
+    notebook = new_notebook(cells=[new_code_cell("threadIdx = 1"), new_code_cell(CELL)])
+    (folder / "build").mkdir()  # which git ignores
+    text = documents.to_text(documents.canonical(notebook))
+    (folder / "build/own.ipynb").write_text(text)
+    (folder / "build/own.cu").write_text("__global__ void k() { float4 v; }\n")
     with serve(folder) as address:
         yield Workbook(folder, address)
+
+
+CELL = """%%cuda scale
+__global__ void scale_kernel(float4* x) {
+    // threadIdx in a comment
+    __shared__ float tile[32];
+    const char* text = "__device__";
+    tile[threadIdx.x] = x[threadIdx.x].x;
+    __syncthreads();
+}
+void scale(float* x, int n) { scale_kernel<<<1, dim3(32)>>>((float4*)x); }"""
+EXPECTED = {
+    "magic": {"%%cuda scale"},
+    "qualifier": {"__global__", "__shared__", "<<<", ">>>"},
+    "builtin": {"threadIdx", "__syncthreads"},
+    "type": {"void", "float", "float4", "char", "int", "dim3"},
+}
 
 
 class Workbook:
@@ -41,10 +65,13 @@ class Workbook:
         self.folder, self.address = folder, address
 
 
+KERNEL = "#jp-main-statusbar >> text=| Idle"  # it is there, and would run a cell
+
+
 class Page:
     """A page with notebook 00, and what its console says."""
 
-    def __init__(self, chromium, address: str, **options):
+    def __init__(self, chromium, address: str, ready: str = KERNEL, **options):
         self.said: list[str] = []
         self.page = chromium.new_page(**options)
         self.page.set_default_timeout(SLOW)
@@ -52,7 +79,7 @@ class Page:
         self.page.on("response", lambda r: self.said.append(r.url) if r.status >= 400 else None)
         self.page.goto(address)
         self.page.wait_for_selector(".jp-CodeCell")
-        self.page.wait_for_selector("#jp-main-statusbar >> text=| Idle")  # the kernel is there
+        self.page.wait_for_selector(ready)
 
     def cell(self, text: str):
         return self.page.locator(".jp-CodeCell", has_text=text).first
@@ -112,7 +139,6 @@ def test_a_learner_fails_three_ways_mends_it_and_sees_it(chromium, workbook, tmp
     lab.run(SWISH.strip(), "swish: compiled")
     line = lab.run("check(swish)", "✓ 00.1 swish passed")
     assert "00: 1 of 2 · next: 00.2" in line
-    lab.page.screenshot(path="/tmp/shot_pass.png")
     lab.save()
     assert changed(workbook.folder) == ["notebooks/00_start_here.ipynb"], "the learner's own cell"
 
@@ -134,25 +160,49 @@ def test_a_learner_fails_three_ways_mends_it_and_sees_it(chromium, workbook, tmp
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_a_pass_is_seen_at_every_width_in_both_themes(chromium, workbook, theme):
     """After the walk above, whose outputs have been saved."""
-    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}")
+    passed = f"{OUTPUT} >> text=✓ axpy passed"
+    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}", passed)
     lab.page.evaluate(CHOOSE, f"JupyterLab {theme}")
     lab.page.close()
     for width in WIDTHS:
         viewport = {"width": width, "height": 900}
-        lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}", viewport=viewport)
-        lab.page.wait_for_selector(f"body[data-jp-theme-light={str(theme == 'Light').lower()}]")
-        line = lab.page.locator(f"{OUTPUT} >> text=✓ axpy passed").first
+        lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}", passed, viewport=viewport)
+        body = f"body[data-jp-theme-light={str(theme == 'Light').lower()}]"
+        lab.page.wait_for_selector(body, state="attached")
+        line = lab.page.locator(passed).first
         line.scroll_into_view_if_needed()
         box = line.bounding_box()
-        lab.page.screenshot(path=f"/tmp/shot_{theme}_{width}.png")
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
         assert serious(lab.page, OUTPUT) == []
         assert lab.said == []
         lab.page.close()
 
 
+def test_cuda_has_its_colours(chromium, workbook):
+    page = chromium.new_page()
+    page.set_default_timeout(SLOW)
+    page.goto(f"{workbook.address}/lab/tree/build/own.ipynb{ALONE}")
+    page.wait_for_selector(".cm-cuda-qualifier")
+    for kind, words in EXPECTED.items():
+        assert set(page.locator(f".cm-cuda-{kind}").all_inner_texts()) == words
+    qualifier = page.locator(".cm-cuda-qualifier").first
+    plain = page.locator(".cm-line", has_text="tile[").first
+    colour = "element => getComputedStyle(element).color"
+    assert qualifier.evaluate(colour) != plain.evaluate(colour)
+    assert page.locator(".Toastify__toast").count() == 0, "no pop-up asks about news"
+
+    page.locator(".cm-content").nth(1).click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("#")
+    page.wait_for_selector(".cm-cuda-qualifier", state="detached")  # it is Python again
+
+    page.goto(f"{workbook.address}/lab/tree/build/own.cu{ALONE}")
+    page.wait_for_selector(".jp-FileEditor .cm-cuda-type")
+    page.close()
+
+
 def test_tab_indents_cuda_and_completes_python(chromium, workbook):
-    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}")
+    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}")
     cuda = lab.cell("%%cuda 00_start_here/axpy").locator(".cm-content")
     cuda.click()
     lab.page.keyboard.press("Control+End")

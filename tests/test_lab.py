@@ -1,6 +1,7 @@
 """`workbook lab` without a browser: how it is started, and what it saves of a notebook."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_output
 from support.pairs import ID
 
-from utils.notebooks import documents, lab, sync
+from utils.notebooks import documents, lab, learner, sync
 from utils.notebooks.contents import WorkbookFiles
 from utils.paths import ROOT
 
@@ -115,3 +116,11 @@ def test_make_lab_takes_options():
         "workbook lab -- --port=9999"
         in subprocess.run(call, cwd=ROOT, capture_output=True, text=True).stdout
     )
+
+
+def test_jupyterlab_finds_the_files_it_is_told_to_load():
+    extension = lab.EXTENSION / "workbook-cuda"
+    build = json.loads((extension / "package.json").read_text())["jupyterlab"]["_build"]
+    script = (extension / build["load"]).read_text()
+    assert 'window._JUPYTERLAB["workbook-cuda"] = ' in script
+    assert f'"{learner.RESET}"' in script, "what reset() asks for is what the extension does"

@@ -116,6 +116,10 @@
             return new language.LanguageSupport(cpp.language, extra);
           },
         });
+        // On a phone the list of files would leave a finger's width for the notebook.
+        app.restored.then(() => {
+          if (window.innerWidth < 700) app.shell.collapseLeft();
+        });
         // Tab completes Python. In CUDA it indents, to the next fourth column.
         app.commands.addCommand("workbook-cuda:indent", {
           execute: () => {
