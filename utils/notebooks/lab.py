@@ -6,8 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from utils.notebooks.run import environment
-from utils.paths import ROOT, workspace
+from utils.paths import ROOT, environment, workspace
 
 FIRST = "notebooks/00_start_here.ipynb"
 FILES = "utils.notebooks.contents"
@@ -32,6 +31,7 @@ def command(options: Sequence[str] = ()) -> list[str]:
         # No login shell: its profile would put a PATH of its own before ours.
         f"--ServerApp.terminado_settings=shell_command=['{shell}']",
         "--ServerApp.log_level=WARN",
+        "--LabApp.extension_manager=readonly",  # the other one asks a package index for news
     ]
     if os.geteuid() == 0:
         given.append("--allow-root")
