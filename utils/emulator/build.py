@@ -192,7 +192,7 @@ def header_folder(instrumented: bool) -> Path:
 
 def precompile_headers() -> None:
     """Make what is missing of both. Failing to is no error: builds are only slower."""
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:  # the runtime is first
         list(pool.map(_precompile, (False, True)))
 
 

@@ -48,7 +48,8 @@ def page(notebook: NotebookNode, stem: str) -> Path:
     from traitlets.config import Config
 
     config = Config()
-    config.HTMLExporter.mathjax_url = config.HTMLExporter.require_js_url = ""  # of other hosts
+    for script in ("mathjax_url", "require_js_url"):  # of other hosts
+        config.HTMLExporter[script] = ""
     config.HighlightMagicsPreprocessor.enabled = True
     config.HighlightMagicsPreprocessor.languages = {"%%cuda": "cuda"}
     text, _ = HTMLExporter(config=config).from_notebook_node(
