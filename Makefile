@@ -1,9 +1,10 @@
 # make run    solve every notebook and print the table of results
-# make lab    JupyterLab on the notebooks
+# make lab    JupyterLab on the notebooks; make lab OPTIONS="--port=9999 --no-browser"
 # make test   what CI runs
 # make golden draw the pictures that tests keep to be looked at (tests/golden) anew
 # Each makes its own .venv first. PYTHON=python3.12 picks the interpreter.
 
+SHELL    = bash -o pipefail
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
@@ -18,7 +19,7 @@ run: $(STAMP)
 	@$(BIN)/workbook run --solutions
 
 lab: $(STAMP)
-	@$(BIN)/workbook lab
+	@$(BIN)/workbook lab -- $(OPTIONS)
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest -n auto --dist loadfile
@@ -34,8 +35,8 @@ format: $(STAMP)
 sync: $(STAMP)
 	@$(BIN)/workbook sync
 
-clean:  # spares build/kept: what `workbook reset` replaced
-	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept -exec rm -rf {} +
+clean:  # spares what is the learner's: what was passed, what was replaced, what cells have shown
+	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept ! -name passed ! -name outputs -exec rm -rf {} +
 	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .hypothesis
 
 # nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.
@@ -44,10 +45,12 @@ $(STAMP): pyproject.toml constraints.txt
 	with make PYTHON=/path/to/python3"; exit 2; }
 	@command -v "$${CXX:-g++}" >/dev/null || { echo "$${CXX:-g++} is needed: apt install g++, \
 	dnf install gcc-c++, or say where it is with CXX=/path/to/g++"; exit 2; }
-	@echo "Installing the workbook into $(VENV) ..."
+	@echo "Installing the workbook into $(VENV): a few gigabytes, most of them PyTorch's ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@extras=dev; \
 	if nvidia-smi -L >/dev/null 2>&1 && ! command -v nvcc >/dev/null \
 	    && ! test -x "$${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; then extras=dev,cuda; fi; \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[$$extras]" -c constraints.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e ".[$$extras]" \
+	    -c constraints.txt | sed -un -e 's/^ *\(Downloading\|Using cached\) \(.*)\)$$/  \1 \2/p' \
+	    -e 's/^Installing collected.*/  unpacking .../p' -e 's/^Successfully.*/  done/p'
 	@touch $@

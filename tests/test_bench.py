@@ -29,7 +29,7 @@ NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
 def folder(no_figures, monkeypatch):
     monkeypatch.setattr("utils.timing.bench._session", {})
     # A fake has no text to estimate from.
-    monkeypatch.setattr("utils.timing.bench._estimated", lambda kernel, sizes: [])
+    monkeypatch.setattr("utils.timing.bench._estimated", lambda *_: ([], "No estimate."))
     return no_figures
 
 
@@ -59,7 +59,9 @@ def test_without_a_gpu_the_readers_own_text_is_estimated():
     exercise = catalog.load(COALESCED)
     text = catalog.solution_text(exercise)
     kernel = compile_answer(exercise, text, backend="emulator")
-    (note,) = _estimated(kernel, dict(exercise.at.bench))
+    (row,), note = _estimated(kernel, dict(exercise.at.bench), H200)
+    assert row.label == "your kernel, estimated" and row.kind not in results.KINDS
+    assert f"about {row.median_ms:.3g} ms" in note
     assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
 
 
@@ -68,7 +70,7 @@ def test_where_nothing_can_be_estimated_bench_says_why(monkeypatch):
         raise WorkbookError("no figures of that GPU")
 
     monkeypatch.setattr("utils.timing.estimate.estimate", fail)
-    assert _estimated(kernel(), {}) == ["No estimate: no figures of that GPU"]
+    assert _estimated(kernel(), {}, H200) == ([], "No estimate: no figures of that GPU")
 
 
 # --- what may be timed
@@ -104,7 +106,7 @@ def test_stored_figures_are_labelled_with_gpu_and_date(capsys):
     bench(real(NAIVE))
     out = capsys.readouterr().out
     assert "Nothing was measured here" in out
-    assert "Stored figures of the workbook's own kernels: NVIDIA H200, 2026-11-20." in out
+    assert "Stored figures" in out and "as reference: NVIDIA H200, 2026-11-20." in out
 
 
 def test_stored_figures_are_of_the_same_sizes_only(capsys):
@@ -113,12 +115,32 @@ def test_stored_figures_are_of_the_same_sizes_only(capsys):
     assert "no stored figures for these sizes" in capsys.readouterr().out
 
 
+def test_the_readers_estimate_comes_first_and_what_is_stored_is_called_reference(
+    capsys, monkeypatch
+):
+    own = Row("your kernel, estimated", results.ESTIMATE, 60.0, 60.0, 60.0)
+    monkeypatch.setattr("utils.timing.bench._estimated", lambda *_: ([own], "Estimated."))
+    store((NAIVE, 300.0), (COALESCED, 30.0))
+    shown = []
+    monkeypatch.setattr("utils.timing.bench._show", lambda table, plot: shown.extend([table, plot]))
+    bench(real(COALESCED))
+    table, plot = shown
+    labels = [row[0] for row in table.rows]
+    assert labels[:3] == [own.label, "gemm_naive, reference", "gemm_coalesced, reference"]
+    assert table.rows[0][2] == "–", "no range of what was not measured"
+    assert [row[-1] for row in table.rows[:3]] == ["5×", "1×", "10×"], "over the first measured"
+    assert plot.alt.startswith("your kernel, estimated")
+    bars = plot.figure.axes[0].patches
+    assert [bool(bar.get_hatch()) for bar in bars][:3] == [True, False, False]
+
+
 def test_the_ladder_holds_the_rungs_before_and_ends_with_the_library(capsys):
     store((NAIVE, 300.0), (COALESCED, 30.0), ("02_shared_memory_tiling/gemm_tiled", 20.0))
     bench(real(COALESCED))
     lines = capsys.readouterr().out.splitlines()
     labels = [line.split("  ")[0] for line in lines[3 : lines.index("", 3)]]
-    assert labels == ["gemm_naive", "gemm_coalesced", "torch.compile", "cuBLAS"]
+    own = ["gemm_naive, reference", "gemm_coalesced, reference"]
+    assert labels == [*own, "torch.compile", "cuBLAS"]
     assert lines[4].endswith("10×")
 
 
@@ -189,14 +211,16 @@ def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     } | {block: figures(block, 22.0)}
     results.write(results.path_of(H200), Results(H200, entries))
     bench(real(block), groups=groups)
-    (rung,) = re.findall(r"^groupnorm_serial +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    (rung,) = re.findall(
+        r"^groupnorm_serial, reference +(\d+)", capsys.readouterr().out, re.MULTILINE
+    )
     assert rung == {256: "77", 512: "55"}[groups]
 
 
 def test_a_rung_may_lack_a_size(capsys):
     store(("04_reductions/sum_warp", 30.0), ("04_reductions/sum_grid", 10.0))
     bench(real("04_reductions/sum_grid"))
-    assert "\nsum_warp " in capsys.readouterr().out
+    assert "\nsum_warp, reference " in capsys.readouterr().out
 
 
 def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):

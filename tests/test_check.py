@@ -294,7 +294,7 @@ def test_a_summary_never_changes(capsys):
     first = capsys.readouterr().out
     check(FakeKernel(gemm, toys.GEMM))
     assert capsys.readouterr().out == first
-    assert first.startswith("gemm: passed, 24 cases")
+    assert first.startswith("✓ 99.1 gemm passed (24 cases, no hazards)\n")
 
 
 # --- wrong kernels

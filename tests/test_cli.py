@@ -9,14 +9,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from support.command import workbook
-from support.pairs import ID, SOLUTION, STARTER, write_notebook
+from support.pairs import ID, SOLUTION, SPEC, STARTER, write_notebook
 
 from utils.course import markup
 from utils.notebooks import sync
 from utils.paths import ROOT
 
 COMMANDS = (
-    *("run", "lab", "check", "bench", "emulate", "sync", "reset"),
+    *("run", "lab", "check", "status", "next", "bench", "emulate", "sync", "reset"),
     *("new", "author", "doctor"),
 )
 REPORT = """
@@ -132,7 +132,8 @@ def test_a_process_that_dies_is_1_and_said(root):
 
 def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):
     monkeypatch.chdir(root)
-    path = write_notebook(root, checked("passed"), PICTURE, "%%cuda x\n__global__ void k();")
+    link = new_markdown_cell("[next](02_more.ipynb)")
+    path = write_notebook(root, checked("passed"), PICTURE, "%%cuda x\n__global__ void k();", link)
     before = path.read_bytes()
     _, output = workbook("run", "01")
     assert path.read_bytes() == before, "the learner's copy stays as it is"
@@ -141,6 +142,8 @@ def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):
     assert (root / "build/plots/01_pairs-01.svg").read_text().startswith("<svg")
     page = (root / "build/01_pairs.html").read_text()
     assert '<span class="kr">__global__</span>' in page, "coloured as CUDA"
+    assert 'href="02_more.html"' in page
+    assert not re.findall(r'<(?:script|link|img)[^>]*="https?://', page), "no other host is asked"
     assert 'href="01_pairs.html"' in (root / "build/index.html").read_text()
     for place in ("build/notebooks", "build/plots", "build/index.html"):
         assert place in output
@@ -186,10 +189,17 @@ def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
 
 
 def test_check_of_a_notebook_goes_on_past_a_failure(root):
+    spec = SPEC.replace('title="y = x"', 'title="y = x", number="01.0"')
+    (root / "kernels/01_pairs/spec.py").write_text(spec)
     write_notebook(root, "%%cuda 01_pairs/copy\nint x", f"%%cuda {ID}\nvoid twice(")
     code, output = workbook("check", "01")
     assert code == 1 and "0 of 2 passed" in output
     assert "copy.cu:2" in output, "lines are the cell's"
+
+
+def test_check_counts_exercises_as_run_does_and_no_worked_kernel(root):
+    write_notebook(root, "%%cuda 01_pairs/copy\nint x", f"%%cuda {ID}\nvoid twice(")
+    assert "copy" not in workbook("check", "01")[1]
 
 
 def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):

@@ -1,5 +1,7 @@
 """`%load_ext utils` and `%%cuda`, in an IPython shell."""
 
+from types import SimpleNamespace
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
@@ -19,6 +21,7 @@ SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3;
 def shell(root, monkeypatch):
     monkeypatch.delenv("WORKBOOK_SOLUTIONS", raising=False)
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    monkeypatch.setattr("utils.emulator.build.is_built", lambda: True)
     assert not sync.sync().problems
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
@@ -42,6 +45,13 @@ def test_a_cell_binds_its_launcher_and_says_the_same_every_time(shell, capsys):
         assert error is None and kernel.exercise.id == ID
         outputs.append(capsys.readouterr().out)
     assert outputs == ["twice: compiled\n"] * 2
+
+
+def test_a_first_cell_that_waits_for_the_emulator_says_so(shell, monkeypatch, capsys):
+    monkeypatch.setattr("utils.emulator.build.is_built", lambda: False)
+    monkeypatch.setattr("utils.magics.compile_cell", lambda *_: SimpleNamespace(trusted=False))
+    cell(shell, ID, STARTER)
+    assert capsys.readouterr().out.startswith("The emulator is built first, once")
 
 
 def test_a_starter_is_known_as_untouched_and_an_answer_is_not(shell):

@@ -9,8 +9,7 @@ import pytest
 
 from utils.course import catalog, selection
 from utils.notebooks import documents
-from utils.notebooks.run import environment
-from utils.paths import ROOT
+from utils.paths import ROOT, environment
 
 SECONDS = 300  # for a cell
 

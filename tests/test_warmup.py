@@ -24,7 +24,7 @@ for thread in warmup.start():
     thread.join()
 print("torch.utils.cpp_extension" in sys.modules)
 made = [build.LIBRARY in str(build.runtime_library())]
-made += [any(build.header_folder(trace).iterdir()) for trace in (False, True)]
+made += [any(build.header_folder(trace).glob("*.gch")) for trace in (False, True)]
 build.subprocess.run = None  # nothing is left to build
 print(made, build.runtime_library().exists())
 """
@@ -33,6 +33,21 @@ print(made, build.runtime_library().exists())
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert (done.stdout, done.stderr) == ("True\n[True, True, True] True\n", "")
+
+
+def test_two_processes_build_it_once(tmp_path):
+    """JupyterLab makes it ready, and the first notebook wants it at the same time."""
+    program = """
+import time
+from utils.emulator import build
+build._build_runtime = lambda path: (print("built"), time.sleep(1), path.touch())
+build.runtime_library()
+"""
+    environment = os.environ | {"WORKBOOK_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    pipes = {"stdout": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) for _ in range(2)]
+    assert sorted(process.communicate()[0] for process in both) == ["", "built\n"]
 
 
 @pytest.mark.parametrize("trace", [False, True])
@@ -85,7 +100,7 @@ def test_a_cell_that_comes_early_waits_for_the_build_under_way(fresh, monkeypatc
     def slowly(path):
         builds.append(path)
         time.sleep(0.2)
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
     monkeypatch.setattr(build, "_build_runtime", slowly)

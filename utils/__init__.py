@@ -13,6 +13,9 @@ _HOMES = {
     "draw": "utils.diagrams.draw",
     "diagnose": "utils.diagrams.explain",
     "trace": "utils.diagrams.trace",
+    # Bound by %load_ext: nobody has to import them.
+    "hint": "utils.notebooks.learner",
+    "reset": "utils.notebooks.learner",
 }
 __all__ = [*_HOMES, "device"]
 

@@ -17,7 +17,6 @@ from utils.paths import ROOT, workspace
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -33,6 +32,18 @@ FALLS_SHORT = (
     errors.KernelTimeout,
     errors.LaunchError,
 )
+
+
+def _exercises() -> list[str]:
+    """What a shell may complete: "00/swish" for each exercise."""
+    from utils.course import catalog
+
+    return [f"{e.topic.partition('_')[0]}/{e.name}" for e in catalog.exercises()]
+
+
+def _completed(incomplete: str) -> list[str]:
+    return [word for word in _exercises() if word.startswith(incomplete)]
+
 
 Notebooks = Annotated[list[str] | None, typer.Argument(help="such as 01 04; all by default")]
 Solutions = Annotated[bool, typer.Option("--solutions", help="the solutions, not your answers")]
@@ -114,23 +125,28 @@ def run(
 def lab(
     options: Annotated[list[str] | None, typer.Argument(help="after --: for jupyter lab")] = None,
 ) -> None:
-    """Start JupyterLab on the notebooks, with CUDA colours."""
-    from utils.notebooks.run import environment
+    """Start JupyterLab on notebook 00, with CUDA colours."""
+    from utils.notebooks import lab
 
-    folder = ROOT / "utils/notebooks/labextension"
-    config = os.pathsep.join(filter(None, [str(folder), os.environ.get("JUPYTER_CONFIG_PATH")]))
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks"),
-        f"--LabApp.extra_labextensions_path={folder}",
-        *(options or ()),
-    ]
-    os.chdir(workspace().root)
-    os.execve(sys.executable, command, environment(JUPYTER_CONFIG_PATH=config))
+    lab.start(options or ())
+
+
+@app.command()
+def site() -> None:
+    """Build pages of the executed notebooks, to read or to publish."""
+    from utils.notebooks import site
+
+    print(f"To read: {_short(site.build())}")
 
 
 @app.command()
 def check(
-    what: Annotated[str, typer.Argument(metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NN[/NAME]", help="such as 01 or 01/gemm_naive", autocompletion=_completed
+        ),
+    ],
     file: Annotated[Path | None, typer.Option(help="a .cu file to check in its place")] = None,
     solutions: Solutions = False,
 ) -> None:
@@ -140,6 +156,7 @@ def check(
     from utils.judge.check import check
 
     chosen = selection.kernels(what)
+    chosen = [e for e in chosen if e.number] or chosen  # the worked ones are nobody's answers
     if file and len(chosen) != 1:
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
     if file and not file.is_file():
@@ -155,13 +172,35 @@ def check(
 
             text = documents.answer(exercise)
         try:
-            check(compile_answer(exercise, text, **place))
+            kernel = compile_answer(exercise, text, **place)
+            kernel.learners = not solutions
+            check(kernel)
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
     if len(chosen) > 1:
         print(f"{len(chosen) - failed} of {len(chosen)} passed")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def status(numbers: Notebooks = None) -> None:
+    """Show what you have passed, by chapter; of chapters that you name, each exercise."""
+    from utils.course import selection
+    from utils.notebooks import status
+
+    topics = selection.topics(numbers or ())
+    console.print(status.exercises(topics) if numbers else status.chapters(topics))
+    if not numbers:
+        status.print_next(console)
+
+
+@app.command(name="next")
+def next_() -> None:
+    """Say which exercise comes next."""
+    from utils.notebooks import status
+
+    status.print_next(console)
 
 
 @app.command()
@@ -242,7 +281,12 @@ def sync(
 
 @app.command()
 def reset(
-    what: Annotated[str, typer.Argument(metavar="NN/NAME", help="such as 01/gemm_naive or 01.1")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NN/NAME", help="such as 01/gemm_naive or 01.1", autocompletion=_completed
+        ),
+    ],
 ) -> None:
     """Restore a starter in your notebook; what it replaces is kept."""
     from utils.course import selection

@@ -1,5 +1,6 @@
 """Files and folders that are there whole or not at all."""
 
+import fcntl
 import shutil
 import tempfile
 import time
@@ -41,6 +42,15 @@ def publish(path: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """No other process is in such a block of this path; one that dies there leaves it free."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_name(f".{path.name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _remove_abandoned(folder: Path) -> None:

@@ -5,13 +5,17 @@ import re
 import traceback
 from typing import NoReturn
 
+from IPython.display import clear_output
+
 from utils import settings
-from utils.course import catalog
+from utils.course import catalog, progress
 from utils.course.answers import compile_answer
 from utils.cuda import warmup, workers
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
+from utils.emulator import build
 from utils.errors import WorkbookError
+from utils.notebooks.learner import hint, reset
 
 USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
@@ -29,7 +33,8 @@ def compile_cell(line: str, cell: str) -> Kernel:
     if "/" not in line:
         return compile_cuda(cell, line, first_line=2)
     exercise = catalog.load(line)
-    if settings.use_solutions() and exercise.number is not None:
+    learners = not settings.use_solutions()
+    if not learners and exercise.number is not None:
         solution = catalog.solution_text(exercise)
         if cell.split() != solution.split():
             print(
@@ -37,7 +42,10 @@ def compile_cell(line: str, cell: str) -> Kernel:
                 "set. Unset it, and restart the kernel"
             )
         cell = solution
-    return compile_answer(exercise, cell)
+    kernel = compile_answer(exercise, cell)
+    kernel.learners = learners
+    kernel.trusted = learners and progress.holds(kernel)
+    return kernel
 
 
 class Uncompiled:
@@ -79,10 +87,17 @@ def load(ipython) -> None:
         name = line.rpartition("/")[2]
         if name.isidentifier():  # a cell that fails must not leave its last kernel behind
             ipython.user_ns[name] = Uncompiled(name)
-        ipython.user_ns[name] = compile_cell(line, cell)
-        print(f"{name}: compiled")
+        first = settings.backend() == "emulator" and not build.is_built()
+        if first:
+            print("The emulator is built first, once on this machine: 10 to 30 seconds …")
+        kernel = ipython.user_ns[name] = compile_cell(line, cell)
+        if first:
+            clear_output(wait=True)
+        print(f"{name}: compiled{', and has passed its check before' * kernel.trusted}")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
     ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
+    for function in (hint, reset):
+        ipython.user_ns.setdefault(function.__name__, function)
     workers.prestart()
     warmup.start()

@@ -1,5 +1,6 @@
 """Where things live."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,3 +48,9 @@ def cache() -> Path:
     folder = settings.cache() or workspace().build / "cache"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The environment of a notebook's process; `utils` is found without an installation too."""
+    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": search, **extra}

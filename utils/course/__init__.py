@@ -1,6 +1,14 @@
 """What is asked: exercises, their cases and gates. What a spec imports stands here."""
 
 from utils.course.exercise import At, Exercise, Gate
-from utils.course.models import MODELS
 
 __all__ = ["MODELS", "At", "Exercise", "Gate"]
+
+
+def __getattr__(name: str):
+    """MODELS on first use: it needs PyTorch, and who only wants to know an exercise does not."""
+    if name == "MODELS":
+        from utils.course.models import MODELS
+
+        return MODELS
+    raise AttributeError(f"module 'utils.course' has no attribute '{name}'")

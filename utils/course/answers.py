@@ -34,6 +34,8 @@ class Answering(Protocol):
     backend: str  # "cuda" or "emulator"
     parameters: tuple[Parameter, ...]
     trusted: bool  # has passed `check`
+    learners: bool  # is the learner's own, whose pass is kept: see progress.py
+    digest: str  # of its text and all that it is compiled with
     untouched: bool  # still is the starter
     dtypes: Mapping[str, torch.dtype]  # of its tensors
 
@@ -52,6 +54,7 @@ class Answer(Kernel):
     """A Kernel, and the exercise that it answers."""
 
     exercise: Exercise
+    learners: bool = False  # the learner's own: its pass is kept
 
     @functools.cached_property
     def untouched(self) -> bool:

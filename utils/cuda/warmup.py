@@ -16,7 +16,7 @@ def start() -> list[threading.Thread]:
     """Begin, and return the threads at work."""
     threads = [
         threading.Thread(target=_quietly, args=(task,), name="warming", daemon=True)
-        for task in (_import_compiler, _build_emulator)
+        for task in (_import_compiler, *_EMULATOR)
     ]
     for thread in threads:
         thread.start()
@@ -33,7 +33,5 @@ def _import_compiler() -> None:
     importlib.import_module("torch.utils.cpp_extension")  # half a second
 
 
-def _build_emulator() -> None:
-    """Also where there is a GPU: kernels are diagnosed on the emulator."""
-    build.runtime_library()
-    build.precompile_headers()
+# Also where there is a GPU: kernels are diagnosed on the emulator.
+_EMULATOR = build.runtime_library, build.precompile_headers

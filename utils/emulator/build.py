@@ -141,11 +141,21 @@ _building = threading.Lock()
 @functools.cache
 def runtime_library() -> Path:
     """The runtime as a shared library, built if it is not there. Raises ToolError."""
-    path = cache() / f"emulator-{digest()}" / f"lib{LIBRARY}.so"
-    with _building:  # a second thread waits for the first one's
-        if not path.exists():
-            _build_runtime(path)
+    path = _runtime_path()
+    if not path.exists():
+        with _building, files.alone(path):  # who comes second waits for the first one's
+            if not path.exists():
+                _build_runtime(path)
     return path
+
+
+def is_built() -> bool:
+    """Whether the runtime is there: to build it takes a while."""
+    return _runtime_path().exists()
+
+
+def _runtime_path() -> Path:
+    return cache() / f"emulator-{digest()}" / f"lib{LIBRARY}.so"
 
 
 def _build_runtime(path: Path) -> None:
@@ -182,11 +192,18 @@ def header_folder(instrumented: bool) -> Path:
 
 def precompile_headers() -> None:
     """Make what is missing of both. Failing to is no error: builds are only slower."""
-    for instrumented in (False, True):
-        path = header_folder(instrumented) / f"{_HEADER}.gch"
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as pool:  # the runtime is first
+        list(pool.map(_precompile, (False, True)))
+
+
+def _precompile(instrumented: bool) -> None:
+    path = header_folder(instrumented) / f"{_HEADER}.gch"
+    if path.exists():
+        return
+    command = [compiler(), *compile_flags(instrumented)]
+    command += ["-x", "c++-header", str(include_dir() / _HEADER)]
+    with files.alone(path):
         if path.exists():
-            continue
-        command = [compiler(), *compile_flags(instrumented)]
-        command += ["-x", "c++-header", str(include_dir() / _HEADER)]
+            return
         with suppress(subprocess.CalledProcessError), files.publish(path) as made:
             subprocess.run([*command, "-o", str(made)], capture_output=True, check=True)

@@ -35,6 +35,7 @@ from utils.errors import (
 from utils.judge import explain, floors, gates, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
+from utils.judge.passed import Passed, tell
 from utils.watch import diagnosis
 from utils.wording import many
 
@@ -83,7 +84,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     verdict = "error"
     try:
         with oracle.one_thread():
-            summary = _Check(kernel, secrets.randbits(32) if seed is None else seed).run()
+            passed = _Check(kernel, secrets.randbits(32) if seed is None else seed).run()
         verdict = "passed"
     except CheckFailed as failure:
         verdict = failure.reason
@@ -91,7 +92,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     finally:
         kernel.trusted = verdict == "passed"
         events.log("check", exercise, verdict=verdict, seconds=time.perf_counter() - start)
-    print(f"{kernel.name}: {summary}")
+    tell(kernel, passed)
 
 
 def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
@@ -113,12 +114,12 @@ class _Check:
         self.remarks: tuple[Report, ...] = ()  # on the last watched call
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
-    def run(self) -> str:
-        """The summary of a kernel that passes."""
+    def run(self) -> Passed:
+        """What a kernel that passes has passed."""
         starter, stands = self.kernel.untouched, ""
         if not starter or self.exercise.faulty:
             try:
-                summary = self._try()
+                passed = self._try()
             except CheckFailed as failure:
                 if not starter:
                     told = statements.beside(failure, self.exercise, self.kernel.source)
@@ -132,10 +133,10 @@ class _Check:
                 f"cell, then check again{stands}",
             )
         statements.judge(self.exercise, self.kernel.source)
-        return summary
+        return passed
 
-    def _try(self) -> str:
-        """The summary of a kernel whose values are right; what it says of itself is not read."""
+    def _try(self) -> Passed:
+        """What a kernel has passed whose values are right; what it says of itself is not read."""
         self._same_types()
         watched = self._diagnose()
         sizes = self.exercise.at.check
@@ -152,11 +153,11 @@ class _Check:
             drawn += self._beyond_16_bits()
             self._rehearse()
         self._again(self.exercise.at.check)
-        return (
-            f"passed, {count + len(drawn)} cases: {len(sizes)} sizes up to "
-            f"{cases.size_text(sizes[-1])}, {len(drawn)} drawn; "
+        details = (
+            f"{len(sizes)} sizes up to {cases.size_text(sizes[-1])}, {len(drawn)} drawn; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
         )
+        return Passed(count + len(drawn), watched, details)
 
     def _diagnose(self) -> str:
         """Watch the kernel on the emulator before anything else: one that races, strays or hangs,

@@ -102,7 +102,7 @@ def _solution(exercise: Exercise) -> list[Finding]:
         if not isinstance(error, CheckFailed) or error.reason != Reason.GATE:
             return found
     else:
-        found = [Finding("solution", told.partition(": ")[2], True)]
+        found = [Finding("solution", told.replace("\n", ": "), True)]
     return [*found, *_gates(kernel), _estimate(kernel)]
 
 

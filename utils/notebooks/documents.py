@@ -133,9 +133,14 @@ def _check_of(exercise: Exercise, notebook: nbformat.NotebookNode) -> int | None
     return next((n for n, cell in cells if cell.cell_type == "code" and call in cell.source), None)
 
 
+def notebook_of(topic: str) -> Path:
+    """The learner's notebook of a topic."""
+    return workspace().notebooks / f"{topic}.ipynb"
+
+
 def path_of(exercise: Exercise) -> Path:
     """The notebook that an exercise stands in."""
-    return workspace().notebooks / f"{exercise.topic}.ipynb"
+    return notebook_of(exercise.topic)
 
 
 def answer(exercise: Exercise) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import re
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -10,7 +11,8 @@ from utils.files import write_text
 from utils.paths import workspace
 
 PAGE = """<!doctype html>
-<meta charset="utf-8"><title>CUDA workbook</title>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>CUDA workbook</title>
 <style>body {{ font: 16px/1.6 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto }}</style>
 <h1>CUDA workbook</h1>
 <ul>
@@ -46,13 +48,15 @@ def page(notebook: NotebookNode, stem: str) -> Path:
     from traitlets.config import Config
 
     config = Config()
+    for script in ("mathjax_url", "require_js_url"):  # of other hosts
+        config.HTMLExporter[script] = ""
     config.HighlightMagicsPreprocessor.enabled = True
     config.HighlightMagicsPreprocessor.languages = {"%%cuda": "cuda"}
     text, _ = HTMLExporter(config=config).from_notebook_node(
         notebook, resources={"metadata": {"name": stem}}
     )
     path = workspace().build / f"{stem}.html"
-    write_text(path, text)
+    write_text(path, re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', text))
     return path
 
 

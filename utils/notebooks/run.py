@@ -22,7 +22,7 @@ from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.notebooks import documents
-from utils.paths import ROOT, workspace
+from utils.paths import environment, workspace
 from utils.timing import results
 from utils.timing.results import Results
 
@@ -65,12 +65,6 @@ class Run:
     def passed(self) -> bool:
         """Whether every cell ran and every exercise passed its check."""
         return not self.errors and all(self.verdict(e) == "passed" for e in self.exercises())
-
-
-def environment(**extra: str) -> dict[str, str]:
-    """The environment of a notebook's process; `utils` is found without an installation too."""
-    search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": search, **extra}
 
 
 def at_once(backend: str | None = None, save: bool = False) -> int:

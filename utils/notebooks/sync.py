@@ -195,7 +195,7 @@ def _sync_starters(report: Synced, check: bool) -> None:
                 continue
             path = catalog.kernel_path(exercise)
             if not check and path.exists() and path.read_text() != text:
-                _keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
+                keep(path.read_text(), exercise.name)  # nobody edits a copy; if somebody did, …
             report.write(path, text, check)
         kernels, solutions = workspace().kernels / topic, workspace().solutions / topic
         for folder, ending in ((kernels, "cu"), (kernels, "md"), (solutions, "cu")):
@@ -239,7 +239,7 @@ def sync(check: bool = False) -> Synced:
     return report
 
 
-def _keep(text: str, name: str) -> Path:
+def keep(text: str, name: str) -> Path:
     """Put a learner's text away in build/kept, under a name that nothing has yet."""
     folder = workspace().build / "kept"
     folder.mkdir(parents=True, exist_ok=True)
@@ -265,7 +265,7 @@ def reset(exercise: Exercise) -> Path | None:
     new = cell_source(exercise)
     if cell.source == new:
         return None
-    kept = _keep(documents.cuda_text(cell), exercise.name)
+    kept = keep(documents.cuda_text(cell), exercise.name)
     cell.source, cell.outputs, cell.execution_count = new, [], None
     cell.metadata.setdefault("workbook", {})["sha"] = sha(new)
     files.write_text(path, documents.to_text(notebook))

@@ -14,9 +14,11 @@ from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
 from utils.judge.check import check
 from utils.timing import measure, plots, results, roofline, tables
-from utils.timing.results import Entry, Results, Row
+from utils.timing.results import ESTIMATE, Entry, Results, Row
 from utils.timing.roofline import Ceilings
+from utils.wording import in_notebook, show
 
+DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
@@ -41,12 +43,11 @@ def bench(kernel: Answering, **sizes: int) -> None:
         gpu, measured = measure.gpu(), True
         if path := settings.results():  # `workbook run --save`
             results.write(path, Results(gpu, {key: entry}))
+        own: list[Row] = []
     else:
-        notes = [
-            "Nothing was measured here: a GPU is needed for that.",
-            *_estimated(kernel, chosen),
-        ]
         gpu, entry = _stored(exercise, chosen)
+        own, told = _estimated(kernel, chosen, gpu or DEFAULT)
+        notes = ["Nothing was measured here: a GPU is needed for that.", told]
         measured = False
     if chosen == dict(exercise.at.bench):  # what `workbook run` prints is of that size
         events.log("bench", exercise, **_event(entry, gpu, measured))
@@ -54,8 +55,10 @@ def bench(kernel: Answering, **sizes: int) -> None:
         _show(tables.least_times(exercise, chosen, notes), None)
         return
     if not measured:
-        notes.append(f"Stored figures of the workbook's own kernels: {gpu}, {entry.date}.")
-    rows = _ladder(exercise, entry, gpu, measured)
+        notes.append(
+            f"Stored figures, of the workbook's own kernels as reference: {gpu}, {entry.date}."
+        )
+    rows = [*own, *_ladder(exercise, entry, gpu, measured)]
     limits = _ceilings(gpu, measured)
     _show(
         tables.comparison(exercise, entry, rows, limits, notes),
@@ -63,14 +66,17 @@ def bench(kernel: Answering, **sizes: int) -> None:
     )
 
 
-def _estimated(kernel: Answering, sizes: Mapping[str, int]) -> list[str]:
-    """What the reader's own kernel should take on a GPU, from its counters."""
+def _estimated(kernel: Answering, sizes: Mapping[str, int], gpu: str) -> tuple[list[Row], str]:
+    """What the reader's own kernel should take on a GPU, from its counters: a row and in words."""
     from utils.timing.estimate import estimate
 
     try:
-        return [f"Your kernel: {estimate(kernel, **sizes)}"]
+        found = estimate(kernel, gpu, **sizes)
     except WorkbookError as error:
-        return [f"No estimate: {error}"]
+        return [], f"No estimate: {error}"
+    milliseconds = 1e3 * found.seconds
+    row = Row("your kernel, estimated", ESTIMATE, *[milliseconds] * 3)
+    return [row], f"Your kernel: {found}"
 
 
 def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
@@ -111,9 +117,15 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
                 rungs.append(replace(found.ours(), stored=stored))
                 break
     ours = [row for row in entry.rows if row.kind == "ours"]
+    if not measured:  # the reader's own is another
+        rungs, ours = ([_reference(row) for row in rows] for rows in (rungs, ours))
+    others = [row for row in entry.rows if row.kind not in ("ours", "library")]
     library = [row for row in entry.rows if row.kind == "library"]
-    others = [row for row in entry.rows if row not in ours and row not in library]
     return [*rungs, *ours, *others, *library]
+
+
+def _reference(row: Row) -> Row:
+    return replace(row, label=f"{row.label}, reference")
 
 
 def _alike(one: Entry, other: Entry) -> bool:
@@ -143,18 +155,9 @@ def _plot(exercise: Exercise, entry: Entry, rows: Sequence[Row], limits: Ceiling
 
 def _show(table: Table, plot: Picture | None) -> None:
     """In a notebook as HTML and a picture, elsewhere as text."""
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        print(table)
-        return
-    if get_ipython() is None:
-        print(table)
-        return
-    display(table)
-    if plot:
-        display(plot)
+    show(table)
+    if plot and in_notebook():
+        show(plot)
 
 
 # --- all of them

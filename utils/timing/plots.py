@@ -5,9 +5,15 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from utils.diagrams.picture import Picture, own_style
-from utils.timing.results import Row, digits
+from utils.timing.results import ESTIMATE, Row, digits
 
-COLOURS = {"ours": "#4c78a8", "eager": "#b8b8b8", "compile": "#8c8c8c", "library": "#e0903a"}
+COLOURS = {
+    ESTIMATE: "#ffffff",
+    "ours": "#4c78a8",
+    "eager": "#b8b8b8",
+    "compile": "#8c8c8c",
+    "library": "#e0903a",
+}
 
 
 def bars(
@@ -36,6 +42,9 @@ def bars(
             xerr=ranges,
             color=[COLOURS[row.kind] for row in rows],
             ecolor="#444444",
+            hatch=["////" if row.kind == ESTIMATE else "" for row in rows],
+            edgecolor=COLOURS["ours"],  # which is the hatch's colour, too
+            linewidth=[0.8 if row.kind == ESTIMATE else 0 for row in rows],
             height=0.7,
         )
         axes.set_yticks(range(len(rows)), [row.label for row in rows])

@@ -22,6 +22,7 @@ from utils.errors import WorkbookError
 from utils.paths import workspace
 
 KINDS = ("ours", "eager", "compile", "library")
+ESTIMATE = "estimate"  # the kind of a row that nobody measured; it is in no file
 CEILINGS = "ceilings.json"
 
 
@@ -30,7 +31,7 @@ class Row:
     """One kernel's times at one size, in milliseconds."""
 
     label: str
-    kind: str  # one of KINDS
+    kind: str  # one of KINDS, or ESTIMATE
     median_ms: float
     p20_ms: float
     p80_ms: float

@@ -6,7 +6,7 @@ from utils.course.cases import size_text
 from utils.course.exercise import Exercise, Sizes
 from utils.diagrams.table import Table
 from utils.timing import roofline
-from utils.timing.results import Entry, Row, digits
+from utils.timing.results import ESTIMATE, Entry, Row, digits
 from utils.timing.roofline import Ceilings, quantity
 
 
@@ -17,7 +17,7 @@ def comparison(
     limits: Ceilings,
     notes: Iterable[str] = (),
 ) -> Table:
-    """The ladder as a table: the library last, speed-up over the first row."""
+    """The ladder as a table: the library last, speed-up over the first row that was measured."""
     least = roofline.predict(limits, entry.bytes, entry.flops)
     moves = roofline.waits_for_memory(limits, entry.bytes, entry.flops)
     amount, unit, scale = (entry.bytes, "GB/s", 1e6) if moves else (entry.flops, "TFLOP/s", 1e9)
@@ -25,25 +25,26 @@ def comparison(
     head = ["", "ms", "p20–p80", unit]
     head += [f"% of {library.label}"] if library else []
     head += ["% of ceiling"] if least else []
+    first = next(row for row in rows if row.kind != ESTIMATE)
     lines = []
     for row in rows:
         line = [
             row.label + (" *" if row.stored else ""),
             digits(row.median_ms),
-            f"{digits(row.p20_ms)}–{digits(row.p80_ms)}",
+            "–" if row.kind == ESTIMATE else f"{digits(row.p20_ms)}–{digits(row.p80_ms)}",
             digits(amount / row.median_ms / scale),
         ]
         line += [digits(100 * library.median_ms / row.median_ms)] if library else []
         line += [digits(100 * least.milliseconds / row.median_ms)] if least else []
-        lines.append([*line, f"{digits(rows[0].median_ms / row.median_ms)}×"])
+        lines.append([*line, f"{digits(first.median_ms / row.median_ms)}×"])
     caption = f"{exercise.name} on {limits.gpu}, {entry.date}, {size_text(entry.sizes)}"
-    remarks = [*notes, *_prediction(entry, limits)]
+    remarks = [*notes, *_prediction(entry, limits, entry.ours() in rows)]
     if any(row.stored for row in rows):
         remarks.append("* stored figures of the workbook's own kernels on this GPU")
     return Table(caption, [*head, "speed-up"], lines, remarks)
 
 
-def _prediction(entry: Entry, limits: Ceilings) -> list[str]:
+def _prediction(entry: Entry, limits: Ceilings, measured: bool) -> list[str]:
     least = roofline.predict(limits, entry.bytes, entry.flops)
     if least is None:
         return []
@@ -51,7 +52,8 @@ def _prediction(entry: Entry, limits: Ceilings) -> list[str]:
     ours = entry.ours()
     if ours:
         times = ours.median_ms / least.milliseconds
-        line += f" It took {digits(ours.median_ms)} ms, {digits(times)} × as long."
+        it = "It" if measured else "The reference"
+        line += f" {it} took {digits(ours.median_ms)} ms, {digits(times)} × as long."
     return [line]
 
 

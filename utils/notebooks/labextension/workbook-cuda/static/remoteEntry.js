@@ -1,14 +1,16 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files. Written by hand: no node, no build.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; and reset(), which changes a cell.
+   Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
   const MIME = "text/x-cuda";
+  const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
       /\b__(?:global|device|host|shared|constant|managed|restrict|launch_bounds|forceinline|noinline|align|grid_constant|cluster_dims)__\b|<<<|>>>/,
     builtin:
       /\b(?:threadIdx|blockIdx|blockDim|gridDim|warpSize|atomic[A-Z]\w*|__(?:sync|shfl|ballot|any|all|match|reduce|activemask|ldg|popc|ffs|clz|threadfence)\w*)\b/,
-    type: /\b(?:dim3|(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|half2?|__half2?|__nv_bfloat16(?:2)?)\b/,
+    type: /\b(?:void|bool|char|short|int|long|float|double|unsigned|signed|size_t|dim3|(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|half2?|__half2?|__nv_bfloat16(?:2)?)\b/,
   };
   const names = Object.keys(CLASSES);
   const pattern = new RegExp(names.map((name) => `(${CLASSES[name].source})`).join("|"), "g");
@@ -61,7 +63,7 @@
       ".cm-cuda-builtin, .cm-cuda-builtin *": colour("--jp-mirror-editor-builtin-color"),
       ".cm-cuda-type, .cm-cuda-type *": colour("--jp-mirror-editor-variable-3-color"),
     });
-    return [plugin, theme];
+    return [plugin, theme, view.EditorView.editorAttributes.of({ class: "cm-cuda" })];
   }
 
   /** Give a code cell the CUDA mode for as long as it begins with %%cuda. */
@@ -79,6 +81,19 @@
     update();
   }
 
+  /** Do what reset() asks for in the output of a cell that has just run. */
+  function obey(_actions, { notebook, cell }) {
+    for (const output of cell.model.outputs?.toJSON() ?? []) {
+      const asked = output.data?.[RESET];
+      if (!asked) continue;
+      const first = `%%cuda ${asked.id}\n`;
+      for (const other of notebook.model.cells) {
+        const text = other.sharedModel.getSource();
+        if (`${text}\n`.startsWith(first)) other.sharedModel.setSource(asked.source);
+      }
+    }
+  }
+
   async function createPlugin() {
     const [view, language, codemirror, notebook] = await Promise.all(
       ["@codemirror/view", "@codemirror/language", "@jupyterlab/codemirror", "@jupyterlab/notebook"].map(
@@ -90,7 +105,7 @@
       description: "CUDA colours for %%cuda cells and .cu files.",
       autoStart: true,
       requires: [codemirror.IEditorLanguageRegistry, notebook.INotebookTracker],
-      activate: (_app, languages, tracker) => {
+      activate: (app, languages, tracker) => {
         languages.addLanguage({
           name: "CUDA",
           mime: MIME,
@@ -101,6 +116,25 @@
             return new language.LanguageSupport(cpp.language, extra);
           },
         });
+        // On a phone the list of files would leave a finger's width for the notebook.
+        app.restored.then(() => {
+          if (window.innerWidth < 700) app.shell.collapseLeft();
+        });
+        // Tab completes Python. In CUDA it indents, to the next fourth column.
+        app.commands.addCommand("workbook-cuda:indent", {
+          execute: () => {
+            const { state, dispatch } = tracker.activeCell.editor.editor;
+            const { from } = state.selection.main;
+            const width = 4 - ((from - state.doc.lineAt(from).from) % 4);
+            dispatch(state.replaceSelection(" ".repeat(width)));
+          },
+        });
+        app.commands.addKeyBinding({
+          command: "workbook-cuda:indent",
+          keys: ["Tab"],
+          selector: ".jp-Notebook .jp-CodeMirrorEditor:not(.jp-mod-has-primary-selection) .cm-cuda",
+        });
+        notebook.NotebookActions.executed.connect(obey);
         tracker.widgetAdded.connect(async (_tracker, panel) => {
           await panel.context.ready;
           const cells = panel.content.model.cells;

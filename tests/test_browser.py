@@ -1,0 +1,229 @@
+"""JupyterLab and the site in a browser, as a learner and a reader meet them.
+
+One JupyterLab serves all tests, on a copy of the workbook; the first walks through notebook 00.
+"""
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+from support.jupyterlab import SLOW, browser, changed, copy_of_the_workbook, needs_browser, serve
+
+from utils.course import catalog
+from utils.notebooks import documents, site
+
+pytestmark = [pytest.mark.browser, needs_browser]
+NOTEBOOK = "lab/tree/notebooks/00_start_here.ipynb"
+ALONE = "?reset"  # not beside what was open before
+SWISH = "%%cuda 00_start_here/swish\n"
+WIDTHS = 390, 900, 1440
+# As the menu does.
+CHOOSE = """theme => fetch("/lab/api/settings/@jupyterlab/apputils-extension:themes", {
+    method: "PUT",
+    headers: {"X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)[1]},
+    body: JSON.stringify({raw: JSON.stringify({theme})}),
+})"""
+OUTPUT = ".jp-OutputArea-output"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def workbook(tmp_path_factory):
+    """A copy of the workbook; its address as JupyterLab serves it is in `address`."""
+    folder = copy_of_the_workbook(tmp_path_factory.mktemp("workbook"))
+    notebook = new_notebook(cells=[new_code_cell("threadIdx = 1"), new_code_cell(CELL)])
+    (folder / "build").mkdir()  # which git ignores
+    text = documents.to_text(documents.canonical(notebook))
+    (folder / "build/own.ipynb").write_text(text)
+    (folder / "build/own.cu").write_text("__global__ void k() { float4 v; }\n")
+    with serve(folder) as address:
+        yield Workbook(folder, address)
+
+
+CELL = """%%cuda scale
+__global__ void scale_kernel(float4* x) {
+    // threadIdx in a comment
+    __shared__ float tile[32];
+    const char* text = "__device__";
+    tile[threadIdx.x] = x[threadIdx.x].x;
+    __syncthreads();
+}
+void scale(float* x, int n) { scale_kernel<<<1, dim3(32)>>>((float4*)x); }"""
+EXPECTED = {
+    "magic": {"%%cuda scale"},
+    "qualifier": {"__global__", "__shared__", "<<<", ">>>"},
+    "builtin": {"threadIdx", "__syncthreads"},
+    "type": {"void", "float", "float4", "char", "int", "dim3"},
+}
+
+
+class Workbook:
+    def __init__(self, folder, address):
+        self.folder, self.address = folder, address
+
+
+KERNEL = "#jp-main-statusbar >> text=| Idle"  # it is there, and would run a cell
+
+
+class Page:
+    """A page with notebook 00, and what its console says."""
+
+    def __init__(self, chromium, address: str, ready: str = KERNEL, **options):
+        self.said: list[str] = []
+        self.page = chromium.new_page(**options)
+        self.page.set_default_timeout(SLOW)
+        self.page.on("console", lambda m: self.said.append(m.text) if m.type == "error" else None)
+        self.page.on("response", lambda r: self.said.append(r.url) if r.status >= 400 else None)
+        self.page.goto(address)
+        self.page.wait_for_selector(".jp-CodeCell")
+        self.page.wait_for_selector(ready)
+
+    def cell(self, text: str):
+        return self.page.locator(".jp-CodeCell", has_text=text).first
+
+    def run(self, text: str, expected: str) -> str:
+        """Run the cell with a text; what stands below it once that has what is expected."""
+        cell = self.cell(text)
+        cell.locator(".cm-content").first.click()
+        self.page.keyboard.press("Control+Enter")
+        cell.locator(OUTPUT, has_text=expected).first.wait_for()
+        return "\n".join(cell.locator(OUTPUT).all_inner_texts())
+
+    def write(self, text: str, instead: str) -> None:
+        """Put another text into a cell, as somebody who pastes it."""
+        self.cell(text).locator(".cm-content").first.click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(instead)
+
+    def save(self) -> None:
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Control+s")
+        self.page.wait_for_selector(".jp-mod-current:not(.jp-mod-dirty)")
+        self.page.wait_for_timeout(1000)
+
+
+def serious(page, within: str) -> list[str]:
+    """What axe finds in a part of a page that keeps somebody from using it."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, context=within).response["violations"]
+    return [
+        f"{rule['id']}: {node['html'][:200]}"
+        for rule in found
+        for node in rule["nodes"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+
+
+def test_a_learner_fails_three_ways_mends_it_and_sees_it(chromium, workbook, tmp_path):
+    lab = Page(chromium, workbook.address, viewport={"width": 1440, "height": 900})
+    assert NOTEBOOK in lab.page.url, "what make lab opens"
+    lab.run("%load_ext utils", "tensors live on: cpu")
+    lab.run("%%cuda 00_start_here/axpy", "axpy: compiled")
+    lab.run("check(axpy)", "✓ axpy passed")
+
+    swish = catalog.load("00_start_here/swish")
+    solution = catalog.solution_text(swish)
+    lab.run(SWISH.strip(), "swish: compiled")
+    assert "not attempted" in lab.run("check(swish)", "CheckFailed")
+    lab.write(SWISH.strip(), SWISH + solution.replace(";", "", 1))
+    shown = lab.run(SWISH.strip(), "CompileError")
+    assert "swish.cu:" in shown and "-std=c++" not in shown
+    lab.write(SWISH.strip(), SWISH + solution.replace("if (i < n) ", ""))
+    lab.run(SWISH.strip(), "swish: compiled")
+    assert "out of bounds" in lab.run("check(swish)", "out of bounds")
+    lab.write(SWISH.strip(), SWISH + solution)
+    lab.run(SWISH.strip(), "swish: compiled")
+    line = lab.run("check(swish)", "✓ 00.1 swish passed")
+    assert "00: 1 of 2 · next: 00.2" in line
+    lab.save()
+    assert changed(workbook.folder) == ["notebooks/00_start_here.ipynb"], "the learner's own cell"
+
+    lab.write("bench(swish)", "hint(swish)")
+    lab.run("hint(swish)", "Hint 1 of")
+    lab.write("hint(swish)", "reset(swish)")
+    lab.run("reset(swish)", "is the starter again")
+    assert "// your code here" in lab.cell(SWISH.strip()).locator(".cm-content").inner_text()
+    lab.write("reset(swish)", "bench(swish)")
+    lab.save()
+    assert changed(workbook.folder) == [], "what was opened, run and saved is as it was given"
+
+    lab.page.reload()
+    lab.page.wait_for_selector(f"{OUTPUT} >> text=✓ axpy passed")
+    assert lab.said == []
+    lab.page.close()
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_a_pass_is_seen_at_every_width_in_both_themes(chromium, workbook, theme):
+    """After the walk above, whose outputs have been saved."""
+    passed = f"{OUTPUT} >> text=✓ axpy passed"
+    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}", passed)
+    lab.page.evaluate(CHOOSE, f"JupyterLab {theme}")
+    lab.page.close()
+    for width in WIDTHS:
+        viewport = {"width": width, "height": 900}
+        lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}", passed, viewport=viewport)
+        body = f"body[data-jp-theme-light={str(theme == 'Light').lower()}]"
+        lab.page.wait_for_selector(body, state="attached")
+        line = lab.page.locator(passed).first
+        line.scroll_into_view_if_needed()
+        box = line.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert serious(lab.page, OUTPUT) == []
+        assert lab.said == []
+        lab.page.close()
+
+
+def test_cuda_has_its_colours(chromium, workbook):
+    page = chromium.new_page()
+    page.set_default_timeout(SLOW)
+    page.goto(f"{workbook.address}/lab/tree/build/own.ipynb{ALONE}")
+    page.wait_for_selector(".cm-cuda-qualifier")
+    for kind, words in EXPECTED.items():
+        assert set(page.locator(f".cm-cuda-{kind}").all_inner_texts()) == words
+    qualifier = page.locator(".cm-cuda-qualifier").first
+    plain = page.locator(".cm-line", has_text="tile[").first
+    colour = "element => getComputedStyle(element).color"
+    assert qualifier.evaluate(colour) != plain.evaluate(colour)
+    assert page.locator(".Toastify__toast").count() == 0, "no pop-up asks about news"
+
+    page.locator(".cm-content").nth(1).click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("#")
+    page.wait_for_selector(".cm-cuda-qualifier", state="detached")  # it is Python again
+
+    page.goto(f"{workbook.address}/lab/tree/build/own.cu{ALONE}")
+    page.wait_for_selector(".jp-FileEditor .cm-cuda-type")
+    page.close()
+
+
+def test_tab_indents_cuda_and_completes_python(chromium, workbook):
+    lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}")
+    cuda = lab.cell("%%cuda 00_start_here/axpy").locator(".cm-content")
+    cuda.click()
+    lab.page.keyboard.press("Control+End")
+    lab.page.keyboard.press("Enter")
+    lab.page.keyboard.type("ab")
+    lab.page.keyboard.press("Tab")
+    lab.page.keyboard.type("c")
+    assert cuda.inner_text().endswith("ab  c")
+    assert lab.page.locator(".jp-Completer:visible").count() == 0
+    lab.page.close()
+
+
+def test_the_site_is_read_at_every_width(chromium, tmp_path):
+    index = site.build(out=tmp_path / "site")
+    for width in WIDTHS:
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        asked: list[str] = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        for name in ("index.html", "02_shared_memory_tiling.html"):
+            page.goto(f"file://{index.with_name(name)}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert serious(page, "article") == []
+        assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
+        page.close()

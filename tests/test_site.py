@@ -1,0 +1,98 @@
+"""`workbook site`: pages whose links lead somewhere, that ask no other host for anything."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from support.pairs import write_notebook
+
+from utils.errors import WorkbookError
+from utils.notebooks import site
+
+
+class Page(HTMLParser):
+    """What a page points to, what it loads, and what its pictures are called."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.path, self.links, self.loads, self.ids, self.alts = path, [], [], set(), []
+        self.text = path.read_text()
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, pairs):
+        given = dict(pairs)
+        self.ids.add(given.get("id"))
+        self.links += [given["href"]] if tag == "a" and "href" in given else []
+        self.loads += [given["href"]] if tag == "link" and "href" in given else []
+        self.loads += [given["src"]] if "src" in given else []
+        self.alts += [given.get("alt")] if tag == "img" else []
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """All pages, by name. They link to each other, so that two alone would not do."""
+    index = site.build(out=tmp_path_factory.mktemp("site") / "site")
+    return {path.name: Page(path) for path in index.parent.glob("*.html")}
+
+
+def test_every_link_and_every_file_of_a_page_is_there(pages):
+    for page in pages.values():
+        assert page.links
+        for address in [*page.links, *page.loads]:
+            parts = urlparse(address)
+            if parts.scheme:
+                continue
+            target = page.path.parent / unquote(parts.path) if parts.path else page.path
+            assert target.exists(), f"{page.path.name}: {address}"
+            if parts.fragment and target.name in pages:
+                assert unquote(parts.fragment) in pages[target.name].ids, address
+
+
+def test_nothing_is_fetched_from_another_host(pages):
+    for page in pages.values():
+        assert [address for address in page.loads if urlparse(address).netloc] == []
+    folder = pages["index.html"].path.parent
+    for sheet in folder.rglob("*.css"):
+        found = re.findall(r"(?:url\(|@import)[^;)]*//[^;)]*", sheet.read_text())
+        assert [text for text in found if "data:" not in text] == [], sheet.name
+
+
+def test_chapters_are_joined(pages):
+    first, second = pages["00_start_here.html"], pages["01_naive_gemm.html"]
+    assert re.search(r'class="next-page" href="01_naive_gemm.html"', first.text)
+    assert re.search(r'class="prev-page" href="00_start_here.html"', second.text)
+    words = second.text.partition("<article")[2].partition("</article>")[0]
+    assert 'href="00_start_here.html"' in words, "the notebook's own link to a notebook"
+    assert not [address for address in second.links if address.endswith(".ipynb")]
+    index = pages["index.html"]
+    assert "00 Start here" in index.text and "Write your first two CUDA kernels" in index.text
+
+
+def test_cells_are_coloured_and_pictures_have_words(pages):
+    page = pages["00_start_here.html"]
+    assert '<span class="cp">%%cuda 00_start_here/axpy' in page.text
+    assert '<span class="kr">__global__</span>' in page.text
+    assert '<span class="kn">import</span>' in page.text, "and Python as Python"
+    assert len(page.alts) >= 3 and all(alt and len(alt) > 30 for alt in page.alts)
+    assert 'name="viewport"' in page.text
+
+
+def test_the_index_has_the_minutes_of_both_sittings(root):
+    time = "**Time.** Two sittings: about 10 minutes, then about 20."
+    head = f"# 01 Pairs\n\n**Goal.** Twice.\n\n{time}"
+    words = {"image/png": {"alt": "A"}}
+    picture = new_output("display_data", {"image/png": "AAAA"}, metadata=words)
+    path = write_notebook(root, new_markdown_cell(head), new_code_cell("1", outputs=[picture]))
+    site.write_sources(root / "source", [path])
+    index = (root / "source/index.md").read_text()
+    assert "**[01 Pairs](01_pairs.ipynb)**, 10 + 20 minutes" in index and "Twice." in index
+    assert 'alt=\\"A\\"' in (root / "source/01_pairs.ipynb").read_text()
+
+
+def test_a_link_that_leads_nowhere_is_said(root):
+    path = write_notebook(root, new_markdown_cell("# Pairs\n\nsee [none](none.ipynb)"))
+    with pytest.raises(WorkbookError, match="none.ipynb"):
+        site.build([path], root / "site")

@@ -1,0 +1,70 @@
+"""What a learner has passed: build/passed/NN_topic/NAME/ holds the text of each kernel that did.
+
+A file is named for what passed, by digest: the text and all that it was compiled with, and the
+topic's spec. So after a restart `bench` knows a kernel again, and no other.
+
+These are the learner's own notes, never in git. They prove nothing: anybody can write a file. So no
+grader reads them, and `check` and `workbook check` always check.
+"""
+
+import hashlib
+from pathlib import Path
+
+from utils import files
+from utils.course import catalog
+from utils.course.answers import Answering
+from utils.course.exercise import Exercise
+from utils.paths import workspace
+
+
+def keep(kernel: Answering) -> None:
+    """Note that a kernel of the learner's has passed its check just now."""
+    files.write_text(_path(kernel), kernel.source)
+
+
+def holds(kernel: Answering) -> bool:
+    """Whether this very kernel has passed before, in this process or another."""
+    return _path(kernel).is_file()
+
+
+def texts(exercise: Exercise) -> list[str]:
+    """All that has passed for an exercise, in no order."""
+    return [path.read_text(encoding="utf-8") for path in _folder(exercise).glob("*.cu")]
+
+
+def done(exercise: Exercise) -> bool:
+    """Whether the learner has ever passed it."""
+    return any(_folder(exercise).glob("*.cu"))
+
+
+def exercises(topic: str) -> list[Exercise]:
+    """What there is to pass in a topic, in order: worked kernels are not counted."""
+    return [exercise for exercise in catalog.topic(topic).values() if exercise.number]
+
+
+def next_after(exercise: Exercise | None = None) -> Exercise | None:
+    """The first exercise behind this one that is not done; else the first of all, or None."""
+    known = [found for topic in catalog.topics() for found in exercises(topic)]
+    ids = [found.id for found in known]
+    start = ids.index(exercise.id) + 1 if exercise and exercise.id in ids else 0
+    return next((found for found in known[start:] + known[:start] if not done(found)), None)
+
+
+def standing(exercise: Exercise) -> str:
+    """ "00: 1 of 2 · next: 00.2": how far the learner is in its topic, and what follows."""
+    counted = exercises(exercise.topic)
+    passed = sum(map(done, counted))
+    further = next_after(exercise)
+    words = f"next: {further.number}" if further else "that was the last one: all are done"
+    return f"{exercise.topic.partition('_')[0]}: {passed} of {len(counted)} · {words}"
+
+
+def _folder(exercise: Exercise) -> Path:
+    return workspace().build / "passed" / exercise.topic / exercise.name
+
+
+def _path(kernel: Answering) -> Path:
+    """Where the note on this very kernel is, or would be."""
+    spec = (workspace().kernels / kernel.exercise.topic / "spec.py").read_bytes()
+    digest = hashlib.sha256(f"{kernel.backend} {kernel.digest} ".encode() + spec)
+    return _folder(kernel.exercise) / f"{digest.hexdigest()[:16]}.cu"

@@ -1,0 +1,56 @@
+"""`workbook lab`: JupyterLab on the notebooks, set up for the workbook."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from utils.paths import ROOT, environment, workspace
+
+FIRST = "notebooks/00_start_here.ipynb"
+FILES = "utils.notebooks.contents"
+EXTENSION = ROOT / "utils/notebooks/labextension"
+# What the first CUDA cell needs, made while JupyterLab starts and its reader reads.
+_WARM = """
+import os
+os.nice(10)  # JupyterLab first
+from utils.cuda import warmup
+for thread in warmup.start():
+    thread.join()
+"""
+
+
+def command(options: Sequence[str] = ()) -> list[str]:
+    """How JupyterLab is started; `options` are the caller's own and win."""
+    shell = shutil.which(os.environ.get("SHELL") or "bash") or "sh"
+    given = [
+        f"--LabApp.default_url=/lab/tree/{FIRST}",
+        f"--LabApp.extra_labextensions_path={EXTENSION}",
+        f"--ServerApp.contents_manager_class={FILES}.WorkbookFiles",
+        # No login shell: its profile would put a PATH of its own before ours.
+        f"--ServerApp.terminado_settings=shell_command=['{shell}']",
+        "--ServerApp.log_level=WARN",
+        "--LabApp.extension_manager=readonly",  # the other one asks a package index for news
+    ]
+    if os.geteuid() == 0:
+        given.append("--allow-root")
+    return [sys.executable, "-m", "jupyterlab", *given, *options]
+
+
+def variables() -> dict[str, str]:
+    """The environment of JupyterLab, its kernels and its terminals, where `workbook` is found."""
+    configuration = [str(EXTENSION), os.environ.get("JUPYTER_CONFIG_PATH")]
+    search = [os.path.dirname(sys.executable), os.environ.get("PATH")]
+    return environment(
+        JUPYTER_CONFIG_PATH=os.pathsep.join(filter(None, configuration)),
+        PATH=os.pathsep.join(filter(None, search)),
+    )
+
+
+def start(options: Sequence[str] = ()) -> None:
+    """Become JupyterLab; it does not return."""
+    os.chdir(workspace().root)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.Popen([sys.executable, "-c", _WARM], env=variables(), **quiet)
+    os.execve(sys.executable, command(options), variables())

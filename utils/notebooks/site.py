@@ -1,0 +1,188 @@
+"""`workbook site`: the executed notebooks as pages to read, in build/site.
+
+Sphinx builds them, with MyST-NB for the notebooks and Furo for their looks: links from notebook to
+notebook become links from page to page and are checked, there is a search, and nothing is fetched
+from another host. mkdocs-jupyter has nbconvert make its pages, whose links nobody checks; Jupyter
+Book is these same three with more around them, and its newer version asks for node.
+"""
+
+import base64
+import re
+import shutil
+from collections.abc import Sequence
+from html import escape
+from io import StringIO
+from pathlib import Path
+
+import nbformat
+from pygments.lexers import CudaLexer, PythonLexer
+from pygments.token import Comment
+
+from utils import files
+from utils.errors import ToolError, WorkbookError
+from utils.notebooks import documents
+from utils.paths import workspace
+
+# Tables and code may be wider than a phone: they scroll, the page does not.
+CSS = """
+.cell_output .output, .table-wrapper { overflow-x: auto }
+.cell_output caption { text-align: left }
+.cell_output img { max-width: 100%; height: auto; background: white }
+details { margin: 1em 0 }
+summary { cursor: pointer; padding: 0.3em 0 }
+"""
+# What may scroll can be reached by the keyboard.
+SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
+INDEX = """# CUDA workbook
+
+From the first CUDA thread to fused kernels that beat PyTorch, one notebook at a time. These pages
+show each notebook solved and run; beside a time stands the GPU that it was measured on. To work
+through the notebooks yourself: `make lab`.
+
+{entries}
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""
+
+
+class CellLexer(PythonLexer):
+    """Colours of a code cell: CUDA below a line that begins with %%cuda, else Python."""
+
+    name, aliases = "a cell of the workbook", ["workbook"]
+
+    def get_tokens_unprocessed(self, text: str, stack=("root",)):
+        """As documented in Pygments: index, kind and text of each token."""
+        if not text.startswith(documents.MAGIC):
+            yield from super().get_tokens_unprocessed(text, stack)
+            return
+        magic, _, rest = text.partition("\n")
+        yield 0, Comment.Preproc, f"{magic}\n"
+        for index, kind, token in CudaLexer().get_tokens_unprocessed(rest):
+            yield index + len(magic) + 1, kind, token
+
+
+def pages() -> list[Path]:
+    """What is shown: each executed notebook, and what stands beside the learner's chapters."""
+    executed = sorted(workspace().solutions.glob("[0-9][0-9]_*.ipynb"))
+    beside = [
+        path
+        for path in sorted(workspace().notebooks.iterdir())
+        if path.suffix in (".ipynb", ".md") and not path.stem[:2].isdigit()
+    ]
+    return executed + beside
+
+
+def build(paths: Sequence[Path] = (), out: Path | None = None) -> Path:
+    """Build the site of these notebooks, or of all, and return its first page.
+
+    Raises ToolError where Sphinx is missing, WorkbookError where a link leads nowhere.
+    """
+    try:
+        from sphinx.application import Sphinx
+        from sphinx.util.console import nocolor
+    except ImportError as error:
+        raise ToolError('the site needs Sphinx: pip install -e ".[site]"') from error
+    out = out or workspace().build / "site"
+    source = out.with_name(f"{out.name}-source")
+    for folder in (out, source):
+        shutil.rmtree(folder, ignore_errors=True)
+    write_sources(source, paths or pages())
+    said = StringIO()
+    options = {"status": None, "warning": said, "confoverrides": _settings(), "freshenv": True}
+    nocolor()
+    app = Sphinx(source, None, out, out.with_name(f"{out.name}-trees"), "html", **options)
+    app.add_lexer("workbook", CellLexer)
+    app.build()
+    for page in out.glob("*.html"):
+        page.write_text(SCROLLS.sub(r'<\1\2 tabindex="0">', page.read_text()))
+    if text := said.getvalue().strip():
+        raise WorkbookError(f"the site is not as it should be:\n{text}")
+    return out / "index.html"
+
+
+def _settings() -> dict:
+    return {
+        "project": "CUDA workbook",
+        "html_title": "CUDA workbook",
+        "extensions": ["myst_nb"],
+        "nb_execution_mode": "off",
+        "myst_enable_extensions": [],  # "$" is a dollar: no formula is fetched from anywhere
+        "myst_heading_anchors": 3,
+        "myst_heading_slug_func": "utils.notebooks.site.anchor",
+        "html_theme": "furo",
+        "html_static_path": ["_static"],
+        "html_css_files": ["workbook.css"],
+        "html_copy_source": False,
+        "html_show_sphinx": False,
+        "pygments_style": "default",
+    }
+
+
+def anchor(heading: str) -> str:
+    """The part of a link behind "#", as JupyterLab makes it of a heading."""
+    return heading.replace(" ", "-")
+
+
+# --- what Sphinx reads
+
+
+def write_sources(folder: Path, paths: Sequence[Path]) -> None:
+    """Lay the pages out for Sphinx: notebooks with named pictures, and an index of them."""
+    (folder / "_static").mkdir(parents=True)
+    (folder / "_static/workbook.css").write_text(CSS)
+    entries = []
+    for path in paths:
+        if path.suffix == ".md":
+            shutil.copy(path, folder)
+            entries.append(_entry(path, path.read_text()))
+            continue
+        notebook = nbformat.read(path, as_version=4)
+        notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "workbook"}
+        _name_pictures(notebook, folder / "_static", path.stem)
+        files.write_text(folder / path.name, documents.to_text(notebook))
+        entries.append(_entry(path, "\n\n".join(c.source for c in notebook.cells[:2])))
+    names = "\n".join(path.stem for path in paths)
+    (folder / "index.md").write_text(INDEX.format(entries="\n\n".join(entries), names=names))
+
+
+def _entry(path: Path, beginning: str) -> str:
+    """A page's entry in the index, from what stands at its head: goal and minutes."""
+    title = re.match(r"# (.+)", beginning)
+    time = re.search(r"\*\*Time\.\*\* (.+)", beginning)
+    goal = re.search(r"\*\*Goal\.\*\* (.+)", beginning)
+    minutes = " + ".join(re.findall(r"[Aa]bout (\d+)", time[1])) if time else ""
+    link = f"**[{title[1] if title else path.stem}]({path.name})**"
+    return "  \n".join([f"{link}, {minutes} minutes" if minutes else link, goal[1] if goal else ""])
+
+
+def _name_pictures(notebook: nbformat.NotebookNode, folder: Path, stem: str) -> None:
+    """Put each picture into a file, and a link to it with its description into its place."""
+    number = 0
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            kind = next((mime for mime in ("image/svg+xml", "image/png") if mime in data), None)
+            if kind is None:
+                continue
+            number += 1
+            name = f"{stem}-{number:02}.{'svg' if 'svg' in kind else 'png'}"
+            content = data[kind]
+            (folder / name).write_bytes(
+                content.encode() if "svg" in kind else base64.b64decode(content)
+            )
+            alt = _description(output, content) or f"Picture {number}"
+            picture = f'<img src="_static/{name}" alt="{escape(alt)}" loading="lazy">'
+            output["data"] = {"text/html": f'<a href="_static/{name}">{picture}</a>'}
+
+
+def _description(output: nbformat.NotebookNode, content: str) -> str:
+    """A picture's words: what Picture says of itself, in the metadata or in the SVG."""
+    for mime in output.metadata.values():
+        if isinstance(mime, dict) and mime.get("alt"):
+            return mime["alt"]
+    found = re.search(r"<desc>(.*?)</desc>", content, re.DOTALL)
+    return found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
