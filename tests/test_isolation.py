@@ -41,8 +41,8 @@ def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kerne
 @pytest.mark.parametrize(
     ("fault", "at", "error", "message"),
     [
-        (1, 0, LaunchError, "cudaErrorInvalidValue: run: .*1024 threads"),
-        (14, 0, LaunchError, "cudaErrorInvalidValue.*a grid at least one block"),
+        (1, 0, LaunchError, "cudaErrorInvalidValue: run: .*good<<<.*4,096 threads, where 1,024"),
+        (14, 0, LaunchError, "cudaErrorInvalidValue.*the grid is 0 along x"),
         (4, 0, LaunchError, "cudaErrorIllegalAddress.*run.cu:10: illegal memory access.*'wild'"),
         (5, 0, KernelCrash, "run: the process that ran it was killed by SIGSEGV"),
         (6, 0, KernelCrash, "killed by SIGABRT"),

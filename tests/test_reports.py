@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from utils.emulator import symbols
-from utils.emulator.reports import read, told
+from utils.emulator.reports import read, refused, told
 
 EVENT = {
     "event": "error",
@@ -293,3 +293,21 @@ def test_equal_values_from_many_threads_of_several_blocks_are_asked_for_their_in
     assert "blockIdx.x" not in race(**accesses)
     many = race(**accesses, other_block=[0, 0, 0], count=765)
     assert "blockIdx.x * blockDim.x" in many and "If all mean this one, it is harmless" in many
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ({"block": [2048, 1, 1]}, "the block is 2,048 along x, where 1,024 is the most"),
+        ({"block": [64, 32, 1]}, "a block has 2,048 threads, where 1,024 is the most"),
+        ({"grid": [1, 0, 1]}, "the grid is 0 along y"),
+        ({"grid": [1, 70_000, 1]}, "the grid is 70,000 along y, where 65,535 is the most"),
+        ({"shared": 50_000}, "asks for 50,000 bytes of dynamic shared memory, where 49,152"),
+    ],
+)
+def test_a_launch_that_cuda_refuses_is_told_with_its_numbers(parts, why):
+    usual = {"grid": [4, 1, 1], "block": [32, 1, 1], "shared": 0, "shared_limit": 49_152}
+    event = {"event": "refused", "kernel": "add", **usual, **parts}
+    said = refused("half a line\n" + json.dumps(event))
+    assert said.startswith("add<<<dim3(") and why in said
+    assert refused("") == ""

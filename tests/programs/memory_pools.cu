@@ -23,6 +23,9 @@ int main() {
     properties.location.type = cudaMemLocationTypeDevice;
     CHECK(cudaMemPoolCreate(&own, &properties));
     std::vector<int> host(n);
+    int* small = nullptr;
+    CHECK(cudaMallocAsync(&small, 16, 0));  // the default stream
+    CHECK(cudaFreeAsync(small, 0));
     for (int round = 0; round < 3; ++round) {
         int* x;
         if (round < 2) CHECK(cudaMallocAsync(&x, n * sizeof(int), stream));

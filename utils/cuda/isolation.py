@@ -176,7 +176,8 @@ class Call:
         error = None
         if reply["error"]:
             workers.restart(self.backend)
-            text = f"{self.name}: {reply['text']}\n{ADVICE.get(reply['name'], '')}".rstrip()
+            why = reports.refused(events) or ADVICE.get(reply["name"], "")
+            text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)
         addresses = {
             name: base + layout.offsets[name] - region.start
@@ -224,7 +225,8 @@ class Call:
             return
         printed, events = worker.said()
         found = reports.read(events)
-        said = list(map(str, found)) or [ADVICE.get(reply["name"], "")]
+        why = reports.refused(events) or ADVICE.get(reply["name"], "")
+        said = list(map(str, found)) or [why]
         if any(report.kind == "deadlock" for report in found):  # a GPU would never come back
             raise _noted(KernelTimeout("\n".join([f"{self.name} never ends", *said])), printed)
         text = "\n".join(filter(None, (f"{self.name}: {reply['text']}", *said)))

@@ -152,10 +152,6 @@ WORDS = {
         "too much shared memory",
         "Use smaller tiles, or `extern __shared__` memory, whose size the launch gives.",
     ),
-    "invalid-configuration": (
-        "a launch with an impossible configuration",
-        "A block has 1 to 1024 threads, a grid at least one block.",
-    ),
     "not-supported": (
         "something that the emulator cannot do",
         "Run this program on a GPU, or do without it here.",

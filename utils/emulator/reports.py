@@ -1,6 +1,7 @@
 """What the emulator's runtime reports, in words that a beginner can act on."""
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -188,6 +189,42 @@ def read(text: str, texts: Texts = from_files) -> list[Report]:
 def remarks(text: str, texts: Texts = from_files) -> list[Report]:
     """What looks wrong in what the runtime wrote, and has had no consequences."""
     return [report for report in _read(text, texts) if report.remark]
+
+
+_LONGEST = {"block": (1024, 1024, 64), "grid": (2**31 - 1, 65_535, 65_535)}
+THREADS = 1024  # of a block, at most
+
+
+def refused(text: str) -> str:
+    """Which launch CUDA would have refused, and why, from what the runtime wrote; "" for none."""
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and event.get("event") == "refused":
+            return _refused(event)
+    return ""
+
+
+def _refused(event: dict) -> str:
+    why = []
+    for what, most in _LONGEST.items():
+        for axis, size, limit in zip("xyz", event[what], most, strict=True):
+            if size == 0:
+                why.append(f"the {what} is 0 along {axis}")
+            elif size > limit:
+                why.append(f"the {what} is {size:,} along {axis}, where {limit:,} is the most")
+    threads = math.prod(event["block"])
+    if threads > THREADS:
+        why.append(f"a block has {threads:,} threads, where {THREADS:,} is the most")
+    if event["shared"] > event["shared_limit"]:
+        why.append(
+            f"a block asks for {event['shared']:,} bytes of dynamic shared memory, where "
+            f"{event['shared_limit']:,} is the most"
+        )
+    grid, block = (f"dim3({', '.join(map(str, event[what]))})" for what in ("grid", "block"))
+    return f"{event['kernel']}<<<{grid}, {block}>>>: {'; '.join(why)}"
 
 
 def _read(text: str, texts: Texts) -> list[Report]:

@@ -50,7 +50,7 @@ FEW = 2  # probes of the oracle, where values are not what a call is about
 CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
-_WHY_REFUSED = ("shared-memory", "invalid-configuration")  # hazards that say more than its error
+_WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
 _FAULTS = {
     LaunchError: Reason.LAUNCH_ERROR,
     KernelCrash: Reason.CRASHED,

@@ -150,7 +150,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->texturePitchAlignment = 32;
     p->reservedSharedMemPerBlock = 1024;
     p->accessPolicyMaxWindowSize = 1 << 27;
-    p->persistingL2CacheMaxSize = p->l2CacheSize / 4 * 3;
+    p->persistingL2CacheMaxSize = 0;  // there is no cache whose lines could be told to stay
     p->maxTexture1D = p->maxTexture1DMipmap = p->maxSurface1D = 131072;
     for (int i = 0; i < 2; ++i) {
         p->maxTexture2D[i] = p->maxTexture2DMipmap[i] = p->maxSurface2D[i] = 32768;

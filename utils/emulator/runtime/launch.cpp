@@ -7,6 +7,7 @@
 #include "device.h"
 #include "faults.h"
 #include "pool.h"
+#include "report.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -20,6 +21,17 @@ bool is_valid(const Launch& launch, uint64_t threads) {
     return threads && threads <= kMaxThreads && block.x <= 1024 && block.y <= 1024 &&
            block.z <= 64 && launch.blocks && grid.x <= 0x7fffffffu && grid.y <= 65535 &&
            grid.z <= 65535 && launch.shared <= dynamic_shared_limit();
+}
+
+void tell_refused(const Launch& launch) {
+    Json event;
+    event.text("event", "refused");
+    event.text("kernel", launch.kernel);
+    event.position("grid", {launch.grid.x, launch.grid.y, launch.grid.z});
+    event.position("block", {launch.block.x, launch.block.y, launch.block.z});
+    event.number("shared", launch.shared);
+    event.number("shared_limit", dynamic_shared_limit());
+    event.end();
 }
 
 // One launch at a time: what is known of one is not kept apart from another's.
@@ -53,7 +65,10 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     const uint64_t blocks = uint64_t(grid->x) * grid->y * grid->z;
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
     launch.cooperative = cooperative;
-    if (!is_valid(launch, threads)) return set_error(cudaErrorInvalidValue);
+    if (!is_valid(launch, threads)) {
+        tell_refused(launch);
+        return set_error(cudaErrorInvalidValue);
+    }
     if (cooperative && blocks > resident_grid(launch.threads, shared))
         return set_error(cudaErrorCooperativeLaunchTooLarge);
 

@@ -78,6 +78,15 @@ cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaMemPool_t pool, cudaS
 }
 
 #ifdef EMU_INSTRUMENTED
-EMU_NAMED(cudaMallocAsync)
+// Not by EMU_NAMED: a stream may be a literal 0, which is no pointer once it has been passed on.
+template <class T>
+cudaError_t cudaMallocAsync(emu::Named, T** pointer, size_t bytes, cudaStream_t stream) {
+    return cudaMallocAsync(pointer, bytes, stream);
+}
+template <class T>
+cudaError_t cudaMallocAsync(emu::Named, T** pointer, size_t bytes, cudaMemPool_t pool,
+                            cudaStream_t stream) {
+    return cudaMallocAsync(pointer, bytes, pool, stream);
+}
 #    define cudaMallocAsync(...) cudaMallocAsync(emu::Named(#__VA_ARGS__), __VA_ARGS__)
 #endif
