@@ -142,13 +142,15 @@ FAULTS = {
         "int main() { int* x; cudaMalloc(&x, 4); far<<<1, 1>>>(x);\n"
         "return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 5 : 1; }",
         5,
-        "illegal memory access in kernel 'far'\n  block (0, 0, 0), thread (0, 0, 0)",
+        "illegal memory access in kernel 'far'\n     2 | x[1ll << 44] = 1;  // HERE\n"
+        "  block (0, 0, 0), thread (0, 0, 0)",
     ),
     "an index outside in a header's function": (
         "__global__ void add(int* x) {\n if (threadIdx.x == 7)\n atomicAdd(x, 1);  // HERE\n}\n"
         "int main() { add<<<1, 32>>>(nullptr); return cudaDeviceSynchronize() != cudaSuccess; }",
         1,
-        "illegal memory access in kernel 'add'\n  block (0, 0, 0), thread (7, 0, 0)",
+        "illegal memory access in kernel 'add'\n     3 | atomicAdd(x, 1);  // HERE\n"
+        "  block (0, 0, 0), thread (7, 0, 0)",
     ),
     "a barrier that some never reach": (
         "__global__ void half(int* x) {\n"

@@ -84,7 +84,17 @@ def all_mutants(share: int = SHARE) -> list[Mutant]:
 def try_out(mutant: Mutant, most: int = 1) -> Fate:
     """Compile a mutant and check it as a learner's kernel is checked, `most` times if it passes."""
     start, exercise = time.perf_counter(), catalog.load(mutant.exercise)
+    usual = judge.TIMEOUT, explain.THOROUGH
     judge.TIMEOUT, explain.THOROUGH = TIMEOUT, False
+    try:
+        reason, tries, message = _tried(mutant, exercise, most)
+    finally:
+        judge.TIMEOUT, explain.THOROUGH = usual
+    return Fate(mutant.digest, reason, tries, time.perf_counter() - start, message[:400])
+
+
+def _tried(mutant: Mutant, exercise: Exercise, most: int) -> tuple[str, int, str]:
+    """What became of a mutant, after how many checks, and what was said."""
     reason, tries, message = ALIVE, 0, ""
     try:
         kernel = compile_wrong(exercise, mutant.text, _NAME)
@@ -101,7 +111,7 @@ def try_out(mutant: Mutant, most: int = 1) -> Fate:
         reason, message = REFUSED, str(error)
     else:  # there will be thousands
         shutil.rmtree(cache_folder() / f"{kernel.name}-{kernel.digest}", ignore_errors=True)
-    return Fate(mutant.digest, reason, tries, time.perf_counter() - start, message[:400])
+    return reason, tries, message
 
 
 def _code(kernel) -> bytes:

@@ -58,6 +58,7 @@ SUM = _exercise(
 )
 GROUPNORM = _exercise(
     "groupnorm",
+    follows={"groups": "channels"},
     shapes={"x": "rows channels", "weight": "channels", "bias": "channels", "out": "rows channels"},
     outputs=("out",),
     reference=lambda x, weight, bias, groups, eps: F.group_norm(x, groups, weight, bias, eps),
@@ -95,6 +96,7 @@ AXPY = _exercise(
 )
 FUSED = _exercise(
     "fused",
+    follows={"groups": "N"},
     shapes={"x": "M K", "W": "N K", "b": "N", "weight": "N", "bias": "N", "out": "M N"},
     outputs=("out",),
     reference=lambda x, W, b, weight, bias, groups, eps: F.hardtanh(

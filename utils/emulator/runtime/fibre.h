@@ -16,7 +16,9 @@ void* make_context(char* top, void (*entry)(void*), void* argument);
 // touched only when used.
 class Stacks {
    public:
-    static constexpr size_t kBytes = 256 * 1024;
+    // An odd number of pages: at a power of two apart, the stacks of a block would share the few
+    // sets of the TLB, and each switch would miss.
+    static constexpr size_t kBytes = 65 * 4096;
     Stacks(int count, bool guarded);
     char* top(int i);  // readies stack i
     bool holds(const void* address) const {
