@@ -305,6 +305,9 @@ def _parted(chain: list[SourceLine], texts: Texts):
 
 
 def _launches(file: str, line: int, texts: Texts) -> bool:
-    """Whether a line is (the end of) a launch, in which a kernel's body may be inlined."""
+    """Whether a line is (the end of) a launch, in which a kernel's body may be inlined, or the
+    kernel's own head, which stands for it."""
     lines = [texts(file, number) for number in range(max(line - 2, 1), (line or 1) + 1)]
+    if "__global__" in lines[-1]:
+        return True
     return not lines[-1] or "<<<" in " ".join(lines).rpartition(";")[2] or "<<<" in lines[-1]
