@@ -298,7 +298,7 @@ def _from_there(chain: list[SourceLine], place: SourceLine) -> list[SourceLine]:
 def _parted(chain: list[SourceLine], texts: Texts):
     """(frames in headers, the first in the file of the kernel, those that called it)."""
     chain = list(dict.fromkeys(chain))
-    if len(chain) > 1 and _launches(*chain[-1], texts):
+    while len(chain) > 1 and _launches(*chain[-1], texts):
         chain = chain[:-1]
     own = next(i for i, frame in enumerate(chain) if frame[0] == chain[-1][0])
     return tuple(chain[:own]), chain[own], tuple(chain[own + 1 :])
