@@ -9,7 +9,7 @@ from utils.diagrams.parts.canvas import Canvas
 from utils.watch.trace import ATOMIC, LOAD, STORE
 
 LETTERS = {LOAD: "R", STORE: "W", ATOMIC: "A"}
-COLORS = {LOAD: cv.tint(cv.BLUE, 0.25), STORE: cv.tint(cv.ORANGE, 0.6), ATOMIC: cv.PURPLE}
+COLORS = {LOAD: cv.BLUE, STORE: cv.ORANGE, ATOMIC: cv.PURPLE}
 GLYPH = 0.27  # inches
 ROW, BAND = 0.62, 0.42  # inches: of a row; between the first two
 BARRIER = 0.36  # inches
@@ -205,4 +205,4 @@ def _verdict(page: Canvas, marked: list, verdict: str, left: float, heights: lis
     else:
         x = min(max(left, x0 - wide / 2), cv.WIDTH - cv.MARGIN - wide)
     page.box(x - 0.04, middle - 0.09, wide + 0.08, 0.18, fill="white", zorder=5)
-    page.text(x, middle, verdict, bold=True, color=cv.RED, zorder=7)
+    page.text(x, middle, verdict, bold=True, color=cv.BAD, zorder=7)

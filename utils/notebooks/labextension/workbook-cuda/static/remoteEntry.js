@@ -1,4 +1,5 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; and reset(), which changes a cell.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell; and
+   pictures with their words.
    Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
@@ -94,18 +95,55 @@
     }
   }
 
+  /** JupyterLab drops a picture's description, and cuts off what is wider than the page. This says
+      the one and shrinks the other, until words are as small as can be read; then it scrolls. */
+  function describe(registry, factory) {
+    const createRenderer = (options) => {
+      const renderer = factory.createRenderer(options);
+      const render = renderer.renderModel.bind(renderer);
+      renderer.renderModel = async (model) => {
+        await render(model);
+        const alt = model.metadata[options.mimeType]?.alt;
+        const image = renderer.node.querySelector("img");
+        if (!alt || !image) return;
+        image.alt = alt;
+        renderer.node.classList.add("workbook-picture");
+        renderer.node.tabIndex = 0;
+      };
+      return renderer;
+    };
+    registry.addFactory({ ...factory, createRenderer });
+  }
+
+  const STYLE = `
+    .workbook-picture { overflow-x: auto }
+    .workbook-picture > img { max-width: 100%; min-width: 640px; height: auto }
+  `;
+
   async function createPlugin() {
-    const [view, language, codemirror, notebook] = await Promise.all(
-      ["@codemirror/view", "@codemirror/language", "@jupyterlab/codemirror", "@jupyterlab/notebook"].map(
-        load,
-      ),
+    const [view, language, codemirror, notebook, rendermime] = await Promise.all(
+      [
+        "@codemirror/view",
+        "@codemirror/language",
+        "@jupyterlab/codemirror",
+        "@jupyterlab/notebook",
+        "@jupyterlab/rendermime",
+      ].map(load),
     );
     return {
       id: "workbook-cuda:plugin",
       description: "CUDA colours for %%cuda cells and .cu files.",
       autoStart: true,
-      requires: [codemirror.IEditorLanguageRegistry, notebook.INotebookTracker],
-      activate: (app, languages, tracker) => {
+      requires: [
+        codemirror.IEditorLanguageRegistry,
+        notebook.INotebookTracker,
+        rendermime.IRenderMimeRegistry,
+      ],
+      activate: (app, languages, tracker, registry) => {
+        document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
+        for (const factory of [rendermime.svgRendererFactory, rendermime.imageRendererFactory]) {
+          describe(registry, factory);
+        }
         languages.addLanguage({
           name: "CUDA",
           mime: MIME,
