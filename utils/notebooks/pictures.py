@@ -4,12 +4,15 @@ A picture shrinks with the page until its words would be too small to read, and 
 """
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
 from nbformat import NotebookNode
+
+from utils.diagrams.parts import requests
 
 MIMES = {"image/svg+xml": "svg", "image/png": "png"}  # the best first
 LEAST = 640  # pixels across: nine points of a picture of nine inches are as many pixels
@@ -34,6 +37,17 @@ class Shown:
         wide = f"min-width: {LEAST}px; " if self.suffix == "svg" else ""
         style = f"{wide}max-width: 100%; height: auto; background: white"
         return f'<img src="{source}" alt="{escape(self.alt)}" loading="lazy" style="{style}">'
+
+    @property
+    def requests(self) -> str:
+        """What a page with requests.js lets its reader choose, as HTML; "" where it is nothing."""
+        data = self.output["data"].get(requests.MIME)
+        if not data:
+            return ""
+        text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
+        return (
+            f'<div class="workbook-requests"><script type="application/json">{text}</script></div>'
+        )
 
     def replace(self, html: str) -> None:
         """Let the output be this HTML."""

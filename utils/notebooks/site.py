@@ -19,6 +19,7 @@ from pygments.token import Comment
 from utils import files
 from utils.errors import ToolError, WorkbookError
 from utils.notebooks import documents, pictures
+from utils.notebooks.lab import EXTENSION
 from utils.paths import workspace
 
 # Tables and code may be wider than a phone: they scroll, the page does not.
@@ -28,6 +29,7 @@ CSS = """
 details { margin: 1em 0 }
 summary { cursor: pointer; padding: 0.3em 0 }
 """
+REQUESTS = EXTENSION / "workbook-cuda/static/requests.js"
 # What may scroll can be reached by the keyboard.
 SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
 INDEX = """# CUDA workbook
@@ -113,6 +115,7 @@ def _settings() -> dict:
         "html_theme": "furo",
         "html_static_path": ["_static"],
         "html_css_files": ["workbook.css"],
+        "html_js_files": [REQUESTS.name],
         "html_copy_source": False,
         "html_show_sphinx": False,
         "pygments_style": "default",
@@ -131,6 +134,7 @@ def write_sources(folder: Path, paths: Sequence[Path]) -> None:
     """Lay the pages out for Sphinx: notebooks with named pictures, and an index of them."""
     (folder / "_static").mkdir(parents=True)
     (folder / "_static/workbook.css").write_text(CSS)
+    shutil.copy(REQUESTS, folder / "_static")
     entries = []
     for path in paths:
         if path.suffix == ".md":
@@ -161,4 +165,5 @@ def _name_pictures(notebook: nbformat.NotebookNode, folder: Path, stem: str) -> 
     for number, picture in enumerate(list(pictures.shown(notebook)), 1):
         name = f"{stem}-{number:02}.{picture.suffix}"
         (folder / name).write_bytes(picture.content)
-        picture.replace(f'<a href="_static/{name}">{picture.image(f"_static/{name}")}</a>')
+        link = f'<a href="_static/{name}">{picture.image(f"_static/{name}")}</a>'
+        picture.replace(link + picture.requests)

@@ -27,7 +27,14 @@ LINEAR = "linear"
 # Told apart by any eye, and by their hatches without colours.
 _COLOURS = {LINEAR: (MID, ""), "group_norm": (BLUE, "")}
 _FUSED = RED, "xx"
-_OTHERS = (ORANGE, "//"), (GREEN, ".."), (PURPLE, "\\\\"), (SKY, "--"), (YELLOW, "||"), (INK, "++")
+_OTHERS = (
+    (ORANGE, "//"),
+    (GREEN, "\\\\"),
+    (PURPLE, "||"),
+    (SKY, "--"),
+    (YELLOW, "++"),
+    (INK, ""),
+)
 FONT = 9  # points
 Parts = Sequence[tuple[str, float]]
 

@@ -124,7 +124,7 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
         _mark(page, x, y, cell, cell, owned.threads[i] > 1)
     for i, run, deep in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
         name = str(owned.thread[i])
-        if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.12:
+        if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.1:
             x, y = left + (i % columns + run / 2) * cell, top + (i // columns + deep / 2) * cell
             ink = cv.ink_on(colors[i])
             page.text(x, y, name, size=cv.SMALL, color=ink, ha="center", zorder=5)

@@ -5,6 +5,7 @@
 (() => {
   const MIME = "text/x-cuda";
   const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
+  const REQUESTS = "application/vnd.cuda-workbook.requests+json"; // see diagrams/parts/requests.py
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
@@ -115,19 +116,49 @@
     registry.addFactory({ ...factory, createRenderer });
   }
 
+  /** A picture, and below it what its reader may choose, drawn by requests.js. */
+  function choosing(Widget) {
+    const createRenderer = () => {
+      const widget = new Widget();
+      widget.renderModel = async (model) => {
+        const svg = model.data["image/svg+xml"];
+        const image = new Image();
+        image.alt = model.metadata["image/svg+xml"]?.alt ?? "";
+        image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+        const picture = document.createElement("div");
+        picture.className = "workbook-picture";
+        picture.tabIndex = 0;
+        picture.append(image);
+        widget.node.replaceChildren(picture);
+        await drawn;
+        window.workbookRequests?.(widget.node, model.data[REQUESTS]);
+      };
+      return widget;
+    };
+    return { safe: true, mimeTypes: [REQUESTS], defaultRank: 40, createRenderer };
+  }
+
+  const drawn = new Promise((resolve) => {
+    const script = document.createElement("script");
+    script.src = new URL("requests.js", document.currentScript.src);
+    script.onload = script.onerror = resolve; // without it the picture stands alone
+    document.head.append(script);
+  });
+
   const STYLE = `
     .workbook-picture { overflow-x: auto }
     .workbook-picture > img { max-width: 100%; min-width: 640px; height: auto }
   `;
 
   async function createPlugin() {
-    const [view, language, codemirror, notebook, rendermime] = await Promise.all(
+    const [view, language, codemirror, notebook, rendermime, widgets] = await Promise.all(
       [
         "@codemirror/view",
         "@codemirror/language",
         "@jupyterlab/codemirror",
         "@jupyterlab/notebook",
         "@jupyterlab/rendermime",
+        "@lumino/widgets",
       ].map(load),
     );
     return {
@@ -144,6 +175,7 @@
         for (const factory of [rendermime.svgRendererFactory, rendermime.imageRendererFactory]) {
           describe(registry, factory);
         }
+        registry.addFactory(choosing(widgets.Widget));
         languages.addLanguage({
           name: "CUDA",
           mime: MIME,
