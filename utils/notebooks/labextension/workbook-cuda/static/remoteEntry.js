@@ -96,6 +96,13 @@
     }
   }
 
+  /** Let an element with a picture scroll, by its own arrow keys too. */
+  function scroll(node) {
+    node.classList.add("workbook-picture");
+    node.tabIndex = 0;
+    node.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
+
   /** JupyterLab drops a picture's description, and cuts off what is wider than the page. This says
       the one and shrinks the other, until words are as small as can be read; then it scrolls. */
   function describe(registry, factory) {
@@ -108,8 +115,7 @@
         const image = renderer.node.querySelector("img");
         if (!alt || !image) return;
         image.alt = alt;
-        renderer.node.classList.add("workbook-picture");
-        renderer.node.tabIndex = 0;
+        scroll(renderer.node);
       };
       return renderer;
     };
@@ -126,8 +132,7 @@
         image.alt = model.metadata["image/svg+xml"]?.alt ?? "";
         image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
         const picture = document.createElement("div");
-        picture.className = "workbook-picture";
-        picture.tabIndex = 0;
+        scroll(picture);
         picture.append(image);
         widget.node.replaceChildren(picture);
         await drawn;

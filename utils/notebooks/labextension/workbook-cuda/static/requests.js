@@ -6,6 +6,8 @@
   const [SECTOR, WORD, BANKS, LANES] = [32, 4, 32, 32];
   const [CELL, LEFT] = [24, 4]; // units of the drawing
 
+  const OWN_KEYS = "data-lm-suppress-shortcuts"; // or JupyterLab takes the arrows away
+
   function make(name, attributes, text = "") {
     const element = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -18,6 +20,7 @@
     const select = document.createElement("select");
     for (const name of names) select.add(new Option(name));
     select.addEventListener("change", changed);
+    select.setAttribute(OWN_KEYS, "true");
     outer.append(`${label} `, select);
     outer.style.marginRight = "1.5em";
     return [outer, select];
@@ -95,14 +98,14 @@
 
   window.workbookRequests = (host, data) => {
     const outer = document.createElement("div");
-    // JupyterLab's own keys would take the arrows away from the lists.
-    outer.setAttribute("data-lm-suppress-shortcuts", "true");
+    outer.className = "workbook-choice";
     outer.style.cssText = "margin: 0.5em 0; color: var(--jp-content-font-color1, inherit)";
     const said = document.createElement("p");
     said.setAttribute("role", "status");
     const around = document.createElement("div");
     around.style.overflowX = "auto";
     around.tabIndex = 0;
+    around.setAttribute(OWN_KEYS, "true");
     const lines = data.instructions.map((one) => one.what);
     const [first, line] = choice("Line", lines, () => follow());
     const [second, warp] = choice("Warp", [], () => draw());
