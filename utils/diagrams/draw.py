@@ -47,6 +47,8 @@ def draw(
     and "tree" show, `line` the one line that "sectors" and "banks" show, `hazard` which of them
     "hazards" shows.
 
+    Below "sectors" and "banks", the JupyterLab of `workbook lab` lets one choose line and warp.
+
     A starter that nobody has touched is not run: a line says so, and nothing is drawn.
     Raises WorkbookError saying what to do, and what a run of the kernel raises.
     """

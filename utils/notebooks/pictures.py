@@ -56,14 +56,16 @@ class Shown:
 
 def shown(notebook: NotebookNode) -> Iterator[Shown]:
     """Every picture of a notebook, in their order."""
+    prose = ""
     for cell in notebook.cells:
+        prose = cell.source if cell.cell_type == "markdown" else prose
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             mime = next((mime for mime in MIMES if mime in data), None)
             if mime:
                 text = data[mime]
                 content = text.encode() if "svg" in mime else base64.b64decode(text)
-                yield Shown(output, mime, content, description(output) or "A picture")
+                yield Shown(output, mime, content, description(output) or _said(prose))
 
 
 def embed(notebook: NotebookNode) -> None:
@@ -80,4 +82,11 @@ def description(output: NotebookNode) -> str:
         if isinstance(mime, dict) and mime.get("alt"):
             return mime["alt"]
     found = re.search(r"<desc>(.*?)</desc>", output["data"].get("image/svg+xml", ""), re.DOTALL)
-    return found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
+    said = found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
+    return "" if said.startswith("<Figure size") else said
+
+
+def _said(prose: str) -> str:
+    """What stands for the words of a plot that has none: the last paragraph before it."""
+    last = re.sub(r"[*`#]|<[^>]*>|\|", "", prose).strip().split("\n\n")[-1]
+    return f"A plot. The text before it: {last}" if last else "A plot"
