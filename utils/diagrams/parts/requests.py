@@ -31,7 +31,7 @@ def requests(scene: Scene, space: int) -> dict | None:
         return None
     return {
         "memory": "banks" if space == SHARED else "sectors",
-        "colors": [to_hex(cv.lane_color(lane)) for lane in range(WARP)],
+        "colors": " ".join(to_hex(cv.lane_color(lane)) for lane in range(WARP)),
         "instructions": [_instruction(scene, one) for one in found],
     }
 
@@ -48,14 +48,19 @@ def _request(one: Instruction, block: int, warp: int) -> dict:
     request = one.execution(block, warp, int(one.accesses["nth"][mine].min()))
     seen = {
         "name": f"warp {warp} of block {coordinate_text(block, one.launch.grid)}",
-        "lanes": lanes(request).tolist(),
-        "bytes": request["byte"].tolist(),
+        "lanes": _numbers(lanes(request)),
+        "bytes": _numbers(request["byte"]),
         "size": int(request["size"][0]),
     }
     if (request["space"] == SHARED).all():
         banks = bank_conflicts(request)
-        seen["phases"] = service_phases(request).tolist()
+        seen["phases"] = _numbers(service_phases(request))
         turns, ideal = int(banks.turns[0]), int(banks.ideal[0])
         return seen | {"cost": f"{many(turns, 'turn')}, ideal {ideal}"}
     sectors, ideal = int(sectors_per_request(request)[0]), int(ideal_sectors(request)[0])
     return seen | {"cost": f"{many(sectors, 'sector')}, ideal {ideal}"}
+
+
+def _numbers(values: np.ndarray) -> str:
+    """As one word each, since a notebook's file gives every number of a list a line of its own."""
+    return " ".join(map(str, values.tolist()))

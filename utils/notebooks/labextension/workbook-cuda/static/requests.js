@@ -26,6 +26,8 @@
     return [outer, select];
   }
 
+  const numbers = (text) => text?.split(" ").map(Number);
+
   /** Black or white, whichever is read more easily on a colour. */
   function ink(color) {
     const [r, g, b] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16) / 255);
@@ -120,11 +122,12 @@
 
     function draw() {
       const one = data.instructions[line.selectedIndex];
-      const request = one.warps[warp.selectedIndex];
+      const request = { ...one.warps[warp.selectedIndex] };
+      for (const key of ["lanes", "bytes", "phases"]) request[key] = numbers(request[key]);
       said.textContent = `${one.what}, ${request.name}: ${request.cost}`;
       const drawing = make("svg", { role: "img", "aria-label": said.textContent });
       const paint = data.memory === "banks" ? banks : sectors;
-      const height = paint(drawing, request, data.colors);
+      const height = paint(drawing, request, data.colors.split(" "));
       drawing.setAttribute("viewBox", `0 0 800 ${height}`);
       drawing.style.cssText = "width: 100%; min-width: 640px; max-width: 800px; display: block";
       around.replaceChildren(drawing);
