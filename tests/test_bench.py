@@ -340,6 +340,11 @@ def test_bandwidth_in_a_plot():
     assert "GB/s (dashed: predicted)" in svg and "milliseconds" not in svg
 
 
+def test_bars_far_from_the_prediction_are_drawn_on_a_logarithmic_scale():
+    assert "logarithmic" not in plots.bars(ROWS, "axpy on X", 0.5).svg()
+    assert "logarithmic" in plots.bars(ROWS, "axpy on X", 1e-4).svg()
+
+
 def test_text_from_outside_is_escaped():
     svg = plots.bars(ROWS, 'a <b> & "c"').svg()
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg

@@ -38,6 +38,13 @@ def workbook(tmp_path_factory):
     (folder / "build").mkdir()  # which git ignores
     text = documents.to_text(documents.canonical(notebook))
     (folder / "build/own.ipynb").write_text(text)
+    picture = new_notebook(cells=[new_code_cell(PICTURE)])
+    text = documents.to_text(documents.canonical(picture))
+    (folder / "build/picture.ipynb").write_text(text)
+    solved = documents.read(folder / "solutions/01_naive_gemm.ipynb")
+    drawn = next(c for c in solved.cells if 'draw(gemm_naive, view="sectors"' in c.source)
+    text = documents.to_text(documents.canonical(new_notebook(cells=[drawn]), outputs=True))
+    (folder / "build/drawn.ipynb").write_text(text)
     (folder / "build/own.cu").write_text("__global__ void k() { float4 v; }\n")
     with serve(folder) as address:
         yield Workbook(folder, address)
@@ -52,6 +59,7 @@ __global__ void scale_kernel(float4* x) {
     __syncthreads();
 }
 void scale(float* x, int n) { scale_kernel<<<1, dim3(32)>>>((float4*)x); }"""
+PICTURE = 'from utils.timing import timelines\n\ntimelines.show("swish_bias_gn")'
 EXPECTED = {
     "magic": {"%%cuda scale"},
     "qualifier": {"__global__", "__shared__", "<<<", ">>>"},
@@ -201,6 +209,53 @@ def test_cuda_has_its_colours(chromium, workbook):
     page.close()
 
 
+def test_a_picture_has_words_and_shrinks_until_they_are_hard_to_read(chromium, workbook):
+    address = f"{workbook.address}/lab/tree/build/picture.ipynb{ALONE}"
+    lab = Page(chromium, address, viewport={"width": 1440, "height": 900})
+    lab.cell("timelines").locator(".cm-content").click()
+    lab.page.keyboard.press("Control+Enter")
+    picture = lab.page.locator(".jp-RenderedSVG img")
+    picture.wait_for()
+    assert "task 37 eager: linear" in picture.get_attribute("alt")
+    for width in WIDTHS:
+        lab.page.set_viewport_size({"width": width, "height": 900})
+        lab.page.wait_for_timeout(500)
+        around = lab.page.locator(".jp-RenderedSVG").bounding_box()
+        assert picture.bounding_box()["width"] >= 640
+        assert around["x"] + around["width"] <= width
+        if width > 900:
+            assert picture.bounding_box()["width"] <= around["width"]
+        assert serious(lab.page, OUTPUT) == []
+    assert lab.said == []
+    lab.page.close()
+
+
+def choose_the_next_line(page) -> tuple[str, str]:
+    """What the first choice of a page says, before and after a key."""
+    choice = page.locator(".workbook-choice").first
+    choice.scroll_into_view_if_needed()
+    said = choice.locator("[role=status]")
+    before = said.inner_text()
+    choice.locator("select").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(
+        "([element, text]) => element.innerText != text", arg=[said.element_handle(), before]
+    )
+    assert choice.locator("svg[role=img]").get_attribute("aria-label") == said.inner_text()
+    return before, said.inner_text()
+
+
+def test_a_warp_and_a_line_are_chosen_in_a_notebook_that_is_not_trusted(chromium, workbook):
+    address = f"{workbook.address}/lab/tree/build/drawn.ipynb{ALONE}"
+    lab = Page(chromium, address, ".workbook-choice", viewport={"width": 900, "height": 900})
+    before, after = choose_the_next_line(lab.page)
+    assert before == "line 10: load of A, warp 0 of block 0: 32 sectors, ideal 4"
+    assert after == "line 10: load of B, warp 0 of block 0: 1 sector, ideal 1"
+    assert lab.page.locator(".workbook-picture img").first.get_attribute("alt")
+    assert serious(lab.page, ".workbook-choice") == []
+    lab.page.close()
+
+
 def test_tab_indents_cuda_and_completes_python(chromium, workbook):
     lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}")
     cuda = lab.cell("%%cuda 00_start_here/axpy").locator(".cm-content")
@@ -225,5 +280,10 @@ def test_the_site_is_read_at_every_width(chromium, tmp_path):
             page.goto(f"file://{index.with_name(name)}")
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert serious(page, "article") == []
+            sizes = "images => images.map(image => image.getBoundingClientRect().width)"
+            wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
+            assert name == "index.html" or len(wide) > 3
+            assert all(640 <= pixels <= max(640, width) for pixels in wide)
+        assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
         assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
         page.close()

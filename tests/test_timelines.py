@@ -58,6 +58,14 @@ def test_the_picture_is_the_same_every_time_and_says_its_figures(folder):
         timelines.picture(found, ["gn_min_bias"])
 
 
+def test_each_part_has_a_name_in_the_legend_and_a_look_of_its_own(folder):
+    (folder / "x.json").write_text(json.dumps(data()))
+    patches = timelines.picture(timelines.stored()).figure.legends[0].get_patches()
+    looks = {patch.get_label(): (patch.get_facecolor(), patch.get_hatch()) for patch in patches}
+    assert set(looks) == {"linear", "group_norm", "leaky_relu", "x + x", "fused tail"}
+    assert len(set(looks.values())) == len(looks)
+
+
 def test_the_stored_ones_are_of_all_five_models():
     found: Timelines = timelines.stored()
     assert set(found.models) == set(MODELS)

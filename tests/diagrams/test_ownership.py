@@ -200,6 +200,28 @@ def test_each_phase_shows_what_it_reads_and_writes_and_what_came_before():
     assert phases["C"] == [{}, {}, {}, {}, {written: 16}]
 
 
+def test_what_a_tile_is_filled_with_beyond_the_edge_has_a_colour_of_its_own():
+    picture = shown("tiles")  # K is 80: of the third tile, 32 wide, 16 columns lie beyond
+    filled = "written without a read"
+    painted = [Counter(c for row in cells(picture, i) for c in row)[filled] for i in range(35)]
+    assert {i: n for i, n in enumerate(painted) if n} == {25: 512, 32: 512}  # phase 4, As and Bs
+    assert "it writes 512 elements of As and 512 elements of Bs" in picture.caption
+
+
+def test_an_array_of_few_elements_is_drawn_large_enough_to_be_seen():
+    def kernel(t):
+        t.load(1, "x", t.thread[0])
+        t.store(2, "s", t.thread[0] // 32)
+        yield
+        t.store(3, "out", t.thread[0])
+
+    tensors = {"x": (2, 256), "out": (2, 256)}
+    picture = render(scene(simulate(kernel, (1,), (128,), tensors, [("s", 4)])), "tiles")
+    for image in picture.figure.axes[0].get_images():
+        left, right, bottom, top = image.get_extent()
+        assert right - left > 0.3 and bottom - top >= 0.1 - 1e-9
+
+
 # --- tree: what is painted
 
 

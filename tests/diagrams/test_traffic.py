@@ -11,7 +11,7 @@ from support.reading import words
 from support.traces import simulate
 
 from utils.diagrams.draw import render
-from utils.diagrams.parts.canvas import GREEN, RED
+from utils.diagrams.parts.canvas import BAD, GOOD
 from utils.diagrams.parts.scene import instructions
 from utils.watch.trace import GLOBAL, SHARED
 
@@ -25,7 +25,7 @@ def warp(kernel, view: str, tensors=None, shared=(), **more):
 def costs(picture) -> dict[str, bool]:
     """What each line costs -> whether it is painted as good."""
     heads = [t for t in picture.figure.axes[0].texts if " of " in t.get_text()]
-    return {t.get_text(): t.get_color() == GREEN for t in heads if t.get_color() in (GREEN, RED)}
+    return {t.get_text(): t.get_color() == GOOD for t in heads if t.get_color() in (GOOD, BAD)}
 
 
 # --- captions: numbers counted by hand

@@ -217,7 +217,7 @@ def edge(picture: Picture) -> dict[str, Cell]:
         mine = [t for t in _texts(picture) if abs(t.get_position()[0] - x) < 1e-6]
         thread = next(t for t in mine if abs(t.get_position()[1] - y - 0.14) < NEAR)
         number = next(t for t in mine if abs(t.get_position()[1] - y - 0.4) < NEAR)
-        inside = not _same(number.get_color(), cv.RED)
+        inside = not _same(number.get_color(), cv.BAD)
         said = meaning(picture, box.get_facecolor())
         found[number.get_text()] = Cell(said, thread.get_text(), inside, x)
     return found

@@ -8,12 +8,13 @@ import importlib
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Exercise, Sizes
+from utils.diagrams.parts.requests import MIME, requests
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
 from utils.diagrams.views.tree import is_tree
 from utils.errors import WorkbookError
 from utils.watch.diagnosis import Diagnosis, diagnose_call
-from utils.watch.trace import MOST, SHARED, Trace, trace
+from utils.watch.trace import GLOBAL, MOST, SHARED, Trace, trace
 
 VIEWS = {
     "threads": "which thread owns which element",
@@ -24,6 +25,7 @@ VIEWS = {
     "banks": "how one warp's requests spread over the banks of shared memory",
     "hazards": "what went wrong: which threads touched what, in which order",
 }
+SPACES = {"sectors": GLOBAL, "banks": SHARED}  # of views whose requests a page lets one choose
 
 
 def draw(
@@ -44,6 +46,8 @@ def draw(
     whom "matrix" follows, `block` (the same) whom "tiles" and "tree" follow, `array` what "threads"
     and "tree" show, `line` the one line that "sectors" and "banks" show, `hazard` which of them
     "hazards" shows.
+
+    Below "sectors" and "banks", the JupyterLab of `workbook lab` lets one choose line and warp.
 
     A starter that nobody has touched is not run: a line says so, and nothing is drawn.
     Raises WorkbookError saying what to do, and what a run of the kernel raises.
@@ -100,12 +104,15 @@ def render(scene: Scene, view: str | None = None) -> Picture:
             f"{scene.name} {ran} at {scene.size_text}, so there is nothing to draw; does the "
             "launcher start enough blocks, and does the guard let any thread pass?"
         )
-    module = importlib.import_module(f"utils.diagrams.views.{view or _suitable(scene)}")
+    view = view or _suitable(scene)
+    module = importlib.import_module(f"utils.diagrams.views.{view}")
     with own_style():
         page, title, caption, alt = module.draw(scene)
         if view != "hazards":
             caption = " ".join([caption, *scene.notes])
-        return Picture(page.finish(caption), title, alt, caption)
+        asked = requests(scene, SPACES[view]) if view in SPACES else None
+        more = {MIME: asked} if asked else {}
+        return Picture(page.finish(caption), title, alt, caption, more=more)
 
 
 def _suitable(scene: Scene) -> str:

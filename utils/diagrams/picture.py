@@ -3,7 +3,8 @@
 import base64
 import io
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class Picture:
     alt: str  # what the picture looks like, for those who cannot see it
     caption: str = ""  # what there is to see, with numbers; stands below the picture
     text: str = "path"  # words of the SVG: "path" draws them, "none" leaves that to the reader
+    more: Mapping[str, dict] = field(default_factory=dict)  # MIME type -> what a page may add
 
     @property
     def description(self) -> str:
@@ -83,7 +85,7 @@ class Picture:
             "text/plain": repr(self),
         }
         alt = {"alt": self.description}
-        return data, {"image/svg+xml": alt, "image/png": alt}
+        return data | self.more, {"image/svg+xml": alt, "image/png": alt}
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.caption or self.alt}"

@@ -1,6 +1,6 @@
 """Executed notebooks to look at: HTML pages with CUDA colours, and the plots as files."""
 
-import base64
+import copy
 import html
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from utils.files import write_text
+from utils.notebooks import pictures
 from utils.paths import workspace
 
 PAGE = """<!doctype html>
@@ -28,22 +29,17 @@ def plots(notebook: NotebookNode, stem: str) -> list[Path]:
     for old in folder.glob(f"{stem}-*"):
         old.unlink()
     written = []
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            data = output.get("data", {})
-            for mime, ending in (("image/svg+xml", "svg"), ("image/png", "png")):
-                if mime in data:
-                    path = folder / f"{stem}-{len(written) + 1:02}.{ending}"
-                    picture = data[mime]
-                    content = picture.encode() if ending == "svg" else base64.b64decode(picture)
-                    path.write_bytes(content)
-                    written.append(path)
-                    break
+    for picture in pictures.shown(notebook):
+        path = folder / f"{stem}-{len(written) + 1:02}.{picture.suffix}"
+        path.write_bytes(picture.content)
+        written.append(path)
     return written
 
 
 def page(notebook: NotebookNode, stem: str) -> Path:
     """Write build/<stem>.html. Raises ImportError where nbconvert is missing."""
+    notebook = copy.deepcopy(notebook)
+    pictures.embed(notebook)
     from nbconvert import HTMLExporter
     from traitlets.config import Config
 

@@ -6,11 +6,9 @@ from another host. mkdocs-jupyter has nbconvert make its pages, whose links nobo
 Book is these same three with more around them, and its newer version asks for node.
 """
 
-import base64
 import re
 import shutil
 from collections.abc import Sequence
-from html import escape
 from io import StringIO
 from pathlib import Path
 
@@ -20,17 +18,18 @@ from pygments.token import Comment
 
 from utils import files
 from utils.errors import ToolError, WorkbookError
-from utils.notebooks import documents
+from utils.notebooks import documents, pictures
+from utils.notebooks.lab import EXTENSION
 from utils.paths import workspace
 
 # Tables and code may be wider than a phone: they scroll, the page does not.
 CSS = """
 .cell_output .output, .table-wrapper { overflow-x: auto }
 .cell_output caption { text-align: left }
-.cell_output img { max-width: 100%; height: auto; background: white }
 details { margin: 1em 0 }
 summary { cursor: pointer; padding: 0.3em 0 }
 """
+REQUESTS = EXTENSION / "workbook-cuda/static/requests.js"
 # What may scroll can be reached by the keyboard.
 SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
 INDEX = """# CUDA workbook
@@ -116,6 +115,7 @@ def _settings() -> dict:
         "html_theme": "furo",
         "html_static_path": ["_static"],
         "html_css_files": ["workbook.css"],
+        "html_js_files": [REQUESTS.name],
         "html_copy_source": False,
         "html_show_sphinx": False,
         "pygments_style": "default",
@@ -134,6 +134,7 @@ def write_sources(folder: Path, paths: Sequence[Path]) -> None:
     """Lay the pages out for Sphinx: notebooks with named pictures, and an index of them."""
     (folder / "_static").mkdir(parents=True)
     (folder / "_static/workbook.css").write_text(CSS)
+    shutil.copy(REQUESTS, folder / "_static")
     entries = []
     for path in paths:
         if path.suffix == ".md":
@@ -161,28 +162,8 @@ def _entry(path: Path, beginning: str) -> str:
 
 def _name_pictures(notebook: nbformat.NotebookNode, folder: Path, stem: str) -> None:
     """Put each picture into a file, and a link to it with its description into its place."""
-    number = 0
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            data = output.get("data", {})
-            kind = next((mime for mime in ("image/svg+xml", "image/png") if mime in data), None)
-            if kind is None:
-                continue
-            number += 1
-            name = f"{stem}-{number:02}.{'svg' if 'svg' in kind else 'png'}"
-            content = data[kind]
-            (folder / name).write_bytes(
-                content.encode() if "svg" in kind else base64.b64decode(content)
-            )
-            alt = _description(output, content) or f"Picture {number}"
-            picture = f'<img src="_static/{name}" alt="{escape(alt)}" loading="lazy">'
-            output["data"] = {"text/html": f'<a href="_static/{name}">{picture}</a>'}
-
-
-def _description(output: nbformat.NotebookNode, content: str) -> str:
-    """A picture's words: what Picture says of itself, in the metadata or in the SVG."""
-    for mime in output.metadata.values():
-        if isinstance(mime, dict) and mime.get("alt"):
-            return mime["alt"]
-    found = re.search(r"<desc>(.*?)</desc>", content, re.DOTALL)
-    return found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
+    for number, picture in enumerate(list(pictures.shown(notebook)), 1):
+        name = f"{stem}-{number:02}.{picture.suffix}"
+        (folder / name).write_bytes(picture.content)
+        link = f'<a href="_static/{name}">{picture.image(f"_static/{name}")}</a>'
+        picture.replace(link + picture.requests)

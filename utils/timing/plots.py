@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from utils.diagrams.parts.canvas import BLUE
 from utils.diagrams.picture import Picture, own_style
 from utils.timing.results import ESTIMATE, Row, digits
 
 COLOURS = {
     ESTIMATE: "#ffffff",
-    "ours": "#4c78a8",
-    "eager": "#b8b8b8",
-    "compile": "#8c8c8c",
-    "library": "#e0903a",
+    "ours": BLUE,
+    "eager": "#949494",  # three times as dark as white, as all of them
+    "compile": "#6e6e6e",
+    "library": "#c98200",
 }
 
 
@@ -22,7 +23,7 @@ def bars(
     """One bar a row, with its 20 to 80 % range; a dashed line at the predicted time.
 
     The bars are milliseconds; with `bytes`, what each call moves at least, they are GB/s. The axis
-    is logarithmic where the longest bar is over twenty times as long as the shortest.
+    is logarithmic where the longest, or the prediction, is over twenty times the shortest.
     """
     with own_style(font_size=9):
         figure = Figure(figsize=(6.4, 0.6 + 0.34 * len(rows)), layout="constrained")
@@ -50,7 +51,8 @@ def bars(
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.invert_yaxis()
         unit = "GB/s" if bytes else "milliseconds"
-        if max(lengths) > 20 * min(lengths):
+        place = _length(predicted_ms, bytes) if predicted_ms else lengths[0]
+        if max(*lengths, place) > 20 * min(*lengths, place):
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter("{x:g}")
             unit += " on a logarithmic scale"
@@ -64,7 +66,6 @@ def bars(
             )
         axes.margins(x=0.12)
         if predicted_ms:
-            place = _length(predicted_ms, bytes)
             axes.axvline(place, color="#c03030", linestyle="--", linewidth=1)
         axes.set_xlabel(unit + (" (dashed: predicted)" if predicted_ms else ""))
         axes.set_title(title, loc="left", fontsize=9)

@@ -7,13 +7,16 @@
 Milliseconds, medians. Parts are measured within a run of the whole, one after the other.
 """
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from utils.course.models import MODELS
+from utils.diagrams.parts.canvas import BLUE, GREEN, INK, MID, ORANGE, PURPLE, RED, SKY, YELLOW
 from utils.diagrams.picture import Picture, own_style
 from utils.errors import WorkbookError
 from utils.paths import workspace
@@ -21,9 +24,18 @@ from utils.timing.results import digits
 
 FOLDER = "timelines"
 LINEAR = "linear"
-_COLOURS = {LINEAR: "#b8b8b8", "group_norm": "#4c78a8"}
-_OTHERS = ("#e0903a", "#5a9e6f", "#9a6fb0")  # the activations, by their place
-_FUSED = "#c05a5a"
+# Told apart by any eye, and by their hatches without colours.
+_COLOURS = {LINEAR: (MID, ""), "group_norm": (BLUE, "")}
+_FUSED = RED, "xx"
+_OTHERS = (
+    (ORANGE, "//"),
+    (GREEN, "\\\\"),
+    (PURPLE, "||"),
+    (SKY, "--"),
+    (YELLOW, "++"),
+    (INK, ""),
+)
+FONT = 9  # points
 Parts = Sequence[tuple[str, float]]
 
 
@@ -95,8 +107,9 @@ def show(*names: str) -> None:
 def picture(timelines: Timelines, names: Sequence[str] = ()) -> Picture:
     """What `show` draws."""
     chosen = [_chosen(timelines, name) for name in names] or list(timelines.models.values())
-    with own_style(font_size=9):
-        figure = Figure(figsize=(8.4, 0.9 + 0.8 * len(chosen)), layout="constrained")
+    looks = _looks(chosen)
+    with own_style(font_size=FONT, hatch_linewidth=0.6):
+        figure = Figure(figsize=(8.6, 1.3 + 0.8 * len(chosen)), layout="constrained")
         whole, tail = figure.subplots(1, 2, sharey=True)
         labels = []
         for number, timeline in enumerate(chosen):
@@ -105,17 +118,25 @@ def picture(timelines: Timelines, names: Sequence[str] = ()) -> Picture:
                 (("eager", timeline.eager), ("fused", timeline.fused)), 2 * number
             ):
                 labels.append(f"{task} {word}")
-                _bar(whole, y + 0.2 * number, parts, write=False)
-                _bar(tail, y + 0.2 * number, parts[1:], write=True)
+                _bar(whole, y + 0.2 * number, parts, looks, write=False)
+                _bar(tail, y + 0.2 * number, parts[1:], looks, write=True)
         places = [y + 0.2 * (y // 2) for y in range(len(labels))]
         whole.set_yticks(places, labels)
         whole.set_ylim(places[-1] + 0.5, -0.8)  # the first bar on top, with room for its words
         title = f"{timelines.gpu}, {timelines.date}, torch {timelines.torch}"
-        whole.set_title(title, loc="left", fontsize=9)
-        tail.set_title("after the linear layer", loc="left", fontsize=9)
+        whole.set_title(title, loc="left", fontsize=FONT)
+        tail.set_title("after the linear layer", loc="left", fontsize=FONT)
         for axes in (whole, tail):
             axes.set_xlabel("milliseconds")
             axes.spines[["top", "right"]].set_visible(False)
+        named = {
+            label if label not in MODELS else "fused tail": look for label, look in looks.items()
+        }
+        swatches = [
+            Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=label)
+            for label, (colour, hatch) in named.items()
+        ]
+        figure.legend(handles=swatches, loc="outside lower left", ncols=5, frameon=False)
     return Picture(figure, title, describe(chosen), text="none")
 
 
@@ -125,20 +146,27 @@ def _chosen(timelines: Timelines, name: str) -> Timeline:
     return timelines.models[name]
 
 
-def _bar(axes, y: float, parts: Parts, write: bool) -> None:
-    """Parts one after the other. `write`: their names and times above them."""
-    start, others = 0.0, list(_OTHERS)
+def _looks(chosen: Sequence[Timeline]) -> dict[str, tuple[str, str]]:
+    """Colour and hatch of each part by its name, in the order in which they come."""
+    looks, others = {}, itertools.cycle(_OTHERS)
+    for label, _ in (part for one in chosen for part in (*one.eager, *one.fused)):
+        if label not in looks:
+            looks[label] = _FUSED if label in MODELS else _COLOURS.get(label) or next(others)
+    return looks
+
+
+def _bar(axes, y: float, parts: Parts, looks: Mapping, write: bool) -> None:
+    """Parts one after the other. `write`: their times above them."""
+    start = 0.0
     for label, ms in parts:
-        colour = _FUSED if label in MODELS else _COLOURS.get(label) or others.pop(0)
-        axes.barh(y, ms, left=start, color=colour, edgecolor="white", linewidth=0.5, height=0.6)
+        colour, hatch = looks[label]
+        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.6}
+        axes.barh(y, ms, left=start, color=colour, hatch=hatch, **style)
         if label == LINEAR:
-            axes.annotate(
-                f"{label} {digits(ms)}", (ms / 2, y), fontsize=7, ha="center", va="center"
-            )
+            axes.annotate(digits(ms), (ms / 2, y), ha="center", va="center")
         start += ms
     if write:
-        words = " + ".join(f"{label} {digits(ms)}" for label, ms in parts)
-        axes.annotate(words, (0, y - 0.34), fontsize=7)
+        axes.annotate(" + ".join(digits(ms) for _, ms in parts), (0, y - 0.34))
 
 
 def describe(chosen: Sequence[Timeline]) -> str:

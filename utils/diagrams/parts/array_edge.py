@@ -97,5 +97,5 @@ def _cell(page: Canvas, x, y, wide, number: int, text: str, color, inside: bool,
     page.box(x, y, wide, 0.28, fill=color, edge=edge, width=width, zorder=5 if own else 2)
     small = {"size": cv.SMALL, "ha": "center"}
     page.text(x + wide / 2, y + 0.14, text, color=cv.ink_on(color), zorder=7, **small)
-    ink = cv.GREY if inside else cv.RED
+    ink = cv.GREY if inside else cv.BAD
     page.text(x + wide / 2, y + 0.4, f"{number:,}", color=ink, bold=own, **small)

@@ -16,12 +16,14 @@ from matplotlib.textpath import text_to_path
 # Okabe and Ito's colours, told apart by colour-blind eyes too.
 BLUE, ORANGE, SKY, GREEN = "#0072B2", "#E69F00", "#56B4E9", "#009E73"
 RED, PURPLE, YELLOW = "#D55E00", "#CC79A7", "#F0E442"
-INK, GREY, LINE, PALE = "#222222", "#666666", "#C4C9CE", "#ECEFF1"
+INK, GREY, LINE, PALE = "#222222", "#5C5C5C", "#C4C9CE", "#ECEFF1"
+MID = "#87919A"  # beside blue, orange and red for any eye, and three times as dark as white
+GOOD, BAD = "#00704F", "#B04A00"  # words: 4.5 times as dark as white
 BLOCKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW)
 
 WIDTH, MARGIN = 9.0, 0.25
 INNER = WIDTH - 2 * MARGIN
-SMALL, BODY, TITLE = 8.0, 9.0, 12.0  # points
+SMALL, BODY, TITLE = 9.0, 9.5, 12.0  # points; a screen of 640 pixels still shows 9 of them
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same everywhere
 
 
@@ -109,10 +111,10 @@ class Canvas:
         number = f"line {line}"
         self.text(MARGIN, self.y, number, size=SMALL, color=GREY)
         indent = MARGIN + text_width(number, SMALL) + 0.12
-        source = fit(source, WIDTH - MARGIN - indent - room, 8.5, MONO)
-        self.text(indent, self.y, source, size=8.5, mono=True)
+        source = fit(source, WIDTH - MARGIN - indent - room, SMALL, MONO)
+        self.text(indent, self.y, source, size=SMALL, mono=True)
         self.y += 0.21
-        self.text(MARGIN, self.y, verdict, bold=True, color=GREEN if good else RED)
+        self.text(MARGIN, self.y, verdict, bold=True, color=GOOD if good else BAD)
         after = MARGIN + text_width(verdict, bold=True) + 0.15
         if after + text_width(note, SMALL) > WIDTH - MARGIN - room:
             self.y, after = self.y + 0.18, MARGIN

@@ -32,8 +32,8 @@ def draw(page: Canvas, scene: Scene, notes: Mapping[int, str]) -> None:
             page.text(cv.WIDTH - cv.MARGIN, page.y, notes[line], **note)
         x, gray = cv.MARGIN + numbers - 0.12, cv.INK if line in notes else cv.GREY
         page.text(x, page.y, str(line), size=cv.SMALL, mono=True, color=cv.GREY, ha="right")
-        text = cv.fit(texts[line][indent:].rstrip(), room, 8.5, cv.MONO)
-        page.text(cv.MARGIN + numbers, page.y, text, size=8.5, mono=True, color=gray)
+        text = cv.fit(texts[line][indent:].rstrip(), room, cv.SMALL, cv.MONO)
+        page.text(cv.MARGIN + numbers, page.y, text, size=cv.SMALL, mono=True, color=gray)
         page.y += TALL
     page.y += 0.04
 

@@ -113,14 +113,21 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
     page.box(left, top, columns * cell, rows * cell, edge=cv.GREY, width=0.7, zorder=3)
     block = np.where(owned.thread < 0, -1, owned.thread // launch.threads).reshape(rows, columns)
     _walls(page, block, left, top, cell)
+    if cell < 0.05:  # too small for a grid: lines between lanes, and around the warp
+        lane = np.where(first, owned.thread, -1).reshape(rows, columns)
+        page.lines(_between(lane, lane >= 0, left, top, cell), "white", 0.8, zorder=3)
+        page.lines(
+            _between(lane >= 0, np.ones(lane.shape, bool), left, top, cell), cv.INK, 1.2, zorder=4
+        )
     for i in np.flatnonzero(owned.threads != 1):
         x, y = left + i % columns * cell, top + i // columns * cell
         _mark(page, x, y, cell, cell, owned.threads[i] > 1)
-    for i, run in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
-        if run * cell >= 0.15 and cell >= 0.1:
-            x, y = left + (i % columns + run / 2) * cell, top + (i // columns + 0.5) * cell
+    for i, run, deep in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
+        name = str(owned.thread[i])
+        if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.1:
+            x, y = left + (i % columns + run / 2) * cell, top + (i // columns + deep / 2) * cell
             ink = cv.ink_on(colors[i])
-            page.text(x, y, str(owned.thread[i]), size=cv.SMALL, color=ink, ha="center")
+            page.text(x, y, name, size=cv.SMALL, color=ink, ha="center", zorder=5)
     small = {"size": cv.SMALL, "color": cv.GREY}
     for row in range(0, rows, 8):
         page.text(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right", **small)
@@ -129,15 +136,32 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
     page.y = top + rows * cell + 0.05
 
 
-def _first_runs(lane: np.ndarray) -> list[tuple[int, int]]:
-    """The first elements of each lane that are neighbours in a row: (index, how many)."""
+def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
+    """The first elements of each lane that are neighbours: (index, how many across, and down)."""
     flat, columns = lane.reshape(-1), lane.shape[1]
     runs = []
     for one in np.unique(flat[flat >= 0]):
         first = int(np.argmax(flat == one))
         rest = flat[first : first - first % columns + columns] != one
-        runs.append((first, int(np.argmax(rest)) if rest.any() else len(rest)))
+        under = lane[first // columns :, first % columns] != one
+        across, down = (int(np.argmax(x)) if x.any() else len(x) for x in (rest, under))
+        runs.append((first, across, down))
     return runs
+
+
+def _between(values: np.ndarray, where: np.ndarray, left: float, top: float, cell: float) -> list:
+    """Lines between neighbours of different value, one of them in `where`; neighbours' as one."""
+    segments = []
+    for turned in (False, True):
+        v, w = (values.T, where.T) if turned else (values, where)
+        differ = (v[:, 1:] != v[:, :-1]) & (w[:, 1:] | w[:, :-1])  # left and right of a line
+        for column in range(differ.shape[1]):
+            ends = np.flatnonzero(np.diff(np.r_[0, differ[:, column].astype(int), 0]))
+            for start, end in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
+                line = [(column + 1, start), (column + 1, end)]
+                line = [point[::-1] for point in line] if turned else line
+                segments.append([(left + x * cell, top + y * cell) for x, y in line])
+    return segments
 
 
 def _walls(page: Canvas, block: np.ndarray, left: float, top: float, cell: float) -> None:

@@ -15,7 +15,8 @@ from utils.emulator.reports import Report
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array
 
-HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.4), cv.tint(cv.BLUE, 0.3)
+# None of them is a colour of timeline.COLORS.
+HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.5), cv.rgb(cv.MID)
 WORDS = {LOAD: "reads", STORE: "writes", ATOMIC: "updates at once (atomic)"}
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 

@@ -9,7 +9,7 @@ from utils.diagrams.parts.canvas import Canvas
 from utils.watch.trace import ATOMIC, LOAD, STORE
 
 LETTERS = {LOAD: "R", STORE: "W", ATOMIC: "A"}
-COLORS = {LOAD: cv.tint(cv.BLUE, 0.25), STORE: cv.tint(cv.ORANGE, 0.6), ATOMIC: cv.PURPLE}
+COLORS = {LOAD: cv.BLUE, STORE: cv.ORANGE, ATOMIC: cv.PURPLE}
 GLYPH = 0.27  # inches
 ROW, BAND = 0.62, 0.42  # inches: of a row; between the first two
 BARRIER = 0.36  # inches
@@ -159,7 +159,7 @@ def _phase(page: Canvas, phase: int | None, start: float, end: float, y: float) 
 
 
 def _glyph(page: Canvas, x: float, y: float, event: Event) -> None:
-    edge, width = (cv.RED, 2.6) if event.mark else (cv.GREY, 0.8)
+    edge, width = (cv.BAD, 2.6) if event.mark else (cv.GREY, 0.8)
     color, half = COLORS[event.kind], GLYPH / 2
     page.box(x - half, y - half, GLYPH, GLYPH, fill=color, edge=edge, width=width, zorder=6)
     letter = LETTERS[event.kind]
@@ -198,11 +198,11 @@ def _verdict(page: Canvas, marked: list, verdict: str, left: float, heights: lis
     (x0, y0), (x1, y1) = marked[0], marked[-1]
     if len(marked) > 1:
         path = [(x0, y0 + 0.36), (x0, middle), (x1, middle), (x1, y1 - GLYPH / 2 - 0.03)]
-        page.lines(list(pairwise(path)), cv.RED, 2.2, zorder=4)
+        page.lines(list(pairwise(path)), cv.BAD, 2.2, zorder=4)
         x = max(x0, x1) + 0.12
         if x + wide > cv.WIDTH - cv.MARGIN:
             x = min(x0, x1) - 0.12 - wide
     else:
         x = min(max(left, x0 - wide / 2), cv.WIDTH - cv.MARGIN - wide)
     page.box(x - 0.04, middle - 0.09, wide + 0.08, 0.18, fill="white", zorder=5)
-    page.text(x, middle, verdict, bold=True, color=cv.RED, zorder=7)
+    page.text(x, middle, verdict, bold=True, color=cv.BAD, zorder=7)

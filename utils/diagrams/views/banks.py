@@ -166,7 +166,7 @@ class _Row:
         room = (BANKS - x if right else x) * COLUMN
         if cv.text_width(text) < room:
             y, ha = bottom - self.turns * tall + 0.12, "left" if right else "right"
-            page.text(cv.MARGIN + x * COLUMN, y, text, color=cv.RED, ha=ha)
+            page.text(cv.MARGIN + x * COLUMN, y, text, color=cv.BAD, ha=ha)
 
     def _spans_rows(self) -> bool:
         shape = self.array.shape
@@ -178,12 +178,13 @@ class _Row:
         if max(rows, columns) > 256:
             return 0.0
         cell = cv.snap(min(INSET[0] / columns, INSET[1] / rows))
+        tall = max(cell, min(0.05, INSET[1] / rows))  # few rows of many columns are to be seen, too
         right = cv.WIDTH - cv.MARGIN
         x, y = right - cell * columns, y + 0.02
         index = np.arange(rows * columns)
         word = (self.array.offset + index * self.array.element) // WORD
         colors = np.tile(cv.rgb(cv.PALE), (rows * columns, 1))
-        colors[word % BANKS == self.bank] = cv.tint(cv.ORANGE, 0.75)
+        colors[word % BANKS == self.bank] = cv.rgb(cv.ORANGE)
         touched = {}
         for lane, first, size in zip(
             self.lanes, self.request["index"], self.request["size"], strict=True
@@ -191,13 +192,17 @@ class _Row:
             for i in range(first, first + max(1, size // self.array.element)):
                 touched[i] = cv.rgb(cv.INK) if i in touched else cv.lane_color(lane)
         for i, color in touched.items():
-            colors[i] = color
-        page.cells(x, y, colors.reshape(rows, columns, 3), cell)
-        page.box(x, y, cell * columns, cell * rows, edge=cv.GREY, width=0.6, zorder=3)
+            if word[i] % BANKS == self.bank:  # the bank shows around it
+                left, top = x + (i % columns + 0.2) * cell, y + (i // columns) * tall
+                page.box(left, top + 0.2 * tall, 0.6 * cell, 0.6 * tall, fill=color, zorder=2)
+            else:
+                colors[i] = color
+        page.cells(x, y, colors.reshape(rows, columns, 3), cell, tall)
+        page.box(x, y, cell * columns, tall * rows, edge=cv.GREY, width=0.6, zorder=3)
         small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
         page.text(right, y - 0.11, f"{self.array.name}, {shape_text(self.array)}", **small)
-        page.text(right, y + cell * rows + 0.11, f"orange: bank {self.bank}", **small)
-        return y + cell * rows + 0.11
+        page.text(right, y + tall * rows + 0.11, f"orange: bank {self.bank}", **small)
+        return y + tall * rows + 0.11
 
 
 def _worst(one: Instruction) -> np.ndarray:

@@ -12,7 +12,7 @@ from utils.watch.access_patterns import WARP
 from utils.wording import many
 
 CALLS, MISSING = cv.tint(cv.BLUE, 0.75), cv.rgb(cv.RED)
-ABSENT, OTHERS = cv.tint(cv.RED, 0.4), cv.rgb(cv.PALE)
+ABSENT, OTHERS = cv.tint(cv.RED, 0.5), cv.rgb(cv.PALE)
 
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:

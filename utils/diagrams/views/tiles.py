@@ -11,14 +11,16 @@ from utils.diagrams.parts.captions import phases_left_out
 from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import touches
-from utils.watch.trace import GLOBAL, LOAD, SHARED, Array, Launch
+from utils.watch.trace import GLOBAL, LOAD, SHARED, STORE, Array, Launch
 from utils.wording import many
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other
 LARGEST = 512  # rows or columns of a matrix
+LEAST = 0.1, 0.35  # inches: height of a row, width of an array; what is smaller is drawn larger
 GLOBAL_READ, SHARED_READ, WRITE, BOTH = cv.BLUE, cv.GREEN, cv.ORANGE, cv.PURPLE
-BEFORE = cv.tint(cv.BLUE, 0.22)  # read from global memory in an earlier phase
+BEFORE = cv.tint(cv.BLUE, 0.35)  # read from global memory in an earlier phase
+FILLED = cv.YELLOW  # written, and nothing was read for it
 
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
@@ -38,9 +40,10 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     name = coordinate_text(block, launch.grid)
     title = f"{scene.name}: what block {name} touches, phase by phase"
     page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
-    (_rows if flat else _columns)(page, scene, numbers, accesses, shown)
-    _legend(page, accesses)
-    caption = _caption(scene, numbers, accesses, phases, name)
+    filled = fills(accesses)
+    (_rows if flat else _columns)(page, scene, numbers, accesses, filled, shown)
+    _legend(page, accesses, filled)
+    caption = _caption(scene, numbers, accesses, filled, phases, name)
     if len(shown) < len(phases):
         caption += f" {phases_left_out(len(phases) - len(shown))}"
     alt = (
@@ -78,8 +81,19 @@ def some_phases(phases: Sequence[int], most: int) -> list[int]:
     return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
 
 
-def _colors(array: Array, now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Colours of an array's elements, flat. `now` and `before` are the accesses to it."""
+def fills(accesses: np.ndarray) -> np.ndarray:
+    """Which accesses of a block store into shared memory without a read, where others of the same
+    line read global memory for what they store: `s[t] = i < n ? x[i] : 0.0f` beyond n."""
+    load = (accesses["kind"] == LOAD) & (accesses["space"] == GLOBAL)
+    store = (accesses["kind"] == STORE) & (accesses["space"] == SHARED)
+    phase, line, thread = (accesses[f].astype("i8") for f in ("phase", "line", "thread"))
+    lines = phase * (line.max(initial=0) + 1) + line
+    threads = lines * (thread.max(initial=0) + 1) + thread
+    return store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load])
+
+
+def _colors(array: Array, now: np.ndarray, before: np.ndarray, filled: np.ndarray) -> np.ndarray:
+    """Colours of an array's elements, flat. `now`, `before` and `filled` are accesses to it."""
     reads = touches(now[now["kind"] == LOAD], array).reshape(-1) > 0
     writes = touches(now[now["kind"] != LOAD], array).reshape(-1) > 0
     colors = np.tile(cv.rgb(cv.PALE), (len(reads), 1))
@@ -87,12 +101,13 @@ def _colors(array: Array, now: np.ndarray, before: np.ndarray) -> np.ndarray:
         colors[touches(before[before["kind"] == LOAD], array).reshape(-1) > 0] = BEFORE
     colors[reads] = cv.rgb(GLOBAL_READ if array.space == GLOBAL else SHARED_READ)
     colors[writes] = cv.rgb(WRITE)
+    colors[touches(filled, array).reshape(-1) > 0] = cv.rgb(FILLED)
     colors[reads & writes] = cv.rgb(BOTH)
     return colors
 
 
-def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) -> None:
-    """Phases from left to right, a row for each array, all at the same scale."""
+def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
+    """Phases from left to right, a row for each array; all at the same scale but the smallest."""
     arrays = [scene.arrays[i] for i in numbers]
     shapes = [_as_matrix(a) for a in arrays]
     names = 0.15 + max(cv.text_width(a.name, bold=True) for a in arrays)
@@ -110,21 +125,21 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) ->
         page.text(x, top + 0.16, doing, **small)
     page.y = top + 0.33
     for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
-        mine = accesses[accesses["array"] == number]
-        high = max(rows * cell, 0.06)
-        tall = high / rows
+        mine, fill = (a[a["array"] == number] for a in (accesses, accesses[filled]))
+        high = max(rows * cell, min(LEAST[0] * rows, 0.3))
+        tall, broad = high / rows, max(cell, min(LEAST[1] / columns, 0.12))
         page.text(cv.MARGIN, page.y + 0.07, array.name, bold=True)
-        if high > 0.25:
-            page.text(cv.MARGIN, page.y + 0.23, shape_text(array), **small)
+        page.text(cv.MARGIN, page.y + 0.24, shape_text(array), **small)
         for order, phase in enumerate(shown):
             x = cv.MARGIN + names + order * column
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             colors = np.tile(cv.rgb("white"), (rows * columns, 1))
-            colors[: math.prod(array.shape)] = _colors(array, now, before)
-            page.cells(x, page.y, colors.reshape(rows, columns, 3), cell, tall)
+            zeros = fill[fill["phase"] == phase]
+            colors[: math.prod(array.shape)] = _colors(array, now, before, zeros)
+            page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall)
             edge, width = (cv.INK, 1.0) if len(now) else (cv.LINE, 0.6)
-            page.box(x, page.y, columns * cell, high, edge=edge, width=width, zorder=3)
-        page.y += max(high, 0.34 if high > 0.25 else 0.12) + 0.16
+            page.box(x, page.y, columns * broad, high, edge=edge, width=width, zorder=3)
+        page.y += max(high, 0.34) + 0.16
     page.y += 0.06
 
 
@@ -152,7 +167,7 @@ def _as_matrix(array: Array) -> tuple[int, int]:
     return -(-n // 64), min(n, 64)
 
 
-def _rows(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) -> None:
+def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
     """Phases from top to bottom, each array as one strip of the elements that the block touches."""
     spans = []
     for number in numbers:
@@ -181,13 +196,14 @@ def _rows(page: Canvas, scene: Scene, numbers, accesses, shown: list[int]) -> No
         for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
             array, mine = scene.arrays[number], accesses[accesses["array"] == number]
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
-            colors = _colors(array, now, before)[None, first:end]
+            fill = accesses[filled & (accesses["array"] == number) & (accesses["phase"] == phase)]
+            colors = _colors(array, now, before, fill)[None, first:end]
             page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall)
         page.y += tall + 0.08
     page.y += 0.1
 
 
-def _legend(page: Canvas, accesses: np.ndarray) -> None:
+def _legend(page: Canvas, accesses: np.ndarray, filled: np.ndarray) -> None:
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     place = np.stack([accesses[f].astype("i8") for f in ("phase", "array", "index")])
     reads, writes = ({tuple(p) for p in place[:, kind].T} for kind in (loads, ~loads))
@@ -196,12 +212,13 @@ def _legend(page: Canvas, accesses: np.ndarray) -> None:
         (BEFORE, "read in an earlier phase", np.any(loads & ~shared)),
         (SHARED_READ, "read from shared memory", np.any(loads & shared)),
         (WRITE, "written", np.any(~loads)),
+        (FILLED, "written without a read", bool(filled.any())),
         (BOTH, "read and written in one phase", bool(reads & writes)),
     ]
     page.legend([(color, text) for color, text, occurs in entries if occurs])
 
 
-def _caption(scene: Scene, numbers, accesses, phases: list[int], name: str) -> str:
+def _caption(scene: Scene, numbers, accesses, filled, phases: list[int], name: str) -> str:
     """What the first phase that loads brings, and how often what is shared is read."""
     parts = []
     for space, verb in ((GLOBAL, "reads"), (SHARED, "reads")):
@@ -219,6 +236,13 @@ def _caption(scene: Scene, numbers, accesses, phases: list[int], name: str) -> s
         parts.append(
             f"In phase {phase} block {name} {verb}, from {where} memory, {listing(counts)}."
         )
+    counts = [
+        f"{many(len(np.unique(mine['index'])), 'element')} of {scene.arrays[i].name}"
+        for i in numbers
+        if len(mine := accesses[filled & (accesses["array"] == i)])
+    ]
+    if counts:
+        parts.append(f"Without reading anything for them it writes {listing(counts)}.")
     barriers = phases[-1]
     parts.append(
         f"It passes {barriers} barrier{'s' * (barriers != 1)}."

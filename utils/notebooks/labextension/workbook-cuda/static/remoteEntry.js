@@ -1,9 +1,11 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; and reset(), which changes a cell.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell; and
+   pictures with their words.
    Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
   const MIME = "text/x-cuda";
   const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
+  const REQUESTS = "application/vnd.cuda-workbook.requests+json"; // see diagrams/parts/requests.py
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
@@ -94,18 +96,91 @@
     }
   }
 
+  /** Let an element with a picture scroll, by its own arrow keys too. */
+  function scroll(node) {
+    node.classList.add("workbook-picture");
+    node.tabIndex = 0;
+    node.setAttribute("data-lm-suppress-shortcuts", "true");
+  }
+
+  /** JupyterLab drops a picture's description, and cuts off what is wider than the page. This says
+      the one and shrinks the other, until words are as small as can be read; then it scrolls. */
+  function describe(registry, factory) {
+    const createRenderer = (options) => {
+      const renderer = factory.createRenderer(options);
+      const render = renderer.renderModel.bind(renderer);
+      renderer.renderModel = async (model) => {
+        await render(model);
+        const alt = model.metadata[options.mimeType]?.alt;
+        const image = renderer.node.querySelector("img");
+        if (!alt || !image) return;
+        image.alt = alt;
+        scroll(renderer.node);
+      };
+      return renderer;
+    };
+    registry.addFactory({ ...factory, createRenderer });
+  }
+
+  /** A picture, and below it what its reader may choose, drawn by requests.js. */
+  function choosing(Widget) {
+    const createRenderer = () => {
+      const widget = new Widget();
+      widget.renderModel = async (model) => {
+        const svg = model.data["image/svg+xml"];
+        const image = new Image();
+        image.alt = model.metadata["image/svg+xml"]?.alt ?? "";
+        image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+        const picture = document.createElement("div");
+        scroll(picture);
+        picture.append(image);
+        widget.node.replaceChildren(picture);
+        await drawn;
+        window.workbookRequests?.(widget.node, model.data[REQUESTS]);
+      };
+      return widget;
+    };
+    return { safe: true, mimeTypes: [REQUESTS], defaultRank: 40, createRenderer };
+  }
+
+  const drawn = new Promise((resolve) => {
+    const script = document.createElement("script");
+    script.src = new URL("requests.js", document.currentScript.src);
+    script.onload = script.onerror = resolve; // without it the picture stands alone
+    document.head.append(script);
+  });
+
+  const STYLE = `
+    .workbook-picture { overflow-x: auto }
+    .workbook-picture > img { max-width: 100%; min-width: 640px; height: auto }
+  `;
+
   async function createPlugin() {
-    const [view, language, codemirror, notebook] = await Promise.all(
-      ["@codemirror/view", "@codemirror/language", "@jupyterlab/codemirror", "@jupyterlab/notebook"].map(
-        load,
-      ),
+    const [view, language, codemirror, notebook, rendermime, widgets] = await Promise.all(
+      [
+        "@codemirror/view",
+        "@codemirror/language",
+        "@jupyterlab/codemirror",
+        "@jupyterlab/notebook",
+        "@jupyterlab/rendermime",
+        "@lumino/widgets",
+      ].map(load),
     );
     return {
       id: "workbook-cuda:plugin",
       description: "CUDA colours for %%cuda cells and .cu files.",
       autoStart: true,
-      requires: [codemirror.IEditorLanguageRegistry, notebook.INotebookTracker],
-      activate: (app, languages, tracker) => {
+      requires: [
+        codemirror.IEditorLanguageRegistry,
+        notebook.INotebookTracker,
+        rendermime.IRenderMimeRegistry,
+      ],
+      activate: (app, languages, tracker, registry) => {
+        document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
+        for (const factory of [rendermime.svgRendererFactory, rendermime.imageRendererFactory]) {
+          describe(registry, factory);
+        }
+        registry.addFactory(choosing(widgets.Widget));
         languages.addLanguage({
           name: "CUDA",
           mime: MIME,

@@ -1,0 +1,92 @@
+"""The pictures among a notebook's outputs, as pages show them: with words, and not too small.
+
+A picture shrinks with the page until its words would be too small to read, and scrolls from there.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from nbformat import NotebookNode
+
+from utils.diagrams.parts import requests
+
+MIMES = {"image/svg+xml": "svg", "image/png": "png"}  # the best first
+LEAST = 640  # pixels across: nine points of a picture of nine inches are as many pixels
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One picture, and what it shows in words."""
+
+    output: NotebookNode
+    mime: str
+    content: bytes
+    alt: str
+
+    @property
+    def suffix(self) -> str:
+        """Of a file that holds it."""
+        return MIMES[self.mime]
+
+    def image(self, source: str) -> str:
+        """It as HTML, from an address."""
+        wide = f"min-width: {LEAST}px; " if self.suffix == "svg" else ""
+        style = f"{wide}max-width: 100%; height: auto; background: white"
+        return f'<img src="{source}" alt="{escape(self.alt)}" loading="lazy" style="{style}">'
+
+    @property
+    def requests(self) -> str:
+        """What a page with requests.js lets its reader choose, as HTML; "" where it is nothing."""
+        data = self.output["data"].get(requests.MIME)
+        if not data:
+            return ""
+        text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
+        return (
+            f'<div class="workbook-requests"><script type="application/json">{text}</script></div>'
+        )
+
+    def replace(self, html: str) -> None:
+        """Let the output be this HTML."""
+        self.output["data"] = {"text/html": html}
+
+
+def shown(notebook: NotebookNode) -> Iterator[Shown]:
+    """Every picture of a notebook, in their order."""
+    prose = ""
+    for cell in notebook.cells:
+        prose = cell.source if cell.cell_type == "markdown" else prose
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            mime = next((mime for mime in MIMES if mime in data), None)
+            if mime:
+                text = data[mime]
+                content = text.encode() if "svg" in mime else base64.b64decode(text)
+                yield Shown(output, mime, content, description(output) or _said(prose))
+
+
+def embed(notebook: NotebookNode) -> None:
+    """Put each picture with its words into its place, as a part of the page."""
+    for picture in list(shown(notebook)):
+        source = f"data:{picture.mime};base64,{base64.b64encode(picture.content).decode()}"
+        image = picture.image(source)
+        picture.replace(f'<div tabindex="0" style="overflow-x: auto">{image}</div>')
+
+
+def description(output: NotebookNode) -> str:
+    """A picture's words: what Picture says of itself, in the metadata or in the SVG."""
+    for mime in output.metadata.values():
+        if isinstance(mime, dict) and mime.get("alt"):
+            return mime["alt"]
+    found = re.search(r"<desc>(.*?)</desc>", output["data"].get("image/svg+xml", ""), re.DOTALL)
+    said = found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
+    return "" if said.startswith("<Figure size") else said
+
+
+def _said(prose: str) -> str:
+    """What stands for the words of a plot that has none: the last paragraph before it."""
+    last = re.sub(r"[*`#]|<[^>]*>|\|", "", prose).strip().split("\n\n")[-1]
+    return f"A plot. The text before it: {last}" if last else "A plot"
