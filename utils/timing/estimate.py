@@ -18,8 +18,8 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.course import cases
@@ -34,6 +34,16 @@ from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD
 
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
+DECIDES = 0.6  # of the time: a part that takes so much decides it
+SCHEDULERS = 4  # of a multiprocessor: each issues one instruction of a warp in a cycle
+KEEPS = 0.5  # of a multiprocessor's memory: what its L1 cache keeps between blocks
+START = 8  # instructions with which a warp begins and ends: its place, its arguments, EXIT
+# Instructions that nvcc makes of what a basic block computes (utils.watch.instructions).
+SLOTS = {"other": 1, "sum": 1, "product": 1, "fused": 1, "division": 25, "quotient": 10, "root": 4}
+SLOTS |= {"quick quotient": 2, "emu_collective": 1, "emu_barrier": 1, "expf": 10, "exp2": 2}
+SLOTS |= {"log2": 4, "sin": 4, "cos": 4, "logf": 20, "log1pf": 25, "tanhf": 20, "sqrtf": 8}
+# nvcc knows the divisor where it unrolls the loop, and makes a few instructions of it, or does not.
+SLOTS["looped", "division"] = 5
 
 
 @dataclass(frozen=True)
@@ -75,12 +85,16 @@ class Estimate:
     seconds: float
     bound: str  # the part that takes longest
     parts: Mapping[str, float]  # seconds, each as if there were nothing else
+    doubts: tuple[str, ...] = ()  # why it may be far off
 
     def __str__(self) -> str:
-        return (
+        told = (
             f"{self.kernel} with {cases.size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
-            f"on an {self.gpu}, bound by {self.bound}. An estimate: nothing was measured."
+            f"on an {self.gpu}, bound by {self.bound}."
         )
+        if self.doubts:
+            told += f" It may be half or twice that: {'; '.join(self.doubts)}."
+        return f"{told} An estimate: nothing was measured."
 
 
 def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
@@ -90,18 +104,46 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     """
     card, exercise = known_gpu(gpu), kernel.exercise
     sizes = {**exercise.at.bench, **sizes}
-    parts: dict[str, float] = defaultdict(float)
+    launches, flops = work(kernel, sizes), exercise.flops(**sizes)
     used = registers(kernel.source, card.architecture)
-    for launch in work(kernel, sizes):
-        of_launch = launch_parts(card, launch, used.get(launch.kernel.partition("<")[0], 0))
+    seconds, parts = total(card, launches, flops, used)
+    warnings = doubts(card, launches, flops, used)
+    bound = max(parts, key=parts.get)
+    return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
+
+
+def total(
+    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
+) -> tuple[float, dict[str, float]]:
+    """(seconds, those of each part) of a call. `used`: registers of a thread, by kernel."""
+    parts: dict[str, float] = defaultdict(float)
+    for launch in launches:
+        of_launch = launch_parts(gpu, launch, used.get(_plain(launch.kernel), 0))
         for name, seconds in of_launch.items():
             parts[name] += seconds
-    parts["arithmetic"] = exercise.flops(**sizes) / card.flops_per_second
-    apart = "latency", "arithmetic"
+    parts["instructions"] = max(parts["instructions"], flops / gpu.flops_per_second)
+    apart = "latency", "instructions"
     busiest = max(seconds for name, seconds in parts.items() if name not in apart)
-    parts["launch"] = card.launch_seconds
-    seconds = math.hypot(busiest, *(parts[name] for name in apart)) + card.launch_seconds
-    return Estimate(kernel.name, gpu, sizes, seconds, max(parts, key=parts.get), dict(parts))
+    parts["launch"] = gpu.launch_seconds
+    return math.hypot(busiest, *(parts[name] for name in apart)) + gpu.launch_seconds, dict(parts)
+
+
+def doubts(
+    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
+) -> tuple[str, ...]:
+    """What an estimate hangs on that is not known: why it may be far off, in words."""
+    seconds, parts = total(gpu, launches, flops, used)
+    found = []
+    if not any(launch.computed for launch in launches):
+        found.append("instructions are not counted, for which objdump (binutils) is needed")
+    elif parts["instructions"] > DECIDES * seconds:
+        found.append("instructions decide, and which of them nvcc makes is guessed")
+    return tuple(found)
+
+
+def _plain(name: str) -> str:
+    """A kernel's name without its template's arguments."""
+    return name.partition("<")[0]
 
 
 @functools.cache
@@ -127,8 +169,14 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
     instructions = launch.instructions.values()
     apiece = math.ceil(launch.blocks / gpu.multiprocessors)  # blocks of the busiest
     cycles = sum(max(i.wavefronts, gpu.request_cycles * i.requests) for i in instructions)
+    done = launch.arithmetic
+    shuffles = done["emu_collective"] + done["looped", "emu_collective"]
+    cycles += gpu.request_cycles * shuffles
     cycles *= apiece / launch.blocks
-    reads = list(_by_array(instructions).values())
+    slots = START * launch.warps + sum(i.requests for i in instructions)
+    slots += sum(_slots(kind) * count for kind, count in done.items())
+    slots *= apiece / launch.blocks
+    reads = [_kept(gpu, i) for i in _by_array(instructions).values()]
     writes = [i for i in instructions if i.space == GLOBAL and i.kind != LOAD]
     missed = sum(i.missed for i in (*reads, *writes))
     lines = sum(i.missed_lines for i in (*reads, *writes))
@@ -139,8 +187,22 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
         "DRAM": distinct * SECTOR / gpu.bytes_per_second,
         "atomics": gpu.atomic_cycles * sum(i.hottest for i in writes) / gpu.clock,
         "block starts": gpu.start_cycles * launch.blocks / gpu.clock,
+        "instructions": slots / SCHEDULERS / gpu.clock,
         "latency": _latency(gpu, launch, registers),
     }
+
+
+def _slots(kind: str | tuple[str, str]) -> int:
+    """Instructions that nvcc makes of one, of those that a loop repeats ("looped", kind)."""
+    return SLOTS.get(kind, SLOTS.get(kind[1], 0)) if isinstance(kind, tuple) else SLOTS.get(kind, 0)
+
+
+def _kept(gpu: Gpu, load: Cost) -> Cost:
+    """A load of what is so little that the L1 cache keeps it from block to block."""
+    share = load.distinct * gpu.multiprocessors / (load.missed or 1)
+    if share >= 1 or load.distinct * SECTOR > KEEPS * gpu.shared:
+        return load
+    return replace(load, missed=share * load.missed, missed_lines=share * load.missed_lines)
 
 
 def _by_array(instructions) -> dict[int, Cost]:
