@@ -3,12 +3,14 @@
     estimate(kernel, M=4096, N=4096, K=4096).seconds
 
 Three times are set against each other. What the GPU needs to move all of it at full speed, in the
-part of the memory system that is busiest; what it needs to compute it; and what it needs if every
-thread waits for each of its loads, with as many threads at a time as fit. None hides the others
-completely: the estimate is the root of the sum of their squares, and a launch's own time.
+part of the memory system that is busiest; what it needs to issue all instructions; and what it
+needs if every thread waits for each of its loads, with as many threads at a time as fit. None hides
+the others completely, and a launch takes a time of its own.
 
-Not in it: arithmetic beyond the spec's count of operations, and data that is read again but has
-fallen out of a cache. `benchmarks/estimates.py` prints estimated beside measured times.
+Instructions are those of the kernel's build for this machine, with what is known of nvcc's: a
+guess, and where it decides, the estimate says so. Not in it: data that is read again but has fallen
+out of a cache, and how many registers nvcc gives a thread, where there is no nvcc.
+`benchmarks/estimates.py` prints estimated beside measured times.
 """
 
 import functools
@@ -18,7 +20,7 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,9 +37,12 @@ from utils.watch.trace import GLOBAL, LOAD
 
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
 DECIDES = 0.6  # of the time: a part that takes so much decides it
+BUSY = 3  # norm of two parts that are busy at a time: 26 % longer where both take as long
+DRIFT = 12  # waits for loads after which warps that started together have drifted apart
 SCHEDULERS = 4  # of a multiprocessor: each issues one instruction of a warp in a cycle
 KEEPS = 0.5  # of a multiprocessor's memory: what its L1 cache keeps between blocks
 START = 8  # instructions with which a warp begins and ends: its place, its arguments, EXIT
+FLOATS = "sum", "product", "fused"  # that are the text's own
 # Instructions that nvcc makes of what a basic block computes (utils.watch.instructions).
 SLOTS = {"other": 1, "sum": 1, "product": 1, "fused": 1, "division": 25, "quotient": 10, "root": 4}
 SLOTS |= {"quick quotient": 2, "emu_collective": 1, "emu_barrier": 1, "expf": 10, "exp2": 2}
@@ -93,7 +98,7 @@ class Estimate:
             f"on an {self.gpu}, bound by {self.bound}."
         )
         if self.doubts:
-            told += f" It may be half or twice that: {'; '.join(self.doubts)}."
+            told += f" It may be off by half: {'; '.join(self.doubts)}."
         return f"{told} An estimate: nothing was measured."
 
 
@@ -116,16 +121,33 @@ def total(
     gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
 ) -> tuple[float, dict[str, float]]:
     """(seconds, those of each part) of a call. `used`: registers of a thread, by kernel."""
-    parts: dict[str, float] = defaultdict(float)
-    for launch in launches:
-        of_launch = launch_parts(gpu, launch, used.get(_plain(launch.kernel), 0))
-        for name, seconds in of_launch.items():
-            parts[name] += seconds
-    parts["instructions"] = max(parts["instructions"], flops / gpu.flops_per_second)
-    apart = "latency", "instructions"
-    busiest = max(seconds for name, seconds in parts.items() if name not in apart)
-    parts["launch"] = gpu.launch_seconds
-    return math.hypot(busiest, *(parts[name] for name in apart)) + gpu.launch_seconds, dict(parts)
+    each = [launch_parts(gpu, la, used.get(_plain(la.kernel), 0)) for la in launches]
+    computing = sum(parts["instructions"] for parts in each)
+    slower = max(1, flops / gpu.flops_per_second / computing) if computing else 1
+    seconds, sums = gpu.launch_seconds, defaultdict(float, launch=gpu.launch_seconds)
+    for launch, parts in zip(launches, each, strict=True):
+        parts["instructions"] *= slower
+        seconds += _together(parts, in_step(gpu, launch, used.get(_plain(launch.kernel), 0)))
+        for name, part in parts.items():
+            sums[name] += part
+    return seconds, dict(sums)
+
+
+def _together(parts: Mapping[str, float], in_step: bool) -> float:
+    """Seconds of a launch, from those of its parts. None hides another completely."""
+    moving = max(part for name, part in parts.items() if name not in ("latency", "instructions"))
+    if in_step:
+        return moving + parts["instructions"] + parts["latency"]
+    busy = (moving**BUSY + parts["instructions"] ** BUSY) ** (1 / BUSY)
+    return math.hypot(busy, parts["latency"])
+
+
+def in_step(gpu: Gpu, launch: Work, registers: int = 0) -> bool:
+    """Whether all warps start at once and end before they have drifted apart: they load at the same
+    time and compute at the same time."""
+    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
+    rounds = sum(count for count, _ in _rounds(gpu, launch).values())
+    return launch.blocks <= at_once and rounds < DRIFT
 
 
 def doubts(
@@ -133,12 +155,13 @@ def doubts(
 ) -> tuple[str, ...]:
     """What an estimate hangs on that is not known: why it may be far off, in words."""
     seconds, parts = total(gpu, launches, flops, used)
-    found = []
     if not any(launch.computed for launch in launches):
-        found.append("instructions are not counted, for which objdump (binutils) is needed")
-    elif parts["instructions"] > DECIDES * seconds:
-        found.append("instructions decide, and which of them nvcc makes is guessed")
-    return tuple(found)
+        return ("instructions are not counted, for which objdump (of binutils) is needed",)
+    every = sum(_slots(launch) for launch in launches)
+    floats = sum(_slots(launch, FLOATS) for launch in launches)
+    if parts["instructions"] > DECIDES * seconds and floats < every / 2:
+        return ("instructions decide, and how many nvcc makes of the text is a guess",)
+    return ()
 
 
 def _plain(name: str) -> str:
@@ -173,8 +196,7 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
     shuffles = done["emu_collective"] + done["looped", "emu_collective"]
     cycles += gpu.request_cycles * shuffles
     cycles *= apiece / launch.blocks
-    slots = START * launch.warps + sum(i.requests for i in instructions)
-    slots += sum(_slots(kind) * count for kind, count in done.items())
+    slots = _slots(launch)
     slots *= apiece / launch.blocks
     reads = [_kept(gpu, i) for i in _by_array(instructions).values()]
     writes = [i for i in instructions if i.space == GLOBAL and i.kind != LOAD]
@@ -192,9 +214,19 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
     }
 
 
-def _slots(kind: str | tuple[str, str]) -> int:
-    """Instructions that nvcc makes of one, of those that a loop repeats ("looped", kind)."""
-    return SLOTS.get(kind, SLOTS.get(kind[1], 0)) if isinstance(kind, tuple) else SLOTS.get(kind, 0)
+def _slots(launch: Work, only: Collection[str] = ()) -> float:
+    """Instructions of all warps of a launch, as nvcc might make them; `only` some kinds."""
+    requests, done = sum(i.requests for i in launch.instructions.values()), launch.arithmetic
+    used = requests + done["looped", "emu_collective"]
+    if done["looped", "fused"] > 2 * used:  # what is used so often lies in registers, which no
+        # loop can number: it is unrolled, and has known indices but for those into memory.
+        done["looped", "other"] = min(done["looped", "other"], requests)
+    slots = 0 if only else START * launch.warps + requests
+    for kind, count in done.items():
+        plain = kind[1] if isinstance(kind, tuple) else kind
+        if not only or plain in only:
+            slots += SLOTS.get(kind, SLOTS.get(plain, 0)) * count
+    return slots
 
 
 def _kept(gpu: Gpu, load: Cost) -> Cost:
@@ -217,12 +249,23 @@ def _by_array(instructions) -> dict[int, Cost]:
 
 def _latency(gpu: Gpu, launch: Work, registers: int) -> float:
     """Seconds until all blocks have run, as many at a time as fit, if each thread just waits."""
+    cycles = sum(wait for _, wait in _rounds(gpu, launch).values())
+    cycles += launch.barriers * gpu.shared_latency
+    cycles += gpu.issue_cycles * sum(i.each for i in launch.instructions.values())
+    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
+    waves = launch.blocks / at_once
+    return (max(1, waves) * cycles + max(0, waves - 1) * gpu.turnover) / gpu.clock
+
+
+def _rounds(gpu: Gpu, launch: Work) -> dict[float, tuple[float, float]]:
+    """(how often a thread waits for loads, cycles in all), by trip count: what is in one loop waits
+    together."""
     instructions = launch.instructions.values()
     loads = [i for i in instructions if i.space == GLOBAL and i.kind == LOAD]
     stores = [i.each for i in instructions if i.space == GLOBAL and i.kind != LOAD]
     # Loads start together up to the next barrier, or store that might be to the same address.
     stops = max(1, launch.barriers, *stores)
-    rounds: dict[float, float] = {}  # cycles, by trip count: what is in one loop waits together
+    rounds: dict[float, tuple[float, float]] = {}
     for i in loads:
         together = min(UNROLLED, max(1, i.each / stops))
         # Of those that start together the slowest counts.
@@ -231,13 +274,9 @@ def _latency(gpu: Gpu, launch: Work, registers: int) -> float:
         )
         wait = gpu.l1_latency + l2 * (gpu.l2_latency - gpu.l1_latency)
         wait += dram * (gpu.dram_latency - gpu.l2_latency)
-        trips = round(i.each, 3)
-        rounds[trips] = max(rounds.get(trips, 0), i.each / together * wait)
-    cycles = sum(rounds.values()) + launch.barriers * gpu.shared_latency
-    cycles += gpu.issue_cycles * sum(i.each for i in instructions)
-    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
-    waves = launch.blocks / at_once
-    return (max(1, waves) * cycles + max(0, waves - 1) * gpu.turnover) / gpu.clock
+        trips, count = round(i.each, 3), i.each / together
+        rounds[trips] = max(rounds.get(trips, (0, 0)), (count, count * wait))
+    return rounds
 
 
 def resident(gpu: Gpu, launch: Work, registers: int = 0) -> int:
