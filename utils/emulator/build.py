@@ -52,12 +52,12 @@ INSTRUMENTED += ["-fno-thread-jumps", "-Wno-tsan", "-DEMU_INSTRUMENTED"]
 # __device__ functions of any length are inlined, as nvcc does: the compiler announces no access
 # that is part of a call, as in `pair = first(pair, pairs[lane])` with a struct passed by value.
 INSTRUMENTED += ["-finline-functions", "-finline-small-functions"]
-# Beside that, for counting instructions: a call where each basic block begins.
-COUNTED = ["-fsanitize-coverage=trace-pc"]
 _NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insns
     large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
 INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
+# Beside that, for counting instructions: a call where each basic block begins.
+COUNTED = ["-fsanitize-coverage=trace-pc"]
 _RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
 
 
