@@ -36,7 +36,6 @@ from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD
 
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
-DECIDES = 0.6  # of the time: a part that takes so much decides it
 BUSY = 3  # norm of two parts that are busy at a time: 26 % longer where both take as long
 DRIFT = 12  # waits for loads after which warps that started together have drifted apart
 SCHEDULERS = 4  # of a multiprocessor: each issues one instruction of a warp in a cycle
@@ -45,7 +44,7 @@ START = 8  # instructions with which a warp begins and ends: its place, its argu
 FLOATS = "sum", "product", "fused"  # that are the text's own
 # Instructions that nvcc 13 makes of what a basic block computes (utils.watch.instructions), from
 # its SASS. The sums are within 20 % of what Nsight Compute counted for two of three kernels of
-# results/calibration, and off by more for the others, most of all too small where a quotient takes a slow path.
+# results/calibration; they are too small for the others, most where a quotient takes a slow path.
 SLOTS = {"move": 0, "end": 0, "other": 1, "sum": 1, "product": 1, "fused": 1, "root": 4}
 SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2}
 SLOTS |= {"emu_collective": 1, "emu_barrier": 1}
@@ -159,12 +158,12 @@ def doubts(
     gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
 ) -> tuple[str, ...]:
     """What an estimate hangs on that is not known: why it may be far off, in words."""
-    seconds, parts = total(gpu, launches, flops, used)
+    _, parts = total(gpu, launches, flops, used)
     if not any(launch.computed for launch in launches):
         return ("instructions are not counted, for which objdump (of binutils) is needed",)
     every = sum(_slots(launch) for launch in launches)
     floats = sum(_slots(launch, FLOATS) for launch in launches)
-    if parts["instructions"] > DECIDES * seconds and floats < every / 2:
+    if max(parts, key=parts.get) == "instructions" and floats < every / 2:
         return ("instructions decide, and how many nvcc makes of the text is a guess",)
     return ()
 
