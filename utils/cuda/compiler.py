@@ -134,6 +134,7 @@ def plan(
     first_line: int = 1,
     filename: str | None = None,
     instrumented: bool = False,
+    counted: bool = False,
 ) -> Build:
     """What `compile_cuda` compiles; its arguments. Raises ToolError."""
     backend = "emulator" if instrumented else backend or settings.backend()
@@ -142,7 +143,7 @@ def plan(
     make = (
         _cuda_unit
         if backend == "cuda"
-        else functools.partial(_emulator_unit, instrumented=instrumented)
+        else functools.partial(_emulator_unit, instrumented=instrumented, counted=counted)
     )
     unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
     return Build(name, source, first_line, shapes, unit)
@@ -154,7 +155,8 @@ def compile_cuda(source: str, name: str, **how) -> Kernel:
     `shapes` are dimensions of tensors by name, to check arguments by. `backend` is "cuda" or
     "emulator"; else this machine's.
     `first_line` and `filename` are what the compiler's messages call the text's first line.
-    `instrumented` selects the diagnosing build, which only the emulator has.
+    `instrumented` selects the diagnosing build, which only the emulator has; `counted` one in which
+    basic blocks are seen, too.
 
     Raises CompileError, DeclarationError (no launcher of that name that Python can call) and
     ToolError (a compiler is missing; the message says what to install).
@@ -176,7 +178,7 @@ def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit
 
 
 def _emulator_unit(
-    source: str, filename: str, first_line: int, entry: str, instrumented: bool
+    source: str, filename: str, first_line: int, entry: str, instrumented: bool, counted: bool
 ) -> _Unit:
     unit = rewriter.rewrite(
         source, filename=filename, first_line=first_line, include_dirs=[workspace().include]
@@ -185,7 +187,7 @@ def _emulator_unit(
         unit.text + _apart(entry),
         filename,
         "emulator",
-        [*compile_flags(instrumented), "-fdiagnostics-color=never"],
+        [*compile_flags(instrumented, counted), "-fdiagnostics-color=never"],
         _link_flags(link_flags()),
         unit.headers,
         {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},

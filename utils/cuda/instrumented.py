@@ -28,15 +28,18 @@ def prepare(source: str, name: str, **place) -> None:
         pass
 
 
-def instrumented(kernel: Kernel) -> Kernel:
+def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
     """The instrumented build of a kernel's text, of the headers as they are now.
+
+    `counted`: one in which basic blocks are seen beside accesses.
 
     Raises what `compile_cuda` raises.
     """
-    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, _headers())
+    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, counted, _headers())
     if key not in _plans:
         place = {"first_line": kernel.first_line, "filename": kernel.filename}
-        build = compiler.plan(kernel.source, kernel.name, instrumented=True, **place)
+        place |= {"instrumented": True, "counted": counted}
+        build = compiler.plan(kernel.source, kernel.name, **place)
         for known in list(_plans)[: 1 - KEEP]:
             del _plans[known]
         _plans[key] = build  # to translate the text once more takes as long as to run it

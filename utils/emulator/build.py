@@ -56,6 +56,8 @@ _NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insn
     large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
 INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
+# Beside that, for counting instructions: a call where each basic block begins.
+COUNTED = ["-fsanitize-coverage=trace-pc"]
 _RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
 
 
@@ -108,9 +110,10 @@ def _filled() -> list[str]:
     return ["-ftrivial-auto-var-init=pattern"] if known and int(known[1]) >= 12 else []
 
 
-def compile_flags(instrumented: bool = False) -> list[str]:
-    """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build."""
-    build = INSTRUMENTED if instrumented else PLAIN
+def compile_flags(instrumented: bool = False, counted: bool = False) -> list[str]:
+    """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build, `counted`
+    one that counts basic blocks, too."""
+    build = INSTRUMENTED + COUNTED * counted if instrumented else PLAIN
     return [*_COMMON, *_filled(), *build, f"-I{include_dir()}"]
 
 

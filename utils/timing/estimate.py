@@ -3,12 +3,14 @@
     estimate(kernel, M=4096, N=4096, K=4096).seconds
 
 Three times are set against each other. What the GPU needs to move all of it at full speed, in the
-part of the memory system that is busiest; what it needs to compute it; and what it needs if every
-thread waits for each of its loads, with as many threads at a time as fit. None hides the others
-completely: the estimate is the root of the sum of their squares, and a launch's own time.
+part of the memory system that is busiest; what it needs to issue all instructions; and what it
+needs if every thread waits for each of its loads, with as many threads at a time as fit. None hides
+the others completely, and a launch takes a time of its own.
 
-Not in it: arithmetic beyond the spec's count of operations, and data that is read again but has
-fallen out of a cache. `benchmarks/estimates.py` prints estimated beside measured times.
+Instructions are those of the kernel's build for this machine, with what is known of nvcc's: a
+guess, and where it decides, the estimate says so. Not in it: data that is read again but has fallen
+out of a cache, and how many registers nvcc gives a thread, where there is no nvcc.
+`benchmarks/estimates.py` prints estimated beside measured times.
 """
 
 import functools
@@ -18,8 +20,8 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.course import cases
@@ -34,6 +36,23 @@ from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD
 
 UNROLLED = 16  # iterations of a loop whose loads nvcc lets start together
+BUSY = 3  # norm of two parts that are busy at a time: 26 % longer where both take as long
+DRIFT = 12  # waits for loads after which warps that started together have drifted apart
+SCHEDULERS = 4  # of a multiprocessor: each issues one instruction of a warp in a cycle
+KEEPS = 0.5  # of a multiprocessor's memory: what its L1 cache keeps between blocks
+START = 8  # instructions with which a warp begins and ends: its place, its arguments, EXIT
+FLOATS = "sum", "product", "fused"  # that are the text's own
+# Instructions that nvcc 13 makes of what a basic block computes (utils.watch.instructions), from
+# its SASS. The sums are within 20 % of what Nsight Compute counted for two of three kernels of
+# results/calibration; they are too small for the others, most where a quotient takes a slow path.
+SLOTS = {"move": 0, "end": 0, "other": 1, "sum": 1, "product": 1, "fused": 1, "root": 4}
+SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2}
+SLOTS |= {"emu_collective": 1, "emu_barrier": 1}
+SLOTS |= {"expf": 10, "exp2": 2, "log2": 4, "sin": 4, "cos": 4, "sqrtf": 8}
+SLOTS |= {"fmaxf": 1, "fminf": 1}
+FUNCTION = 20  # instructions of another function, such as tanhf
+# nvcc knows the divisor where it unrolls the loop, and makes a few instructions of it, or does not.
+SLOTS["looped", "division"] = 5
 
 
 @dataclass(frozen=True)
@@ -75,12 +94,16 @@ class Estimate:
     seconds: float
     bound: str  # the part that takes longest
     parts: Mapping[str, float]  # seconds, each as if there were nothing else
+    doubts: tuple[str, ...] = ()  # why it may be far off
 
     def __str__(self) -> str:
-        return (
+        told = (
             f"{self.kernel} with {cases.size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
-            f"on an {self.gpu}, bound by {self.bound}. An estimate: nothing was measured."
+            f"on an {self.gpu}, bound by {self.bound}."
         )
+        if self.doubts:
+            told += f" It may be off by half: {'; '.join(self.doubts)}."
+        return f"{told} An estimate: nothing was measured."
 
 
 def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
@@ -90,18 +113,64 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     """
     card, exercise = known_gpu(gpu), kernel.exercise
     sizes = {**exercise.at.bench, **sizes}
-    parts: dict[str, float] = defaultdict(float)
+    launches, flops = work(kernel, sizes), exercise.flops(**sizes)
     used = registers(kernel.source, card.architecture)
-    for launch in work(kernel, sizes):
-        of_launch = launch_parts(card, launch, used.get(launch.kernel.partition("<")[0], 0))
-        for name, seconds in of_launch.items():
-            parts[name] += seconds
-    parts["arithmetic"] = exercise.flops(**sizes) / card.flops_per_second
-    apart = "latency", "arithmetic"
-    busiest = max(seconds for name, seconds in parts.items() if name not in apart)
-    parts["launch"] = card.launch_seconds
-    seconds = math.hypot(busiest, *(parts[name] for name in apart)) + card.launch_seconds
-    return Estimate(kernel.name, gpu, sizes, seconds, max(parts, key=parts.get), dict(parts))
+    seconds, parts = total(card, launches, flops, used)
+    warnings = doubts(card, launches, flops, used)
+    bound = max(parts, key=parts.get)
+    return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
+
+
+def total(
+    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
+) -> tuple[float, dict[str, float]]:
+    """(seconds, those of each part) of a call. `used`: registers of a thread, by kernel."""
+    each = [launch_parts(gpu, la, used.get(_plain(la.kernel), 0)) for la in launches]
+    computing = sum(parts["instructions"] for parts in each)
+    slower = max(1, flops / gpu.flops_per_second / computing) if computing else 1
+    seconds, sums = gpu.launch_seconds, defaultdict(float, launch=gpu.launch_seconds)
+    for launch, parts in zip(launches, each, strict=True):
+        parts["instructions"] *= slower
+        seconds += _together(parts, in_step(gpu, launch, used.get(_plain(launch.kernel), 0)))
+        for name, part in parts.items():
+            sums[name] += part
+    return seconds, dict(sums)
+
+
+def _together(parts: Mapping[str, float], in_step: bool) -> float:
+    """Seconds of a launch, from those of its parts. None hides another completely."""
+    moving = max(part for name, part in parts.items() if name not in ("latency", "instructions"))
+    if in_step:
+        return moving + parts["instructions"] + parts["latency"]
+    busy = (moving**BUSY + parts["instructions"] ** BUSY) ** (1 / BUSY)
+    return math.hypot(busy, parts["latency"])
+
+
+def in_step(gpu: Gpu, launch: Work, registers: int = 0) -> bool:
+    """Whether all warps start at once and end before they have drifted apart: they load at the same
+    time and compute at the same time."""
+    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
+    rounds = sum(count for count, _ in _rounds(gpu, launch).values())
+    return launch.blocks <= at_once and rounds < DRIFT
+
+
+def doubts(
+    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
+) -> tuple[str, ...]:
+    """What an estimate hangs on that is not known: why it may be far off, in words."""
+    _, parts = total(gpu, launches, flops, used)
+    if not any(launch.computed for launch in launches):
+        return ("instructions are not counted, for which objdump (of binutils) is needed",)
+    every = sum(_slots(launch) for launch in launches)
+    floats = sum(_slots(launch, FLOATS) for launch in launches)
+    if max(parts, key=parts.get) == "instructions" and floats < every / 2:
+        return ("instructions decide, and how many nvcc makes of the text is a guess",)
+    return ()
+
+
+def _plain(name: str) -> str:
+    """A kernel's name without its template's arguments."""
+    return name.partition("<")[0]
 
 
 @functools.cache
@@ -127,8 +196,12 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
     instructions = launch.instructions.values()
     apiece = math.ceil(launch.blocks / gpu.multiprocessors)  # blocks of the busiest
     cycles = sum(max(i.wavefronts, gpu.request_cycles * i.requests) for i in instructions)
+    done = launch.arithmetic
+    shuffles = done["emu_collective"] + done["looped", "emu_collective"]
+    cycles += gpu.request_cycles * shuffles
     cycles *= apiece / launch.blocks
-    reads = list(_by_array(instructions).values())
+    slots = _slots(launch) * apiece / launch.blocks
+    reads = [_kept(gpu, i) for i in _by_array(instructions).values()]
     writes = [i for i in instructions if i.space == GLOBAL and i.kind != LOAD]
     missed = sum(i.missed for i in (*reads, *writes))
     lines = sum(i.missed_lines for i in (*reads, *writes))
@@ -139,8 +212,33 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
         "DRAM": distinct * SECTOR / gpu.bytes_per_second,
         "atomics": gpu.atomic_cycles * sum(i.hottest for i in writes) / gpu.clock,
         "block starts": gpu.start_cycles * launch.blocks / gpu.clock,
+        "instructions": slots / SCHEDULERS / gpu.clock,
         "latency": _latency(gpu, launch, registers),
     }
+
+
+def _slots(launch: Work, only: Collection[str] = ()) -> float:
+    """Instructions of all warps of a launch, as nvcc might make them; `only` some kinds."""
+    requests, done = sum(i.requests for i in launch.instructions.values()), launch.arithmetic
+    used = requests + done["looped", "emu_collective"]
+    if done["looped", "fused"] > 2 * used:  # what is used so often lies in registers, which no
+        # loop can number: it is unrolled, and has known indices but for those into memory.
+        done["looped", "other"] = min(done["looped", "other"], requests)
+    slots = 0 if only else START * launch.warps + requests
+    for kind, count in done.items():
+        plain = kind[1] if isinstance(kind, tuple) else kind
+        if not only or plain in only:
+            own = 0 if plain.startswith(("_", "emu_")) else FUNCTION  # the emulator's are none
+            slots += SLOTS.get(kind, SLOTS.get(plain, own)) * count
+    return slots
+
+
+def _kept(gpu: Gpu, load: Cost) -> Cost:
+    """A load of what is so little that the L1 cache keeps it from block to block."""
+    share = load.distinct * gpu.multiprocessors / (load.missed or 1)
+    if share >= 1 or load.distinct * SECTOR > KEEPS * gpu.shared:
+        return load
+    return replace(load, missed=share * load.missed, missed_lines=share * load.missed_lines)
 
 
 def _by_array(instructions) -> dict[int, Cost]:
@@ -155,12 +253,23 @@ def _by_array(instructions) -> dict[int, Cost]:
 
 def _latency(gpu: Gpu, launch: Work, registers: int) -> float:
     """Seconds until all blocks have run, as many at a time as fit, if each thread just waits."""
+    cycles = sum(wait for _, wait in _rounds(gpu, launch).values())
+    cycles += launch.barriers * gpu.shared_latency
+    cycles += gpu.issue_cycles * sum(i.each for i in launch.instructions.values())
+    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
+    waves = launch.blocks / at_once
+    return (max(1, waves) * cycles + max(0, waves - 1) * gpu.turnover) / gpu.clock
+
+
+def _rounds(gpu: Gpu, launch: Work) -> dict[float, tuple[float, float]]:
+    """(how often a thread waits for loads, cycles in all), by trip count: what is in one loop waits
+    together."""
     instructions = launch.instructions.values()
     loads = [i for i in instructions if i.space == GLOBAL and i.kind == LOAD]
     stores = [i.each for i in instructions if i.space == GLOBAL and i.kind != LOAD]
     # Loads start together up to the next barrier, or store that might be to the same address.
     stops = max(1, launch.barriers, *stores)
-    rounds: dict[float, float] = {}  # cycles, by trip count: what is in one loop waits together
+    rounds: dict[float, tuple[float, float]] = {}
     for i in loads:
         together = min(UNROLLED, max(1, i.each / stops))
         # Of those that start together the slowest counts.
@@ -169,13 +278,9 @@ def _latency(gpu: Gpu, launch: Work, registers: int) -> float:
         )
         wait = gpu.l1_latency + l2 * (gpu.l2_latency - gpu.l1_latency)
         wait += dram * (gpu.dram_latency - gpu.l2_latency)
-        trips = round(i.each, 3)
-        rounds[trips] = max(rounds.get(trips, 0), i.each / together * wait)
-    cycles = sum(rounds.values()) + launch.barriers * gpu.shared_latency
-    cycles += gpu.issue_cycles * sum(i.each for i in instructions)
-    at_once = gpu.multiprocessors * resident(gpu, launch, registers)
-    waves = launch.blocks / at_once
-    return (max(1, waves) * cycles + max(0, waves - 1) * gpu.turnover) / gpu.clock
+        trips, count = round(i.each, 3), i.each / together
+        rounds[trips] = max(rounds.get(trips, (0, 0)), (count, count * wait))
+    return rounds
 
 
 def resident(gpu: Gpu, launch: Work, registers: int = 0) -> int:

@@ -7,20 +7,25 @@ group stays as large as it is, which may decide what the kernel does.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 from utils.course import cases
 from utils.course.answers import Answering
+from utils.cuda.instrumented import instrumented
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
+from utils.watch.instructions import computed
 from utils.watch.trace import MOST, SHARED, Launch, Trace, trace
 
 SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do
 LONGER = 32  # times as much where a tensor has but one
 OTHER = 2  # of a size that no tensor has, such as a number of blocks
 EDGES = 0.2
+LINEAR = 1.6  # the power that a linear count seems to grow with at most: 1 and 3 rounds
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 ENOUGH = MOST // 16  # for edges to disturb little
 
@@ -35,6 +40,25 @@ class Work:
     shared: float  # bytes of a block
     barriers: float  # that a thread passes
     instructions: Mapping[int, Cost]
+    begun: Mapping[int, float] = field(default_factory=dict)  # how often warps began a basic block,
+    computed: Mapping[int, Counter] = field(default_factory=dict)  # and what each computes
+
+    @property
+    def warps(self) -> float:
+        """In all of its blocks."""
+        return self.blocks * math.ceil(self.threads / WARP)
+
+    @property
+    def arithmetic(self) -> Counter:
+        """What the warps of the launch execute beside loads and stores, by kind.
+
+        `("looped", kind)` is what a warp executes more than once.
+        """
+        total: Counter = Counter()
+        for block, times in self.begun.items():
+            for kind, count in self.computed.get(block, {}).items():
+                total[("looped", kind) if times > 1.5 * self.warps else kind] += times * count
+        return total
 
 
 def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
@@ -65,7 +89,7 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
             small, large = _flat(before), _flat(after)
             for key in counts:
                 if small[key] and large.get(key):
-                    counts[key] *= ratio ** _power(large[key] / small[key])
+                    counts[key] *= _factor(large[key] / small[key], ratio)
     return [_rebuilt(launch, counts) for launch, counts in zip(launches, flat, strict=True)]
 
 
@@ -83,13 +107,18 @@ class SmallRun:
         return sum(large.blocks >= 2 * small.blocks for small, large in pairs)
 
 
-def _power(growth: float) -> float:
-    """The power of a size with which a count grows, from its growth where the size doubles.
+def _factor(growth: float, ratio: float) -> float:
+    """How much more there is of a count at `ratio` times a size, from its growth at twice the size.
 
-    Edges of an array disturb small sizes; but for them most powers are whole numbers.
+    Edges of an array disturb small sizes; but for them most counts are powers of a size. What grows
+    in between is taken for a constant and a linear part: a loop with a round more or less.
     """
     power = math.log2(growth)
-    return round(power) if abs(power - round(power)) < EDGES else power
+    if abs(power - round(power)) < EDGES:
+        return ratio ** round(power)
+    if 1 < growth < 2**LINEAR:
+        return 1 + (growth - 1) * (ratio - 1)
+    return ratio**power
 
 
 def _small(
@@ -136,23 +165,26 @@ def _small(
 def _run(kernel: Answering, sizes: Mapping[str, int]) -> SmallRun:
     seen = _trace(kernel, sizes)
     accesses = sum(len(launch.accesses) for launch in seen.launches)
-    return SmallRun([] if seen.truncated else _works(seen), accesses, not seen.truncated)
+    if seen.truncated:
+        return SmallRun([], accesses, False)
+    return SmallRun(_works(seen, instrumented(kernel, counted=True).library), accesses, True)
 
 
 def _trace(kernel: Answering, sizes: Mapping[str, int]) -> Trace:
-    return trace(kernel, cases.example(kernel, sizes).arguments)
+    return trace(kernel, cases.example(kernel, sizes).arguments, counted=True)
 
 
-def _works(seen: Trace) -> list[Work]:
+def _works(seen: Trace, library: Path) -> list[Work]:
     shared = sum(math.prod(a.shape) * a.element for a in seen.arrays if a.space == SHARED)
-    return [_work(launch, shared) for launch in seen.launches]
+    return [_work(launch, shared, library) for launch in seen.launches]
 
 
-def _work(launch: Launch, shared: int) -> Work:
+def _work(launch: Launch, shared: int, library: Path) -> Work:
     barriers = int(launch.accesses["phase"].max()) if len(launch.accesses) else 0
-    return Work(
-        launch.kernel, math.prod(launch.grid), launch.threads, shared, barriers, costs(launch)
-    )
+    blocks, known = math.prod(launch.grid), computed(library)
+    basic = {block: known[block] for block in launch.begun if block in known}
+    counts = costs(launch), launch.begun, basic
+    return Work(launch.kernel, blocks, launch.threads, shared, barriers, *counts)
 
 
 _SCALED = ("blocks", "threads", "shared", "barriers")
@@ -163,25 +195,30 @@ def _flat(launch: Work) -> dict[tuple, float]:
     counts = {("launch", name): getattr(launch, name) for name in _SCALED}
     for key, cost in launch.instructions.items():
         counts |= {(key, name): getattr(cost, name) for name in _COUNTS}
-    return counts
+    return counts | {("begun", block): times for block, times in launch.begun.items()}
 
 
 def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
+    warps = counts["launch", "blocks"] * math.ceil(counts["launch", "threads"] / WARP)
     instructions = {
-        key: Cost(cost.space, cost.kind, cost.array, **_bounded(counts, key))
+        key: Cost(cost.space, cost.kind, cost.array, **_bounded(counts, key, warps))
         for key, cost in launch.instructions.items()
     }
     scaled = {name: counts["launch", name] for name in _SCALED}
-    return Work(launch.kernel, **scaled, instructions=instructions)
+    begun = {block: counts["begun", block] for block in launch.begun}
+    return Work(
+        launch.kernel, **scaled, instructions=instructions, begun=begun, computed=launch.computed
+    )
 
 
-def _bounded(counts: Mapping[tuple, float], key: tuple) -> dict[str, float]:
+def _bounded(counts: Mapping[tuple, float], key: tuple, warps: float) -> dict[str, float]:
     """An instruction's counts, within what is possible: a request has a sector and a turn for each
     lane at most, no more sectors can miss than there are, nor more be distinct.
 
     Small sizes may not show it, where what blocks or lanes share at a large size is still one's.
     """
     found = {name: counts[key, name] for name in _COUNTS}
+    found["each"] = max(found["each"], found["requests"] / warps)  # the mean is no more than most
     for name in ("sectors", "wavefronts"):
         found[name] = min(found[name], WARP * found["requests"])
     if found["missed"] > found["sectors"]:  # those that go take their lines with them

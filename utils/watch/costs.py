@@ -14,6 +14,7 @@ from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
 LINE = 128  # bytes: what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once
+BODY = 32  # accesses of a thread: nvcc unrolls no loop of whose iterations four would have more
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,15 @@ def costs(launch: Launch) -> dict[int, Cost]:
     """By instruction, which its place in the kernel's library stands for."""
     accesses = launch.accesses
     memory = accesses[(accesses["space"] == GLOBAL) | (accesses["space"] == SHARED)]
-    return {int(pc): _cost(memory[memory["pc"] == pc]) for pc in np.unique(memory["pc"])}
+    turn = _rank(memory["block"].astype("i8") * launch.threads + memory["thread"])
+    each = {int(pc): memory["pc"] == pc for pc in np.unique(memory["pc"])}
+    return {pc: _cost(memory[mine], turn[mine]) for pc, mine in each.items()}
 
 
-def _cost(accesses: np.ndarray) -> Cost:
+def _cost(accesses: np.ndarray, turn: np.ndarray) -> Cost:
     space, kind = int(accesses["space"][0]), int(accesses["kind"][0])
     if space == SHARED and kind == LOAD:
-        accesses = widened(accesses)
+        accesses = widened(accesses, turn)
     request = requests(accesses)
     count = int(request.max()) + 1
     sectors = missed = lines = distinct = hottest = 0
@@ -82,27 +85,42 @@ def global_wavefronts(request: np.ndarray, sector: np.ndarray) -> tuple[int, int
     return len(sector), int(turns.reshape(-1, LINE // SECTOR).max(axis=1).sum())
 
 
-def widened(accesses: np.ndarray) -> np.ndarray:
-    """The loads of an instruction as nvcc makes them where it unrolls the loop around them.
+def widened(accesses: np.ndarray, turn: np.ndarray | None = None) -> np.ndarray:
+    """The loads of an instruction as nvcc makes them where it unrolls the loops around them.
 
-    Two or four in a row by every thread, of neighbouring elements from an aligned address on and
-    with no barrier in between, become one.
+    Two or four by every thread that together fill an aligned piece, with no barrier in between,
+    become one. So they do in any order, as nvcc unrolls inner loops and outer ones; but a body
+    that would become too large stays a loop: they are near each other in `turn`, which counts
+    a thread's accesses (without it: those of this instruction).
     """
-    order = np.lexsort((accesses["nth"], accesses["thread"], accesses["block"]))
-    accesses = accesses[order]
-    size = int(accesses["size"][0])
+    turn = accesses["nth"].astype("i8") if turn is None else turn
+    size, byte = int(accesses["size"][0]), accesses["byte"]
+    owner = accesses["block"].astype("i8") * (int(accesses["thread"].max()) + 1)
+    owner += accesses["thread"]
+    between = owner * (int(accesses["phase"].max()) + 1) + accesses["phase"]
+    again = _rank(between * (int(byte.max()) + 1) + byte)  # of the same element
+    order = np.lexsort((byte, again, between))
     for width in (4, 2):
         wide = width * size
         if wide > WIDEST or len(accesses) % width:
             continue
-        rows = accesses.reshape(-1, width)
-        first, step = rows[:, :1], np.arange(width)
-        fits = (rows["nth"] == first["nth"] + step) & (first["nth"] % width == 0)
-        fits &= (rows["byte"] == first["byte"] + step * size) & (first["byte"] % wide == 0)
-        fits &= (rows["phase"] == first["phase"]) & (rows["thread"] == first["thread"])
-        if fits.all():
-            merged = rows[:, 0].copy()
+        rows = order.reshape(-1, width)
+        first, step = rows[:, 0], np.arange(width)
+        fits = (byte[rows] == byte[first, None] + step * size).all()
+        fits &= (byte[first] % wide == 0).all() and (between[rows] == between[first, None]).all()
+        if fits and (np.ptp(turn[rows], axis=1) < BODY * width // 4).all():
+            merged = accesses[first]
             merged["size"] = wide
-            merged["nth"] //= width
+            merged["nth"] = _rank(owner[first], merged["nth"])
             return merged
     return accesses
+
+
+def _rank(group: np.ndarray, value: np.ndarray | None = None) -> np.ndarray:
+    """The place of each entry among those of its group: by value, or as they come."""
+    order = np.argsort(group, kind="stable") if value is None else np.lexsort((value, group))
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    lengths = np.diff(starts, append=len(group))
+    rank = np.empty(len(group), "i8")
+    rank[order] = np.arange(len(group)) - np.repeat(starts, lengths)
+    return rank

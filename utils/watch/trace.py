@@ -6,7 +6,7 @@ size and returns what each thread touched. The pictures of utils/diagrams are dr
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from torch import Tensor
@@ -19,6 +19,7 @@ from utils.errors import WorkbookError
 
 MOST = 1 << 20  # accesses that are recorded
 LOAD, STORE, ATOMIC = 0, 1, 2
+BLOCK = 3  # in place of a kind: a warp begins a basic block
 GLOBAL, SHARED = 0, 1
 
 # The runtime's records (utils/emulator/runtime/trace.h).
@@ -59,6 +60,9 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     accesses: np.ndarray  # records with the fields of ACCESSES, in the order in which they ran
+    begun: Mapping[int, int] = field(
+        default_factory=dict
+    )  # how often warps began a basic block, by pc
 
     @property
     def threads(self) -> int:
@@ -105,12 +109,15 @@ class Trace:
         raise WorkbookError(f"the kernel has no array '{name}'; it has {names}")
 
 
-def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+def trace(
+    kernel: Kernel, arguments: Mapping[str, Tensor | int | float], counted: bool = False
+) -> Trace:
     """Run the kernel's text instrumented, on copies of `arguments` (by parameter name).
 
+    `counted`: its launches say how often their basic blocks were begun.
     Raises what a plain run raises: LaunchError, KernelCrash, KernelTimeout.
     """
-    build = instrumented(kernel)
+    build = instrumented(kernel, counted)
     seen = build.watched(arguments, most=MOST)
     if seen.error:
         raise seen.error
@@ -132,6 +139,7 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
     accesses["pc"] -= np.uint64(raw.module_base)
     accesses["line"] = _lines(build, accesses["pc"])
     ends = [*(int(x["first"]) for x in launches[1:]), len(accesses)]
+    parts = [accesses[int(x["first"]) : end] for x, end in zip(launches, ends, strict=True)]
     return Trace(
         tuple(arrays),
         tuple(
@@ -139,9 +147,10 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
                 x["kernel"].decode(),
                 tuple(map(int, x["grid"])),
                 tuple(map(int, x["block"])),
-                _counted(accesses[int(x["first"]) : end]),
+                _counted(part[part["kind"] != BLOCK]),
+                _begun(part[part["kind"] == BLOCK]),
             )
-            for x, end in zip(launches, ends, strict=True)
+            for x, part in zip(launches, parts, strict=True)
         ),
         raw.truncated,
     )
@@ -150,8 +159,8 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
 def _readable(raw: np.ndarray, arrays: list[Array]) -> np.ndarray:
     """Addresses as array, element and byte."""
     out = np.zeros(len(raw), ACCESSES)
-    for field in ("size", "kind", "space", "block", "thread", "phase", "pc"):
-        out[field] = raw[field]
+    for name in ("size", "kind", "space", "block", "thread", "phase", "pc"):
+        out[name] = raw[name]
     out["array"] = -1
     out["byte"] = raw["address"]
     for i, array in enumerate(arrays):
@@ -163,6 +172,11 @@ def _readable(raw: np.ndarray, arrays: list[Array]) -> np.ndarray:
         out["index"][mine] = inside[mine] // array.element
         out["byte"][mine] = inside[mine] + (array.offset if array.space == SHARED else 0)
     return out
+
+
+def _begun(records: np.ndarray) -> dict[int, int]:
+    pcs, times = np.unique(records["pc"], return_counts=True)
+    return dict(zip(pcs.tolist(), times.tolist(), strict=True))
 
 
 def _counted(accesses: np.ndarray) -> np.ndarray:

@@ -20,6 +20,8 @@ namespace {
 // Whether a volatile access counts as a relaxed atomic one. (A build for that tells them apart.)
 const bool volatile_atomic = getenv("EMU_VOLATILE_ATOMIC") != nullptr;
 
+constexpr uint8_t kBlock = 3;  // in place of a kind of access
+
 bool on = false;
 size_t limit = 0;
 bool truncated = false;
@@ -63,6 +65,23 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     a.phase = c->current->phase;
     a.size = uint16_t(size);
     a.write = plain(kind);
+    accesses.push_back(a);
+}
+
+// Notes that the running thread begins a basic block: of a warp its first lane, for all of it.
+__attribute__((noinline)) void record_block(const void* return_address) {
+    Core* c = core();
+    if (!on || !c || !c->current || c->current_index() % 32) return;
+    if (accesses.size() >= limit) {
+        truncated = true;
+        return;
+    }
+    Access a{};
+    a.pc = uint64_t(return_address);
+    a.block = c->block_number();
+    a.thread = uint32_t(c->current_index());
+    a.phase = c->current->phase;
+    a.write = kBlock;
     accesses.push_back(a);
 }
 
@@ -190,6 +209,8 @@ void emu_note_atomic(const void* p, size_t n, int what) {
                                  : kAtomic,
            CALLED_FROM);
 }
+// The compiler calls it where a basic block begins, in a build for counting instructions.
+void __sanitizer_cov_trace_pc() { record_block(CALLED_FROM); }
 void emu_note_fence() { watch_fence(false); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -13,7 +13,7 @@ struct Access {        // one load or store of one thread; 32 bytes, read by uti
     uint32_t block, thread;  // linear
     uint32_t phase;          // block barriers passed by the thread
     uint16_t size;           // bytes
-    uint8_t write;           // 0 load, 1 store, 2 atomic
+    uint8_t write;           // 0 load, 1 store, 2 atomic, 3 none: a basic block begins
     Space space;
 };
 static_assert(sizeof(Access) == 32, "utils/watch/trace.py reads these");

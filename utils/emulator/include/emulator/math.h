@@ -129,7 +129,7 @@ inline void __sincosf(float x, float* s, float* c) { *s = __sinf(x), *c = __cosf
 // The reciprocal of what is beyond 2^126 is 0, and infinity times 0 is no number.
 inline float __fdividef(float a, float b) {
     if (fabsf(b) > 0x1p126f && !std::isinf(b)) return a * copysignf(0.0f, b);
-    return a / b;
+    return float(double(a) / double(b));  // the same value; in double, estimates find it quick
 }
 inline float __tanf(float x) { return __fdividef(__sinf(x), __cosf(x)); }
 inline float __tanhf(float x) { return tanhf(x); }
