@@ -174,7 +174,7 @@ def test_reading_an_output_before_it_is_written_is_a_hazard(diagnose):
 
 def test_a_refused_launch_is_kept_as_the_error(diagnose):
     seen = diagnose(REFUSED)
-    assert seen.error.name == "cudaErrorInvalidValue" and "1024 threads" in str(seen.error)
+    assert seen.error.name == "cudaErrorInvalidValue" and "2,048 along x" in str(seen.error)
     assert seen.launches == ()
     assert diagnose(COPY).error is None, "and is over with the call"
 

@@ -216,7 +216,7 @@ def _refused(event: dict) -> str:
             elif size > limit:
                 why.append(f"the {what} is {size:,} along {axis}, where {limit:,} is the most")
     threads = math.prod(event["block"])
-    if threads > THREADS:
+    if threads > THREADS and not why:
         why.append(f"a block has {threads:,} threads, where {THREADS:,} is the most")
     if event["shared"] > event["shared_limit"]:
         why.append(
