@@ -641,6 +641,17 @@ def test_a_kernel_is_tried_at_sizes_that_nobody_knows():
     assert len([size for size in met if size[0] > 100]) > 1
 
 
+def test_a_size_that_is_kept_in_16_bits_is_refused():
+    def total(x, out, n):
+        out.copy_(x.sum())
+
+    def short(x, out, n):
+        out.copy_(x[: n % 65_536].sum())
+
+    accepted(total, toys.SUM, seeds=[0])
+    rejected(short, toys.SUM, seeds=range(3))
+
+
 def test_gradients_that_a_notebook_has_switched_off_change_nothing():
     with torch.no_grad():
         accepted(sum_serial, toys.SUM, seeds=[0])

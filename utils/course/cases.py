@@ -315,9 +315,7 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
     found = []
     for spans in exercise.at.drawn:
         sizes = {name: _whole(low, high + 1, generator) for name, (low, high) in spans.items()}
-        for follower, leader in exercise.follows.items():
-            parts = sizes[follower]
-            sizes[leader] = max(sizes[leader] // parts, 1) * parts
+        _follow(exercise, sizes)
         order = [name for name in exercise.at.check[0] if name in sizes]
         found.append({name: sizes[name] for name in order})
     return found
@@ -333,9 +331,15 @@ def long_sizes(exercise: Exercise, name: str, span: tuple[int, int], generator: 
     """From `span` in the size `name`, and short in all others but those that this one follows."""
     sizes = {other: _whole(1, 4, generator) for other in exercise.at.check[0]}
     sizes[name] = _whole(*span, generator)
-    for follower, leader in exercise.follows.items():
-        sizes[leader] = max(sizes[leader] // sizes[follower], 1) * sizes[follower]
+    _follow(exercise, sizes)
     return sizes
+
+
+def _follow(exercise: Exercise, sizes: dict[str, int]) -> None:
+    """Make each size that another one follows a multiple of that."""
+    for follower, leader in exercise.follows.items():
+        parts = sizes[follower]
+        sizes[leader] = max(sizes[leader] // parts, 1) * parts
 
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
@@ -345,7 +349,7 @@ def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     """Larger than `at.gates` in one size, and what follows it, by another factor each time: from
     two to seven, and between these where a size stands alone and is of many tiles."""
     known = exercise.at.gates
-    of_tensors = " ".join(exercise.shapes.values()).split()
+    of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[_whole(0, len(free), generator)]
     grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}

@@ -197,14 +197,18 @@ THREADS = 1024  # of a block, at most
 
 def refused(text: str) -> str:
     """Which launch CUDA would have refused, and why, from what the runtime wrote; "" for none."""
+    return next((_refused(e) for e in _events(text) if e.get("event") == "refused"), "")
+
+
+def _events(text: str) -> Iterator[dict]:
+    """What the runtime wrote, line by line; one that broke off is passed over."""
     for line in text.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(event, dict) and event.get("event") == "refused":
-            return _refused(event)
-    return ""
+        if isinstance(event, dict):
+            yield event
 
 
 def _refused(event: dict) -> str:
@@ -231,13 +235,7 @@ def _read(text: str, texts: Texts) -> list[Report]:
     events: list[dict] = []
     numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
     waits: tuple = ()  # of the hazard that is told of next
-    for line in text.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(event, dict):
-            continue
+    for event in _events(text):
         if event.get("event") == "waits":
             waits = tuple((w["threads"], w["line"], w["for"]) for w in event["waits"])
         elif "kind" in event:

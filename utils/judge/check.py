@@ -199,8 +199,12 @@ class _Check:
 
     def _few(self) -> list[Sizes]:
         """The smaller half of the known sizes, but for the smallest, which is a mere corner."""
-        known = sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
+        known = self._ascending()
         return known[1 : 1 + len(known) // 2] or known
+
+    def _ascending(self) -> list[Sizes]:
+        """The known sizes, that of the fewest elements first."""
+        return sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
 
     def _watch(
         self,
@@ -299,7 +303,7 @@ class _Check:
         usual, random = cases.usual(self.exercise), self.generator
         for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
             self._call(self._case(sizes[i], usual), {})
-        small = sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))[1:3]
+        small = self._ascending()[1:3]
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
             self._call(self._case(size, usual), {}, calls=calls)
