@@ -1,4 +1,4 @@
-"""Where else the workbook is opened: the files say the same two commands as the README."""
+"""Where else the workbook is opened: the files say the same two commands."""
 
 import json
 import os
@@ -19,7 +19,8 @@ def test_everywhere_the_same_two_commands():
         "pip install --no-cache-dir -e . -c constraints.txt"
         in (ROOT / ".binder/postBuild").read_text()
     )
-    assert f"`{INSTALL}`, then `{LAB}`" in (ROOT / "README.md").read_text()
+    assert f"`{INSTALL}`, then `{LAB}`" in (ROOT / ".devcontainer/README.md").read_text()
+    assert ".devcontainer/README.md" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("words", [["jupyter", "notebook"], ["jupyter-lab"], []])
