@@ -11,10 +11,19 @@ from utils.paths import ROOT, environment, workspace
 FIRST = "notebooks/00_start_here.ipynb"
 FILES = "utils.notebooks.contents"
 EXTENSION = ROOT / "utils/notebooks/labextension"
+# Without a grammar of addresses in all scripts that jsonschema would read, which halves the start.
+_JUPYTERLAB = """
+import sys
+sys.modules["rfc3987_syntax"] = None
+from jupyterlab.labapp import main
+sys.exit(main())
+"""
 # What the first CUDA cell needs, made while JupyterLab starts and its reader reads.
 _WARM = """
 import os
-os.nice(10)  # JupyterLab first
+os.nice(10)
+if hasattr(os, "SCHED_IDLE"):  # JupyterLab, the browser and the first kernel first
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 from utils.cuda import warmup
 for thread in warmup.start():
     thread.join()
@@ -35,7 +44,7 @@ def command(options: Sequence[str] = ()) -> list[str]:
     ]
     if os.geteuid() == 0:
         given.append("--allow-root")
-    return [sys.executable, "-m", "jupyterlab", *given, *options]
+    return [sys.executable, "-c", _JUPYTERLAB, *given, *options]
 
 
 def variables() -> dict[str, str]:

@@ -1,11 +1,14 @@
-"""`hint(swish)` and `reset(swish)`: what a learner may ask for in a notebook."""
+"""`hint(swish)` and `reset(swish)`: what a learner may ask for in a notebook.
+
+What reads notebooks is imported when it is called for: that alone takes two seconds, and every
+first cell would wait for it.
+"""
 
 from dataclasses import dataclass
 
 from utils.course import catalog, selection
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
-from utils.notebooks import documents, sync
 from utils.paths import workspace
 from utils.wording import show
 
@@ -49,6 +52,8 @@ def reset(kernel: object) -> None:
     `kernel` as for hint(). What it replaces is kept, as it was last run and as it was last saved.
     Our extension of JupyterLab changes the cell, see labextension/. Raises WorkbookError.
     """
+    from utils.notebooks import documents, sync
+
     exercise = _exercise(kernel)
     texts = [documents.answer(exercise), getattr(kernel, "source", "")]
     texts = dict.fromkeys(text.strip("\n") for text in texts)
@@ -70,6 +75,8 @@ class _Reset:
         return f"{told}\nIf the cell has not changed: `workbook reset {word}` in a terminal."
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        from utils.notebooks import sync
+
         starter = {"id": self.exercise.id, "source": sync.cell_source(self.exercise)}
         return {RESET: starter, "text/plain": str(self)}
 
