@@ -1,10 +1,11 @@
-"""The switches in the environment: six variables, read here and nowhere else.
+"""The switches in the environment: seven variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
 WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own text
 WORKBOOK_LOG        file to which `check` and `bench` append what they found
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
+WORKBOOK_BOX        compilers and kernels are put into a box: see cuda/sandbox.py
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 """
 
@@ -34,6 +35,11 @@ def device() -> str:
 def use_solutions() -> bool:
     """Whether WORKBOOK_SOLUTIONS is on."""
     return os.environ.get("WORKBOOK_SOLUTIONS", "") not in ("", "0")
+
+
+def boxed() -> bool:
+    """Whether WORKBOOK_BOX is on."""
+    return os.environ.get("WORKBOOK_BOX", "") not in ("", "0")
 
 
 def cache() -> Path | None:

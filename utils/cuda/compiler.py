@@ -205,13 +205,7 @@ def _link_flags(flags: Iterable[str]) -> list[str]:
     torch links them to everything, and reading their symbols takes 0.2 s. Empty archives of
     their names stand in the linker's way. What is linked is loaded where there is no PyTorch.
     """
-    folder = cache() / "no-torch"
-    if not folder.exists():
-        with files.publish(folder) as made:
-            made.mkdir()
-            for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
-                (made / f"lib{name}.a").write_bytes(b"!<arch>\n")
-    return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{folder}", *flags]
+    return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{toolchain.without_torch()}", *flags]
 
 
 def _build(unit: _Unit, name: str) -> Path:

@@ -13,8 +13,9 @@ from shlex import quote
 
 import torch
 
-from utils import files
-from utils.emulator.build import compiler
+from utils import files, settings
+from utils.cuda import sandbox
+from utils.emulator.build import compiler, include_dir, runtime_library
 from utils.errors import ToolError
 from utils.paths import cache
 
@@ -43,12 +44,14 @@ def _path() -> str:
     return os.pathsep.join(folder for folder in folders if Path(folder).name != _LIMITED)
 
 
-def _limited_ninja() -> Path:
+def _limited_ninja(backend: str) -> Path:
     """A program of that name, which PyTorch finds before the other; see limited.py."""
     real, runs = ninja(), Path(__file__).with_name("limited.py")
+    words = [sys.executable, "-I", "-S", str(runs), *_boxed(real, backend)]
+    started = " ".join('"$PWD"' if word == _HERE else quote(word) for word in words)
     text = (
         f'#!/bin/sh\n[ "$1" = --version ] && exec {quote(real)} "$@"\n'
-        f'exec {quote(sys.executable)} -I -S {quote(str(runs))} {quote(real)} "$@"\n'
+        f'exec {started} "$@"\n'
     )
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = cache() / f"ninja-{digest}" / _LIMITED / "ninja"
@@ -57,6 +60,35 @@ def _limited_ninja() -> Path:
             made.write_text(text)
             made.chmod(0o755)
     return path
+
+
+_HERE = "/THE-FOLDER-OF-THE-BUILD"
+
+
+def _boxed(real: str, backend: str) -> list[str]:
+    """How ninja is started: in a box, where that is asked for, in which there is this build alone,
+    and what every build takes from the cache."""
+    if not settings.boxed():
+        return [real]
+    toolkit = [cuda_home()] if backend == "cuda" else []
+    return sandbox.command(
+        [real],
+        readable=[real, include_dir(), runtime_library().parent, without_torch(), *toolkit],
+        writable=[_HERE],
+        environment={"PATH": f"{Path(cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
+        folder=_HERE,
+    )
+
+
+def without_torch() -> Path:
+    """A folder of empty archives named as PyTorch's libraries are, which keep those away."""
+    folder = cache() / "no-torch"
+    if not folder.exists():
+        with files.publish(folder) as made:
+            made.mkdir()
+            for name in ("c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"):
+                (made / f"lib{name}.a").write_bytes(b"!<arch>\n")
+    return folder
 
 
 def cuda_home() -> Path:
@@ -112,7 +144,7 @@ def prepare(backend: str) -> None:
 
     The settings stay: `load_inline` called by a notebook itself gains from them too.
     """
-    limited = _limited_ninja()
+    limited = _limited_ninja(backend)
     if shutil.which("ninja") != str(limited):
         os.environ["PATH"] = os.pathsep.join(filter(None, (str(limited.parent), _path())))
     os.environ["CXX"] = cxx()

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from utils import paths, settings
-from utils.cuda import confine
+from utils.cuda import confine, sandbox
 from utils.emulator.build import runtime_library
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
@@ -89,21 +89,34 @@ class Worker:
         os.set_blocking(self.reports, False)
         self.events = bytearray()
         passed = (theirs_in, theirs_out, self.arena)
+        words = [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))]
+        environment = _environment(backend) | {"EMU_REPORT_FD": str(reported)}
+        self.boxed = settings.boxed()
+        if self.boxed:
+            words = sandbox.command(
+                words,
+                readable=[WORKER.parent, *sandbox.python_folders(), *self.folders],
+                environment=environment,
+                other_user=True,
+                gpu=backend == "cuda",
+            )
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))],
+            words,
             stdin=subprocess.DEVNULL,
             stdout=self.printed,
             stderr=self.printed,
             pass_fds=(*passed, reported),
             cwd="/",
-            env=_environment(backend) | {"EMU_REPORT_FD": str(reported)},
+            env=environment,
             start_new_session=True,  # an interrupt is for the notebook, which then ends the worker
         )
         for file in (theirs_in, theirs_out, reported):
             os.close(file)
 
     def reaches(self, folders: Iterable[Path]) -> bool:
-        """Whether it can read what is in these folders."""
+        """Whether it can read what is in these folders, and in a box nothing else."""
+        if self.boxed:
+            return set(folders) == set(self.folders)
         return all(any(f.is_relative_to(known) for known in self.folders) for f in folders)
 
     def memory(self, size: int) -> Tensor:
@@ -164,7 +177,9 @@ class Worker:
 
     def _excess(self, reply: int) -> str:
         """What the process does too much of; nothing, mostly."""
-        memory, threads = confine.usage(self.process.pid)
+        inside = confine.descendants(self.process.pid) if self.boxed else []
+        used = [confine.usage(pid) for pid in (self.process.pid, *inside)]
+        memory, threads = (sum(figures) for figures in zip(*used, strict=True))
         if memory > MEMORY:
             return f"used more than {MEMORY / 1e9:.3g} GB of memory"
         if threads > MAX_THREADS:
@@ -207,6 +222,8 @@ class Worker:
         return not self.stragglers
 
     def _end_descendants(self) -> None:
+        if self.boxed:  # they are in it, and end with it
+            return
         if "seccomp" not in self.in_force and self.process.poll() is None:
             for pid in confine.descendants(self.process.pid):
                 with suppress(ProcessLookupError, PermissionError):
@@ -254,7 +271,7 @@ def prestart(backend: str | None = None) -> None:
     """Start the worker now, in the background, so that the first call need not wait for it."""
     backend = backend or settings.backend()
     with _lock:
-        if backend not in _workers:
+        if backend not in _workers and not settings.boxed():  # a box is made for one library
             _workers[backend] = Worker(backend, [paths.cache(), *_elsewhere])
 
 
@@ -314,6 +331,8 @@ def _folders(backend: str, library: str) -> set[Path]:
 
 
 def _usable(backend: str, library: str) -> Worker:
+    if settings.boxed():
+        return _boxed(backend, library)
     prestart(backend)
     worker = _workers[backend]
     reached = library in worker.libraries or worker.reaches(folders := _folders(backend, library))
@@ -323,3 +342,13 @@ def _usable(backend: str, library: str) -> Worker:
     if not reached or many or worker.process.poll() is not None:
         restart(backend)
     return _workers[backend]
+
+
+def _boxed(backend: str, library: str) -> Worker:
+    """A worker in a box in which there is this library and no other."""
+    folders = _folders(backend, library)
+    worker = _workers.get(backend)
+    if worker is None or worker.process.poll() is not None or not worker.reaches(folders):
+        discard(backend)
+        worker = _workers[backend] = Worker(backend, folders)
+    return worker
