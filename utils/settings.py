@@ -1,4 +1,4 @@
-"""The switches in the environment: seven variables, read here and nowhere else.
+"""The switches in the environment: eight variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
@@ -6,6 +6,7 @@ WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own t
 WORKBOOK_LOG        file to which `check` and `bench` append what they found
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
 WORKBOOK_BOX        compilers and kernels are put into a box: see cuda/sandbox.py
+WORKBOOK_SEED       what `check` draws from; else another draw each time
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 """
 
@@ -40,6 +41,11 @@ def use_solutions() -> bool:
 def boxed() -> bool:
     """Whether WORKBOOK_BOX is on."""
     return os.environ.get("WORKBOOK_BOX", "") not in ("", "0")
+
+
+def seed() -> str:
+    """WORKBOOK_SEED, or "" where it is not set."""
+    return os.environ.get("WORKBOOK_SEED", "")
 
 
 def cache() -> Path | None:

@@ -7,15 +7,18 @@ keeps between calls.
 """
 
 import contextlib
+import hashlib
 import itertools
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 from torch import Generator, Tensor
 
-from utils import events
+from utils import events, settings
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.cases import Case
@@ -84,7 +87,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     verdict = "error"
     try:
         with oracle.one_thread():
-            passed = _Check(kernel, secrets.randbits(32) if seed is None else seed).run()
+            passed = Trial(kernel, _seed(exercise) if seed is None else seed).run()
         verdict = "passed"
     except CheckFailed as failure:
         verdict = failure.reason
@@ -95,6 +98,13 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     tell(kernel, passed)
 
 
+def _seed(exercise: Exercise) -> int:
+    """A fresh one, or that of WORKBOOK_SEED and this exercise."""
+    if not (given := settings.seed()):
+        return secrets.randbits(32)
+    return int.from_bytes(hashlib.sha256(f"{given} {exercise.id}".encode()).digest()[:4])
+
+
 def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
     """The launcher's parameters as the workbook gives them."""
     if not catalog.kernel_path(exercise).is_file():
@@ -102,8 +112,9 @@ def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
     return signature.parse_launcher(catalog.starter_text(exercise), exercise.name)
 
 
-class _Check:
-    """One run of `check`."""
+class Trial:
+    """What a kernel is tried on, by values and sizes drawn from a seed. `run` is what `check` does;
+    the parts of it raise CheckFailed."""
 
     def __init__(self, kernel: Answering, seed: int):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
@@ -146,11 +157,11 @@ class _Check:
         kinds, count = dict.fromkeys([]), 0
         for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
-            count += self._size(size, families)
+            count += self.try_size(size, families)
         for size in drawn:
-            self._call(self._case(size, cases.usual(self.exercise)), {}, probes=FEW)
+            self.call(self._case(size, cases.usual(self.exercise)), probes=FEW)
         if self.kernel.backend == "emulator":
-            drawn += self._beyond_16_bits()
+            drawn += self.beyond_16_bits()
             self._rehearse()
         self._again(self.exercise.at.check)
         details = (
@@ -169,12 +180,12 @@ class _Check:
                 self._watch(sizes)
             self._object()
             if self.exercise.gates:
-                self._judge_gates()
+                self.judge_gates()
             if self.exercise.slices:
                 for name in self.exercise.shapes:
                     self._watch(self.exercise.at.draw, sliced=(name,))
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
-            few = itertools.cycle(self._few())
+            few = itertools.cycle(self.few())
             for family in cases.families(self.exercise)[1:]:  # a stray may hang on the values
                 self._watch(next(few), family, probes=0)
         except ToolError as error:
@@ -186,7 +197,7 @@ class _Check:
         for reason, case, message in self.objections:
             self._fail(reason, case, message)
 
-    def _judge_gates(self) -> None:
+    def judge_gates(self) -> None:
         """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""
         for _ in range(int(torch.randint(0, 3, (), generator=self.generator))):
             self._watch(self.exercise.at.check[0], probes=0)
@@ -197,12 +208,12 @@ class _Check:
             if message := gates.failing(gate, seen, sizes):
                 self._fail(Reason.GATE, case, message)
 
-    def _few(self) -> list[Sizes]:
+    def few(self) -> list[Sizes]:
         """The smaller half of the known sizes, but for the smallest, which is a mere corner."""
-        known = self._ascending()
+        known = self.ascending()
         return known[1 : 1 + len(known) // 2] or known
 
-    def _ascending(self) -> list[Sizes]:
+    def ascending(self) -> list[Sizes]:
         """The known sizes, that of the fewest elements first."""
         return sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
 
@@ -282,7 +293,7 @@ class _Check:
         zeros = {n: torch.zeros(shape) for n, shape in shapes.items()}
         return Case(sizes, "no", zeros, {n: span[0] for n, span in self.exercise.scalars.items()})
 
-    def _beyond_16_bits(self) -> list[Sizes]:
+    def beyond_16_bits(self) -> list[Sizes]:
         """Judge a call that is long in one size, another one each time, and short in the others.
         Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
         """
@@ -292,7 +303,7 @@ class _Check:
                 sizes = cases.long_sizes(self.exercise, names[i], span, self.generator)
                 with contextlib.suppress(LaunchError):
                     if self._launched(sizes) <= MANY:
-                        self._call(self._case(sizes, cases.usual(self.exercise)), {}, probes=FEW)
+                        self.call(self._case(sizes, cases.usual(self.exercise)), probes=FEW)
                         return [sizes]
         return []
 
@@ -302,23 +313,23 @@ class _Check:
         workers.restart(self.kernel.backend)
         usual, random = cases.usual(self.exercise), self.generator
         for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
-            self._call(self._case(sizes[i], usual), {})
-        small = self._ascending()[1:3]
+            self.call(self._case(sizes[i], usual))
+        small = self.ascending()[1:3]
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
-            self._call(self._case(size, usual), {}, calls=calls)
+            self.call(self._case(size, usual), calls=calls)
 
     def _case(self, sizes: Sizes, family: str) -> Case:
         return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
 
-    def _size(self, sizes: Sizes, families: list[str]) -> int:
+    def try_size(self, sizes: Sizes, families: list[str]) -> int:
         """All kinds of values at one size, in the same buffers, and the last of them twice."""
         before: dict[str, Tensor] = {}
         drawn = [self._case(sizes, family) for family in families]
         self.live = []
         for case in drawn:
-            before = self._call(case, before)
-        self._call(drawn[-1], {}, again=True)
+            before = self.call(case, before)
+        self.call(drawn[-1], again=True)
         self._judge_leak(case)
         return len(drawn)
 
@@ -332,10 +343,10 @@ class _Check:
             )
             self._fail(Reason.LEAK, case, message)
 
-    def _call(
+    def call(
         self,
         case: Case,
-        before: dict[str, Tensor],
+        before: Mapping[str, Tensor] = MappingProxyType({}),
         again: bool = False,
         calls: int = 1,
         probes: int = oracle.PROBES,
@@ -370,8 +381,10 @@ class _Check:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
 
     def _fail(self, reason: Reason, case: Case, message: str) -> None:
-        replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
-        raise CheckFailed(reason, f"{self.kernel.name} with {case}\n{message}\n{replay}")
+        told = f"{self.kernel.name} with {case}\n{message}"
+        if not settings.seed():  # which is a secret
+            told += f"\nto repeat it: check({self.kernel.name}, seed={self.seed})"
+        raise CheckFailed(reason, told)
 
     def _judge_strays(self, case: Case, strays) -> None:
         if not strays:

@@ -71,6 +71,11 @@ HALVES = {
 }
 
 
+def right(exercise: Exercise, text: str) -> bool:
+    """Whether a text names its fault, where that is asked for."""
+    return required(exercise) is not None and _objection(exercise, text) is None
+
+
 def judge(exercise: Exercise, text: str) -> None:
     """Pass a text whose statement is right, or whose exercise asks for none.
 
