@@ -15,6 +15,7 @@ FLOORS = (
     ("__init__",),  # what notebooks import: it names where its functions live
     ("cli", "magics"),  # the doors
     ("doctor",),
+    ("grading",),
     ("notebooks",),
     ("timing",),
     ("judge", "diagrams"),

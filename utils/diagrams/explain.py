@@ -4,8 +4,10 @@ from IPython.display import display
 
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.exercise import Sizes
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.listing import listing
+from utils.diagrams.picture import Picture
 from utils.diagrams.views.hazards import can_draw
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
@@ -25,15 +27,29 @@ def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int
     exercise = exercise_of(kernel)
     if not exercise.faulty and not attempted(kernel, "diagnose"):
         return
-    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
-    seen = diagnosis.diagnose_call(
-        kernel, call.arguments, unwritten=call.unwritten, order=order, most=MOST
-    )
-    print(_findings(kernel, seen, cases.size_text(call.sizes)))
+    seen, used = _watched(kernel, cases.toy_sizes(exercise, sizes), order)
+    print(_findings(kernel, seen, cases.size_text(used)))
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
-        display(draw_hazard(kernel, seen, call.sizes, hazard))
+        display(draw_hazard(kernel, seen, used, hazard))
     if any(launch.traffic for launch in seen.launches):
-        display(listing(kernel, seen, cases.size_text(call.sizes)))
+        display(listing(kernel, seen, cases.size_text(used)))
+
+
+def examine(kernel: Answering) -> tuple[str, Picture | None]:
+    """What `diagnose` says, and the first hazard drawn where it can be, for a reader elsewhere.
+
+    Raises what `diagnose` raises.
+    """
+    seen, used = _watched(kernel, cases.toy_sizes(kernel.exercise, {}))
+    drawn = seen.hazards and can_draw(seen.hazards[0])
+    picture = draw_hazard(kernel, seen, used, 1) if drawn else None
+    return _findings(kernel, seen, cases.size_text(used)), picture
+
+
+def _watched(kernel: Answering, sizes: Sizes, order: int = 0) -> tuple[Diagnosis, Sizes]:
+    call = cases.example(kernel, sizes)
+    given = {"unwritten": call.unwritten, "order": order, "most": MOST}
+    return diagnosis.diagnose_call(kernel, call.arguments, **given), call.sizes
 
 
 def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:

@@ -1,0 +1,164 @@
+"""What a student has handed in: CUDA texts by exercise, found in notebooks and .cu files.
+
+Nothing of a submission is executed here, and no link is followed. Of a notebook only the text of
+the cells that begin with `%%cuda NN_topic/name` is taken. Whatever cannot be read is told, and the
+rest counts.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from utils.course import catalog
+from utils.course.exercise import Exercise
+from utils.errors import WorkbookError
+from utils.wording import many
+
+NOTEBOOK, SOURCE = 16 << 20, 1 << 20  # bytes of a file, at most
+ANSWER = 256 << 10  # characters
+FILES, DEEP = 500, 6  # that are looked at; folders below each other
+_MAGIC = re.compile(r"%%cuda[ \t]+(\S+)[ \t]*")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The text of an answer, and where it stood."""
+
+    text: str
+    place: str  # "02_shared_memory_tiling.ipynb, cell 7"
+
+
+@dataclass
+class Submission:
+    """The answers of a student by exercise id, and what to tell of how they were found."""
+
+    answers: dict[str, Found] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    latest: float = 0.0  # when the newest file was written, in seconds since 1970
+
+
+def read(folder: Path) -> Submission:
+    """What is in a student's folder. Of an exercise that stands in several places, the first of
+    these counts that is no starter: the notebook of its own name, others from the newest on, each
+    from its last cell on, then .cu files.
+
+    Raises WorkbookError where the folder cannot be read at all.
+    """
+    submission = Submission()
+    known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
+    found: dict[str, list[Found]] = {}
+    for path, name in _files(folder, submission):
+        reading = _notebook if path.suffix == ".ipynb" else _source
+        try:
+            answers = list(reading(path, name, known))
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+            why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            submission.notes.append(f"{name} cannot be read: {why}")
+            continue
+        for id, answer in answers:
+            found.setdefault(id, []).append(answer)
+    for id in known:
+        if id in found:
+            submission.answers[id] = _chosen(known[id], found[id], submission)
+    return submission
+
+
+def _chosen(exercise: Exercise, found: list[Found], submission: Submission) -> Found:
+    tried = [answer for answer in found if not catalog.is_starter(exercise, answer.text)]
+    texts = {answer.text for answer in tried}
+    if len(texts) > 1:
+        places = many(len(tried), "place")
+        submission.notes.append(
+            f"{exercise.number} {exercise.name} stands in {places}; counted: {tried[0].place}"
+        )
+    return (tried or found)[0]
+
+
+def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
+    """Notebooks, then sources, in the order in which they count, with what to call them."""
+    paths, looked = [], 0
+    try:
+        os.listdir(folder)
+    except OSError as error:
+        raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
+    for here, folders, names in os.walk(folder):
+        depth = len(Path(here).relative_to(folder).parts)
+        folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < DEEP else []
+        for name in sorted(names):
+            looked += 1
+            if looked > FILES:
+                submission.notes.append(f"only the first {FILES} files were looked at")
+                folders.clear()
+                break
+            path = Path(here, name)
+            if path.suffix in (".ipynb", ".cu") and not name.startswith("."):
+                paths.append(path)
+    topics, regular = catalog.topics(), []
+    for path in paths:
+        status = path.lstat()
+        shown = plain(str(path.relative_to(folder)))
+        if not stat.S_ISREG(status.st_mode):
+            submission.notes.append(f"{shown} is no file, but a link or a device: left out")
+            continue
+        most = NOTEBOOK if path.suffix == ".ipynb" else SOURCE
+        if status.st_size > most:
+            submission.notes.append(
+                f"{shown} has {status.st_size:,} bytes, more than {most:,}: left out"
+            )
+            continue
+        submission.latest = max(submission.latest, status.st_mtime)
+        order = path.suffix != ".ipynb", path.stem not in topics, -status.st_mtime, shown
+        regular.append((order, path, shown))
+    for _, path, shown in sorted(regular):
+        yield path, shown
+
+
+def _notebook(path: Path, name: str, known: dict) -> Iterator[tuple[str, Found]]:
+    """The answers in a notebook, the last first. Raises what malformed ones lead to."""
+    raw = json.loads(_read(path, NOTEBOOK))
+    cells = raw["cells"]
+    if not isinstance(cells, list):
+        raise ValueError("its cells are no list")
+    for number, cell in reversed(list(enumerate(cells))):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        source = cell.get("source", "")
+        if isinstance(source, list):
+            source = "".join(line for line in source if isinstance(line, str))
+        if not isinstance(source, str):
+            continue
+        first, _, text = source.partition("\n")
+        magic = _MAGIC.fullmatch(first.rstrip("\r"))
+        if magic and magic[1] in known:
+            yield magic[1], Found(_cleaned(text), f"{name}, cell {number}")
+
+
+def _source(path: Path, name: str, known: dict) -> Iterator[tuple[str, Found]]:
+    """The answer in a file NAME.cu or NN_topic/NAME.cu."""
+    named = [id for id in known if id.rpartition("/")[2] == path.stem]
+    named = [id for id in named if id.partition("/")[0] == path.parent.name] or named
+    if len(named) == 1:
+        yield named[0], Found(_cleaned(_read(path, SOURCE)), name)
+
+
+def _read(path: Path, most: int) -> str:
+    """A file's text. Not through a link, should one have come to stand there meanwhile."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read(most + 1)[:most].decode("utf-8-sig", errors="replace")
+
+
+def _cleaned(text: str) -> str:
+    """A text that can be written as UTF-8, with the line ends of Linux."""
+    if len(text) > ANSWER:
+        raise ValueError(f"an answer has {len(text):,} characters, more than {ANSWER:,}")
+    text = text.encode("utf-8", "replace").decode()
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "?")
+
+
+def plain(text: str) -> str:
+    """A text without what makes a terminal or a table do things: one line, printable."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
