@@ -1,0 +1,1 @@
+"""What an exercise's answer is worth: notebooks under nbval, points, submissions."""
