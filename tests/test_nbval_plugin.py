@@ -1,0 +1,284 @@
+"""Notebooks under nbval and our plugin: what an instructor and the grader learn from a run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from nbformat import v4, write
+
+from utils.course import catalog
+from utils.grading import cells
+from utils.paths import ROOT, environment
+
+TOPIC = "00_start_here"
+SWISH, STRIDE = (e for e in catalog.topic(TOPIC).values() if e.number)
+# What the workbook's magic and check do, without a compiler: the text says what becomes of it.
+SETUP = """
+import json, os, sys, time, types
+from IPython.core.magic import register_cell_magic
+from utils.errors import CheckFailed, CompileError, Reason
+@register_cell_magic
+def cuda(line, cell):
+    if "broken" in cell:
+        raise CompileError("swish.cu:3: expected ';'")
+    globals()[line.partition("/")[2]] = cell
+def check(text):
+    print("passed")
+    if "for ever" in text:
+        time.sleep(600)
+    if "starter" in text:
+        raise CheckFailed(Reason.NOT_ATTEMPTED, "write your part")
+    if "right" not in text:
+        raise CheckFailed(Reason.WRONG_VALUES, "\\x1b[31mout[0] is 1, expected 2\\nlook there")
+def assess(name, passed):
+    print(json.dumps("forged"))
+    if name == "swish_grid_stride":
+        raise RuntimeError("no more ideas")
+    return json.dumps([name, passed])
+sys.modules["utils.grading.assess"] = types.ModuleType("assess")
+sys.modules["utils.grading.assess"].assess = assess
+"""
+
+
+def answer(exercise, text: str) -> str:
+    return f"%%cuda {exercise.id}\n{text}"
+
+
+def check(exercise) -> str:
+    return f"check({exercise.name})"
+
+
+BOTH = (answer(SWISH, "right"), check(SWISH), answer(STRIDE, "right"), check(STRIDE))
+HALF = (*BOTH[:2], answer(STRIDE, "starter"), check(STRIDE))
+NOTEBOOKS = {
+    "solved": BOTH,
+    "half": HALF,
+    "dying": (*BOTH[:2], "os._exit(0)", *BOTH[2:]),
+    "dying_check": (answer(SWISH, "right"), "def check(_):\n    os._exit(0)", *BOTH[1:]),
+    "hanging": (answer(SWISH, "for ever"), *BOTH[1:]),
+    "stubborn": ("try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    pass", *BOTH),
+    "skipping": (
+        answer(SWISH, "# NBVAL_SKIP\n# NBVAL_RAISES_EXCEPTION\nbroken"),
+        "# NBVAL_RAISES_EXCEPTION\ncheck(swish)",
+        answer(STRIDE, "# NBVAL_SKIP\nwrong"),
+        "# NBVAL_SKIP\ncheck(swish_grid_stride)",
+        "# NBVAL_SKIP\nthis_is_not_run()",
+        "# NBVAL_RAISES_EXCEPTION\n1 / 0",
+        "%%no_such_magic\nnothing",
+    ),
+    "missing": (*BOTH[:3], "if False:\n    check(swish_grid_stride)", check(SWISH)),
+}
+
+
+def lay_out(folder, *names) -> None:
+    for name in names:
+        (folder / name).mkdir()
+        sources = (SETUP, *NOTEBOOKS[name])
+        notebook = v4.new_notebook(cells=[v4.new_code_cell(source) for source in sources])
+        write(notebook, folder / name / f"{TOPIC}.ipynb")
+
+
+def pytest_run(folder, *options: str):
+    """Run what is in a folder. Returns the JSON, JUnit's testcases by notebook and name, output."""
+    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-p", "no:cacheprovider"]
+    command += ["-p", "utils.grading.nbval_plugin", "--workbook-assess", "--color=yes", *options]
+    command += ["--workbook-json=points.json", "--junitxml=junit.xml", "--rootdir=.", "."]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
+        capture_output=True,
+        text=True,
+    )
+    assert (folder / "points.json").exists(), done.stdout + done.stderr
+    cases = {}
+    for case in ElementTree.parse(folder / "junit.xml").iter("testcase"):
+        cases[case.get("classname").partition(".")[0], case.get("name")] = case
+    return json.loads((folder / "points.json").read_text()), cases, done
+
+
+class Run:
+    def __init__(self, folder):
+        self.points, self.cases, done = pytest_run(folder, "--workbook-cell-limit=6", "-vv")
+        self.code, self.output = done.returncode, re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
+
+    def notebook(self, name):
+        ours = [n for n in self.points["notebooks"] if n["notebook"].startswith(f"{name}/")]
+        assert len(ours) == 1
+        return ours[0]
+
+    def record(self, name, exercise):
+        (found,) = (e for e in self.notebook(name)["exercises"] if e["exercise"] == exercise.id)
+        return found
+
+    def status(self, name, exercise):
+        return self.record(name, exercise)["status"]
+
+    def failure(self, name, case):
+        found = self.cases[name, case].find("failure")
+        return "" if found is None else found.get("message")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class")
+    lay_out(folder, *NOTEBOOKS)
+    return Run(folder)
+
+
+def test_points_are_those_of_the_specs(run):
+    solved = run.notebook("solved")
+    assert (solved["points"], solved["of"]) == (SWISH.points + STRIDE.points,) * 2
+    assert run.record("half", STRIDE) == {
+        "exercise": STRIDE.id,
+        "number": STRIDE.number,
+        "points": 0,
+        "of": STRIDE.points,
+        "status": "not attempted",
+        "message": "not attempted: write your part",
+        "not_assessed": "RuntimeError: no more ideas",
+    }
+    assert run.points["of"] == len(NOTEBOOKS) * solved["of"]
+
+
+def test_points_stand_in_junit_too(run):
+    case = run.cases["half", f"{SWISH.number} swish: check"]
+    properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+    assert properties["exercise"] == SWISH.id and properties["status"] == "passed"
+    assert properties["points"] == properties["of"] == str(SWISH.points)
+
+
+def test_a_cell_is_named_by_its_exercise_and_else_by_its_number(run):
+    names = [name for notebook, name in run.cases if notebook == "half"]
+    assert names == [
+        "Cell 0",
+        f"{SWISH.number} swish: kernel",
+        f"{SWISH.number} swish: check",
+        f"{STRIDE.number} swish_grid_stride: kernel",
+        f"{STRIDE.number} swish_grid_stride: check",
+    ]
+
+
+def test_after_a_death_nothing_is_run_and_what_was_passed_counts(run):
+    assert run.status("dying", SWISH) == "passed"
+    last = run.record("dying", STRIDE)
+    assert (last["status"], last["message"]) == ("not run", "not run: the kernel died in Cell 3")
+    assert run.failure("dying", "Cell 3") == "the kernel died"
+    kernel = run.failure("dying", f"{STRIDE.number} swish_grid_stride: kernel")
+    assert kernel == last["message"]
+
+
+def test_a_kernel_that_dies_in_a_check_has_crashed_there(run):
+    assert run.status("dying_check", SWISH) == "crashed"
+    assert run.status("dying_check", STRIDE) == "not run"
+
+
+def test_after_a_cell_that_was_late_all_fail_and_none_is_expected_to(run):
+    assert run.record("hanging", SWISH)["message"] == "the cell did not end within 6 s"
+    assert run.status("hanging", SWISH) == "timeout" and run.status("hanging", STRIDE) == "not run"
+    assert "did not end within 6 s in " in run.record("hanging", STRIDE)["message"]
+    assert "xfail" not in run.output
+
+
+def test_a_cell_that_was_late_and_swallowed_the_interrupt_fails(run):
+    assert run.failure("stubborn", "Cell 1") == "the cell did not end within 6 s"
+    assert run.status("stubborn", SWISH) == "not run"
+
+
+def test_no_comment_in_a_learners_cell_or_a_check_has_an_effect(run):
+    assert run.status("skipping", SWISH) == "compile error"
+    assert "expected ';'" in run.record("skipping", SWISH)["message"]
+    assert run.status("skipping", STRIDE) == "failed"
+
+
+def test_comments_of_other_cells_have_their_effect(run):
+    assert run.cases["skipping", "Cell 5"].find("skipped") is not None
+    assert run.cases["skipping", "Cell 6"].find("failure") is None
+
+
+def test_a_magic_that_is_not_there_fails(run):
+    assert "no_such_magic" in run.failure("skipping", "Cell 7")
+
+
+def test_an_exercise_that_nobody_checks_is_missing_and_fails(run):
+    assert run.status("missing", STRIDE) == "missing"
+    name = f"{STRIDE.number} swish_grid_stride: check"
+    assert "check(swish_grid_stride)" in run.failure("missing", name)
+
+
+def test_a_second_check_of_an_exercise_has_a_name_of_its_own(run):
+    assert ("missing", f"{SWISH.number} swish: check, Cell 5") in run.cases
+
+
+def test_a_failure_is_its_message_without_colours_and_frames(run):
+    told = run.failure("skipping", f"{STRIDE.number} swish_grid_stride: check")
+    assert told.replace("&#10;", "\n").startswith("CheckFailed: wrong values: out[0] is 1")
+    assert told.count("out[0]") == 1 and "#x1B" not in told and "File" not in told
+
+
+def test_the_kernel_is_asked_beside_what_it_prints(run):
+    assert run.record("half", SWISH)["assessed"] == ["swish", True]
+    assert "assessed" not in run.record("half", STRIDE)
+    assert "not_assessed" not in run.record("dying", STRIDE)
+
+
+def test_the_table_has_a_line_an_exercise(run):
+    table = run.output.partition(" exercises ")[2]
+    half = table.partition(f"half/{TOPIC}.ipynb")[2]
+    assert half.splitlines()[0] == f": {SWISH.points} of {SWISH.points + STRIDE.points} points"
+    assert re.search(rf"{STRIDE.number} swish_grid_stride +0 of {STRIDE.points} +not attempt", half)
+    assert f"in all: {run.points['points']} of {run.points['of']} points" in table
+
+
+def test_what_was_not_attempted_or_not_run_fails_without_a_report_of_its_own(run):
+    assert run.code == 1
+    reports = run.output.partition(" FAILURES ")[2]
+    assert "swish_grid_stride: check" in reports  # of "skipping"
+    assert "write your part" not in reports.partition(" exercises ")[0]
+    assert re.search(r"\d+ not attempted", run.output.splitlines()[-1])
+
+
+def test_xdist_s_workers_hand_their_points_over(run, tmp_path):
+    lay_out(tmp_path, "half", "dying")
+    options = "-p", "xdist.plugin", "-n2", "--dist=loadfile", "-k", "not stride: check"
+    points, _, _ = pytest_run(tmp_path, *options)
+    found = {n["notebook"].partition("/")[0]: n for n in points["notebooks"]}
+    for name in ("half", "dying"):
+        assert found[name]["points"] == run.notebook(name)["points"]
+        assert found[name]["of"] == run.notebook(name)["of"], "also what was deselected"
+
+
+def test_without_nbval_it_is_inert_and_imports_nothing():
+    code = (
+        "import pytest, sys; pytest.main(['--co', '-q', '-p', 'utils.grading.nbval_plugin', "
+        "'--noconftest', '-p', 'nbval.plugin', 'tests/mutation/__init__.py']); "
+        "print({'torch', 'utils.course', 'utils.grading.score'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "source, name",
+    [
+        ("check(swish)", "swish"),
+        ("%time 1\ncheck(swish, seed=3)\nbench(swish)", "swish"),
+        ("try:\n    check(swish)\nexcept Exception:\n    pass", ""),
+        ("check(swish)\ncheck(axpy)", ""),
+        ("# check(swish)", ""),
+        ("print('check(swish)')", ""),
+        ("check(", ""),
+    ],
+)
+def test_a_cell_checks_what_it_calls_check_on_and_no_other(source, name):
+    assert cells.checked(source) == name

@@ -1,0 +1,296 @@
+"""nbval's notebooks and cells, where some cells are an exercise's: its `%%cuda` cell, its check."""
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from queue import Empty
+from unittest.mock import patch
+
+import pytest
+from nbval import plugin as nbval
+
+from utils.course import catalog
+from utils.course.exercise import Exercise
+from utils.errors import WorkbookError
+from utils.grading.live_kernel import KernelDied, LiveKernel
+from utils.grading.verdicts import Status, Trouble, plain, trouble
+from utils.notebooks import documents
+
+LIMIT = 120.0  # seconds for a cell
+COLD = 180.0  # seconds more for the first %%cuda cell: it may build the emulator
+NBVAL_LIMIT = 2000.0  # its --nbval-cell-timeout where nobody gave one
+MARKERS = {"check": False, "skip": False, "check_exception": False}
+
+
+def limit(config) -> float:
+    """Seconds that a cell may take: of our option, else of nbval's, else LIMIT."""
+    if (ours := config.option.workbook_cell_limit) is not None:
+        return ours
+    theirs = config.option.nbval_cell_timeout
+    return LIMIT if theirs == NBVAL_LIMIT else theirs
+
+
+def checked(source: str) -> str:
+    """The name that a cell checks with `check(NAME)` as a statement of its own; "" if none, or
+    several: then nobody can tell which of them passed."""
+    try:
+        body = ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE)).body
+    except (SyntaxError, ValueError):
+        return ""
+    calls = [node.value for node in body if isinstance(node, ast.Expr)]
+    names = {
+        call.args[0].id
+        for call in calls
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "check"
+        and call.args
+        and isinstance(call.args[0], ast.Name)
+    }
+    return names.pop() if len(names) == 1 else ""
+
+
+class Notebook(nbval.IPyNbFile):
+    """A notebook whose cells run in one kernel until that is lost."""
+
+    lost = ""  # why its further cells are not run
+    warm = False  # whether a %%cuda cell has run
+
+    def __init__(self, *args, score, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.score = score
+        self.answers: dict[str, Trouble] = {}  # exercise -> what came of its %%cuda cell, if bad
+        self.last: Cell | None = None  # that was executed
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The code cells, then one item for each exercise that no cell checks."""
+        try:
+            self.nb = documents.read(self.path)
+        except WorkbookError as error:
+            self.score.expect(
+                self, _numbered(self.path.stem), f"the notebook is unreadable: {error}"
+            )
+            raise self.CollectError(str(error)) from error
+        exercises = {e.name: e for e in _numbered(self._topic())}
+        self.score.expect(self, exercises.values())
+        missing, names = dict(exercises), set()
+        sources = [cell for cell in self.nb.cells if cell.cell_type == "code"]
+        for number, cell in enumerate(sources):
+            folder, _, name = (documents.cuda_id(cell) or "").rpartition("/")
+            answers = exercises.get(name) if folder else None
+            checks = None if documents.cuda_id(cell) else exercises.get(checked(cell.source))
+            missing.pop(checks.name if checks else "", None)
+            yield Cell.of(self, number, cell, answers, checks, names)
+        for exercise in missing.values():
+            yield Missing.from_parent(self, name=_name(exercise, "check"), exercise=exercise)
+
+    def _topic(self) -> str:
+        """By the file's name; a renamed one's by most of its %%cuda cells."""
+        known = catalog.topics()
+        if self.path.stem in known:
+            return self.path.stem
+        named = Counter(id.partition("/")[0] for id in documents.cuda_cells(self.nb))
+        return next((topic for topic, _ in named.most_common() if topic in known), "")
+
+    def setup(self) -> None:
+        """Start the kernel. Where that fails, its cells say so."""
+        with patch.object(nbval, "RunningKernel", LiveKernel), pytest.MonkeyPatch.context() as env:
+            env.delenv("PYTEST_CURRENT_TEST", raising=False)  # with it, a kernel's printf is lost
+            try:
+                super().setup()
+            except Exception as error:
+                self.lost = f"the kernel did not start: {plain(str(error)) or type(error).__name__}"
+
+    def lose(self, cell: "Cell", status: Status, what: str) -> Trouble:
+        """Give the kernel up for what a cell did: no other cell is run. What to raise for it."""
+        self.lost = f"{what} in {cell.title}"
+        if self.kernel is not None and hasattr(self.kernel, "km"):  # not stopped already
+            self.kernel.stop()
+        return Trouble(status, f"{what}")
+
+
+class Cell(nbval.IPyNbCell):
+    """A code cell; its exercise is the one that it answers or checks."""
+
+    def __init__(self, *, answers: Exercise | None, checks: Exercise | None, **kwargs):
+        super().__init__(**kwargs)
+        self.answers, self.checks = answers, checks
+
+    @classmethod
+    def of(cls, notebook, number, cell, answers, checks, taken: set[str]) -> "Cell":
+        """Named for its exercise, as no other cell of the notebook (`taken`) is."""
+        name = f"Cell {number}"
+        if exercise := answers or checks:
+            name = _name(exercise, "check" if checks else "kernel")
+            name += f", Cell {number}" * (name in taken)
+        taken.add(name)
+        marked = {} if answers or checks else dict(nbval.find_metadata_tags(cell.metadata))
+        if not (answers or checks or documents.cuda_id(cell)):  # CUDA text is the learner's
+            marked |= dict(nbval.find_comment_markers(cell.source))
+        options = MARKERS | {"check": notebook.compare_outputs} | marked
+        return cls.from_parent(
+            notebook,
+            name=name,
+            cell_num=number,
+            cell=cell,
+            options=options,
+            answers=answers,
+            checks=checks,
+        )
+
+    @property
+    def title(self) -> str:
+        """Its name, and its number where that does not say it."""
+        number = f"Cell {self.cell_num}"
+        return self.name if number in self.name else f"{self.name} ({number})"
+
+    def reportinfo(self):
+        """Where it is, and the heading of its failure."""
+        return self.path, 0, self.title
+
+    def setup(self) -> None:
+        """Nothing: nbval would expect all cells after a late one to fail, and forgive it."""
+
+    def runtest(self) -> None:
+        """Execute the cell. Raises Trouble; notes what became of it in `user_properties`."""
+        verdict, assessed = Trouble(Status.NOT_RUN, ""), {}
+        try:
+            self._run()
+            verdict = Trouble(Status.PASSED, "")
+        except Trouble as error:
+            verdict = self._of_exercise(error)
+            raise verdict from None
+        except pytest.skip.Exception:
+            raise
+        except Exception as error:
+            verdict = Trouble(Status.FAILED, plain(f"{type(error).__name__}: {error}"))
+            raise verdict from error
+        finally:
+            if self.checks and not self.parent.lost and self.config.option.workbook_assess:
+                assessed = self._assess(verdict.status is Status.PASSED)
+            self.user_properties += [("cell", self.cell_num), ("status", str(verdict.status))]
+            if self.checks:
+                self.user_properties += properties(self.checks, verdict, assessed)
+
+    def _run(self) -> None:
+        book = self.parent
+        if not book.lost and not book.kernel.is_alive():
+            book.lose(book.last or self, Status.CRASHED, "the kernel died")
+            if book.last and book.last.answers:
+                book.answers[book.last.answers.name] = Trouble(Status.CRASHED, "the kernel died")
+        if book.lost:
+            raise Trouble(Status.NOT_RUN, f"not run: {book.lost}")
+        seconds = limit(self.config)
+        cuda = documents.cuda_id(self.cell) is not None
+        if cuda and not book.warm:
+            seconds, book.warm = seconds + COLD, True
+        book.last, book.kernel.reply = self, None
+        late = f"the cell did not end within {seconds:g} s"
+        with patch.object(self.config.option, "nbval_cell_timeout", seconds):
+            try:
+                super().runtest()
+            except KernelDied:
+                raise book.lose(self, Status.CRASHED, "the kernel died") from None
+            except nbval.NbCellError as error:
+                if book.timed_out:
+                    raise book.lose(self, Status.TIMEOUT, late) from None
+                if book.kernel.reply["status"] == "error":
+                    raise trouble(book.kernel.reply) from None
+                details = plain(error.inner_traceback or "")
+                raise Trouble(Status.FAILED, plain(str(error)), details) from None
+        if book.timed_out:  # the cell swallowed the interrupt
+            raise book.lose(self, Status.TIMEOUT, late)
+        if book.kernel.reply["status"] != "ok" and not self.options["check_exception"]:
+            raise trouble(book.kernel.reply)  # such as a magic that is not there
+
+    def _of_exercise(self, error: Trouble) -> Trouble:
+        """What it means for the exercise: a check without a kernel tells why there is none."""
+        if self.answers:
+            if error.status is Status.FAILED:
+                error = Trouble(Status.COMPILE_ERROR, error.message, error.details)
+            self.parent.answers.setdefault(self.answers.name, error)
+        if self.checks and (cause := self.parent.answers.get(self.checks.name)):
+            if cause.status is not Status.NOT_RUN:
+                return cause
+        return error
+
+    def _assess(self, passed: bool) -> dict:
+        """What the kernel says of the exercise beyond its check."""
+        name, seconds = self.checks.name, limit(self.config)
+        home = "__import__('utils.grading.assess', fromlist=['assess'])"
+        try:
+            return {
+                "assessed": json.loads(
+                    self.parent.kernel.ask(f"{home}.assess({name!r}, {passed})", seconds)
+                )
+            }
+        except KernelDied:
+            self.parent.lose(self, Status.CRASHED, why := "the kernel died while assessing")
+        except Empty:
+            self.parent.lose(
+                self, Status.TIMEOUT, why := f"the assessment did not end within {seconds:g} s"
+            )
+        except ValueError as error:  # also of JSON
+            why = plain(str(error))
+        return {"not_assessed": why}
+
+    def repr_failure(self, excinfo) -> str:
+        """What stands in the report: the message, and the notebook's own frames."""
+        return told(excinfo.value)
+
+
+class Missing(pytest.Item):
+    """An exercise that the notebook does not check: it fails, whatever else the notebook says."""
+
+    def __init__(self, *, exercise: Exercise, **kwargs):
+        super().__init__(**kwargs)
+        self.exercise = exercise
+
+    def runtest(self) -> None:
+        """Raises Trouble."""
+        message = f"the notebook has no cell of its own with check({self.exercise.name})"
+        verdict = Trouble(Status.MISSING, message)
+        self.user_properties += [("status", str(verdict.status))]
+        self.user_properties += properties(self.exercise, verdict, {})
+        raise verdict
+
+    def repr_failure(self, excinfo) -> str:
+        """What stands in the report."""
+        return told(excinfo.value)
+
+    def reportinfo(self):
+        """Where it should be, and the heading of its failure."""
+        return self.path, 0, self.name
+
+
+def told(error: BaseException) -> str:
+    """A failure in the report, as short as it can be."""
+    if not isinstance(error, Trouble):
+        return f"{type(error).__name__}: {error}"
+    return (
+        error.details
+        if error.details.endswith(error.message)
+        else (f"{error.message}\n{error.details}".strip())
+    )
+
+
+def properties(exercise: Exercise, verdict: Trouble, assessed: dict) -> list[tuple[str, object]]:
+    """An exercise's record, as properties of the report and of JUnit's testcase."""
+    points = exercise.points if verdict.status is Status.PASSED else 0
+    found = {"exercise": exercise.id, "number": exercise.number, "points": points}
+    found |= {"of": exercise.points, "message": verdict.message}
+    found |= {key: json.dumps(value) for key, value in assessed.items()}
+    return list(found.items())
+
+
+def _name(exercise: Exercise, part: str) -> str:
+    return f"{exercise.number} {exercise.name}: {part}"
+
+
+def _numbered(topic: str) -> list[Exercise]:
+    """What can earn points in a topic."""
+    if topic not in catalog.topics():
+        return []
+    return [exercise for exercise in catalog.topic(topic).values() if exercise.number]

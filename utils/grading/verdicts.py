@@ -1,0 +1,65 @@
+"""What became of a cell, from the kernel's reply to it, in words for a report."""
+
+import re
+from enum import StrEnum
+
+from utils.errors import Reason
+from utils.paths import ROOT
+
+LONGEST = 4000  # characters of a message
+_UTILS = re.compile(rf"File \S*/{re.escape(ROOT.name)}/utils/")  # "~" may stand for its beginning
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_INVISIBLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
+
+
+class Status(StrEnum):
+    """What became of an exercise; of other cells, those that fit them."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    COMPILE_ERROR = "compile error"
+    NOT_ATTEMPTED = "not attempted"
+    NOT_RUN = "not run"
+    MISSING = "missing"
+
+
+_OF_REASONS = {
+    Reason.NOT_ATTEMPTED: Status.NOT_ATTEMPTED,
+    Reason.TIMEOUT: Status.TIMEOUT,
+    Reason.CRASHED: Status.CRASHED,
+}
+_OF_ERRORS = {"KernelCrash": Status.CRASHED, "KernelTimeout": Status.TIMEOUT}
+
+
+class Trouble(Exception):
+    """A cell did not pass; the message is the report's."""
+
+    def __init__(self, status: Status, message: str, details: str = ""):
+        super().__init__(message)
+        self.status, self.message, self.details = status, message, details
+
+
+def trouble(reply: dict) -> Trouble:
+    """What an execute_reply with an error says."""
+    kind, value = str(reply.get("ename")), plain(str(reply.get("evalue")))
+    status = _OF_ERRORS.get(kind, Status.FAILED)
+    if kind == "CheckFailed":
+        status = _OF_REASONS.get(value.partition(":")[0], Status.FAILED)
+        message = value
+    else:
+        message = f"{kind}: {value}"
+    return Trouble(status, message, _frames(reply.get("traceback") or []))
+
+
+def plain(text: str) -> str:
+    """Without escape sequences and what else a terminal acts on, and not endless."""
+    text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).strip()
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+
+
+def _frames(traceback: list[str]) -> str:
+    """IPython's traceback as far as it is about the notebook."""
+    parts = [plain(part) for part in traceback]
+    return "\n".join(part for part in parts if not _UTILS.match(part))
