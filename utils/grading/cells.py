@@ -223,7 +223,7 @@ class Cell(nbval.IPyNbCell):
         try:
             return {
                 "assessed": json.loads(
-                    self.parent.kernel.ask(f"{home}.assess({name!r}, {passed})", seconds)
+                    self.parent.kernel.ask(f"{home}.assess({name}, {passed})", seconds)
                 )
             }
         except KernelDied:
