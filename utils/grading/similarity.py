@@ -1,0 +1,2 @@
+def report(a): return []
+def write(p, path): pass
