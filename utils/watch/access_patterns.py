@@ -38,10 +38,15 @@ def requests(accesses: np.ndarray) -> np.ndarray:
 
 def _groups(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows with equal fields: (index of each group's first row, group of each row), in order."""
-    key = np.zeros(len(fields[0]), "i8")
+    key, most = np.zeros(len(fields[0]), "i8"), 1
     for field in fields:
-        values, index = np.unique(field, return_inverse=True)
-        key = key * len(values) + index
+        index = field.astype("i8")
+        index -= index.min(initial=0 if not len(index) else index[0])
+        size = int(index.max(initial=0)) + 1
+        if most * size >= 1 << 62:  # sorting takes most of the time: only where it must be
+            values, index = np.unique(field, return_inverse=True)
+            size = len(values)
+        key, most = key * size + index, most * size
     _, first, label = np.unique(key, return_index=True, return_inverse=True)
     return first, label
 
@@ -86,13 +91,13 @@ class Banks:
     ideal: np.ndarray  # what it would take without conflicts
 
 
-def service_phases(accesses: np.ndarray) -> np.ndarray:
+def service_phases(accesses: np.ndarray, request: np.ndarray | None = None) -> np.ndarray:
     """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16.
 
     Half as many parts, where all lanes want the same as their neighbour, or as their neighbour but
-    one.
+    one. `request` is what requests() says of them, where it is known.
     """
-    request, lane = requests(accesses), lanes(accesses)
+    request, lane = requests(accesses) if request is None else request, lanes(accesses)
     parts = np.clip(accesses["size"].astype("i8") // (2 * WORD) * 2, 1, 4)
     wanted = np.full((_count(request), WARP), -1, "i8")
     wanted[request, lane] = accesses["byte"]
@@ -106,7 +111,8 @@ def service_phases(accesses: np.ndarray) -> np.ndarray:
 
 def bank_conflicts(accesses: np.ndarray) -> Banks:
     """Turns of each request of shared memory. The same word for several lanes is no conflict."""
-    request, phase = requests(accesses), service_phases(accesses)
+    request = requests(accesses)
+    phase = service_phases(accesses, request)
     owner, word = pieces(accesses["byte"], accesses["size"], WORD)
     words, _ = _groups(request[owner], phase[owner], word)
     request, phase, bank = request[owner][words], phase[owner][words], word[words] % BANKS
