@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ from nbformat import v4, write
 
 from utils.course import catalog
 from utils.grading import cells
+from utils.grading.verdicts import Status, trouble
 from utils.paths import ROOT, environment
 
 TOPIC = "00_start_here"
@@ -266,20 +268,37 @@ def test_xdist_s_workers_hand_their_points_over(run, tmp_path):
         assert found[name]["of"] == run.notebook(name)["of"], "also what was deselected"
 
 
-def test_without_nbval_it_is_inert_and_imports_nothing():
-    code = (
-        "import pytest, sys; pytest.main(['--co', '-q', '-p', 'utils.grading.nbval_plugin', "
-        "'--noconftest', '-p', 'nbval.plugin', 'tests/mutation/__init__.py']); "
-        "print({'torch', 'utils.course', 'utils.grading.score'} & set(sys.modules))"
+def test_without_nbval_it_is_inert_and_no_way_of_loading_it_loads_it_twice(tmp_path):
+    """As an installed plugin, and named on the command line beside that."""
+    entries = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    lines = [f"{name} = {place}" for name, place in entries["pytest11"].items()]
+    installed = tmp_path / "workbook_as_installed-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: workbook-as-installed\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]))
+    (tmp_path / "test_nothing.py").write_text(
+        "import sys\ndef test(request):\n"
+        "    assert request.config.pluginmanager.has_plugin('utils.grading.nbval_plugin')\n"
+        "    assert not {'torch', 'utils.course', 'utils.grading.score'} & set(sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+    for options in ([], ["-p", "utils.grading.nbval_plugin"]):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "--rootdir=.",
+                "-p",
+                "no:cacheprovider",
+                *options,
+            ],
+            cwd=tmp_path,
+            env=environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)])),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -296,3 +315,26 @@ def test_without_nbval_it_is_inert_and_imports_nothing():
 )
 def test_a_cell_checks_what_it_calls_check_on_and_no_other(source, name):
     assert cells.checked(source) == name
+
+
+@pytest.mark.parametrize(
+    "kind, value, status",
+    [
+        ("CheckFailed", "wrong values: out[0] is 1", Status.FAILED),
+        ("CheckFailed", "not attempted: write your part", Status.NOT_ATTEMPTED),
+        ("CheckFailed", "timeout: 10 s", Status.TIMEOUT),
+        ("CheckFailed", "crashed: signal 11", Status.CRASHED),
+        ("KernelTimeout", "10 s", Status.TIMEOUT),
+        ("KernelCrash", "signal 11", Status.CRASHED),
+        ("ValueError", "timeout: passed", Status.FAILED),
+    ],
+)
+def test_an_error_in_a_cell_has_its_status(kind, value, status):
+    assert trouble({"ename": kind, "evalue": value}).status is status
+
+
+def test_frames_of_the_workbook_s_own_python_are_left_out():
+    frame = f"\x1b[32mFile {ROOT}/utils/judge/check.py:73\x1b[0m, in check(kernel)"
+    lines = ["Cell In[3], line 1", frame, "KeyError: 'x'"]
+    found = trouble({"ename": "KeyError", "evalue": "'x'", "traceback": lines})
+    assert found.details == "Cell In[3], line 1\nKeyError: 'x'"
