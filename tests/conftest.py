@@ -35,14 +35,17 @@ def pytest_xdist_auto_num_workers(config):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file's tests share a worker, and what its fixtures built; those of the chapters' kernels
-    and notebooks, which take longer than all the others, share nothing and are spread."""
+    """A file's tests share a worker, and what its fixtures built; those of the chapters' kernels,
+    which take longer than all the others, share nothing and are spread. Of the two runs of all
+    notebooks each is one test function's."""
     from xdist.scheduler import LoadFileScheduling
 
-    spread = "test_kernels.py", "test_nbval.py", "test_attacks.py"
+    spread = "test_kernels.py", "test_attacks.py"
 
     class SpreadChapters(LoadFileScheduling):
         def _split_scope(self, nodeid):
+            if "test_nbval.py" in nodeid:
+                return nodeid.partition("[")[0]
             alone = any(file in nodeid for file in spread)
             return nodeid if alone else super()._split_scope(nodeid)
 

@@ -1,5 +1,7 @@
 """The notebooks under nbval: solutions pass, starters fail at their checks and nowhere else."""
 
+import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,62 +14,114 @@ from utils.notebooks import documents
 from utils.paths import ROOT, environment
 
 SECONDS = 300  # for a cell
+# What cells call to show something; it leaves nothing behind that a cell of another kernel reads.
+SHOWING = {"check", "bench", "draw", "diagnose", "trace"}
 
 
-def nbval(notebook: Path, report: Path, solutions: bool) -> dict[str, str]:
-    """Run a notebook. What became of each code cell: {"Cell 3": "" or why not}."""
-    command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
-    command += ["-p", "nbval.plugin"]  # and no other: to load them all takes two seconds
-    options = [f"--nbval-cell-timeout={SECONDS}", f"--junitxml={report}"]
-    done = subprocess.run(
-        [*command, *options, str(notebook.relative_to(ROOT))],
-        cwd=ROOT,
-        env=environment(
-            WORKBOOK_SOLUTIONS="1" if solutions else "", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
-        ),
-        capture_output=True,
-        text=True,
-    )
-    assert report.exists(), done.stdout + done.stderr
-    found = {}
-    for case in ElementTree.parse(report).iter("testcase"):
-        trouble = [child for child in case if child.tag in ("failure", "error", "skipped")]
-        text = "".join(f"{child.get('message')}\n{child.text}" for child in trouble)
-        found[case.get("name")] = text
-    return found
+class Run:
+    """All notebooks under nbval, in one process: its imports take longer than a small notebook."""
+
+    def __init__(self, folder: Path, solutions: bool, skip: dict[str, set[int]]):
+        report, points = folder / "report.xml", folder / "points.json"
+        command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
+        command += ["-p", "utils.grading.nbval_plugin"]  # it loads nbval, and nothing else is
+        command += [f"--workbook-cell-limit={SECONDS}", f"--workbook-json={points}"]
+        command += [f"--junitxml={report}"]
+        for notebook in selection.notebooks():
+            path = notebook.relative_to(ROOT)
+            command += [f"--deselect={path}::Cell {n}" for n in skip.get(notebook.stem, ())]
+            command.append(str(path))
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment(
+                WORKBOOK_SOLUTIONS="1" if solutions else "", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
+            ),
+            capture_output=True,
+            text=True,
+        )
+        assert points.exists(), done.stdout + done.stderr
+        # Of each notebook, what became of each code cell: "" or why not.
+        self.cells: dict[str, dict[int, str]] = {}
+        for case in ElementTree.parse(report).iter("testcase"):
+            properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+            trouble = [child for child in case if child.tag in ("failure", "error", "skipped")]
+            text = "".join(f"{child.get('message')}\n{child.text}" for child in trouble)
+            notebook = case.get("classname").split(".")[-2]
+            self.cells.setdefault(notebook, {})[int(properties.get("cell", -1))] = text
+        found = json.loads(points.read_text())["notebooks"]
+        self.points = {Path(notebook["notebook"]).stem: notebook for notebook in found}
 
 
-def code_cells(notebook: Path) -> dict[str, str]:
-    """The source of every code cell, under the names that `nbval` gives them."""
+def code_cells(notebook: Path) -> dict[int, str]:
+    """The source of every code cell, by its number."""
     cells = [cell for cell in documents.read(notebook).cells if cell.cell_type == "code"]
-    return {f"Cell {n}": cell.source for n, cell in enumerate(cells)}
+    return {n: cell.source for n, cell in enumerate(cells)}
 
 
-def check_cells(notebook: Path) -> set[str]:
-    """The cells that check an exercise, of which the spec says what there are."""
+def exercises(notebook: Path) -> list[str]:
+    """The names of what a learner writes in it."""
     topic = catalog.topic(notebook.stem) if notebook.stem in catalog.topics() else {}
+    return [exercise.name for exercise in topic.values() if exercise.number is not None]
+
+
+def check_cells(notebook: Path) -> set[int]:
+    """The cells that check an exercise, of which the spec says what there are."""
     cells, found = code_cells(notebook), set()
-    for call in (f"check({e.name})" for e in topic.values() if e.number is not None):
+    for call in (f"check({name})" for name in exercises(notebook)):
         homes = [cell for cell, source in cells.items() if call in source]
         assert len(homes) == 1, f"{notebook.stem} calls {call} in {len(homes)} cells"
         found.add(homes[0])
     return found
 
 
+def the_same_with_solutions(notebook: Path) -> set[int]:
+    """Cells that only show something of worked kernels, and so show the same in both runs."""
+    learners, found = {e.name for e in catalog.exercises() if e.number is not None}, set()
+    for number, source in code_cells(notebook).items():
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:  # a magic
+            continue
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        calls = [getattr(getattr(line, "value", None), "func", None) for line in tree.body]
+        if learners & {name.id for name in names}:
+            learners |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        elif calls and all(isinstance(c, ast.Name) and c.id in SHOWING for c in calls):
+            found.add(number)
+    return found
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    return Run(tmp_path_factory.mktemp("solved"), solutions=True, skip={})
+
+
+@pytest.fixture(scope="module")
+def starters(tmp_path_factory):
+    skip = {path.stem: the_same_with_solutions(path) for path in selection.notebooks()}
+    return Run(tmp_path_factory.mktemp("starters"), solutions=False, skip=skip)
+
+
 each = pytest.mark.parametrize("notebook", selection.notebooks(), ids=lambda path: path.stem)
 
 
 @each
-def test_with_solutions_every_cell_passes(notebook, tmp_path):
-    found = nbval(notebook, tmp_path / "report.xml", solutions=True)
+def test_with_solutions_every_cell_passes(notebook, solved):
+    found = solved.cells[notebook.stem]
     assert {cell: text for cell, text in found.items() if text} == {}
     assert set(found) == set(code_cells(notebook)), "every cell ran"
+    points = solved.points[notebook.stem]
+    assert points["points"] == points["of"] > 0
 
 
 @each
-def test_starters_fail_at_their_checks_as_not_attempted_and_nowhere_else(notebook, tmp_path):
-    found = nbval(notebook, tmp_path / "report.xml", solutions=False)
+def test_starters_fail_at_their_checks_as_not_attempted_and_nowhere_else(notebook, starters):
+    found = starters.cells[notebook.stem]
     failed = {cell: text for cell, text in found.items() if text}
     assert set(failed) == check_cells(notebook)
     assert [cell for cell, text in failed.items() if "not attempted" not in text] == []
-    assert set(found) == set(code_cells(notebook)), "every cell ran"
+    seen = the_same_with_solutions(notebook)
+    assert set(found) == set(code_cells(notebook)) - seen, "every other cell ran"
+    statuses = [exercise["status"] for exercise in starters.points[notebook.stem]["exercises"]]
+    assert statuses == ["not attempted"] * len(exercises(notebook))

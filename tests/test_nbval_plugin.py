@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ from nbformat import v4, write
 
 from utils.course import catalog
 from utils.grading import cells
+from utils.grading.verdicts import Status, trouble
 from utils.paths import ROOT, environment
 
 TOPIC = "00_start_here"
@@ -34,11 +36,11 @@ def check(text):
         raise CheckFailed(Reason.NOT_ATTEMPTED, "write your part")
     if "right" not in text:
         raise CheckFailed(Reason.WRONG_VALUES, "\\x1b[31mout[0] is 1, expected 2\\nlook there")
-def assess(name, passed):
+def assess(kernel, passed):
     print(json.dumps("forged"))
-    if name == "swish_grid_stride":
+    if "starter" in kernel:
         raise RuntimeError("no more ideas")
-    return json.dumps([name, passed])
+    return json.dumps([kernel.strip(), passed])
 sys.modules["utils.grading.assess"] = types.ModuleType("assess")
 sys.modules["utils.grading.assess"].assess = assess
 """
@@ -82,6 +84,13 @@ def lay_out(folder, *names) -> None:
         write(notebook, folder / name / f"{TOPIC}.ipynb")
 
 
+def damage(folder) -> None:
+    """Two notebooks that are none, of which the first has the name of a chapter."""
+    for name in (TOPIC, "essay"):
+        (folder / "damaged").mkdir(exist_ok=True)
+        (folder / "damaged" / f"{name}.ipynb").write_text('{"cells": [')
+
+
 def pytest_run(folder, *options: str):
     """Run what is in a folder. Returns the JSON, JUnit's testcases by notebook and name, output."""
     command = [sys.executable, "-m", "pytest", "--nbval-lax", "-p", "no:cacheprovider"]
@@ -107,9 +116,8 @@ class Run:
         self.code, self.output = done.returncode, re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
 
     def notebook(self, name):
-        ours = [n for n in self.points["notebooks"] if n["notebook"].startswith(f"{name}/")]
-        assert len(ours) == 1
-        return ours[0]
+        (found,) = (n for n in self.points["notebooks"] if n["notebook"] == f"{name}/{TOPIC}.ipynb")
+        return found
 
     def record(self, name, exercise):
         (found,) = (e for e in self.notebook(name)["exercises"] if e["exercise"] == exercise.id)
@@ -127,6 +135,7 @@ class Run:
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
     lay_out(folder, *NOTEBOOKS)
+    damage(folder)
     return Run(folder)
 
 
@@ -142,7 +151,7 @@ def test_points_are_those_of_the_specs(run):
         "message": "not attempted: write your part",
         "not_assessed": "RuntimeError: no more ideas",
     }
-    assert run.points["of"] == len(NOTEBOOKS) * solved["of"]
+    assert run.points["of"] == (len(NOTEBOOKS) + 1) * solved["of"]
 
 
 def test_points_stand_in_junit_too(run):
@@ -210,18 +219,25 @@ def test_an_exercise_that_nobody_checks_is_missing_and_fails(run):
     assert "check(swish_grid_stride)" in run.failure("missing", name)
 
 
+def test_a_notebook_that_cannot_be_read_fails_and_the_others_run(run):
+    assert run.status("damaged", SWISH) == "missing"
+    assert "not readable" in run.record("damaged", SWISH)["message"]
+    (essay,) = (n for n in run.points["notebooks"] if "essay" in n["notebook"])
+    assert essay["troubles"][0]["name"] == "notebook"
+
+
 def test_a_second_check_of_an_exercise_has_a_name_of_its_own(run):
     assert ("missing", f"{SWISH.number} swish: check, Cell 5") in run.cases
 
 
 def test_a_failure_is_its_message_without_colours_and_frames(run):
     told = run.failure("skipping", f"{STRIDE.number} swish_grid_stride: check")
-    assert told.replace("&#10;", "\n").startswith("CheckFailed: wrong values: out[0] is 1")
+    assert told.startswith("CheckFailed: wrong values: out[0] is 1")
     assert told.count("out[0]") == 1 and "#x1B" not in told and "File" not in told
 
 
 def test_the_kernel_is_asked_beside_what_it_prints(run):
-    assert run.record("half", SWISH)["assessed"] == ["swish", True]
+    assert run.record("half", SWISH)["assessed"] == ["right", True]
     assert "assessed" not in run.record("half", STRIDE)
     assert "not_assessed" not in run.record("dying", STRIDE)
 
@@ -244,7 +260,7 @@ def test_what_was_not_attempted_or_not_run_fails_without_a_report_of_its_own(run
 
 def test_xdist_s_workers_hand_their_points_over(run, tmp_path):
     lay_out(tmp_path, "half", "dying")
-    options = "-p", "xdist.plugin", "-n2", "--dist=loadfile", "-k", "not stride: check"
+    options = "-p", "xdist.plugin", "-n2", "--dist=loadfile", "-k", "not stride"
     points, _, _ = pytest_run(tmp_path, *options)
     found = {n["notebook"].partition("/")[0]: n for n in points["notebooks"]}
     for name in ("half", "dying"):
@@ -252,20 +268,37 @@ def test_xdist_s_workers_hand_their_points_over(run, tmp_path):
         assert found[name]["of"] == run.notebook(name)["of"], "also what was deselected"
 
 
-def test_without_nbval_it_is_inert_and_imports_nothing():
-    code = (
-        "import pytest, sys; pytest.main(['--co', '-q', '-p', 'utils.grading.nbval_plugin', "
-        "'--noconftest', '-p', 'nbval.plugin', 'tests/mutation/__init__.py']); "
-        "print({'torch', 'utils.course', 'utils.grading.score'} & set(sys.modules))"
+def test_without_nbval_it_is_inert_and_no_way_of_loading_it_loads_it_twice(tmp_path):
+    """As an installed plugin, and named on the command line beside that."""
+    entries = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    lines = [f"{name} = {place}" for name, place in entries["pytest11"].items()]
+    installed = tmp_path / "workbook_as_installed-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: workbook-as-installed\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]))
+    (tmp_path / "test_nothing.py").write_text(
+        "import sys\ndef test(request):\n"
+        "    assert request.config.pluginmanager.has_plugin('utils.grading.nbval_plugin')\n"
+        "    assert not {'torch', 'utils.course', 'utils.grading.score'} & set(sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+    for options in ([], ["-p", "utils.grading.nbval_plugin"]):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "--rootdir=.",
+                "-p",
+                "no:cacheprovider",
+                *options,
+            ],
+            cwd=tmp_path,
+            env=environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)])),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -282,3 +315,26 @@ def test_without_nbval_it_is_inert_and_imports_nothing():
 )
 def test_a_cell_checks_what_it_calls_check_on_and_no_other(source, name):
     assert cells.checked(source) == name
+
+
+@pytest.mark.parametrize(
+    "kind, value, status",
+    [
+        ("CheckFailed", "wrong values: out[0] is 1", Status.FAILED),
+        ("CheckFailed", "not attempted: write your part", Status.NOT_ATTEMPTED),
+        ("CheckFailed", "timeout: 10 s", Status.TIMEOUT),
+        ("CheckFailed", "crashed: signal 11", Status.CRASHED),
+        ("KernelTimeout", "10 s", Status.TIMEOUT),
+        ("KernelCrash", "signal 11", Status.CRASHED),
+        ("ValueError", "timeout: passed", Status.FAILED),
+    ],
+)
+def test_an_error_in_a_cell_has_its_status(kind, value, status):
+    assert trouble({"ename": kind, "evalue": value}).status is status
+
+
+def test_frames_of_the_workbook_s_own_python_are_left_out():
+    frame = f"\x1b[32mFile {ROOT}/utils/judge/check.py:73\x1b[0m, in check(kernel)"
+    lines = ["Cell In[3], line 1", frame, "KeyError: 'x'"]
+    found = trouble({"ename": "KeyError", "evalue": "'x'", "traceback": lines})
+    assert found.details == "Cell In[3], line 1\nKeyError: 'x'"

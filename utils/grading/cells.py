@@ -37,7 +37,7 @@ def checked(source: str) -> str:
     several: then nobody can tell which of them passed."""
     try:
         body = ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE)).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     calls = [node.value for node in body if isinstance(node, ast.Expr)]
     names = {
@@ -65,26 +65,31 @@ class Notebook(nbval.IPyNbFile):
         self.last: Cell | None = None  # that was executed
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The code cells, then one item for each exercise that no cell checks."""
+        """The code cells, then an item for each exercise that no cell checks."""
         try:
             self.nb = documents.read(self.path)
-        except WorkbookError as error:
-            self.score.expect(
-                self, _numbered(self.path.stem), f"the notebook is unreadable: {error}"
-            )
-            raise self.CollectError(str(error)) from error
+        except (WorkbookError, RecursionError) as error:  # no error of pytest's: others are run
+            yield from self._unreadable(plain(str(error)))
+            return
         exercises = {e.name: e for e in _numbered(self._topic())}
         self.score.expect(self, exercises.values())
         missing, names = dict(exercises), set()
         sources = [cell for cell in self.nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(sources):
-            folder, _, name = (documents.cuda_id(cell) or "").rpartition("/")
-            answers = exercises.get(name) if folder else None
-            checks = None if documents.cuda_id(cell) else exercises.get(checked(cell.source))
+            id = documents.cuda_id(cell)
+            answers = next((e for e in exercises.values() if e.id == id), None)
+            checks = exercises.get(checked(cell.source)) if id is None else None
             missing.pop(checks.name if checks else "", None)
             yield Cell.of(self, number, cell, answers, checks, names)
         for exercise in missing.values():
-            yield Missing.from_parent(self, name=_name(exercise, "check"), exercise=exercise)
+            why = f"the notebook has no cell of its own with check({exercise.name})"
+            yield Missing.of(self, exercise, why)
+
+    def _unreadable(self, why: str) -> "Iterator[Missing]":
+        self.nb, exercises = None, _numbered(self.path.stem)
+        self.score.expect(self, exercises)
+        for exercise in exercises or [None]:
+            yield Missing.of(self, exercise, f"not readable: {why}")
 
     def _topic(self) -> str:
         """By the file's name; a renamed one's by most of its %%cuda cells."""
@@ -96,6 +101,8 @@ class Notebook(nbval.IPyNbFile):
 
     def setup(self) -> None:
         """Start the kernel. Where that fails, its cells say so."""
+        if self.nb is None:
+            return
         with patch.object(nbval, "RunningKernel", LiveKernel), pytest.MonkeyPatch.context() as env:
             env.delenv("PYTEST_CURRENT_TEST", raising=False)  # with it, a kernel's printf is lost
             try:
@@ -127,7 +134,8 @@ class Cell(nbval.IPyNbCell):
             name += f", Cell {number}" * (name in taken)
         taken.add(name)
         marked = {} if answers or checks else dict(nbval.find_metadata_tags(cell.metadata))
-        if not (answers or checks or documents.cuda_id(cell)):  # CUDA text is the learner's
+        magic = cell.source.lstrip().startswith("%%")  # with CUDA text, which is the learner's
+        if not (answers or checks or magic):
             marked |= dict(nbval.find_comment_markers(cell.source))
         options = MARKERS | {"check": notebook.compare_outputs} | marked
         return cls.from_parent(
@@ -173,6 +181,8 @@ class Cell(nbval.IPyNbCell):
             self.user_properties += [("cell", self.cell_num), ("status", str(verdict.status))]
             if self.checks:
                 self.user_properties += properties(self.checks, verdict, assessed)
+            if self.answers:
+                self.user_properties.append(("answers", self.answers.id))
 
     def _run(self) -> None:
         book = self.parent
@@ -217,15 +227,13 @@ class Cell(nbval.IPyNbCell):
         return error
 
     def _assess(self, passed: bool) -> dict:
-        """What the kernel says of the exercise beyond its check."""
-        name, seconds = self.checks.name, limit(self.config)
+        """What the kernel says of the exercise beyond its check. It is given what stands under the
+        exercise's name there: its `%%cuda` cell's kernel."""
+        seconds = limit(self.config)
         home = "__import__('utils.grading.assess', fromlist=['assess'])"
         try:
-            return {
-                "assessed": json.loads(
-                    self.parent.kernel.ask(f"{home}.assess({name}, {passed})", seconds)
-                )
-            }
+            told = self.parent.kernel.ask(f"{home}.assess({self.checks.name}, {passed})", seconds)
+            return {"assessed": json.loads(told)}
         except KernelDied:
             self.parent.lose(self, Status.CRASHED, why := "the kernel died while assessing")
         except Empty:
@@ -242,18 +250,25 @@ class Cell(nbval.IPyNbCell):
 
 
 class Missing(pytest.Item):
-    """An exercise that the notebook does not check: it fails, whatever else the notebook says."""
+    """An exercise that the notebook does not check, whatever else it says, or a notebook that
+    cannot be read: it fails."""
 
-    def __init__(self, *, exercise: Exercise, **kwargs):
+    def __init__(self, *, exercise: Exercise | None, why: str, **kwargs):
         super().__init__(**kwargs)
-        self.exercise = exercise
+        self.exercise, self.why = exercise, why
+
+    @classmethod
+    def of(cls, notebook: Notebook, exercise: Exercise | None, why: str) -> "Missing":
+        """Under the name that its check would have."""
+        name = _name(exercise, "check") if exercise else "notebook"
+        return cls.from_parent(notebook, name=name, exercise=exercise, why=why)
 
     def runtest(self) -> None:
         """Raises Trouble."""
-        message = f"the notebook has no cell of its own with check({self.exercise.name})"
-        verdict = Trouble(Status.MISSING, message)
-        self.user_properties += [("status", str(verdict.status))]
-        self.user_properties += properties(self.exercise, verdict, {})
+        verdict = Trouble(Status.MISSING, self.why)
+        self.user_properties += [("cell", -1), ("status", str(verdict.status))]
+        if self.exercise:
+            self.user_properties += properties(self.exercise, verdict, {})
         raise verdict
 
     def repr_failure(self, excinfo) -> str:

@@ -3,7 +3,8 @@
 The file of --workbook-json: {"points", "of", "notebooks": [{"notebook", "points", "of",
 "exercises": [record], "troubles": [{"cell", "name", "status", "message"}]}]}, where a record is
 {"exercise", "number", "points", "of", "status", "message"} and, of an exercise that was assessed,
-"assessed", or "not_assessed" with the reason. `troubles` are the other cells that did not pass.
+"assessed", or "not_assessed" with the reason. `troubles` are the cells that failed and belong to
+no exercise.
 """
 
 import json
@@ -15,6 +16,7 @@ import pytest
 from utils import files
 from utils.course.exercise import Exercise
 from utils.grading.verdicts import Status
+from utils.wording import many
 
 PLAN = "workbook_plan"  # what xdist's workers were to run
 # Told in one line of the table, without a report of their own; they fail all the same.
@@ -31,11 +33,11 @@ class Score:
         self.plan: dict[str, dict[str, dict]] = {}  # notebook -> exercise -> its record
         self.troubles: dict[str, list[dict]] = {}  # notebook -> cells beside the checks
 
-    def expect(self, notebook: pytest.File, exercises: Iterable[Exercise], why: str = "") -> None:
+    def expect(self, notebook: pytest.File, exercises: Iterable[Exercise]) -> None:
         """Note what a notebook can earn: what is not reported later was not run."""
-        status = Status.MISSING if why else Status.NOT_RUN
+        idle = str(Status.NOT_RUN), "its check was not reached"
         self.plan[notebook.nodeid] = {
-            e.id: dict(zip(FIELDS, (e.id, e.number, 0, e.points, str(status), why), strict=True))
+            e.id: dict(zip(FIELDS, (e.id, e.number, 0, e.points, *idle), strict=True))
             for e in exercises
         }
 
@@ -55,10 +57,12 @@ class Score:
         ]
 
     def pytest_report_teststatus(self, report):
-        """Exercises that nobody attempted, and cells behind one that took the kernel with it."""
-        status = dict(report.user_properties).get("status")
-        if report.when == "call" and report.failed and status in BRIEF:
-            return status, BRIEF[status], (status.upper(), {"yellow": True})
+        """What is told elsewhere: exercises that nobody attempted, cells behind a lost kernel."""
+        found = dict(report.user_properties)
+        status = found.get("status")
+        told = status == Status.COMPILE_ERROR and "exercise" in found  # by the cell of the kernel
+        if report.when == "call" and report.failed and (told or status in BRIEF):
+            return status, BRIEF.get(status, "c"), (status.upper(), {"yellow": True})
         return None
 
     def pytest_runtest_logreport(self, report) -> None:
@@ -68,7 +72,7 @@ class Score:
         if report.when != "call" or "status" not in found:
             return
         if "exercise" not in found:
-            if not report.passed:
+            if report.failed and "answers" not in found:  # of an answer the exercise's record tells
                 trouble = {"cell": found["cell"], "name": name, "status": found["status"]}
                 trouble["message"] = str(report.longrepr)
                 self.troubles.setdefault(notebook, []).append(trouble)
@@ -142,7 +146,7 @@ def _beside(troubles: list[dict]) -> list[str]:
     ]
     idle = [t["message"] for t in troubles if t["status"] == Status.NOT_RUN]
     if idle:
-        lines.append(f"{len(idle)} other cells {idle[0]}")
+        lines.append(f"{many(len(idle), 'other cell')} {idle[0]}")
     return lines
 
 

@@ -30,6 +30,7 @@ _OF_REASONS = {
     Reason.TIMEOUT: Status.TIMEOUT,
     Reason.CRASHED: Status.CRASHED,
 }
+_TOLD = ("CheckFailed", "CompileError")  # whose message says it all
 _OF_ERRORS = {"KernelCrash": Status.CRASHED, "KernelTimeout": Status.TIMEOUT}
 
 
@@ -47,9 +48,7 @@ def trouble(reply: dict) -> Trouble:
     status = _OF_ERRORS.get(kind, Status.FAILED)
     if kind == "CheckFailed":
         status = _OF_REASONS.get(value.partition(":")[0], Status.FAILED)
-        message = value
-    else:
-        message = f"{kind}: {value}"
+    message = value if kind in _TOLD else f"{kind}: {value}"
     return Trouble(status, message, _frames(reply.get("traceback") or []))
 
 
