@@ -1,0 +1,84 @@
+"""`workbook grade`, but for the grading: what it writes, says, and ends with."""
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from utils import cli
+from utils.cuda import sandbox
+from utils.errors import ToolError
+from utils.grading import grade as grading
+
+
+def record(points: float, status: str = "passed", **more) -> dict:
+    told = {"exercise": "00_start_here/swish", "number": "00.1", "name": "swish", "of": 5}
+    told |= {"points": points, "status": status, "message": "", "place": "", "parts": {}}
+    return told | more
+
+
+@pytest.fixture
+def graded(monkeypatch, tmp_path):
+    """A class of three whose grades are made up, and a call of `workbook grade` on it."""
+
+    def grade(folder, terms):
+        if folder.name == "cursed":
+            raise OSError("no space left")
+        picture = {"picture": "<svg/>", "alt": "a picture"} if folder.name == "bob" else {}
+        records = [record(len(folder.name), **picture)]
+        told = {"student": folder.name, "latest": 0.0, "notes": [], "of": 5, "exercises": records}
+        return told | {"points": records[0]["points"]}
+
+    monkeypatch.setattr(grading, "grade", grade)
+    monkeypatch.setattr(sandbox, "require", lambda: None)
+    for name in ("ada", "bob"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+
+    def call(*words):
+        given = ["--notebook", "00", "--store", tmp_path / "store", *words]
+        return CliRunner().invoke(cli.app, ["grade", *map(str, given)])
+
+    return call
+
+
+def test_a_class_becomes_a_table_and_a_file_for_each(graded, tmp_path):
+    done = graded(tmp_path / "class", "-o", tmp_path / "g.csv", "--json-dir", tmp_path / "json")
+    assert done.exit_code == 0 and "2 submissions; answers: 2 passed" in done.output
+    with open(tmp_path / "g.csv", newline="") as file:
+        rows = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+    assert rows == {"ada": "3", "bob": "3"}
+    bob = json.loads((tmp_path / "json" / "bob.json").read_text())
+    assert bob["points"] == 3 and "picture" not in bob["exercises"][0]
+
+
+def test_a_fault_of_ours_is_told_and_is_the_exit_status(graded, tmp_path):
+    (tmp_path / "class" / "cursed").mkdir()
+    done = graded(tmp_path / "class", "-o", tmp_path / "g.csv")
+    assert done.exit_code == 2
+    assert "not graded: cursed: OSError: no space left" in done.output
+    assert (tmp_path / "g.csv").read_text().count("graded") == 3, "the others are in the table"
+
+
+def test_one_folder_is_graded_alone(graded, tmp_path):
+    done = graded("--one", tmp_path / "class" / "ada", "--json", tmp_path / "ada.json")
+    assert done.exit_code == 0
+    assert json.loads((tmp_path / "ada.json").read_text())["student"] == "ada"
+
+
+@pytest.mark.parametrize("words", [(), ("x", "--one", "y", "--json", "z"), ("--one", "y")])
+def test_a_call_that_says_too_little_or_too_much_is_refused(graded, words):
+    assert graded(*words).exit_code == 2
+
+
+def test_where_there_is_no_box_nothing_is_graded_but_on_demand(graded, tmp_path, monkeypatch):
+    def none():
+        raise ToolError("there is no bubblewrap")
+
+    monkeypatch.setattr(sandbox, "require", none)
+    done = graded(tmp_path / "class", "-o", tmp_path / "g.csv")
+    assert isinstance(done.exception, ToolError)
+    assert "--trust-submissions" in str(done.exception)
+    assert not (tmp_path / "g.csv").exists()
+    done = graded(tmp_path / "class", "-o", tmp_path / "g.csv", "--trust-submissions")
+    assert done.exit_code == 0
