@@ -5,7 +5,8 @@
 (() => {
   const MIME = "text/x-cuda";
   const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
-  const REQUESTS = "application/vnd.cuda-workbook.requests+json"; // see diagrams/parts/requests.py
+  // See diagrams/parts/requests.py and stepping.py.
+  const INTERACTIVE = ["requests", "steps"].map((name) => `application/vnd.cuda-workbook.${name}+json`);
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
@@ -122,9 +123,9 @@
     registry.addFactory({ ...factory, createRenderer });
   }
 
-  /** A picture, and below it what its reader may choose, drawn by requests.js. */
+  /** A picture, and below it what its reader may choose, drawn by interactive.js. */
   function choosing(Widget) {
-    const createRenderer = () => {
+    const createRenderer = ({ mimeType }) => {
       const widget = new Widget();
       widget.renderModel = async (model) => {
         const svg = model.data["image/svg+xml"];
@@ -136,19 +137,26 @@
         picture.append(image);
         widget.node.replaceChildren(picture);
         await drawn;
-        window.workbookRequests?.(widget.node, model.data[REQUESTS]);
+        window.workbook?.draw(mimeType, widget.node, model.data[mimeType]);
       };
       return widget;
     };
-    return { safe: true, mimeTypes: [REQUESTS], defaultRank: 40, createRenderer };
+    return { safe: true, mimeTypes: INTERACTIVE, defaultRank: 40, createRenderer };
   }
 
-  const drawn = new Promise((resolve) => {
-    const script = document.createElement("script");
-    script.src = new URL("requests.js", document.currentScript.src);
-    script.onload = script.onerror = resolve; // without it the picture stands alone
-    document.head.append(script);
-  });
+  /** The scripts beside this one, in their order; without them pictures stand alone. */
+  const drawn = Promise.all(
+    ["interactive.js", "requests.js", "steps.js"].map(
+      (name) =>
+        new Promise((resolve) => {
+          const script = document.createElement("script");
+          script.src = new URL(name, document.currentScript.src);
+          script.async = false;
+          script.onload = script.onerror = resolve;
+          document.head.append(script);
+        }),
+    ),
+  );
 
   const STYLE = `
     .workbook-picture { overflow-x: auto }
