@@ -31,19 +31,21 @@
     return 0.299 * r + 0.587 * g + 0.114 * b < 0.55 ? "#ffffff" : "#222222";
   }
 
-  /** Put controls, a sentence and room for a drawing into an element. Returns what shows the next
-      sentence with its drawing, an SVG element of a height. */
-  function frame(host, controls) {
+  /** Put controls, a sentence, room for a drawing and what stands below it into an element. Returns
+      what shows the next sentence with its drawing, an SVG element of a height. */
+  function frame(host, controls, below = []) {
     const outer = document.createElement("div");
     outer.className = "workbook-choice";
     outer.style.cssText = "margin: 0.5em 0; color: var(--jp-content-font-color1, inherit)";
-    outer.setAttribute(OWN_KEYS, "true");
     const said = document.createElement("p");
     said.setAttribute("role", "status");
     const around = document.createElement("div");
     around.style.overflowX = "auto";
     around.tabIndex = 0;
-    outer.append(...controls, said, around);
+    outer.append(...controls, said, around, ...below);
+    for (const one of outer.querySelectorAll("select, button, [tabindex]")) {
+      one.setAttribute(OWN_KEYS, "true");
+    }
     host.append(outer);
     return (text, drawing, height) => {
       said.textContent = text;

@@ -131,7 +131,7 @@
     const code = document.createElement("pre");
     code.style.cssText = "overflow-x: auto; margin: 0.25em 0; font-size: 0.9em";
     code.tabIndex = 0;
-    const show = frame(host, [previous, next, label]);
+    const show = frame(host, [previous, next, label], [code]);
 
     function draw() {
       const [step, n] = [steps[select.selectedIndex], select.selectedIndex];
@@ -152,6 +152,5 @@
     }
 
     draw();
-    host.lastChild.append(code);
   };
 })();
