@@ -147,8 +147,8 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[
             colors = np.tile(cv.rgb("white"), (rows * columns, 1))
             zeros = fill[fill["phase"] == phase]
             colors[: math.prod(array.shape)] = COLORS[states(array, now, before, zeros)]
-            page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall)
-            edge, width = (cv.INK, 1.0) if len(now) else (cv.LINE, 0.6)
+            page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall, edges=True)
+            edge, width = (cv.INK, 1.0) if len(now) else (cv.MID, 0.6)
             page.box(x, page.y, columns * broad, high, edge=edge, width=width, zorder=3)
         page.y += max(high, 0.34) + 0.16
     page.y += 0.06
@@ -200,7 +200,7 @@ def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             fill = accesses[filled & (accesses["array"] == number) & (accesses["phase"] == phase)]
             colors = COLORS[states(array, now, before, fill)][None, first:end]
-            page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall)
+            page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall, edges=True)
         page.y += tall + 0.08
     page.y += 0.1
 

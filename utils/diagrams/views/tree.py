@@ -86,7 +86,7 @@ def steps(scene: Scene) -> dict | None:
     number = _array(scene, accesses)
     array, mine = scene.arrays[number], accesses[accesses["array"] == number]
     count, warps = math.prod(array.shape), -(-launch.threads // WARP)
-    taken = [(_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
+    taken = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
     colors = [(cv.PALE, "not touched"), (READ, "read"), *taken]
     found, every = [], _steps(mine)
     for step in every:
@@ -166,10 +166,6 @@ def _joins(step: Step) -> list[tuple[int, int, int]]:
     return [link for link in step.links if link[0] != link[1]]
 
 
-def _color(warp: int, warps: int) -> np.ndarray:
-    return cv.lane_color(round(31 * warp / max(warps - 1, 1)))
-
-
 def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
     """A row for each phase; lines come down from the row above."""
     count = math.prod(array.shape)
@@ -189,7 +185,7 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
             links = sorted(step.links, key=lambda link: link[0] != link[1])
             segments = [((middle[a], above), (middle[b], page.y)) for a, b, _ in links]
             colors = [
-                _color(thread // WARP, warps) if a != b else cv.rgb(cv.LINE)
+                cv.warp_color(thread // WARP, warps) if a != b else cv.rgb(cv.MID)
                 for a, b, thread in links
             ]
             page.lines(segments, colors, 0.4 if len(links) > MANY else 0.9, zorder=2)
@@ -198,9 +194,9 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
         row = np.tile(cv.rgb(cv.PALE), (count, 1))
         row[sorted(step.reads)] = READ
         for element, thread in step.writes.items():
-            row[element] = _color(thread // WARP, warps)
-        page.cells(left, page.y, row[None], cell, STRIP)
-        page.box(left, page.y, cell * count, STRIP, edge=cv.LINE, width=0.6, zorder=3)
+            row[element] = cv.warp_color(thread // WARP, warps)
+        page.cells(left, page.y, row[None], cell, STRIP, edges=True)
+        page.box(left, page.y, cell * count, STRIP, edge=cv.MID, width=0.6, zorder=3)
         above = page.y = page.y + STRIP
     page.y += 0.28
 
@@ -214,7 +210,7 @@ def _note(step: Step) -> str:
 
 def _legend(page: Canvas, warps: int) -> None:
     shown = range(warps) if warps <= WARPS else (0, warps // 2, warps - 1)
-    entries = [(_color(warp, warps), f"written by warp {warp}") for warp in shown]
+    entries = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in shown]
     page.legend([*entries, (READ, "read")])
 
 
