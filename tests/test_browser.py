@@ -47,6 +47,9 @@ def workbook(tmp_path_factory):
     cells = [drawn, *(new_code_cell(name, outputs=[output_of(name)]) for name in ("tiles", "tree"))]
     text = documents.to_text(documents.canonical(new_notebook(cells=cells), outputs=True))
     (folder / "build/drawn.ipynb").write_text(text)
+    early = new_notebook(cells=[new_code_cell("a = 1"), new_code_cell('print(a, "then", a + 1)')])
+    text = documents.to_text(documents.canonical(early))
+    (folder / "build/early.ipynb").write_text(text)
     (folder / "build/own.cu").write_text("__global__ void k() { float4 v; }\n")
     with serve(folder) as address:
         yield Workbook(folder, address)
@@ -297,6 +300,29 @@ def test_a_warp_and_a_line_are_chosen_in_a_notebook_that_is_not_trusted(chromium
     assert lab.page.locator(".workbook-picture img").first.get_attribute("alt")
     assert serious(lab.page, ".workbook-choice") == []
     lab.page.close()
+
+
+def test_a_cell_that_is_run_before_there_is_a_kernel_is_run_when_there_is(chromium, workbook):
+    page = chromium.new_page()
+    page.set_default_timeout(SLOW)
+    held, slow = [], True
+
+    def hold(route) -> None:
+        starts = route.request.method == "POST"
+        held.append(route) if starts and slow else route.continue_()
+
+    page.route("**/api/sessions?*", hold)
+    page.goto(f"{workbook.address}/lab/tree/build/early.ipynb{ALONE}")
+    page.wait_for_selector(".jp-CodeCell")
+    for cell in page.locator(".jp-CodeCell").all():
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(500)
+    slow = False
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(f"{OUTPUT} >> text=1 then 2")
+    page.close()
 
 
 def test_tab_indents_cuda_and_completes_python(chromium, workbook):

@@ -1,5 +1,5 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell; and
-   pictures with their words.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell;
+   pictures with their words; and a cell that is run before there is a kernel.
    Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
@@ -95,6 +95,20 @@
         if (`${text}\n`.startsWith(first)) other.sharedModel.setSource(asked.source);
       }
     }
+  }
+
+  /** Run a cell again once its notebook has a kernel. While that starts, JupyterLab forgets without
+      a word what is run: CodeCell.execute() returns where the session has no kernel yet. */
+  function keep(actions, { content, sessionContext }, cell) {
+    const starts = !sessionContext.session?.kernel && !sessionContext.hasNoKernel;
+    if (cell.model.type !== "code" || !starts) return;
+    cell.setPrompt("*");
+    const run = () => {
+      if (!sessionContext.session?.kernel) return;
+      sessionContext.kernelChanged.disconnect(run);
+      if (!cell.isDisposed) actions.runCells(content, [cell], sessionContext);
+    };
+    sessionContext.kernelChanged.connect(run);
   }
 
   /** Let an element with a picture scroll, by its own arrow keys too. */
@@ -218,6 +232,10 @@
           selector: ".jp-Notebook .jp-CodeMirrorEditor:not(.jp-mod-has-primary-selection) .cm-cuda",
         });
         notebook.NotebookActions.executed.connect(obey);
+        notebook.NotebookActions.executed.connect((_actions, { notebook: content, cell }) => {
+          const panel = tracker.find((one) => one.content === content);
+          if (panel) keep(notebook.NotebookActions, panel, cell);
+        });
         tracker.widgetAdded.connect(async (_tracker, panel) => {
           await panel.context.ready;
           const cells = panel.content.model.cells;
