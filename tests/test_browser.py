@@ -353,6 +353,9 @@ def test_the_site_is_read_at_every_width(chromium, tmp_path):
             wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
             assert name == "index.html" or len(wide) > 3
             assert all(640 <= pixels <= max(640, width) for pixels in wide)
+        tiles = page.locator(".workbook-choice", has=page.locator("button")).first
+        tiles.get_by_role("button", name="next phase").click()
+        assert status(tiles).startswith("phase 1, 2 of ")
         assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
         assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
         page.close()
