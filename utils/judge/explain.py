@@ -2,13 +2,15 @@
 
 from torch import Tensor
 
+from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda import uninitialized
 from utils.errors import WorkbookError
-from utils.judge import mismatch, smallest
+from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
+from utils.judge.displaced import displaced
 from utils.judge.hypotheses import mistake
 from utils.judge.oracle import Expected
 
@@ -17,6 +19,7 @@ UNSET = (
     "a local variable that nobody has set holds -1.69e38 on the emulator (any value on a GPU): "
     "is one read before it is written?"
 )
+BEGINS = "every value is 0 with these inputs: does a maximum or a minimum begin at 0?"
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
 
@@ -37,7 +40,7 @@ def wrong_values(
     unset = because = ""
     if THOROUGH:
         unset = _unset(kernel, got, expected)
-        because = unset or mistake(exercise, case, name, got, expected)
+        because = unset or cause(kernel, case, name, got, expected, bad)
     beside = cue(exercise, case, name, got)
     lines = [mismatch.explain(name, got, expected, bad, exercise.eps, beside, because)]
     if fine := exercise.outputs[: exercise.outputs.index(name)]:
@@ -45,6 +48,20 @@ def wrong_values(
     if THOROUGH and not unset:
         lines.append(smallest.contrast(kernel, case))
     return "\n".join(filter(None, lines))
+
+
+def cause(
+    kernel: Answering, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
+) -> str:
+    """What gives just these values. Where the fault is for the learner to name, not before that."""
+    exercise = kernel.exercise
+    if exercise.faulty and not statements.right(exercise, kernel.source):
+        return ""
+    if because := mistake(exercise, case, name, got, expected) or displaced(got, expected, bad):
+        return because
+    one_sided = bool((expected.value <= 0).all() or (expected.value >= 0).all())
+    unusual = case.family != cases.usual(exercise)
+    return BEGINS if unusual and one_sided and not bool(got.any()) else ""
 
 
 def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:

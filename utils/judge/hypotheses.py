@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
+from utils.judge import wrong_steps
 from utils.judge.mismatch import wrong
 from utils.judge.oracle import Expected, outputs, values_of
 
@@ -27,9 +28,9 @@ Mistake = tuple[str, Mapping[str, Tensor]]  # in words, and the inputs that it c
 def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Expected) -> str:
     """The mistake that gives output `name` all the values `got`, as a sentence; "" for none.
 
-    None is tried where a value is not finite, nor where the fault is for the learner to name.
+    None is tried where a value is not finite.
     """
-    if exercise.faulty or not got.is_floating_point():
+    if not got.is_floating_point():
         return ""
     for limit, words in (
         ({"max": 0}, "all above 0 become 0: does a minimum begin there?"),
@@ -59,6 +60,8 @@ def _outcomes(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     for k, tensor in tensors.items():
         if exercise.shapes[k] == shape and tensor.numel() > 1:
             yield f"these are the values of {k}, as they were", tensor
+    eps = case.values.get("eps", 0.0)
+    yield from wrong_steps.outcomes(lambda: _output(exercise, case, values, name), tensors, eps)
     for words, changed in _mistakes(exercise.shapes, case, tensors, shape):
         yield words, _output(exercise, case, {**values, **changed}, name)
     for number in range(STEPS):
@@ -133,6 +136,7 @@ def _misread(
             by = "{name} {verb} looked up by the"
             yield f"{by} number of the group, not of the channel", flat[at // size]
             yield f"{by} place within the group, not the channel", flat[at % size]
+        yield "{name} {verb} looked up at the first of each four", flat[at // 4 * 4]
         yield "{name} {verb} looked up at 0 every time", flat[:1].expand_as(flat)
 
 
@@ -141,7 +145,7 @@ def _parts(size: str, sizes: Mapping[str, int], at: Tensor) -> Iterator[tuple[st
     length = sizes[size]
     whole = f"{size} = {length}"
     for other, n in sizes.items():
-        if n < length:
+        if 1 < n < length:
             yield f"only the first {other} = {n} of {whole} count", at < n
     for n in [n for n in ROUNDS if n < length]:
         last = (length - 1) // n * n  # where the last round begins
