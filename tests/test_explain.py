@@ -100,6 +100,7 @@ def stats(x, rows, groups, **_):
         (lambda eps, **v: 1 / (stats(**v)[0].sqrt() + eps), "outside of the root"),
         (lambda eps, **v: (stats(**v)[0] + 1e-5).rsqrt(), "eps is always 1e-05"),
         (lambda eps, **v: (0 * stats(**v)[0] + eps).rsqrt(), "the variance is 0"),
+        (lambda eps, x, **v: (stats(x[:, ::2], **v)[0] + eps).rsqrt(), "only one value in 2"),
     ],
 )
 def test_a_statistic_in_a_wrong_form_is_told(compute, words):
@@ -122,7 +123,7 @@ def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
         (
             "swish_multiply_swish",
             lambda y, scale, **_: F.silu(F.silu(y * scale)),
-            "the product with scale comes before swish",
+            "* scale comes before swish",
         ),
         (
             "swish_multiply_swish",
@@ -132,7 +133,7 @@ def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
         (
             "bias_hardtanh_mish",
             lambda y, shift, **_: F.mish(F.hardtanh(y) + shift),
-            "the sum with shift comes after hardtanh",
+            "+ shift comes after hardtanh",
         ),
     ],
 )
@@ -228,6 +229,12 @@ def test_a_size_of_one_comes_after_one_of_several_values():
     assert explain.several_first((one, more, most)) == (more, one, most)
     assert explain.several_first((more, one)) == (more, one)
     assert explain.several_first((one,)) == (one,)
+
+
+def test_groups_of_one_value_come_after_those_of_several():
+    alone, several = {"channels": 7, "groups": 7}, {"channels": 12, "groups": 3}
+    follows = {"groups": "channels"}
+    assert explain.several_first((alone, several), follows) == (several, alone)
 
 
 def test_a_pointwise_value_stands_beside_its_inputs_and_a_sum_does_not():

@@ -1,5 +1,8 @@
 """All that can be said of wrong values: which, from what, in which pattern, and why perhaps."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from torch import Tensor
 
 from utils.course import cases
@@ -23,10 +26,18 @@ BEGINS = "every value is 0 with these inputs: does a maximum or a minimum begin 
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
 
-def several_first(sizes: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """The same sizes; one that is 1 in every direction tells little, and comes second."""
-    lone = len(sizes) > 1 and set(sizes[0].values()) == {1}
-    return (sizes[1], sizes[0], *sizes[2:]) if lone else sizes
+def several_first(
+    sizes: tuple[Sizes, ...], follows: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Sizes, ...]:
+    """The same sizes, but for the first that tells much, which comes first. Those that are 1 in
+    every direction tell little, and those with as many groups as channels, as `follows` has them.
+    """
+
+    def little(at: Sizes) -> bool:
+        return set(at.values()) == {1} or any(at[a] == at[b] for a, b in follows.items())
+
+    first = next((at for at in sizes if not little(at)), sizes[0])
+    return (first, *(at for at in sizes if at is not first))
 
 
 def wrong_values(

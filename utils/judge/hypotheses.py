@@ -87,6 +87,7 @@ def _mistakes(
                 none = {a: torch.ones_like(tensors[a]), b: torch.zeros_like(tensors[b])}
                 yield f"{comes} {a} and {b} are both left out (1 and 0 in their place)", none
                 yield f"{comes} {a} and {b} change places", {a: tensors[b], b: tensors[a]}
+                yield f"{comes} {b} is read in place of {a}", {a: tensors[b]}
     alike = {}  # tensors of one shape, which are often read in the same way
     for k in tensors:
         alike.setdefault(shapes[k], []).append(k)
