@@ -5,7 +5,6 @@ from types import MappingProxyType
 
 from torch import Tensor
 
-from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
@@ -22,7 +21,10 @@ UNSET = (
     "a local variable that nobody has set holds -1.69e38 on the emulator (any value on a GPU): "
     "is one read before it is written?"
 )
-BEGINS = "every value is 0 with these inputs: does a maximum or a minimum begin at 0?"
+NOTHING = (
+    "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf or the root of a negative number: "
+    "trace(kernel) shows where it begins"
+)
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
 
@@ -68,11 +70,9 @@ def cause(
     exercise = kernel.exercise
     if exercise.faulty and not statements.right(exercise, kernel.source):
         return ""
-    if because := mistake(exercise, case, name, got, expected) or displaced(got, expected, bad):
-        return because
-    one_sided = bool((expected.value <= 0).all() or (expected.value >= 0).all())
-    unusual = case.family != cases.usual(exercise)
-    return BEGINS if unusual and one_sided and not bool(got.any()) else ""
+    known = mistake(exercise, case, name, got, expected) or displaced(got, expected, bad)
+    none = got.is_floating_point() and bool(got.isnan().all() and expected.value.isfinite().any())
+    return known or (NOTHING if none else "")
 
 
 def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:

@@ -3,6 +3,7 @@
 A mistake is told only where it gives the wrong values, all of them; of several the first.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -40,16 +41,28 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
         if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
             return f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
-    if not (few and got.isfinite().all() and got.any()):
+    if not (few and got.isfinite().all()):
         return ""
-    for words, value in _outcomes(exercise, case, name):
+    found = itertools.chain(
+        _in_steps(exercise, case, name),
+        _outcomes(exercise, case, name) if got.any() else (),  # without an input all may be 0
+    )
+    for words, value in found:
         if value is None or value.shape != got.shape or not bool(value.isfinite().all()):
             continue
         value = value.to(got.device)
-        near = Expected(value, torch.maximum(expected.bound, 1e-5 * value.abs()))
+        near = Expected(value, torch.maximum(4 * expected.bound, 5e-5 * value.abs()))
         if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
             return words
     return ""
+
+
+def _in_steps(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
+    """Mistakes in the reference's own steps: see wrong_steps."""
+    values = values_of(case)
+    inputs = {k: values[k] for k in case.tensors}
+    eps = case.values.get("eps", 0.0)
+    yield from wrong_steps.outcomes(lambda: _output(exercise, case, values, name), inputs, eps)
 
 
 def _outcomes(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
@@ -60,8 +73,6 @@ def _outcomes(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     for k, tensor in tensors.items():
         if exercise.shapes[k] == shape and tensor.numel() > 1:
             yield f"these are the values of {k}, as they were", tensor
-    eps = case.values.get("eps", 0.0)
-    yield from wrong_steps.outcomes(lambda: _output(exercise, case, values, name), tensors, eps)
     for words, changed in _mistakes(exercise.shapes, case, tensors, shape):
         yield words, _output(exercise, case, {**values, **changed}, name)
     for number in range(STEPS):

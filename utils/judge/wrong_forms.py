@@ -36,19 +36,19 @@ def _mish(v: Tensor, more: float, below: float) -> Tensor:
     return v * (m / (m + below))
 
 
-def _extreme(call: Form, end: float) -> Forms:
+def _extreme(noun: str, call: Form, end: float) -> Forms:
     """A minimum or maximum along the last axis; `end` changes neither."""
 
     def forms(x: Tensor, dim: int | None = None, **_):
         if dim not in (-1, x.ndim - 1):
             return
         yield (
-            "a 0 takes part in it",
+            f"a 0 takes part in the {noun}",
             lambda v, **how: call(torch.cat([v, torch.zeros_like(v[..., :1])], -1), **how),
         )
         for mask, which in wrong_statistics.kept(x.shape[-1]):
             yield (
-                f"{which} into it",
+                f"not all values get into the {noun}; {which} there, for example",
                 lambda v, mask=mask, **how: call(v.masked_fill(~mask, end), **how),
             )
 
@@ -61,9 +61,9 @@ FORMS: dict[str, Forms] = {
     "var": wrong_statistics.part(0),
     "mean": wrong_statistics.part(1),
     "rsqrt": wrong_statistics.rsqrt,
-    "amin": _extreme(Tensor.amin, torch.inf),
-    "min": _extreme(Tensor.min, torch.inf),
-    "amax": _extreme(Tensor.amax, -torch.inf),
+    "amin": _extreme("minimum", Tensor.amin, torch.inf),
+    "min": _extreme("minimum", Tensor.min, torch.inf),
+    "amax": _extreme("maximum", Tensor.amax, -torch.inf),
     "sqrt": _fixed({"the root is left out": lambda v: v}),
     "leaky_relu": _fixed(
         {

@@ -97,7 +97,7 @@ def _moments(size: int) -> Iterator[tuple[str, Moments]]:
         yield from _averaged(lambda v, mask=mask: _mean(mask * v), f"{which} into")
     yield from welford.forms()
     for k in TIMES:
-        yield from _averaged(_pieces(size * k), f"{k} groups get together into")
+        yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
         if size % k == 0:
             yield from _averaged(_pieces(size // k), f"only 1/{k} of a group gets into")
 

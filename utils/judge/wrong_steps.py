@@ -46,14 +46,18 @@ def _other_chains(chain: list[Step]) -> Iterator[tuple[str, list[Step]]]:
     Any other single step that is left out is a call, and tried where calls are.
     """
     names = [name for name, _ in chain]
+    moves = []
     for i, j, k in itertools.combinations(range(len(chain) + 1), 3):
         first, second = names[i:j], names[j:k]
-        told = len(second) < len(first) or (len(second) == len(first) and second[0][0] in "+*")
-        if told:
-            words = f"{' and '.join(second)} {_come(second)} before {first[0]}"
-        else:
-            words = f"{' and '.join(first)} {_come(first)} after {second[-1]}"
-        yield words, chain[:i] + chain[j:k] + chain[i:j] + chain[k:]
+        told = [
+            (first, f"{' and '.join(first)} {_come(first)} after {second[-1]}"),
+            (second, f"{' and '.join(second)} {_come(second)} before {first[0]}"),
+        ]
+        for moved, words in told:
+            twice = any(names.count(name) > 1 for name in moved)  # does not say which of them
+            cost = 2 * len(moved) - (moved[0][0] in "+*") + 2 * len(names) * twice
+            moves.append((cost, words, chain[:i] + chain[j:k] + chain[i:j] + chain[k:]))
+    yield from ((words, other) for _, words, other in sorted(moves, key=lambda move: move[0]))
     for i in range(1, len(chain) - 1):
         yield f"nothing comes after {names[i - 1]}", chain[:i]
         yield f"nothing comes before {names[i + 1]}", chain[i + 1 :]
