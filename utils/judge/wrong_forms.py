@@ -13,7 +13,6 @@ from utils.judge import wrong_statistics
 from utils.judge.wrong_statistics import Form, Forms
 
 SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
-N = "with n = e^x and m = n (n + 2): "
 
 
 def _fixed(table: Mapping[str, Callable[[Tensor], Tensor]]) -> Forms:
@@ -93,10 +92,10 @@ FORMS: dict[str, Forms] = {
     "mish": _fixed(
         {
             "mish is the tanh alone, not x times it": lambda v: v.exp().log1p().tanh(),
-            N + "mish is x n / (n + 2)": lambda v: v * v.exp() / (v.exp() + 2),
-            N + "mish is x (n - 1) / (n + 1), the tanh of x / 2": lambda v: v * (v / 2).tanh(),
-            N + "mish is x m / (m + 1)": lambda v: _mish(v, 2, 1),
-            N + "m is n (n + 1)": lambda v: _mish(v, 1, 2),
+            "mish is x n / (n + 2), with n = e^x": lambda v: v * v.exp() / (v.exp() + 2),
+            "mish is x (n - 1) / (n + 1), with n = e^x": lambda v: v * (v / 2).tanh(),
+            "mish is x m / (m + 1), with n = e^x and m = n (n + 2)": lambda v: _mish(v, 2, 1),
+            "mish is x m / (m + 2), with n = e^x and m = n (n + 1)": lambda v: _mish(v, 1, 2),
             "mish is x tanh(x), without the logarithm": lambda v: v * v.tanh(),
             "mish is x log(1 + e^x), without tanh": lambda v: v * v.exp().log1p(),
         }
