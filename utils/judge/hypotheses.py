@@ -17,6 +17,7 @@ from utils.judge.mismatch import wrong
 from utils.judge.oracle import Expected, outputs, values_of
 
 MOST = 1_000_000  # elements of a case on which mistakes are tried
+MOST_IN_STEPS = 100_000  # and those in the reference's steps, of which there are hundreds
 ROUNDS = 8, 16, 32, 64, 128, 256, 512, 1024  # what a round, block or tile may cover
 STEPS = 12  # operations of a reference, at most
 SYMBOLS = {"add": "the addition", "radd": "the addition", "mul": "the multiplication",
@@ -59,6 +60,8 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
 
 def _in_steps(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
     """Mistakes in the reference's own steps: see wrong_steps."""
+    if sum(tensor.numel() for tensor in case.tensors.values()) > MOST_IN_STEPS:
+        return
     values = values_of(case)
     inputs = {k: values[k] for k in case.tensors}
     eps = case.values.get("eps", 0.0)

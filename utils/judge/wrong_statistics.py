@@ -12,6 +12,7 @@ Form = Callable[..., Tensor | tuple[Tensor, ...]]
 Forms = Callable[..., Iterator[tuple[str, Form]]]  # of an operation's arguments
 LANES = 32
 TIMES = 2, 4, 8, 16, 32
+STRETCHES = 4, 8, 16, 32, 64
 EPS = 1e-3, 1e-5, 1e-6, 1e-8, 1e-12
 
 
@@ -24,6 +25,9 @@ def kept(size: int) -> Iterator[tuple[Tensor, str]]:
     if size % 4 == 0:
         for i in range(4):
             yield at % 4 != i, f"of each four values all but number {i} get"
+    for stretch in STRETCHES:
+        if stretch < size:
+            yield at // stretch % 2 == 0, f"only every second stretch of {stretch} gets"
     if 1 < size <= LANES:
         yield at == 0, "only the value of lane 0 gets"
 

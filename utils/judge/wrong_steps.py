@@ -55,7 +55,7 @@ def _other_chains(chain: list[Step]) -> Iterator[tuple[str, list[Step]]]:
         ]
         for moved, words in told:
             twice = any(names.count(name) > 1 for name in moved)  # does not say which of them
-            cost = 2 * len(moved) - (moved[0][0] in "+*") + 2 * len(names) * twice
+            cost = twice, len(first) + len(second), len(moved), moved[0][0] not in "+*"
             moves.append((cost, words, chain[:i] + chain[j:k] + chain[i:j] + chain[k:]))
     yield from ((words, other) for _, words, other in sorted(moves, key=lambda move: move[0]))
     for i in range(1, len(chain) - 1):
