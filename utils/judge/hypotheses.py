@@ -3,6 +3,7 @@
 A mistake is told only where it gives the wrong values, all of them; of several the first.
 """
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
-from utils.judge import wrong_steps
+from utils.judge import welford, wrong_statistics, wrong_steps
 from utils.judge.mismatch import wrong
 from utils.judge.oracle import Expected, outputs, values_of
 
@@ -65,7 +66,10 @@ def _in_steps(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     values = values_of(case)
     inputs = {k: values[k] for k in case.tensors}
     eps = case.values.get("eps", 0.0)
-    yield from wrong_steps.outcomes(lambda: _output(exercise, case, values, name), inputs, eps)
+    merging = {"var_mean": wrong_statistics.part(wrong=welford.forms)}
+    methods = merging if "welford" in exercise.name else {}
+    run = functools.partial(_output, exercise, case, values, name)
+    yield from wrong_steps.outcomes(run, inputs, eps, methods)
 
 
 def _outcomes(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:

@@ -68,8 +68,8 @@ UPDATES = {
 }
 
 
-def forms() -> Iterator[tuple[str, Moments]]:
-    """Each mistake in words, and the statistics that it gives."""
+def forms(size: int) -> Iterator[tuple[str, Moments]]:
+    """Each mistake in words, and the statistics that it gives of groups of any size."""
     for words, merge in MERGES.items():
         yield words, lambda values, merge=merge: _moments(values, merge, _usual)
     for words, update in UPDATES.items():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from utils.judge import welford
 from utils.judge.welford import Moments
 
 Form = Callable[..., Tensor | tuple[Tensor, ...]]
@@ -65,6 +64,7 @@ def _pieces(piece: int) -> Callable[[Tensor], Tensor]:
 
 
 WHOLE: dict[str, Moments] = {
+    "the mean is 0, or subtracted nowhere": lambda v: _about(0 * _mean(v), v),
     "the variance is 0: do squares get into it?": lambda v: (0 * _mean(v), _mean(v)),
     "the variance is divided by n - 1, not by n": lambda v: (v.var(-1, keepdim=True), _mean(v)),
     "the sum of the squares is not divided by their number": lambda v: (
@@ -99,7 +99,6 @@ def _moments(size: int) -> Iterator[tuple[str, Moments]]:
     for mask, which in kept(size):
         yield f"{which} into the statistics", lambda v, mask=mask: _usual(v[..., mask])
         yield from _averaged(lambda v, mask=mask: _mean(mask * v), f"{which} into")
-    yield from welford.forms()
     for k in TIMES:
         yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
         if size % k == 0:
@@ -112,13 +111,19 @@ def _averaged(average: Callable[[Tensor], Tensor], words: str) -> Iterator[tuple
     yield f"{words} both sums", lambda v: _both(v, average)
 
 
-def part(number: int | None = None) -> Forms:
-    """The forms of var_mean along the last axis, or of the one of the two that `number` says."""
+def part(
+    number: int | None = None,
+    wrong: Callable[[int], Iterator[tuple[str, Moments]]] = _moments,
+) -> Forms:
+    """The forms of var_mean along the last axis, or of the one of the two that `number` says.
+
+    `wrong` gives the wrong statistics of so many values.
+    """
 
     def forms(x: Tensor, dim: int | None = None, keepdim: bool = False, **_):
         if dim not in (-1, x.ndim - 1):
             return
-        for words, moments in _moments(x.shape[-1]):
+        for words, moments in wrong(x.shape[-1]):
 
             def form(v, *_, moments=moments, **__):
                 both = tuple(m[..., :1] if keepdim else m[..., 0] for m in moments(v))

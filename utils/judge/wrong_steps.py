@@ -5,13 +5,14 @@ The steps are PyTorch's calls while the reference runs. Those of a chain each ch
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from utils.judge.wrong_forms import FORMS
-from utils.judge.wrong_statistics import Form
+from utils.judge.wrong_statistics import Form, Forms
 
 STEPS = 9  # of a chain whose orders are tried
 NORMALISING = "the normalising"
@@ -21,15 +22,21 @@ Step = tuple[str, Callable[[Tensor], Tensor]]  # in words, and of the tensor tha
 
 
 def outcomes(
-    run: Run, inputs: Mapping[str, Tensor], eps: float
+    run: Run,
+    inputs: Mapping[str, Tensor],
+    eps: float,
+    methods: Mapping[str, Forms] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Tensor | None]]:
-    """Each mistake in words, and what comes of it. `inputs` name what steps are done with."""
+    """Each mistake in words, and what comes of it. `inputs` name what steps are done with;
+    `methods` are more forms of a call, for the method by which an exercise wants it done.
+    """
     comes = "this is what comes out if"
     with _Listening(inputs) as heard:
         run()
     for number, name, args, kwargs in heard.calls:
         more = {"eps": eps} if name == "rsqrt" else {}
-        for words, form in FORMS[name](*args, **kwargs, **more):
+        given = methods[name](*args, **kwargs) if name in methods else ()
+        for words, form in itertools.chain(given, FORMS[name](*args, **kwargs, **more)):
             with _Replacing(number, form):
                 value = run()
             yield f"{comes} {words}", value
