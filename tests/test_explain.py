@@ -141,6 +141,14 @@ def test_a_step_in_a_wrong_form_or_place_is_told(name, compute, words):
     assert words in told(CHAIN + name, ROWS, compute)
 
 
+def test_a_tree_that_ends_one_step_early_is_told():
+    total = told("04_reductions/sum_tree", {"n": 1000}, lambda x, **_: x[::2].sum(), "out")
+    assert "only one value in 2, 0, 2, ..., gets into the sum" in total
+    sizes = {"rows": 9, "channels": 31}
+    least = told("04_reductions/row_min", sizes, lambda x, **_: x[:, ::2].amin(dim=1))
+    assert "only one value in 2, 0, 2, ..., gets there" in least
+
+
 def test_rows_that_hold_what_belongs_to_others_are_told():
     right = torch.arange(12.0).reshape(4, 3) ** 2
     expected = oracle.Expected(right.double(), torch.full((4, 3), 1e-3, dtype=torch.float64))

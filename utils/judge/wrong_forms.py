@@ -4,7 +4,7 @@
 float64.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -54,12 +54,20 @@ def _extreme(noun: str, call: Form, end: float) -> Forms:
     return forms
 
 
+def _sum(x: Tensor, dim: int | None = None, **_) -> Iterator[tuple[str, Form]]:
+    """A sum along the last axis, or of everything in a vector."""
+    if dim in (-1, x.ndim - 1) or (dim is None and x.ndim == 1):
+        for mask, which in wrong_statistics.kept(x.shape[-1]):
+            yield f"{which} into the sum", lambda v, mask=mask, **how: (v * mask).sum(**how)
+
+
 FORMS: dict[str, Forms] = {
     "group_norm": wrong_statistics.group_norm,
     "var_mean": wrong_statistics.part(),
     "var": wrong_statistics.part(0),
     "mean": wrong_statistics.part(1),
     "rsqrt": wrong_statistics.rsqrt,
+    "sum": _sum,
     "amin": _extreme("minimum", Tensor.amin, torch.inf),
     "min": _extreme("minimum", Tensor.min, torch.inf),
     "amax": _extreme("maximum", Tensor.amax, -torch.inf),
