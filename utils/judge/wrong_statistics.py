@@ -27,6 +27,8 @@ def kept(size: int) -> Iterator[tuple[Tensor, str]]:
     for stretch in STRETCHES:
         if stretch < size:
             yield at // stretch % 2 == 0, f"only every second stretch of {stretch} gets"
+    if size > LANES:
+        yield at % 2 + at // LANES % 2 == 0, "only every second lane of every second warp gets"
     if 1 < size <= LANES:
         yield at == 0, "only the value of lane 0 gets"
 
