@@ -1,9 +1,10 @@
 """What is said of wrong values: which, from what, in which pattern, and what gives the same."""
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from support import toys
 from torch import Generator
 
@@ -13,6 +14,7 @@ from utils.cuda import uninitialized
 from utils.cuda.compiler import compile_cuda
 from utils.judge import explain, mismatch, oracle
 from utils.judge.cue import cue
+from utils.judge.displaced import displaced
 from utils.judge.hypotheses import mistake
 from utils.judge.pattern import CAUSE, region
 from utils.judge.smallest import shrink
@@ -82,10 +84,97 @@ def test_a_start_value_of_zero_is_told():
     assert "does a minimum begin there?" in words
 
 
-def test_a_fault_that_the_learner_is_to_name_is_not_told(monkeypatch):
-    plain = catalog.load(LINEAR)
-    monkeypatch.setattr(catalog, "load", lambda id: replace(plain, faulty=True))
-    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T) == ""
+STATS, CHAIN = "06_groupnorm/stats_two_pass", "07_pointwise_fusion/"
+GROUPS, ROWS = {"rows": 3, "channels": 24, "groups": 2}, {"rows": 3, "channels": 5}
+
+
+def stats(x, rows, groups, **_):
+    return torch.var_mean(x.reshape(rows, groups, -1), dim=2, correction=0)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda eps, **v: 1 / (stats(**v)[0] + eps), "the root is left out"),
+        (lambda eps, **v: (stats(**v)[0] * 12 / 11 + eps).rsqrt(), "divided by n - 1"),
+        (lambda eps, **v: 1 / (stats(**v)[0].sqrt() + eps), "outside of the root"),
+        (lambda eps, **v: (stats(**v)[0] + 1e-5).rsqrt(), "eps is always 1e-05"),
+        (lambda eps, **v: (0 * stats(**v)[0] + eps).rsqrt(), "the variance is 0"),
+        (lambda eps, x, **v: (stats(x[:, ::2], **v)[0] + eps).rsqrt(), "only one value in 2"),
+    ],
+)
+def test_a_statistic_in_a_wrong_form_is_told(compute, words):
+    assert words in told(STATS, GROUPS, compute, "rstd")
+
+
+def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
+    def norm(x, weight, bias, rows, groups, eps, **_):
+        variance, mean = torch.var_mean(x.reshape(rows, groups, -1), 2, keepdim=True)
+        normalised = (x.reshape(rows, groups, -1) - mean) * (variance + eps).rsqrt()
+        return normalised.reshape(x.shape) * weight + bias
+
+    assert "divided by n - 1" in told(NORM, GROUPS, norm)
+
+
+@pytest.mark.parametrize(
+    ("name", "compute", "words"),
+    [
+        ("leaky_relu_double", lambda y, **_: 2 * torch.where(y > 0, 0.01 * y, y), "change places"),
+        (
+            "swish_multiply_swish",
+            lambda y, scale, **_: F.silu(F.silu(y * scale)),
+            "* scale comes before swish",
+        ),
+        (
+            "swish_multiply_swish",
+            lambda y, scale, **_: F.silu(y.sigmoid() * scale),
+            "swish is the sigmoid alone",
+        ),
+        (
+            "bias_hardtanh_mish",
+            lambda y, shift, **_: F.mish(F.hardtanh(y) + shift),
+            "+ shift comes after hardtanh",
+        ),
+    ],
+)
+def test_a_step_in_a_wrong_form_or_place_is_told(name, compute, words):
+    assert words in told(CHAIN + name, ROWS, compute)
+
+
+def test_a_tree_that_ends_one_step_early_is_told():
+    total = told("04_reductions/sum_tree", {"n": 1000}, lambda x, **_: x[::2].sum(), "out")
+    assert "only one value in 2, 0, 2, ..., gets into the sum" in total
+    sizes = {"rows": 9, "channels": 31}
+    least = told("04_reductions/row_min", sizes, lambda x, **_: x[:, ::2].amin(dim=1))
+    assert "only one value in 2, 0, 2, ..., gets there" in least
+
+
+def test_rows_that_hold_what_belongs_to_others_are_told():
+    right = torch.arange(12.0).reshape(4, 3) ** 2
+    expected = oracle.Expected(right.double(), torch.full((4, 3), 1e-3, dtype=torch.float64))
+
+    def said(got):
+        return displaced(got, expected, mismatch.wrong(got, expected))
+
+    assert said(right[[0, 0, 2, 2]]) == "row 1 holds what belongs to row 0, and so on"
+    assert said(right[[0, 0, 0, 0]]) == "each row that is wrong holds what belongs to row 0"
+    assert said(right[:, [0, 0, 2]]) == "column 1 holds what belongs to column 0"
+    assert said(right + 0.5) == ""
+
+
+def test_a_fault_that_the_learner_is_to_name_is_told_once_it_is_named():
+    exercise = catalog.load("05_debugging/row_norm")
+    case = cases.sample(exercise, {"rows": 3, "cols": 31}, "standard normal", Generator())
+    expected = oracle.expect(exercise, case, {"x": torch.float32, "out": torch.float32})["out"]
+    got = expected.value.square().float()
+    named = catalog.solution_text(exercise)
+    for text, words in (
+        (named, "the root is left out"),
+        (named.replace("never written", "?"), None),
+    ):
+        kernel = SimpleNamespace(exercise=exercise, source=text)
+        said = explain.cause(kernel, case, "out", got, expected, mismatch.wrong(got, expected))
+        assert words in said if words else said == ""
 
 
 def wrong(shape, *places) -> torch.Tensor:
@@ -148,6 +237,12 @@ def test_a_size_of_one_comes_after_one_of_several_values():
     assert explain.several_first((one, more, most)) == (more, one, most)
     assert explain.several_first((more, one)) == (more, one)
     assert explain.several_first((one,)) == (one,)
+
+
+def test_groups_of_one_value_come_after_those_of_several():
+    alone, several = {"channels": 7, "groups": 7}, {"channels": 12, "groups": 3}
+    follows = {"groups": "channels"}
+    assert explain.several_first((alone, several), follows) == (several, alone)
 
 
 def test_a_pointwise_value_stands_beside_its_inputs_and_a_sum_does_not():

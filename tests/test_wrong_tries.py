@@ -51,6 +51,17 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
         "if (lane < WARPS) sum = warp_sum(sums[lane]);",
         ["called at", "Let them all come"],
     ),
+    "share of the wrong lane": (
+        "06_groupnorm/stats_welford", "share = b.count / count", "share = a.count / count",
+        ["the share in merge is that of a, not of b"],
+    ),
+    "activation before GroupNorm": (
+        "08_fused_tails/gn_leaky_relu_double", "v = normalised<LANES>(v, EPS);\n",
+        "v = {activate(v.x), activate(v.y), activate(v.z), activate(v.w)};\n"
+        "    v = normalised<LANES>(v, EPS);\n    if (inside) quad(&out[first]) = "
+        "{v.x * w.x + b.x, v.y * w.y + b.y, v.z * w.z + b.z, v.w * w.w + b.w};\n    return;\n",
+        ["leaky_relu and the doubling come before the normalising"],
+    ),
     "column of the tile, not of the matrix": (
         "09_fused_linear/linear_bias_act", "load4(b, 1, N, 0, tile.col(j)", "load4(b, 1, N, 0, j",
         ["all columns from 4 on are wrong", "N = 4 passes"],

@@ -14,8 +14,8 @@ WORDS = {
     ),
     "out-of-bounds": (
         "access outside of an array",
-        "Compare the index with the array's size, and guard this line with an `if` for the threads "
-        "that have no element.",
+        "Is this the index that belongs to this array, or one of a longer array? If it is right, "
+        "guard this line with an `if` for the threads that have no element.",
     ),
     "out of a shared array": (
         "access outside of an array",
@@ -67,8 +67,9 @@ WORDS = {
     ),
     "race of equals": (
         "several threads write one element, all with the same value",
-        "This is harmless as long as it is the same value, and still a race: one thread is enough, "
-        "as in `if (threadIdx.x == 0)`.",
+        "If all of them mean this element, one thread is enough, as in `if (threadIdx.x == 0)`: "
+        "harmless as long as it is the same value, and still a race. If each thread or warp should "
+        "have elements of its own, the index leaves its number out.",
     ),
     "race of equal owners": (
         "several threads write one element, all with the same value",

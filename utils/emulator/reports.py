@@ -71,7 +71,8 @@ class Report:
         title = WORDS.get(self._word, (self.kind.replace("-", " "), ""))[0]
         title = f"remark: {title}" if self.remark else title
         head = f"{self.place}: {title}" if self.file else title
-        head += f" in kernel '{self.kernel}'" if self.kernel else ""
+        named = self.kernel and "(" not in self.kernel  # what a launch calls may be an expression
+        head += f" in kernel '{self.kernel}'" if named else ""
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""

@@ -165,7 +165,8 @@ class _Check:
         says of that.
         """
         try:
-            for sizes in explain.several_first(self.exercise.at.check):
+            ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
+            for sizes in ordered:
                 self._watch(sizes)
             self._object()
             if self.exercise.gates:

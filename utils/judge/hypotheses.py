@@ -3,6 +3,8 @@
 A mistake is told only where it gives the wrong values, all of them; of several the first.
 """
 
+import functools
+import itertools
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -11,10 +13,12 @@ from torch.overrides import TorchFunctionMode
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
+from utils.judge import welford, wrong_statistics, wrong_steps
 from utils.judge.mismatch import wrong
 from utils.judge.oracle import Expected, outputs, values_of
 
 MOST = 1_000_000  # elements of a case on which mistakes are tried
+MOST_IN_STEPS = 100_000  # and those in the reference's steps, of which there are hundreds
 ROUNDS = 8, 16, 32, 64, 128, 256, 512, 1024  # what a round, block or tile may cover
 STEPS = 12  # operations of a reference, at most
 SYMBOLS = {"add": "the addition", "radd": "the addition", "mul": "the multiplication",
@@ -27,9 +31,9 @@ Mistake = tuple[str, Mapping[str, Tensor]]  # in words, and the inputs that it c
 def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Expected) -> str:
     """The mistake that gives output `name` all the values `got`, as a sentence; "" for none.
 
-    None is tried where a value is not finite, nor where the fault is for the learner to name.
+    None is tried where a value is not finite that should be.
     """
-    if exercise.faulty or not got.is_floating_point():
+    if not got.is_floating_point():
         return ""
     for limit, words in (
         ({"max": 0}, "all above 0 become 0: does a minimum begin there?"),
@@ -39,16 +43,36 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
         if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
             return f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
-    if not (few and got.isfinite().all() and got.any()):
+    rounded = expected.value.to(got.dtype)
+    alike = got.isfinite() | (got == rounded) | (got.isnan() & rounded.isnan())
+    if not (few and alike.all()):
         return ""
-    for words, value in _outcomes(exercise, case, name):
-        if value is None or value.shape != got.shape or not bool(value.isfinite().all()):
+    found = itertools.chain(
+        _in_steps(exercise, case, name),
+        _outcomes(exercise, case, name) if got.any() else (),  # without an input all may be 0
+    )
+    for words, value in found:
+        if value is None or value.shape != got.shape:
             continue
         value = value.to(got.device)
-        near = Expected(value, torch.maximum(expected.bound, 1e-5 * value.abs()))
+        bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
+        near = Expected(value, bound.nan_to_num(0.0, 0.0, 0.0))
         if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
             return words
     return ""
+
+
+def _in_steps(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
+    """Mistakes in the reference's own steps: see wrong_steps."""
+    if sum(tensor.numel() for tensor in case.tensors.values()) > MOST_IN_STEPS:
+        return
+    values = values_of(case)
+    inputs = {k: values[k] for k in case.tensors}
+    eps = case.values.get("eps", 0.0)
+    merging = {"var_mean": wrong_statistics.part(wrong=welford.forms)}
+    methods = merging if "welford" in exercise.name else {}
+    run = functools.partial(_output, exercise, case, values, name)
+    yield from wrong_steps.outcomes(run, inputs, eps, methods)
 
 
 def _outcomes(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
@@ -84,6 +108,7 @@ def _mistakes(
                 none = {a: torch.ones_like(tensors[a]), b: torch.zeros_like(tensors[b])}
                 yield f"{comes} {a} and {b} are both left out (1 and 0 in their place)", none
                 yield f"{comes} {a} and {b} change places", {a: tensors[b], b: tensors[a]}
+                yield f"{comes} {b} is read in place of {a}", {a: tensors[b]}
     alike = {}  # tensors of one shape, which are often read in the same way
     for k in tensors:
         alike.setdefault(shapes[k], []).append(k)
@@ -133,6 +158,7 @@ def _misread(
             by = "{name} {verb} looked up by the"
             yield f"{by} number of the group, not of the channel", flat[at // size]
             yield f"{by} place within the group, not the channel", flat[at % size]
+        yield "{name} {verb} looked up at the first of each four", flat[at // 4 * 4]
         yield "{name} {verb} looked up at 0 every time", flat[:1].expand_as(flat)
 
 
@@ -141,7 +167,7 @@ def _parts(size: str, sizes: Mapping[str, int], at: Tensor) -> Iterator[tuple[st
     length = sizes[size]
     whole = f"{size} = {length}"
     for other, n in sizes.items():
-        if n < length:
+        if 1 < n < length:
             yield f"only the first {other} = {n} of {whole} count", at < n
     for n in [n for n in ROUNDS if n < length]:
         last = (length - 1) // n * n  # where the last round begins
