@@ -74,6 +74,13 @@ def _outcomes(
     if not right.is_floating_point():
         for n in misread.ROUNDS:
             yield f"what is wrong is right modulo {n}: is it counted within a block?", right % n
+        for k, tensor in tensors.items():
+            if exercise.shapes[k].split()[:-1] == shape.split():
+                found = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1)
+                yield (
+                    f"these are values of {k}, where their places should be",
+                    found.to(right.dtype),
+                )
     if right.ndim == 2 and right.is_floating_point():
         vectors = {k: torch.zeros_like(t) for k, t in tensors.items() if t.ndim == 1}
         bare = _output(exercise, case, {**values, **vectors}, name)

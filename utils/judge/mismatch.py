@@ -96,7 +96,7 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
     if got.is_floating_point() and bool((got == 0).all()):
         return ZERO
     if same := _same(got, want, bad):
-        return "; ".join(filter(None, (same, region(bad))))
+        return " ".join(filter(None, (same, f"({where})" if (where := region(bad)) else "")))
     if not got.is_floating_point():
         return region(bad)
     lost = bad & want.isnan() & ~got.isnan()
@@ -132,7 +132,10 @@ def _same(got: Tensor, want: Tensor, bad: Tensor) -> str:
     if len(values) < FEW or bool((values != values[0]).any()) or len(want[bad].unique()) < FEW:
         return ""
     value = f"{values[0].item():.8g}"
-    return f"all that is wrong is {value} (a first value that nothing replaces?)"
+    return (
+        f"all that is wrong is {value}: a first value that nothing replaces? Is a condition the "
+        "wrong way round, or a result not kept?"
+    )
 
 
 def _factor(got: Tensor, want: Tensor) -> str:
