@@ -121,5 +121,5 @@ def _output(exercise: Exercise, case: Case, values: dict, name: str) -> Tensor |
     """What the reference makes of these values; None where it cannot take them."""
     try:
         return outputs(exercise, case, values)[name]
-    except (RuntimeError, ValueError, IndexError, WorkbookError):
+    except (RuntimeError, ValueError, TypeError, IndexError, WorkbookError):
         return None

@@ -100,7 +100,7 @@ def _made_of(step: Step, value: object) -> Iterator[tuple[str, object, object]]:
 def _other_number(step: Step) -> Values:
     given = {**dict(enumerate(step.args)), **step.options}
     for key, number in given.items():
-        if isinstance(number, int | float) and not isinstance(number, bool):
+        if isinstance(number, float) or (step.binary and isinstance(number, int)):  # no dimension
             for other in dict.fromkeys((*NUMBERS, -number, 10 * number, number / 10)):
                 if other != number:
                     changed = {**given, key: other}
