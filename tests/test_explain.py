@@ -29,10 +29,18 @@ def told(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
     case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(3))
     dtypes = {k: torch.float32 for k in exercise.shapes}
     expected = oracle.expect(exercise, case, dtypes)[name]
-    return mistake(exercise, case, name, compute(**case.values).float(), expected)
+    got = compute(**case.values)
+    got = got if id.endswith("argmin") else got.float()
+    return mistake(exercise, case, name, got, expected)
 
 
 SIZES = {"M": 6, "N": 5, "K": 70}
+
+
+def tile(matrix: torch.Tensor) -> torch.Tensor:
+    """As it lies in a tile of 32 x 32, with zeros at the edges."""
+    rows, columns = matrix.shape
+    return torch.nn.functional.pad(matrix, (0, 32 - columns, 0, 32 - rows))
 
 
 @pytest.mark.parametrize(
@@ -44,10 +52,69 @@ SIZES = {"M": 6, "N": 5, "K": 70}
         (lambda x, W, b, **_: x[:, :-1] @ W[:, :-1].T + b, "the last of K = 70 does not count"),
         (lambda x, W, b, **_: x[:, :64] @ W[:, :64].T + b, "from 64 on of K = 70 do not count"),
         (lambda x, W, b, **_: x @ W.T + b[0], "b is looked up at 0 every time"),
+        (lambda x, W, b, **_: x @ W.T - b, "b has the other sign"),
+        (lambda x, W, b, K, **_: x @ W.T + K * b, "b counts K = 70 times"),
+        (
+            lambda x, W, b, **_: x @ W[:, torch.arange(70) % 32].T + b,
+            "the first 32 of W along K = 70 are read again",
+        ),
+        (
+            lambda x, W, b, **_: x @ W.T + x[:, 32:] @ W[:, 32:].T + b,
+            "from 32 on of K = 70 count twice",
+        ),
     ],
 )
 def test_a_mistake_that_gives_the_wrong_values_is_told(compute, words):
     assert words in told(LINEAR, SIZES, compute)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda x, W, **_: tile(x) @ tile(W), "swapped in an index of W, or of its tile"),
+        (lambda x, W, **_: tile(x).T @ tile(W), "of x and W, or of their tiles"),
+        (lambda x, W, **_: tile(W) @ tile(x).T, "swapped within each tile"),
+        (lambda x, W, **_: (tile(x) @ tile(W).T).diagonal()[:5].expand(6, 5), "the column is used"),
+        (lambda x, W, **_: x @ W[:, [0, 2, 1, 3]].T, "y and z of every quad of"),
+    ],
+)
+def test_an_index_into_a_tile_that_is_taken_otherwise_is_told(compute, words):
+    sizes = {"M": 6, "N": 5, "K": 4}
+    assert words in told(LINEAR, sizes, lambda b, **v: compute(**v)[:6, :5] + b)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda x: x / (1 + torch.exp(x)), "without the minus, in x / (1 + exp(-x))"),
+        (lambda x: x / 1 + torch.exp(-x), "without the parentheses around the +"),
+        (lambda x: x / (1 - torch.exp(-x)), "with - for +"),
+        (lambda x: x / (2 + torch.exp(-x)), "with 2 for 1"),
+        (lambda x: 1 / (1 + torch.exp(-x)), "with 1 for what is divided"),
+        (lambda x: x * torch.tanh(x), ""),
+    ],
+)
+def test_a_formula_that_is_written_wrong_is_told(compute, words):
+    said = told("00_start_here/swish", {"n": 31}, lambda x, **_: compute(x))
+    assert words in said and bool(said) == bool(words)
+
+
+def test_swapped_branches_and_another_constant_are_told():
+    sizes, id = {"rows": 3, "channels": 5}, "07_pointwise_fusion/leaky_relu_double"
+    leaky = torch.nn.functional.leaky_relu
+    assert "with 0.1 for 0.01" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
+    assert "the two sides of leaky_relu swapped" in told(id, sizes, lambda y, **_: -2 * leaky(-y))
+
+
+def test_a_part_of_a_minimum_and_of_its_place_is_told():
+    sizes = {"rows": 1, "channels": 90}
+    assert "only the first 32 of channels = 90 count" in told(
+        "04_reductions/row_min", sizes, lambda x, **_: x[:, :32].amin(dim=1)
+    )
+    place = "04_reductions/row_argmin"
+    assert "only the first 32 of" in told(place, sizes, lambda x, **_: x[:, :32].argmin(dim=1))
+    assert "right modulo 8:" in told(place, sizes, lambda x, **_: x.argmin(dim=1) % 8)
+    assert "these are values of x" in told(place, sizes, lambda x, **_: x.amin(dim=1).long())
 
 
 def test_values_that_no_known_mistake_gives_are_left_without_a_cause():

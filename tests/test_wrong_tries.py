@@ -9,6 +9,31 @@ from utils.judge.check import check
 
 WARP_SUM = "lane < WARPS ? sums[lane] : 0.0f"
 DRAFTS = {  # exercise, what stands in the solution, what in its place, what the report says
+    "launch turned round": (
+        "00_start_here/swish", "<<<blocks, threads>>>", "<<<threads, blocks>>>",
+        ["was launched with 256 blocks of", "The order is <<<blocks, threads>>>"],
+    ),
+    "every element by every thread": (
+        "00_start_here/swish_grid_stride", "i += stride", "i++",
+        ["does the index count the threads of the whole grid", "and a loop's step all of them"],
+    ),
+    "barrier in a branch": (
+        "02_shared_memory_tiling/gemm_tiled", "        __syncthreads();  // both",
+        "        if (row < M) __syncthreads();  // both",
+        ["divergent barrier:", "out of any `if`"],
+    ),
+    "row and column of a tile": (
+        "02_shared_memory_tiling/gemm_tiled", "Bs[k][tx]", "Bs[tx][k]",
+        ["row and column are swapped in an index of B, or of its tile"],
+    ),
+    "quads taken for floats": (
+        "04_reductions/sum_grid", "int q = first", "int q = 4 * first",
+        ["of the 31 elements of x are read"],
+    ),
+    "row read by every thread": (
+        "04_reductions/row_min", "c += THREADS", "c++",
+        ["each byte is asked for", "has each thread elements of its own"],
+    ),
     "forgotten bias": (
         "01_naive_gemm/linear", "sum + b[col]", "sum",
         ["b is left out (0 in its place)"],

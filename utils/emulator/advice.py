@@ -20,12 +20,19 @@ WORDS = {
     "out of a shared array": (
         "access outside of an array",
         "Compare the index with the array's size: is it one into the whole matrix, where one "
-        "within the tile is needed? Should all threads come to this line?",
+        "within the tile is needed? Does a loop run one step too far? Should all threads come to "
+        "this line?",
     ),
     "out of a matrix": (
         "access outside of an array",
         "In {0} rows of {1} elements, [row][col] is element row * {1} + col: is this the row "
-        "length here? If so, guard this line with an `if` for the threads that have no element.",
+        "length here? If so, guard this line with an `if` for the threads that have no element; in "
+        "a loop, look at where it ends.",
+    ),
+    "host access": (
+        "the host uses device memory",
+        "The launcher runs on the CPU and cannot follow this pointer: cudaMemset sets what it "
+        "leads to to 0, cudaMemcpy copies it, a kernel does all else.",
     ),
     "use-after-free": (
         "access to memory that has been freed",
@@ -55,9 +62,9 @@ WORDS = {
     ),
     "race in a line": (
         "race between two threads",
-        "One step of this line reads what another writes: put a __syncthreads() behind it, in the "
-        "loop and outside of any `if`; or use an atomic operation where many threads add to one "
-        "place.",
+        "Where many threads add to one place, use an atomic operation. Where one step reads what "
+        "the step before wrote, put a __syncthreads() behind this line, in the loop and outside of "
+        "any `if`. If there is one, too many threads come here in one step: look at the condition.",
     ),
     "race with atomics": (
         "race of an atomic operation with a plain access",

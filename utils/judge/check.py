@@ -22,7 +22,6 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes, dimensions
 from utils.cuda import signature, workers
 from utils.cuda.signature import Parameter
-from utils.emulator.reports import Report
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -32,7 +31,7 @@ from utils.errors import (
     Reason,
     ToolError,
 )
-from utils.judge import explain, floors, gates, mismatch, oracle, statements
+from utils.judge import explain, floors, gates, launches, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.judge.passed import Passed, tell
@@ -56,6 +55,7 @@ _FAULTS = {
     KernelCrash: Reason.CRASHED,
     KernelTimeout: Reason.TIMEOUT,
 }
+_CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
     "race": Reason.RACE,
@@ -111,7 +111,8 @@ class _Check:
         self.generator = Generator().manual_seed(seed)
         self.dtypes = kernel.dtypes
         self.objections: list[tuple[Reason, Case, str]] = []  # to who did the work
-        self.remarks: tuple[Report, ...] = ()  # on the last watched call
+        self.remarks: list[str] = []  # on the last watched call
+        self.launched = ""  # a remark on the launches of the last watched call
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> Passed:
@@ -234,13 +235,17 @@ class _Check:
             why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
             told = diagnosis.tell(why) if why else str(seen.error)
             raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
+        named = self.exercise.faulty  # where the learner is to name the fault
+        self.launched = "" if named else launches.swapped(seen.launches)
         if seen.hazards:
-            reason = _HAZARDS.get(seen.hazards[0].kind, Reason.LAUNCH_ERROR)
-            self._fail(reason, case, diagnosis.tell(seen.hazards))
+            hazards = sorted(seen.hazards, key=lambda hazard: hazard.kind not in _CAUSES)
+            reason = _HAZARDS.get(hazards[0].kind, Reason.LAUNCH_ERROR)
+            self._fail(reason, case, diagnosis.tell(hazards))
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)
-        self.remarks = seen.remarks
+        self.remarks = [str(remark) for remark in seen.remarks[:1]]
+        self.remarks += [] if named else launches.reading(self.exercise, case, seen)
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu", probes) if probes else {}
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
@@ -372,7 +377,8 @@ class _Check:
 
     def _fail(self, reason: Reason, case: Case, message: str) -> None:
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
-        raise CheckFailed(reason, f"{self.kernel.name} with {case}\n{message}\n{replay}")
+        told = [f"{self.kernel.name} with {case}", message, self.launched, replay]
+        raise CheckFailed(reason, "\n".join(filter(None, told)))
 
     def _judge_strays(self, case: Case, strays) -> None:
         if not strays:
@@ -418,7 +424,7 @@ class _Check:
                 self._fail(Reason.NAN, case, seen)
             self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
-        message += "".join(f"\n{remark}" for remark in self.remarks[:1])
+        message = "\n".join([message, *self.remarks])
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail(Reason.NAN, case, message)
         if before is not None and _left(got, before, bad):

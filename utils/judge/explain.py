@@ -87,4 +87,5 @@ def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:
         found = uninitialized.variables(kernel)
     except WorkbookError:
         found = []
-    return found[0] if found else UNSET if bool((wild & tame & (got.abs() > HUGE)).any()) else ""
+    left = wild & tame & got.isfinite()  # what is infinite, a minimum may have begun with
+    return found[0] if found else UNSET if bool(left.any()) else ""
