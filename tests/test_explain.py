@@ -14,8 +14,8 @@ from utils.cuda import uninitialized
 from utils.cuda.compiler import compile_cuda
 from utils.judge import explain, mismatch, oracle
 from utils.judge.cue import cue
-from utils.judge.displaced import displaced
-from utils.judge.hypotheses import mistake
+from utils.judge.mistakes.displaced import displaced
+from utils.judge.mistakes.hypotheses import mistake
 from utils.judge.pattern import CAUSE, region
 from utils.judge.smallest import shrink
 
@@ -86,12 +86,13 @@ def test_an_index_into_a_tile_that_is_taken_otherwise_is_told(compute, words):
 @pytest.mark.parametrize(
     ("compute", "words"),
     [
-        (lambda x: x / (1 + torch.exp(x)), "without the minus, in x / (1 + exp(-x))"),
-        (lambda x: x / 1 + torch.exp(-x), "without the parentheses around the +"),
+        (lambda x: x / (1 + torch.exp(x)), "e^x where e^-x belongs"),
+        (lambda x: x / 1 + torch.exp(-x), "divides before it adds"),
         (lambda x: x / (1 - torch.exp(-x)), "with - for +"),
         (lambda x: x / (2 + torch.exp(-x)), "with 2 for 1"),
-        (lambda x: 1 / (1 + torch.exp(-x)), "with 1 for what is divided"),
-        (lambda x: x * torch.tanh(x), ""),
+        (lambda x: 1 / (1 + torch.exp(-x)), "the sigmoid alone"),
+        (lambda x: x * torch.tanh(x), "tanh where the sigmoid belongs"),
+        (lambda x: x * torch.erf(x), ""),
     ],
 )
 def test_a_formula_that_is_written_wrong_is_told(compute, words):
@@ -102,12 +103,14 @@ def test_a_formula_that_is_written_wrong_is_told(compute, words):
 def test_swapped_branches_and_another_constant_are_told():
     sizes, id = {"rows": 3, "channels": 5}, "07_pointwise_fusion/leaky_relu_double"
     leaky = torch.nn.functional.leaky_relu
-    assert "with 0.1 for 0.01" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
-    assert "the two sides of leaky_relu swapped" in told(id, sizes, lambda y, **_: -2 * leaky(-y))
+    assert "the slope below 0 is 0.1" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
+    assert "the two branches of leaky_relu change places" in told(
+        id, sizes, lambda y, **_: -2 * leaky(-y)
+    )
 
 
 def test_a_part_of_a_minimum_and_of_its_place_is_told():
-    sizes = {"rows": 1, "channels": 90}
+    sizes = {"rows": 9, "channels": 90}
     assert "only the first 32 of channels = 90 count" in told(
         "04_reductions/row_min", sizes, lambda x, **_: x[:, :32].amin(dim=1)
     )

@@ -12,8 +12,8 @@ from utils.cuda import uninitialized
 from utils.errors import WorkbookError
 from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
-from utils.judge.displaced import displaced
-from utils.judge.hypotheses import mistake
+from utils.judge.mistakes.displaced import displaced
+from utils.judge.mistakes.hypotheses import mistake
 from utils.judge.oracle import Expected
 
 THOROUGH = True  # whether to compile, run and reckon for a message; tests of thousands do not

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from utils.judge.wrong_forms import FORMS
-from utils.judge.wrong_statistics import Form, Forms
+from utils.judge.mistakes.wrong_forms import FORMS
+from utils.judge.mistakes.wrong_statistics import Form, Forms
 
 STEPS = 9  # of a chain whose orders are tried
 NORMALISING = "the normalising"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
-from utils.judge import wrong_statistics
-from utils.judge.wrong_statistics import Form, Forms
+from utils.judge.mistakes import wrong_statistics
+from utils.judge.mistakes.wrong_statistics import Form, Forms
 
 SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from utils.judge.welford import Moments
+from utils.judge.mistakes.welford import Moments
 
 Form = Callable[..., Tensor | tuple[Tensor, ...]]
 Forms = Callable[..., Iterator[tuple[str, Form]]]  # of an operation's arguments

@@ -15,8 +15,8 @@ from torch.nn import functional
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
 from utils.errors import WorkbookError
-from utils.judge import misread, missteps, welford, wrong_statistics, wrong_steps
 from utils.judge.mismatch import wrong
+from utils.judge.mistakes import misread, missteps, welford, wrong_statistics, wrong_steps
 from utils.judge.oracle import Expected, one_thread, outputs, values_of
 
 MOST = 1_000_000  # elements of a case on which mistakes are tried
@@ -45,10 +45,10 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
     alike = got.isfinite() | (got == rounded) | (got.isnan() & rounded.isnan())
     if not (few and alike.all()):
         return ""
+    some = bool(got.any())  # where all are 0, an input may be missing, or anything else
     found = itertools.chain(
-        _in_steps(exercise, case, name),
-        # Where all are 0, an input may be missing or anything else.
-        _outcomes(exercise, case, name, expected.value) if got.any() else (),
+        _familiar(exercise, case, name),
+        _outcomes(exercise, case, name, expected.value) if some else (),
     )
     end = time.monotonic() + SECONDS
     for words, value in found:
@@ -64,8 +64,8 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
     return ""
 
 
-def _in_steps(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
-    """Mistakes in the reference's own steps: see wrong_steps."""
+def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
+    """Familiar mistakes in the reference's own steps: see wrong_steps."""
     if sum(tensor.numel() for tensor in case.tensors.values()) > MOST_IN_STEPS:
         return
     values = values_of(case)
