@@ -2,6 +2,7 @@
 # make lab    JupyterLab on the notebooks; make lab OPTIONS="--port=9999 --no-browser"
 # make test   what CI runs
 # make golden draw the pictures that tests keep to be looked at (tests/golden) anew
+# make pictures  draw what the executed notebooks (solutions/) show of kernels anew; no GPU needed
 # Each makes its own .venv first. PYTHON=python3.12 picks the interpreter.
 
 SHELL    = bash -o pipefail
@@ -12,7 +13,7 @@ PYTHON  ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(sh
            'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
 C_FAMILY = git ls-files 'kernels/*.cu' 'kernels/*.cuh' 'solutions/*.cu' 'utils/emulator/*'
 
-.PHONY: run lab test golden format sync clean
+.PHONY: run lab test golden pictures format sync clean
 .DELETE_ON_ERROR:
 
 run: $(STAMP)
@@ -27,6 +28,9 @@ test: $(STAMP)
 golden: $(STAMP)
 	@$(BIN)/python -m pytest -q tests/diagrams/test_golden.py --renew
 	@git status --short tests/golden
+
+pictures: $(STAMP)
+	@$(BIN)/python -m utils.notebooks.redraw
 
 format: $(STAMP)
 	@$(BIN)/ruff check -q --fix . && $(BIN)/ruff format -q .

@@ -123,5 +123,9 @@ def test_moodle_and_canvas_get_the_columns_that_they_import(tmp_path):
     (moodle,) = read(tmp_path / "grades.moodle.csv")
     assert (moodle["ID number"], moodle["First name"], moodle["hw1"]) == ("ada", "Ada", "7")
     possible, canvas = read(tmp_path / "grades.canvas.csv")
-    assert possible == {**dict.fromkeys(possible, ""), "Student": "    Points Possible", "hw1": "10"}
+    assert possible == {
+        **dict.fromkeys(possible, ""),
+        "Student": "    Points Possible",
+        "hw1": "10",
+    }
     assert (canvas["Student"], canvas["SIS User ID"], canvas["hw1"]) == ("L, Ada", "ada", "7")

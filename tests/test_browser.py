@@ -4,7 +4,8 @@ One JupyterLab serves all tests, on a copy of the workbook; the first walks thro
 """
 
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from support.gallery import shown
 from support.jupyterlab import SLOW, browser, changed, copy_of_the_workbook, needs_browser, serve
 
 from utils.course import catalog
@@ -43,11 +44,21 @@ def workbook(tmp_path_factory):
     (folder / "build/picture.ipynb").write_text(text)
     solved = documents.read(folder / "solutions/01_naive_gemm.ipynb")
     drawn = next(c for c in solved.cells if 'draw(gemm_naive, view="sectors"' in c.source)
-    text = documents.to_text(documents.canonical(new_notebook(cells=[drawn]), outputs=True))
+    cells = [drawn, *(new_code_cell(name, outputs=[output_of(name)]) for name in ("tiles", "tree"))]
+    text = documents.to_text(documents.canonical(new_notebook(cells=cells), outputs=True))
     (folder / "build/drawn.ipynb").write_text(text)
+    early = new_notebook(cells=[new_code_cell("a = 1"), new_code_cell('print(a, "then", a + 1)')])
+    text = documents.to_text(documents.canonical(early))
+    (folder / "build/early.ipynb").write_text(text)
     (folder / "build/own.cu").write_text("__global__ void k() { float4 v; }\n")
     with serve(folder) as address:
         yield Workbook(folder, address)
+
+
+def output_of(name: str):
+    """The output of a cell that has shown a picture of the gallery."""
+    data, metadata = shown(name)._repr_mimebundle_()
+    return new_output("display_data", data=data, metadata=metadata)
 
 
 CELL = """%%cuda scale
@@ -230,9 +241,44 @@ def test_a_picture_has_words_and_shrinks_until_they_are_hard_to_read(chromium, w
     lab.page.close()
 
 
+def status(choice) -> str:
+    return choice.locator("[role=status]").inner_text()
+
+
+def test_phases_are_gone_through_one_at_a_time_with_keys_or_buttons(chromium, workbook):
+    address = f"{workbook.address}/lab/tree/build/drawn.ipynb{ALONE}"
+    ready = ".workbook-choice button"
+    lab = Page(chromium, address, ready, viewport={"width": 390, "height": 900})
+    tiles, tree = lab.page.locator(".workbook-choice", has=lab.page.locator("button")).all()
+    assert status(tiles).startswith("phase 0, 1 of 7: The block reads 1,024 elements of A once")
+    assert "As[ty][tx] =" in tiles.locator("pre").inner_text(), "the lines that run in it"
+    tiles.get_by_role("button", name="previous phase").focus()
+    lab.page.keyboard.press("Enter")
+    assert status(tiles).startswith("phase 0"), "there is none before the first"
+    tiles.get_by_role("button", name="next phase").focus()
+    lab.page.keyboard.press("Enter")
+    assert "from shared memory. Then all its threads wait at a barrier." in status(tiles)
+    lab.page.keyboard.press("Space")
+    assert status(tiles).startswith("phase 2, 3 of 7")
+    tree.locator("select").focus()
+    lab.page.keyboard.press("End")
+    assert status(tree).endswith("Then the block is done.")
+    for choice in (tiles, tree):
+        assert choice.locator("svg[role=img]").get_attribute("aria-label") == status(choice)
+        box = choice.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    assert serious(lab.page, ".workbook-choice") == []
+    assert lab.page.locator(".workbook-picture img").count() == 3, "the pictures stand above"
+    lab.page.emulate_media(media="print")
+    assert not tiles.is_visible()
+    assert lab.said == []
+    lab.page.close()
+
+
 def choose_the_next_line(page) -> tuple[str, str]:
     """What the first choice of a page says, before and after a key."""
-    choice = page.locator(".workbook-choice").first
+    lines = page.locator("label", has_text="Line")
+    choice = page.locator(".workbook-choice", has=lines).first
     choice.scroll_into_view_if_needed()
     said = choice.locator("[role=status]")
     before = said.inner_text()
@@ -254,6 +300,29 @@ def test_a_warp_and_a_line_are_chosen_in_a_notebook_that_is_not_trusted(chromium
     assert lab.page.locator(".workbook-picture img").first.get_attribute("alt")
     assert serious(lab.page, ".workbook-choice") == []
     lab.page.close()
+
+
+def test_a_cell_that_is_run_before_there_is_a_kernel_is_run_when_there_is(chromium, workbook):
+    page = chromium.new_page()
+    page.set_default_timeout(SLOW)
+    held, slow = [], True
+
+    def hold(route) -> None:
+        starts = route.request.method == "POST"
+        held.append(route) if starts and slow else route.continue_()
+
+    page.route("**/api/sessions?*", hold)
+    page.goto(f"{workbook.address}/lab/tree/build/early.ipynb{ALONE}")
+    page.wait_for_selector(".jp-CodeCell")
+    for cell in page.locator(".jp-CodeCell").all():
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(500)
+    slow = False
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(f"{OUTPUT} >> text=1 then 2")
+    page.close()
 
 
 def test_tab_indents_cuda_and_completes_python(chromium, workbook):
@@ -284,6 +353,9 @@ def test_the_site_is_read_at_every_width(chromium, tmp_path):
             wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
             assert name == "index.html" or len(wide) > 3
             assert all(640 <= pixels <= max(640, width) for pixels in wide)
+        tiles = page.locator(".workbook-choice", has=page.locator("button")).first
+        tiles.get_by_role("button", name="next phase").click()
+        assert status(tiles).startswith("phase 1, 2 of ")
         assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
         assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
         page.close()

@@ -1,9 +1,10 @@
 """What is said of wrong values: which, from what, in which pattern, and what gives the same."""
 
-from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from support import toys
 from torch import Generator
 
@@ -13,7 +14,8 @@ from utils.cuda import uninitialized
 from utils.cuda.compiler import compile_cuda
 from utils.judge import explain, mismatch, oracle
 from utils.judge.cue import cue
-from utils.judge.hypotheses import mistake
+from utils.judge.mistakes.displaced import displaced
+from utils.judge.mistakes.hypotheses import mistake
 from utils.judge.pattern import CAUSE, region
 from utils.judge.smallest import shrink
 
@@ -27,10 +29,18 @@ def told(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
     case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(3))
     dtypes = {k: torch.float32 for k in exercise.shapes}
     expected = oracle.expect(exercise, case, dtypes)[name]
-    return mistake(exercise, case, name, compute(**case.values).float(), expected)
+    got = compute(**case.values)
+    got = got if id.endswith("argmin") else got.float()
+    return mistake(exercise, case, name, got, expected)
 
 
 SIZES = {"M": 6, "N": 5, "K": 70}
+
+
+def tile(matrix: torch.Tensor) -> torch.Tensor:
+    """As it lies in a tile of 32 x 32, with zeros at the edges."""
+    rows, columns = matrix.shape
+    return torch.nn.functional.pad(matrix, (0, 32 - columns, 0, 32 - rows))
 
 
 @pytest.mark.parametrize(
@@ -42,10 +52,72 @@ SIZES = {"M": 6, "N": 5, "K": 70}
         (lambda x, W, b, **_: x[:, :-1] @ W[:, :-1].T + b, "the last of K = 70 does not count"),
         (lambda x, W, b, **_: x[:, :64] @ W[:, :64].T + b, "from 64 on of K = 70 do not count"),
         (lambda x, W, b, **_: x @ W.T + b[0], "b is looked up at 0 every time"),
+        (lambda x, W, b, **_: x @ W.T - b, "b has the other sign"),
+        (lambda x, W, b, K, **_: x @ W.T + K * b, "b counts K = 70 times"),
+        (
+            lambda x, W, b, **_: x @ W[:, torch.arange(70) % 32].T + b,
+            "the first 32 of W along K = 70 are read again",
+        ),
+        (
+            lambda x, W, b, **_: x @ W.T + x[:, 32:] @ W[:, 32:].T + b,
+            "from 32 on of K = 70 count twice",
+        ),
     ],
 )
 def test_a_mistake_that_gives_the_wrong_values_is_told(compute, words):
     assert words in told(LINEAR, SIZES, compute)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda x, W, **_: tile(x) @ tile(W), "swapped in an index of W, or of its tile"),
+        (lambda x, W, **_: tile(x).T @ tile(W), "of x and W, or of their tiles"),
+        (lambda x, W, **_: tile(W) @ tile(x).T, "swapped within each tile"),
+        (lambda x, W, **_: (tile(x) @ tile(W).T).diagonal()[:5].expand(6, 5), "the column is used"),
+        (lambda x, W, **_: x @ W[:, [0, 2, 1, 3]].T, "y and z of every quad of"),
+    ],
+)
+def test_an_index_into_a_tile_that_is_taken_otherwise_is_told(compute, words):
+    sizes = {"M": 6, "N": 5, "K": 4}
+    assert words in told(LINEAR, sizes, lambda b, **v: compute(**v)[:6, :5] + b)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda x: x / (1 + torch.exp(x)), "e^x where e^-x belongs"),
+        (lambda x: x / 1 + torch.exp(-x), "divides before it adds"),
+        (lambda x: x / (1 - torch.exp(-x)), "with - for +"),
+        (lambda x: x / (2 + torch.exp(-x)), "with 2 for 1"),
+        (lambda x: 1 / (1 + torch.exp(-x)), "the sigmoid alone"),
+        (lambda x: x * torch.tanh(x), "tanh where the sigmoid belongs"),
+        (lambda x: x * torch.erf(x), ""),
+    ],
+)
+def test_a_formula_that_is_written_wrong_is_told(compute, words):
+    said = told("00_start_here/swish", {"n": 31}, lambda x, **_: compute(x))
+    assert words in said and bool(said) == bool(words)
+
+
+def test_swapped_branches_and_another_constant_are_told():
+    sizes, id = {"rows": 3, "channels": 5}, "07_pointwise_fusion/leaky_relu_double"
+    leaky = torch.nn.functional.leaky_relu
+    assert "the slope below 0 is 0.1" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
+    assert "the two branches of leaky_relu change places" in told(
+        id, sizes, lambda y, **_: -2 * leaky(-y)
+    )
+
+
+def test_a_part_of_a_minimum_and_of_its_place_is_told():
+    sizes = {"rows": 9, "channels": 90}
+    assert "only the first 32 of channels = 90 count" in told(
+        "04_reductions/row_min", sizes, lambda x, **_: x[:, :32].amin(dim=1)
+    )
+    place = "04_reductions/row_argmin"
+    assert "only the first 32 of" in told(place, sizes, lambda x, **_: x[:, :32].argmin(dim=1))
+    assert "right modulo 8:" in told(place, sizes, lambda x, **_: x.argmin(dim=1) % 8)
+    assert "these are values of x" in told(place, sizes, lambda x, **_: x.amin(dim=1).long())
 
 
 def test_values_that_no_known_mistake_gives_are_left_without_a_cause():
@@ -82,10 +154,97 @@ def test_a_start_value_of_zero_is_told():
     assert "does a minimum begin there?" in words
 
 
-def test_a_fault_that_the_learner_is_to_name_is_not_told(monkeypatch):
-    plain = catalog.load(LINEAR)
-    monkeypatch.setattr(catalog, "load", lambda id: replace(plain, faulty=True))
-    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T) == ""
+STATS, CHAIN = "06_groupnorm/stats_two_pass", "07_pointwise_fusion/"
+GROUPS, ROWS = {"rows": 3, "channels": 24, "groups": 2}, {"rows": 3, "channels": 5}
+
+
+def stats(x, rows, groups, **_):
+    return torch.var_mean(x.reshape(rows, groups, -1), dim=2, correction=0)
+
+
+@pytest.mark.parametrize(
+    ("compute", "words"),
+    [
+        (lambda eps, **v: 1 / (stats(**v)[0] + eps), "the root is left out"),
+        (lambda eps, **v: (stats(**v)[0] * 12 / 11 + eps).rsqrt(), "divided by n - 1"),
+        (lambda eps, **v: 1 / (stats(**v)[0].sqrt() + eps), "outside of the root"),
+        (lambda eps, **v: (stats(**v)[0] + 1e-5).rsqrt(), "eps is always 1e-05"),
+        (lambda eps, **v: (0 * stats(**v)[0] + eps).rsqrt(), "the variance is 0"),
+        (lambda eps, x, **v: (stats(x[:, ::2], **v)[0] + eps).rsqrt(), "only one value in 2"),
+    ],
+)
+def test_a_statistic_in_a_wrong_form_is_told(compute, words):
+    assert words in told(STATS, GROUPS, compute, "rstd")
+
+
+def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
+    def norm(x, weight, bias, rows, groups, eps, **_):
+        variance, mean = torch.var_mean(x.reshape(rows, groups, -1), 2, keepdim=True)
+        normalised = (x.reshape(rows, groups, -1) - mean) * (variance + eps).rsqrt()
+        return normalised.reshape(x.shape) * weight + bias
+
+    assert "divided by n - 1" in told(NORM, GROUPS, norm)
+
+
+@pytest.mark.parametrize(
+    ("name", "compute", "words"),
+    [
+        ("leaky_relu_double", lambda y, **_: 2 * torch.where(y > 0, 0.01 * y, y), "change places"),
+        (
+            "swish_multiply_swish",
+            lambda y, scale, **_: F.silu(F.silu(y * scale)),
+            "* scale comes before swish",
+        ),
+        (
+            "swish_multiply_swish",
+            lambda y, scale, **_: F.silu(y.sigmoid() * scale),
+            "swish is the sigmoid alone",
+        ),
+        (
+            "bias_hardtanh_mish",
+            lambda y, shift, **_: F.mish(F.hardtanh(y) + shift),
+            "+ shift comes after hardtanh",
+        ),
+    ],
+)
+def test_a_step_in_a_wrong_form_or_place_is_told(name, compute, words):
+    assert words in told(CHAIN + name, ROWS, compute)
+
+
+def test_a_tree_that_ends_one_step_early_is_told():
+    total = told("04_reductions/sum_tree", {"n": 1000}, lambda x, **_: x[::2].sum(), "out")
+    assert "only one value in 2, 0, 2, ..., gets into the sum" in total
+    sizes = {"rows": 9, "channels": 31}
+    least = told("04_reductions/row_min", sizes, lambda x, **_: x[:, ::2].amin(dim=1))
+    assert "only one value in 2, 0, 2, ..., gets there" in least
+
+
+def test_rows_that_hold_what_belongs_to_others_are_told():
+    right = torch.arange(12.0).reshape(4, 3) ** 2
+    expected = oracle.Expected(right.double(), torch.full((4, 3), 1e-3, dtype=torch.float64))
+
+    def said(got):
+        return displaced(got, expected, mismatch.wrong(got, expected))
+
+    assert said(right[[0, 0, 2, 2]]) == "row 1 holds what belongs to row 0, and so on"
+    assert said(right[[0, 0, 0, 0]]) == "each row that is wrong holds what belongs to row 0"
+    assert said(right[:, [0, 0, 2]]) == "column 1 holds what belongs to column 0"
+    assert said(right + 0.5) == ""
+
+
+def test_a_fault_that_the_learner_is_to_name_is_told_once_it_is_named():
+    exercise = catalog.load("05_debugging/row_norm")
+    case = cases.sample(exercise, {"rows": 3, "cols": 31}, "standard normal", Generator())
+    expected = oracle.expect(exercise, case, {"x": torch.float32, "out": torch.float32})["out"]
+    got = expected.value.square().float()
+    named = catalog.solution_text(exercise)
+    for text, words in (
+        (named, "the root is left out"),
+        (named.replace("never written", "?"), None),
+    ):
+        kernel = SimpleNamespace(exercise=exercise, source=text)
+        said = explain.cause(kernel, case, "out", got, expected, mismatch.wrong(got, expected))
+        assert words in said if words else said == ""
 
 
 def wrong(shape, *places) -> torch.Tensor:
@@ -148,6 +307,12 @@ def test_a_size_of_one_comes_after_one_of_several_values():
     assert explain.several_first((one, more, most)) == (more, one, most)
     assert explain.several_first((more, one)) == (more, one)
     assert explain.several_first((one,)) == (one,)
+
+
+def test_groups_of_one_value_come_after_those_of_several():
+    alone, several = {"channels": 7, "groups": 7}, {"channels": 12, "groups": 3}
+    follows = {"groups": "channels"}
+    assert explain.several_first((alone, several), follows) == (several, alone)
 
 
 def test_a_pointwise_value_stands_beside_its_inputs_and_a_sum_does_not():

@@ -111,7 +111,7 @@ def race(**changes) -> str:
 
 
 def test_what_to_do_about_a_race_depends_on_its_two_sides():
-    assert "behind it, in the loop" in race()
+    assert "behind this line, in the loop" in race()
     assert "this round and the next" in race(other_line=12)
     assert "two threads write the same element" in race(access="store")
     assert "two blocks write the same element" in race(access="store", other_block=[0, 0, 0])

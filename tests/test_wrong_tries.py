@@ -9,6 +9,31 @@ from utils.judge.check import check
 
 WARP_SUM = "lane < WARPS ? sums[lane] : 0.0f"
 DRAFTS = {  # exercise, what stands in the solution, what in its place, what the report says
+    "launch turned round": (
+        "00_start_here/swish", "<<<blocks, threads>>>", "<<<threads, blocks>>>",
+        ["was launched with 256 blocks of", "The order is <<<blocks, threads>>>"],
+    ),
+    "every element by every thread": (
+        "00_start_here/swish_grid_stride", "i += stride", "i++",
+        ["does the index count the threads of the whole grid", "and a loop's step all of them"],
+    ),
+    "barrier in a branch": (
+        "02_shared_memory_tiling/gemm_tiled", "        __syncthreads();  // both",
+        "        if (row < M) __syncthreads();  // both",
+        ["divergent barrier:", "out of any `if`"],
+    ),
+    "row and column of a tile": (
+        "02_shared_memory_tiling/gemm_tiled", "Bs[k][tx]", "Bs[tx][k]",
+        ["row and column are swapped in an index of B, or of its tile"],
+    ),
+    "quads taken for floats": (
+        "04_reductions/sum_grid", "int q = first", "int q = 4 * first",
+        ["of the 31 elements of x are read"],
+    ),
+    "row read by every thread": (
+        "04_reductions/row_min", "c += THREADS", "c++",
+        ["each byte is asked for", "has each thread elements of its own"],
+    ),
     "forgotten bias": (
         "01_naive_gemm/linear", "sum + b[col]", "sum",
         ["b is left out (0 in its place)"],
@@ -50,6 +75,17 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
         "04_reductions/sum_warp", f"sum = warp_sum({WARP_SUM});",
         "if (lane < WARPS) sum = warp_sum(sums[lane]);",
         ["called at", "Let them all come"],
+    ),
+    "share of the wrong lane": (
+        "06_groupnorm/stats_welford", "share = b.count / count", "share = a.count / count",
+        ["the share in merge is that of a, not of b"],
+    ),
+    "activation before GroupNorm": (
+        "08_fused_tails/gn_leaky_relu_double", "v = normalised<LANES>(v, EPS);\n",
+        "v = {activate(v.x), activate(v.y), activate(v.z), activate(v.w)};\n"
+        "    v = normalised<LANES>(v, EPS);\n    if (inside) quad(&out[first]) = "
+        "{v.x * w.x + b.x, v.y * w.y + b.y, v.z * w.z + b.z, v.w * w.w + b.w};\n    return;\n",
+        ["leaky_relu and the doubling come before the normalising"],
     ),
     "column of the tile, not of the matrix": (
         "09_fused_linear/linear_bias_act", "load4(b, 1, N, 0, tile.col(j)", "load4(b, 1, N, 0, j",

@@ -357,7 +357,9 @@ def grade(
     one: Annotated[Path | None, typer.Option(help="grade this student's folder alone")] = None,
     json: Annotated[Path | None, typer.Option(help="with --one: where its grade goes")] = None,
     json_dir: Annotated[Path | None, typer.Option(help="a JSON file for each student")] = None,
-    feedback: Annotated[Path | None, typer.Option(help="a folder to return to each student")] = None,
+    feedback: Annotated[
+        Path | None, typer.Option(help="a folder to return to each student")
+    ] = None,
     similar: Annotated[Path | None, typer.Option(help="report answers that are alike")] = None,
     students: Annotated[
         Path | None, typer.Option(help="CSV: student_id, last_name, first_name, email")

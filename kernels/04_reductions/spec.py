@@ -122,13 +122,13 @@ ROWS = dict(
     flops=lambda rows, channels: rows * channels,  # comparisons
     library="PyTorch",
     gates=(
-        COALESCED_LOADS,
         Gate(
             "load requests to global memory",
             1.125,
             "let all 32 lanes of each warp load: one thread alone asks 32 times as often",
             ideal=lambda rows, channels: rows * channels / 32,
         ),
+        COALESCED_LOADS,
         Gate(
             "blocks",
             0.125,

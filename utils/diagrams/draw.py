@@ -8,7 +8,7 @@ import importlib
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Exercise, Sizes
-from utils.diagrams.parts.requests import MIME, requests
+from utils.diagrams.parts import requests, stepping
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
 from utils.diagrams.views.tree import is_tree
@@ -47,7 +47,8 @@ def draw(
     and "tree" show, `line` the one line that "sectors" and "banks" show, `hazard` which of them
     "hazards" shows.
 
-    Below "sectors" and "banks", the JupyterLab of `workbook lab` lets one choose line and warp.
+    Below "sectors" and "banks", the JupyterLab of `workbook lab` lets one choose line and warp;
+    below "tiles", "tree" and a race, go through what happens step by step.
 
     A starter that nobody has touched is not run: a line says so, and nothing is drawn.
     Raises WorkbookError saying what to do, and what a run of the kernel raises.
@@ -110,8 +111,11 @@ def render(scene: Scene, view: str | None = None) -> Picture:
         page, title, caption, alt = module.draw(scene)
         if view != "hazards":
             caption = " ".join([caption, *scene.notes])
-        asked = requests(scene, SPACES[view]) if view in SPACES else None
-        more = {MIME: asked} if asked else {}
+        more = {}
+        if view in SPACES and (asked := requests.requests(scene, SPACES[view])):
+            more[requests.MIME] = asked
+        if hasattr(module, "steps") and (found := module.steps(scene)):
+            more[stepping.MIME] = found
         return Picture(page.finish(caption), title, alt, caption, more=more)
 
 

@@ -14,18 +14,25 @@ WORDS = {
     ),
     "out-of-bounds": (
         "access outside of an array",
-        "Compare the index with the array's size, and guard this line with an `if` for the threads "
-        "that have no element.",
+        "Is this the index that belongs to this array, or one of a longer array? If it is right, "
+        "guard this line with an `if` for the threads that have no element.",
     ),
     "out of a shared array": (
         "access outside of an array",
         "Compare the index with the array's size: is it one into the whole matrix, where one "
-        "within the tile is needed? Should all threads come to this line?",
+        "within the tile is needed? Does a loop run one step too far? Should all threads come to "
+        "this line?",
     ),
     "out of a matrix": (
         "access outside of an array",
         "In {0} rows of {1} elements, [row][col] is element row * {1} + col: is this the row "
-        "length here? If so, guard this line with an `if` for the threads that have no element.",
+        "length here? If so, guard this line with an `if` for the threads that have no element; in "
+        "a loop, look at where it ends.",
+    ),
+    "host access": (
+        "the host uses device memory",
+        "The launcher runs on the CPU and cannot follow this pointer: cudaMemset sets what it "
+        "leads to to 0, cudaMemcpy copies it, a kernel does all else.",
     ),
     "use-after-free": (
         "access to memory that has been freed",
@@ -55,9 +62,9 @@ WORDS = {
     ),
     "race in a line": (
         "race between two threads",
-        "One step of this line reads what another writes: put a __syncthreads() behind it, in the "
-        "loop and outside of any `if`; or use an atomic operation where many threads add to one "
-        "place.",
+        "Where many threads add to one place, use an atomic operation. Where one step reads what "
+        "the step before wrote, put a __syncthreads() behind this line, in the loop and outside of "
+        "any `if`. If there is one, too many threads come here in one step: look at the condition.",
     ),
     "race with atomics": (
         "race of an atomic operation with a plain access",
@@ -67,8 +74,9 @@ WORDS = {
     ),
     "race of equals": (
         "several threads write one element, all with the same value",
-        "This is harmless as long as it is the same value, and still a race: one thread is enough, "
-        "as in `if (threadIdx.x == 0)`.",
+        "If all of them mean this element, one thread is enough, as in `if (threadIdx.x == 0)`: "
+        "harmless as long as it is the same value, and still a race. If each thread or warp should "
+        "have elements of its own, the index leaves its number out.",
     ),
     "race of equal owners": (
         "several threads write one element, all with the same value",

@@ -71,7 +71,8 @@ class Report:
         title = WORDS.get(self._word, (self.kind.replace("-", " "), ""))[0]
         title = f"remark: {title}" if self.remark else title
         head = f"{self.place}: {title}" if self.file else title
-        head += f" in kernel '{self.kernel}'" if self.kernel else ""
+        named = self.kernel and "(" not in self.kernel  # what a launch calls may be an expression
+        head += f" in kernel '{self.kernel}'" if named else ""
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
@@ -89,6 +90,8 @@ class Report:
     @property
     def _word(self) -> str:
         """The kind, or a special case of it that has advice of its own."""
+        if self.kind == "out-of-bounds" and self.message.startswith("host code"):
+            return "host access"
         if self.kind == "out-of-bounds" and self.space == "shared":
             return "out of a shared array"
         if self.kind == "out-of-bounds" and len(self.shape) == 2:
@@ -100,8 +103,8 @@ class Report:
         if self.kind != "race":
             return self.kind
         if self.equal:
-            across = self.other_block is not None and self.other_block != self.block
-            return "race of equal owners" if across and self.count > 1 else "race of equals"
+            owned = self.space == "global" and self.count > 1
+            return "race of equal owners" if owned else "race of equals"
         if self.space == "global" and "atomic" in (self.access, self.other_access):
             return "race with atomics"
         stores = self.access == self.other_access == "store"

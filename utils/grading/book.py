@@ -110,7 +110,9 @@ def _row(grade: dict, rules: Rules) -> dict[str, str]:
     row["late_submission_penalty"] = _number(grade["points"] * share)
     statuses = {record["status"] for record in grade["exercises"]}
     told = "empty" if statuses == {"not attempted"} else "graded"
-    return row | {"status": f"{told}, {days} {'day' if days == 1 else 'days'} late" if days else told}
+    return row | {
+        "status": f"{told}, {days} {'day' if days == 1 else 'days'} late" if days else told
+    }
 
 
 def _manual(text: str, id: str, path: Path) -> float:
@@ -124,7 +126,14 @@ def _manual(text: str, id: str, path: Path) -> float:
 
 def _moodle(rows: list[dict], rules: Rules) -> tuple[list[str], list[dict]]:
     """Moodle: Grades, Import, CSV file; map "ID number" or the address, and the grade."""
-    columns = ["ID number", "First name", "Last name", "Email address", rules.assignment, "Feedback"]
+    columns = [
+        "ID number",
+        "First name",
+        "Last name",
+        "Email address",
+        rules.assignment,
+        "Feedback",
+    ]
     named = ("student_id", "first_name", "last_name", "email", "score", "comment")
     return columns, [dict(zip(columns, map(row.get, named), strict=True)) for row in rows]
 

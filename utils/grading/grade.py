@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,5 +241,7 @@ def students(folder: Path, only: Collection[str] = ()) -> list[Path]:
         raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
     found = [path for path in found if not path.name.startswith(".")]
     if not found:
-        raise WorkbookError(f"{folder} has no folders; each student's work goes into one of its own")
+        raise WorkbookError(
+            f"{folder} has no folders; each student's work goes into one of its own"
+        )
     return [path for path in found if not only or path.name in only]

@@ -124,4 +124,3 @@ def _prune(builds: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
         except FileNotFoundError:  # another grader was first
             pass
-

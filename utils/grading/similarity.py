@@ -1,2 +1,6 @@
-def report(a): return []
-def write(p, path): pass
+def report(a):
+    return []
+
+
+def write(p, path):
+    pass

@@ -25,7 +25,6 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes, dimensions
 from utils.cuda import signature, workers
 from utils.cuda.signature import Parameter
-from utils.emulator.reports import Report
 from utils.errors import (
     CheckFailed,
     DeclarationError,
@@ -35,7 +34,7 @@ from utils.errors import (
     Reason,
     ToolError,
 )
-from utils.judge import explain, floors, gates, mismatch, oracle, statements
+from utils.judge import explain, floors, gates, launches, mismatch, oracle, statements
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.judge.passed import Passed, tell
@@ -59,6 +58,7 @@ _FAULTS = {
     KernelCrash: Reason.CRASHED,
     KernelTimeout: Reason.TIMEOUT,
 }
+_CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
     "race": Reason.RACE,
@@ -122,7 +122,8 @@ class Trial:
         self.generator = Generator().manual_seed(seed)
         self.dtypes = kernel.dtypes
         self.objections: list[tuple[Reason, Case, str]] = []  # to who did the work
-        self.remarks: tuple[Report, ...] = ()  # on the last watched call
+        self.remarks: list[str] = []  # on the last watched call
+        self.launched = ""  # a remark on the launches of the last watched call
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> Passed:
@@ -176,7 +177,8 @@ class Trial:
         says of that.
         """
         try:
-            for sizes in explain.several_first(self.exercise.at.check):
+            ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
+            for sizes in ordered:
                 self._watch(sizes)
             self._object()
             if self.exercise.gates:
@@ -244,13 +246,17 @@ class Trial:
             why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
             told = diagnosis.tell(why) if why else str(seen.error)
             raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
+        named = self.exercise.faulty  # where the learner is to name the fault
+        self.launched = "" if named else launches.swapped(seen.launches)
         if seen.hazards:
-            reason = _HAZARDS.get(seen.hazards[0].kind, Reason.LAUNCH_ERROR)
-            self._fail(reason, case, diagnosis.tell(seen.hazards))
+            hazards = sorted(seen.hazards, key=lambda hazard: hazard.kind not in _CAUSES)
+            reason = _HAZARDS.get(hazards[0].kind, Reason.LAUNCH_ERROR)
+            self._fail(reason, case, diagnosis.tell(hazards))
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self._judge_inputs(case, seen.after)
-        self.remarks = seen.remarks
+        self.remarks = [str(remark) for remark in seen.remarks[:1]]
+        self.remarks += [] if named else launches.reading(self.exercise, case, seen)
         expected = oracle.expect(self.exercise, case, self.dtypes, "cpu", probes) if probes else {}
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
@@ -381,10 +387,11 @@ class Trial:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
 
     def _fail(self, reason: Reason, case: Case, message: str) -> None:
-        told = f"{self.kernel.name} with {case}\n{message}"
-        if not settings.seed():  # which is a secret
-            told += f"\nto repeat it: check({self.kernel.name}, seed={self.seed})"
-        raise CheckFailed(reason, told)
+        replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
+        secret = bool(settings.seed())
+        told = [f"{self.kernel.name} with {case}", message, self.launched, "" if secret else replay]
+        raise CheckFailed(reason, "
+".join(filter(None, told)))
 
     def _judge_strays(self, case: Case, strays) -> None:
         if not strays:
@@ -430,7 +437,7 @@ class Trial:
                 self._fail(Reason.NAN, case, seen)
             self._fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
-        message += "".join(f"\n{remark}" for remark in self.remarks[:1])
+        message = "\n".join([message, *self.remarks])
         if got.is_floating_point() and (bad & got.isnan()).any():
             self._fail(Reason.NAN, case, message)
         if before is not None and _left(got, before, bad):

@@ -54,7 +54,9 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         clean = works and all(s is not None and not s.hazards and not s.error for s in seen)
         own = all(s is not None and floors.objection(exercise, s) is None for s in seen)
         small = own and _holds(lambda: _try(trial, few))
-        unknown = _unknown(trial) if small and _holds(lambda: _try(trial, exercise.at.check)) else "-"
+        unknown = (
+            _unknown(trial) if small and _holds(lambda: _try(trial, exercise.at.check)) else "-"
+        )
         gates = small and _holds(trial.judge_gates)
     return Credit(works, small, not unknown, clean, gates, named, unknown.removeprefix("-"))
 

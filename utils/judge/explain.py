@@ -1,5 +1,8 @@
 """All that can be said of wrong values: which, from what, in which pattern, and why perhaps."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from torch import Tensor
 
 from utils.course.answers import Answering
@@ -7,9 +10,10 @@ from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda import uninitialized
 from utils.errors import WorkbookError
-from utils.judge import mismatch, smallest
+from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
-from utils.judge.hypotheses import mistake
+from utils.judge.mistakes.displaced import displaced
+from utils.judge.mistakes.hypotheses import mistake
 from utils.judge.oracle import Expected
 
 THOROUGH = True  # whether to compile, run and reckon for a message; tests of thousands do not
@@ -17,13 +21,25 @@ UNSET = (
     "a local variable that nobody has set holds -1.69e38 on the emulator (any value on a GPU): "
     "is one read before it is written?"
 )
+NOTHING = (
+    "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf or the root of a negative number: "
+    "trace(kernel) shows where it begins"
+)
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
 
-def several_first(sizes: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """The same sizes; one that is 1 in every direction tells little, and comes second."""
-    lone = len(sizes) > 1 and set(sizes[0].values()) == {1}
-    return (sizes[1], sizes[0], *sizes[2:]) if lone else sizes
+def several_first(
+    sizes: tuple[Sizes, ...], follows: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Sizes, ...]:
+    """The same sizes, but for the first that tells much, which comes first. Those that are 1 in
+    every direction tell little, and those with as many groups as channels, as `follows` has them.
+    """
+
+    def little(at: Sizes) -> bool:
+        return set(at.values()) == {1} or any(at[a] == at[b] for a, b in follows.items())
+
+    first = next((at for at in sizes if not little(at)), sizes[0])
+    return (first, *(at for at in sizes if at is not first))
 
 
 def wrong_values(
@@ -37,7 +53,7 @@ def wrong_values(
     unset = because = ""
     if THOROUGH:
         unset = _unset(kernel, got, expected)
-        because = unset or mistake(exercise, case, name, got, expected)
+        because = unset or cause(kernel, case, name, got, expected, bad)
     beside = cue(exercise, case, name, got)
     lines = [mismatch.explain(name, got, expected, bad, exercise.eps, beside, because)]
     if fine := exercise.outputs[: exercise.outputs.index(name)]:
@@ -45,6 +61,18 @@ def wrong_values(
     if THOROUGH and not unset:
         lines.append(smallest.contrast(kernel, case))
     return "\n".join(filter(None, lines))
+
+
+def cause(
+    kernel: Answering, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
+) -> str:
+    """What gives just these values. Where the fault is for the learner to name, not before that."""
+    exercise = kernel.exercise
+    if exercise.faulty and not statements.right(exercise, kernel.source):
+        return ""
+    known = mistake(exercise, case, name, got, expected) or displaced(got, expected, bad)
+    none = got.is_floating_point() and bool(got.isnan().all() and expected.value.isfinite().any())
+    return known or (NOTHING if none else "")
 
 
 def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:
@@ -59,4 +87,5 @@ def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:
         found = uninitialized.variables(kernel)
     except WorkbookError:
         found = []
-    return found[0] if found else UNSET if bool((wild & tame & (got.abs() > HUGE)).any()) else ""
+    left = wild & tame & got.isfinite()  # what is infinite, a minimum may have begun with
+    return found[0] if found else UNSET if bool(left.any()) else ""

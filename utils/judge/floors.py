@@ -44,8 +44,11 @@ def _input(exercise: Exercise, name: str, covered: Covered) -> Objection | None:
 def _short(name: str, done: int, of: int, what: str) -> str:
     some = f"{done} of the {of} bytes" if done else f"none of the {of} bytes"
     verb = "was" if done == 0 else "were"
+    reads = "each kernel should get its inputs from the launcher's arguments"
     how = {
-        "read": "each kernel should get its inputs from the launcher's arguments",
+        "read": f"which round, block or thread should read the rest? And {reads}"
+        if done
+        else reads,
         "written": "what a launcher copies or sets is not a kernel's work",
     }
     return f"{some} of {name} {verb} {what} by kernels\nhint: {how[what]}"

@@ -12,6 +12,7 @@ from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
 
 IDLE = 24  # lanes: a request of fewer leaves too many without work
+AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elements
 LOADS = "load", "atomic"  # an atomic operation reads, too
 
 
@@ -145,6 +146,13 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
             f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on "
             "the average: give the others elements of their own"
         )
+    asked = diagnosis.total("bytes", "global", "load")
+    once = sum(launch.distinct_read for launch in diagnosis.launches)
+    if gate.metric == "load requests to global memory" and asked > AGAIN * once > 0:
+        return (
+            f"each byte is asked for {asked / once:.3g} times on the average: has each thread "
+            "elements of its own, and does a loop's step count all threads that share the work?"
+        )
     kind = gate.metric.partition(" requests to ")[0]
     if kind in ("load", "store"):
         space = gate.metric.split()[3]
@@ -154,7 +162,6 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
                 f"of the {WARP} lanes of a warp only {lanes / requests:.2g} take part in a request "
                 "on the average: give the others a part of the work, and there are fewer requests"
             )
-    asked = diagnosis.total("bytes", "global", "load")
     if gate.metric == "bytes loaded from global memory" and asked <= limit:
         return (
             f"the threads ask for {asked:,} bytes, which is few enough, but a warp gets whole "

@@ -11,6 +11,10 @@ from utils.judge.pattern import region
 
 SHOWN = 4  # mismatches in a message
 LOST = "a NaN was lost: every comparison with NaN is false, and fminf and fmaxf drop it"
+ZERO = (
+    "what comes out is 0: is what is computed stored, and not overwritten later? does the loop run "
+    "at all at this size?"
+)
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
 NEAR_EPS = ", do two large numbers cancel, or is eps another?"
 NEAR_ELSE = ", or do two large numbers cancel?"
@@ -89,10 +93,12 @@ def missing(name: str, unwritten: Tensor) -> str:
 def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str:
     """What a familiar mistake would look like, if this is one; else an empty string."""
     want = expected.value
+    if got.is_floating_point() and bool((got == 0).all()):
+        return ZERO
+    if same := _same(got, want, bad):
+        return " ".join(filter(None, (same, f"({where})" if (where := region(bad)) else "")))
     if not got.is_floating_point():
         return region(bad)
-    if bad.numel() > 1 and bool((got == 0).all()):
-        return "every value is 0: does what is computed get into the variable that is stored?"
     lost = bad & want.isnan() & ~got.isnan()
     if 2 * int(lost.sum()) > int(bad.sum()):
         return LOST
@@ -109,6 +115,7 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
 
 
 FEW = 3  # values, of which a thing may be said by chance
+MANY = 64  # times: beyond that, a whole number is one by chance
 
 
 def _sign(want: Tensor, bad: Tensor) -> str:
@@ -119,11 +126,27 @@ def _sign(want: Tensor, bad: Tensor) -> str:
     return ""
 
 
+def _same(got: Tensor, want: Tensor, bad: Tensor) -> str:
+    """Where all that is wrong is one and the same, and what was expected is not."""
+    values = got[bad]
+    if len(values) < FEW or bool((values != values[0]).any()) or len(want[bad].unique()) < FEW:
+        return ""
+    value = f"{values[0].item():.8g}"
+    return (
+        f"all that is wrong is {value}: a first value that nothing replaces? Is a condition the "
+        "wrong way round, or a result not kept?"
+    )
+
+
 def _factor(got: Tensor, want: Tensor) -> str:
     """Where all values that are wrong are so by the same factor."""
-    if len(want) < 2 or bool((want == 0).any()):
+    if bool((want == 0).any()):
         return ""
     ratio = got / want
+    if len(want) == 1:  # any ratio may come by chance, but hardly a small whole number
+        times = float(ratio.round())
+        whole = 2 <= times <= MANY and abs(float(ratio) - times) < 1e-5 * times
+        return f"what comes out is {times:g} times what was expected" if whole else ""
     factor = ratio.median()
     same = factor != 0 and bool(((ratio / factor - 1).abs() < 1e-4).all())
     if not same or (factor - 1).abs() < 1e-3:

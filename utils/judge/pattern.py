@@ -8,8 +8,8 @@ from torch import Tensor
 
 WARP = 32
 TAIL = 32  # right ones that may come before many more that are not
+FEW_ROWS = 3  # or columns: fewer are on a diagonal by chance
 FEW = 10  # rows or columns, in which every second may be wrong by chance
-PERIODS = 2, 4, 8, 16, 32, 64, 128, 256
 CAUSE = {
     "wrong": "what begins there: another block, tile or round?",
     "missing": "no thread comes there; are there blocks enough in this direction, or should each "
@@ -25,7 +25,7 @@ def region(bad: Tensor, word: str = "wrong") -> str:
     if bad.ndim not in (1, 2) or bool(bad.all()) or not bool(bad.any()):
         return ""
     axes = {0: "row", 1: "column"} if bad.ndim == 2 else {0: "value"}
-    if bad.ndim == 2 and (said := _rest(bad, word)):
+    if bad.ndim == 2 and (said := _diagonal(bad, word) or _rest(bad, word)):
         return said
     for axis, unit in axes.items():
         others = [i for i in range(bad.ndim) if i != axis]
@@ -56,6 +56,17 @@ def _end(hit: Tensor, unit: str, word: str) -> str:
     return ""
 
 
+def _diagonal(bad: Tensor, word: str) -> str:
+    """Where the diagonal alone is spared, or hit."""
+    if min(bad.shape) < FEW_ROWS:
+        return ""
+    diagonal = torch.zeros_like(bad).fill_diagonal_(True)
+    for state, rest in ((bad, word), (~bad, _right(word))):
+        if bool((state == diagonal).all()):
+            return f"only row = column is {rest}: does one index stand where both should?"
+    return ""
+
+
 def _rest(bad: Tensor, word: str) -> str:
     """Where the last few elements of all are hit, which do not fill a row."""
     flat = bad.reshape(-1)
@@ -70,15 +81,14 @@ def _rest(bad: Tensor, word: str) -> str:
 
 def _periodic(hit: Tensor, unit: str, word: str) -> str:
     """Where every so many are hit, or are spared, from the same one on."""
-    for period in PERIODS:
-        if len(hit) < max(2 * period + 1, FEW):
-            return ""
-        number = torch.arange(len(hit), device=hit.device) % period
-        for state, rest in ((hit, word), (~hit, _right(word))):
-            start = int(state.nonzero()[0])
-            if start < period and bool((state == (number == start)).all()):
-                which = ", ".join(str(start + k * period) for k in range(3))
-                return f"only {unit}s {which}, ... are {rest}"
+    for state, rest in ((hit, word), (~hit, _right(word))):
+        places = state.nonzero().reshape(-1)
+        if len(places) < 3 or len(hit) < FEW:
+            continue
+        period = int(places[1] - places[0])
+        even = bool((places.diff() == period).all())
+        if even and int(places[0]) < period and len(hit) - int(places[-1]) <= period:
+            return f"only {unit}s {', '.join(str(int(p)) for p in places[:3])}, ... are {rest}"
     return ""
 
 

@@ -86,6 +86,11 @@ def judge(exercise: Exercise, text: str) -> None:
         raise CheckFailed(reason, f"{exercise.name}: {words}\n{advice}")
 
 
+def right(exercise: Exercise, text: str) -> bool:
+    """Whether a text says rightly what is wrong with the kernel, or need not say it."""
+    return _objection(exercise, text) is None
+
+
 def beside(failure: CheckFailed, exercise: Exercise, text: str) -> CheckFailed:
     """The failure of a kernel that is still wrong, with a line on its statement."""
     if required(exercise) is None:

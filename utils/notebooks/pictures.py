@@ -12,8 +12,9 @@ from html import escape
 
 from nbformat import NotebookNode
 
-from utils.diagrams.parts import requests
+from utils.diagrams.parts import requests, stepping
 
+INTERACTIVE = requests.MIME, stepping.MIME
 MIMES = {"image/svg+xml": "svg", "image/png": "png"}  # the best first
 LEAST = 640  # pixels across: nine points of a picture of nine inches are as many pixels
 
@@ -39,15 +40,14 @@ class Shown:
         return f'<img src="{source}" alt="{escape(self.alt)}" loading="lazy" style="{style}">'
 
     @property
-    def requests(self) -> str:
-        """What a page with requests.js lets its reader choose, as HTML; "" where it is nothing."""
-        data = self.output["data"].get(requests.MIME)
-        if not data:
+    def interactive(self) -> str:
+        """What a page with interactive.js lets its reader choose, as HTML; "" where nothing is."""
+        mime = next((mime for mime in INTERACTIVE if mime in self.output["data"]), None)
+        if not mime:
             return ""
-        text = json.dumps(data, separators=(",", ":")).replace("</", "<\\/")
-        return (
-            f'<div class="workbook-requests"><script type="application/json">{text}</script></div>'
-        )
+        text = json.dumps(self.output["data"][mime], separators=(",", ":")).replace("</", "<\\/")
+        data = f'<script type="application/json">{text}</script>'
+        return f'<div class="workbook-interactive" data-type="{mime}">{data}</div>'
 
     def replace(self, html: str) -> None:
         """Let the output be this HTML."""

@@ -29,7 +29,10 @@ CSS = """
 details { margin: 1em 0 }
 summary { cursor: pointer; padding: 0.3em 0 }
 """
-REQUESTS = EXTENSION / "workbook-cuda/static/requests.js"
+SCRIPTS = [
+    EXTENSION / "workbook-cuda/static" / name
+    for name in ("interactive.js", "requests.js", "steps.js")
+]
 # What may scroll can be reached by the keyboard.
 SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
 INDEX = """# CUDA workbook
@@ -115,7 +118,7 @@ def _settings() -> dict:
         "html_theme": "furo",
         "html_static_path": ["_static"],
         "html_css_files": ["workbook.css"],
-        "html_js_files": [REQUESTS.name],
+        "html_js_files": [script.name for script in SCRIPTS],
         "html_copy_source": False,
         "html_show_sphinx": False,
         "pygments_style": "default",
@@ -134,7 +137,8 @@ def write_sources(folder: Path, paths: Sequence[Path]) -> None:
     """Lay the pages out for Sphinx: notebooks with named pictures, and an index of them."""
     (folder / "_static").mkdir(parents=True)
     (folder / "_static/workbook.css").write_text(CSS)
-    shutil.copy(REQUESTS, folder / "_static")
+    for script in SCRIPTS:
+        shutil.copy(script, folder / "_static")
     entries = []
     for path in paths:
         if path.suffix == ".md":
@@ -166,4 +170,4 @@ def _name_pictures(notebook: nbformat.NotebookNode, folder: Path, stem: str) -> 
         name = f"{stem}-{number:02}.{picture.suffix}"
         (folder / name).write_bytes(picture.content)
         link = f'<a href="_static/{name}">{picture.image(f"_static/{name}")}</a>'
-        picture.replace(link + picture.requests)
+        picture.replace(link + picture.interactive)

@@ -26,7 +26,7 @@ def draw(page: Canvas, array: Array, colors: np.ndarray, marked: int, note: str)
     index = rows[:, None] * _width(array) + columns[None, :]
     inside = index < len(colors)
     shown = np.where(inside[..., None], colors[np.minimum(index, len(colors) - 1)], 1.0)
-    page.cells(left, top, shown, cell)
+    page.cells(left, top, shown, cell, edges=True)
     wide, tall = len(columns) * cell, len(rows) * cell
     page.box(left, top, wide, tall, edge=cv.GREY, width=0.7, zorder=3)
     row, column = (int(i[0]) for i in np.nonzero(index == marked))

@@ -29,7 +29,7 @@ def draw(
     right, top = left + min(WARP, threads) * CELL + 0.08, page.y + 0.08
     shown = np.ones((rows * WARP, 3))
     shown[:threads] = colors
-    page.cells(left, top, shown.reshape(rows, WARP, 3), CELL, tall)
+    page.cells(left, top, shown.reshape(rows, WARP, 3), CELL, tall, edges=True)
     small = {"size": cv.SMALL, "color": cv.GREY}
     for lane in range(0, min(WARP, threads), 4):
         page.text(left + (lane + 0.5) * CELL, top - 0.1, str(lane), ha="center", **small)

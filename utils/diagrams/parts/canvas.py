@@ -37,12 +37,30 @@ def tint(color: str, strength: float) -> np.ndarray:
     return 1 - strength * (1 - rgb(color))
 
 
+_WARPS = colormaps["plasma"](np.arange(32) / 31 * 0.6)[:, :3]
 _LANES = colormaps["viridis"](np.arange(32) / 31 * 0.95)[:, :3]
 
 
 def lane_color(lane: int | np.ndarray) -> np.ndarray:
     """Lane 0 is dark violet, lane 31 yellow."""
     return _LANES[lane]
+
+
+def warp_color(warp: int, warps: int) -> np.ndarray:
+    """From dark blue to light red, all three times as dark as white, for lines too."""
+    return _WARPS[round(31 * warp / max(warps - 1, 1))]
+
+
+def luminance(colors: np.ndarray) -> np.ndarray:
+    """Of colours (..., 3), as WCAG 2 defines it: 0 is black, 1 white."""
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
+    return linear @ (0.2126, 0.7152, 0.0722)
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Between colours, from 1 to 21; below 3 some eyes lose the edge between the two."""
+    light, dark = luminance(one) + 0.05, luminance(other) + 0.05
+    return np.maximum(light / dark, dark / light)
 
 
 def snap(inches: float) -> float:
@@ -70,6 +88,19 @@ def fit(text: str, width: float, size: float = BODY, family: str = SANS) -> str:
     while text and text_width(text + "…", size, family) > width:
         text = text[:-1]
     return text.rstrip() + "…"
+
+
+def _weak(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Where two fields of colours differ, but too little to be seen by every eye."""
+    return (np.abs(one - other).max(axis=-1) > 1e-6) & (contrast(one, other) < 3)
+
+
+def _runs(found: np.ndarray) -> list[tuple[int, int, int]]:
+    """(row, from, to) of each run of True within a row."""
+    padded = np.pad(found, ((0, 0), (1, 1))).astype(int)
+    change = np.diff(padded, axis=1)
+    (row, first), (_, end) = np.nonzero(change == 1), np.nonzero(change == -1)
+    return list(zip(row.tolist(), first.tolist(), end.tolist(), strict=True))
 
 
 class Canvas:
@@ -137,8 +168,12 @@ class Canvas:
             style = {"colors": color, "linewidths": width, "clip_on": False}
             self.axes.add_collection(LineCollection(segments, **style, **more), autolim=False)
 
-    def cells(self, x, y, colors: np.ndarray, cell: float, height: float | None = None) -> None:
-        """A grid of coloured cells, `colors` being (rows, columns, 3), `cell` inches wide."""
+    def cells(self, x, y, colors: np.ndarray, cell: float, height=None, edges=False) -> None:
+        """A grid of coloured cells, `colors` being (rows, columns, 3), `cell` inches wide.
+
+        With `edges`, for colours that say which and not how much, a line stands between two that
+        some eyes confuse.
+        """
         height = height or cell
         rows, columns = colors.shape[:2]
         extent = (x, x + columns * cell, y + rows * height, y)
@@ -152,6 +187,36 @@ class Canvas:
                 ((x + c * cell, y), (x + c * cell, y + rows * height)) for c in range(1, columns)
             ]
             self.lines(across + down, "white", 0.6)
+        if edges:
+            self._weak_edges(x, y, colors, cell, height)
+
+    def _weak_edges(self, x, y, colors: np.ndarray, cell: float, height: float) -> None:
+        """Where two cells differ, or one and the page, and some eyes would not see it: a line.
+
+        White is no cell, and what is as pale as PALE may blend with the page: nothing is there.
+        """
+        rows, columns = colors.shape[:2]
+        page = np.ones((rows + 2, columns + 2, 3))
+        page[1:-1, 1:-1] = colors
+        page[luminance(page) >= luminance(rgb(PALE)) - 1e-6] = 1
+        across = _weak(page[:-1, 1:-1], page[1:, 1:-1])
+        down = _weak(page[1:-1, :-1], page[1:-1, 1:])
+        self.lines(
+            [
+                *(
+                    ((x + a * cell, y + r * height), (x + b * cell, y + r * height))
+                    for r, a, b in _runs(across)
+                ),
+                *(
+                    ((x + c * cell, y + a * height), (x + c * cell, y + b * height))
+                    for c, a, b in _runs(down.T)
+                ),
+            ],
+            INK,
+            0.7,
+            zorder=2,
+            capstyle="projecting",
+        )
 
     def legend(self, entries: Iterable[tuple], x=MARGIN) -> None:
         """Pairs (fill, text), or triples with what the swatch is drawn with; moves y on."""
@@ -160,7 +225,9 @@ class Canvas:
             wide = 0.2 + text_width(text, SMALL) + 0.22
             if x > start and x + wide > WIDTH - MARGIN:
                 x, self.y = start, self.y + 0.19
-            self.box(x, self.y - 0.065, 0.13, 0.13, fill=fill, **(more[0] if more else {}))
+            pale = fill is not None and contrast(rgb(fill), rgb("white")) < 3
+            style = more[0] if more else {"edge": INK, "width": 0.7} if pale else {}
+            self.box(x, self.y - 0.065, 0.13, 0.13, fill=fill, **style)
             self.text(x + 0.2, self.y, text, size=SMALL)
             x += wide
         self.y += 0.2

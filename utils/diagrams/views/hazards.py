@@ -31,6 +31,12 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return PICTURES[report.kind](scene, report)
 
 
+def steps(scene: Scene) -> dict | None:
+    """Of a race, what a page lets its reader go through."""
+    report = scene.hazards[scene.hazard - 1]
+    return races.steps(scene, report) if report.kind == "race" else None
+
+
 def can_draw(report: Report) -> bool:
     """Whether there is a picture for a hazard of this kind, and its parts are known."""
     if report.kind in ("divergent-barrier", "deadlock"):

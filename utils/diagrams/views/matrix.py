@@ -97,7 +97,7 @@ def _thread(scene: Scene, launch, out: int) -> tuple[int, str]:
 def _grid(page: Canvas, place: Place, left: float, colors: np.ndarray, detail: str) -> None:
     x, y, cell = left + place.x * place.cell, page.y + place.y * place.cell, place.cell
     wide, tall = place.columns * cell, place.rows * cell
-    page.cells(x, y, colors.reshape(place.rows, place.columns, 3), cell)
+    page.cells(x, y, colors.reshape(place.rows, place.columns, 3), cell, edges=True)
     page.box(x, y, wide, tall, edge=cv.GREY, width=0.7, zorder=3)
     page.text(x, y - 0.11, place.array.name, bold=True)
     after = cv.text_width(place.array.name, bold=True) + 0.08

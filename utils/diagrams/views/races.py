@@ -5,10 +5,11 @@ import re
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
-from utils.diagrams.parts import story
+from utils.diagrams.parts import stepping, story, timeline
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.conflicts import find, of_array, racing
-from utils.diagrams.parts.scene import KINDS, Scene, linear
+from utils.diagrams.parts.phases import as_matrix
+from utils.diagrams.parts.scene import KINDS, Scene, linear, shape_text, times
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.parts.timeline import Event
 from utils.emulator.reports import Report
@@ -23,10 +24,69 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
     subject = Subject(scene, report, find(scene, report))
     across = report.other_block != report.block
-    who = [_party(subject, side) for side in ("other_", "")]
     title = f"{scene.name}: two threads race for {subject.name}"
     page = Canvas(title, story.opening(scene) + _sentence(subject, across))
     colors, legend, count = _colors(subject, across)
+    rows, events = _run(subject, across)
+    story.tell(page, subject, colors, rows, events, VERDICT, legend, _notes(subject, across))
+    alt = f"{subject.name} marked among the cells of its array. Beside it a time line with a row "
+    alt += f"for each thread, where a red line joins two accesses: {VERDICT}."
+    return page, title, _caption(subject, across, count), alt
+
+
+def steps(scene: Scene, report: Report) -> dict | None:
+    """The accesses to the element for a page that shows one after the other, and at the end why
+    their order is nothing to rely on."""
+    subject = Subject(scene, report, find(scene, report))
+    rows, events = _run(subject, report.other_block != report.block)
+    shown, array = timeline.some(events), subject.array
+    colors = [(cv.PALE, "no access so far"), (cv.LINE, "accesses left out", "…")]
+    states = {kind: number for number, kind in enumerate(timeline.LETTERS, len(colors))}
+    colors += [
+        (timeline.COLORS[kind], f"{story.WORDS[kind]} {subject.name}", letter)
+        for kind, letter in timeline.LETTERS.items()
+    ]
+    panels = [stepping.Panel(name, detail, 1, len(shown)) for name, detail in rows]
+    lines = [np.zeros(len(shown), int) for _ in rows]
+    if array is not None:
+        panels.insert(0, stepping.Panel(array.name, shape_text(array), *as_matrix(array)))
+        lines.insert(0, np.zeros(int(np.prod(array.shape)), int))
+    found, phase = [], None
+    for place, event in enumerate(shown):
+        if isinstance(event, int):
+            lines[-1][place] = 1
+            said, ran = f"{event:,} more access{'es' * (event > 1)}, left out here.", []
+        else:
+            at = event.row if array is None else event.row + 1
+            lines[at][place] = states[event.kind]
+            if array is not None:
+                lines[0][subject.index] = states[event.kind]
+            said, ran = _told(subject, rows[event.row][0], event, phase), [event.line]
+            phase = event.phase
+        found.append(stepping.Step(f"access {place + 1}", said, [x.copy() for x in lines], ran))
+    both = sorted({event.line for event in events if event.mark})
+    said = f"Nothing orders the two accesses of this race. {_outcome(subject)}"
+    found.append(stepping.Step("what may come of it", said, lines, both))
+    return stepping.data(scene, "Step", colors, panels, found)
+
+
+def _told(subject: Subject, who: str, event: Event, before: int | None) -> str:
+    """One access in words, and the barrier before it where there was one."""
+    verb = VERBS[KINDS[event.kind]]
+    if re.match(r"(?!1 )\d", who):  # 30 other threads
+        verb = verb[:-1]
+    barrier = before is not None and event.phase != before
+    text = "After a barrier, " if barrier else ""
+    text += f"{who} {verb} {subject.name}"
+    text += f" {times(event.count)}" if event.count > 1 else ""
+    text += f" at line {event.line}" if event.line else ""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _run(subject: Subject, across: bool) -> tuple[list[tuple[str, str]], list[Event]]:
+    """The rows of the time line and the accesses of the run, as timeline.draw() takes them."""
+    report = subject.report
+    who = [_party(subject, side) for side in ("other_", "")]
     rows = [_row(subject, side, across) for side in ("other_", "")]
     accesses = subject.accesses(None if across else who[0][0])
     if third := story.others(subject, accesses, who):
@@ -38,10 +98,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
             Event(0, NUMBERS[report.other_access], report.other_line or 0, None, 1, True),
             Event(1, NUMBERS[report.access], report.line or 0, None, 1, True),
         ]
-    story.tell(page, subject, colors, rows, events, VERDICT, legend, _notes(subject, across))
-    alt = f"{subject.name} marked among the cells of its array. Beside it a time line with a row "
-    alt += f"for each thread, where a red line joins two accesses: {VERDICT}."
-    return page, title, _caption(subject, across, count), alt
+    return rows, events
 
 
 def _party(subject: Subject, side: str) -> tuple[int, int]:

@@ -1,26 +1,39 @@
 """The view "tiles": what one block touches, phase by phase, a phase ending at each barrier."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts import stepping
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import phases_left_out
-from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
+from utils.diagrams.parts.phases import (
+    BEFORE,
+    BOTH,
+    COLORS,
+    FILLED,
+    GLOBAL_READ,
+    SHARED_READ,
+    STATES,
+    WRITE,
+    as_matrix,
+    chosen_block,
+    fills,
+    launch_with_shared,
+    some_phases,
+    states,
+)
+from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text, times
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import touches
-from utils.watch.trace import GLOBAL, LOAD, SHARED, STORE, Array, Launch
+from utils.watch.trace import GLOBAL, LOAD, SHARED, Array
 from utils.wording import many
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other
 LARGEST = 512  # rows or columns of a matrix
 LEAST = 0.1, 0.35  # inches: height of a row, width of an array; what is smaller is drawn larger
-GLOBAL_READ, SHARED_READ, WRITE, BOTH = cv.BLUE, cv.GREEN, cv.ORANGE, cv.PURPLE
-BEFORE = cv.tint(cv.BLUE, 0.35)  # read from global memory in an earlier phase
-FILLED = cv.YELLOW  # written, and nothing was read for it
 
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
@@ -53,63 +66,61 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return page, title, caption, alt
 
 
-def launch_with_shared(scene: Scene) -> Launch:
-    """The busiest launch, of those with shared memory if there are any."""
-    with_shared = [x for x in scene.trace.launches if np.any(x.accesses["space"] == SHARED)]
-    return max(with_shared or scene.trace.launches, key=lambda x: len(x.accesses))
+def steps(scene: Scene) -> dict | None:
+    """The same phases for a page that shows one at a time, with the lines that run in each."""
+    launch = launch_with_shared(scene)
+    accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
+    filled = fills(accesses)
+    phases = sorted(set(accesses["phase"].tolist()))
+    panels, parts = [], []
+    for number in sorted(set(accesses["array"][accesses["array"] >= 0].tolist())):
+        array, index = scene.arrays[number], accesses["index"][accesses["array"] == number]
+        first, end = 0, math.prod(array.shape)
+        detail, (rows, columns) = shape_text(array), as_matrix(array)
+        if len(array.shape) == 1:  # of a long one, what the block touches
+            first, end = int(index.min()), int(index.max()) + 1
+            detail = f"{first} … {end - 1}"
+            rows, columns = -(-(end - first) // 64), min(end - first, 64)
+        panels.append(stepping.Panel(array.name, detail, rows, columns))
+        parts.append((number, first, end))
+    found = []
+    for phase in some_phases(phases, stepping.MOST):
+        now, before = accesses["phase"] == phase, accesses["phase"] < phase
+        cells = []
+        for number, first, end in parts:
+            mine = accesses["array"] == number
+            parties = (accesses[mine & which] for which in (now, before, now & filled))
+            cells.append(states(scene.arrays[number], *parties)[first:end])
+        lines = np.unique(accesses["line"][now]).tolist()
+        said = _said(scene, accesses[now], last=phase == phases[-1])
+        found.append(stepping.Step(f"phase {phase}", said, cells, lines))
+    return stepping.data(scene, "Phase", STATES, panels, found)
 
 
-def chosen_block(scene: Scene, launch: Launch) -> int:
-    """The block asked for, or the last of the busiest, whose tiles are not in the first corner."""
-    counts = np.bincount(launch.accesses["block"], minlength=math.prod(launch.grid))
-    recorded = len(counts)
-    if scene.trace.truncated and launch is scene.trace.launches[-1]:
-        recorded = int(launch.accesses["block"].max())  # the last one recorded is cut short
-    if scene.block is not None:
-        block = linear(scene.block, launch.grid, "block")
-        if block >= recorded:
-            raise scene.too_large(f"block {scene.block} of {scene.name} was not recorded")
-        return block
-    if recorded == 0:
-        raise scene.too_large(f"one block of {scene.name} alone has too many accesses")
-    counts = counts[:recorded]
-    return int(np.flatnonzero(counts == counts.max())[-1])
-
-
-def some_phases(phases: Sequence[int], most: int) -> list[int]:
-    """All phases, or the first ones and the last one."""
-    return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
-
-
-def fills(accesses: np.ndarray) -> np.ndarray:
-    """Which accesses of a block store into shared memory without a read, where others of the same
-    line read global memory for what they store: `s[t] = i < n ? x[i] : 0.0f` beyond n."""
-    load = (accesses["kind"] == LOAD) & (accesses["space"] == GLOBAL)
-    store = (accesses["kind"] == STORE) & (accesses["space"] == SHARED)
-    phase, line, thread = (accesses[f].astype("i8") for f in ("phase", "line", "thread"))
-    lines = phase * (line.max(initial=0) + 1) + line
-    threads = lines * (thread.max(initial=0) + 1) + thread
-    return store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load])
-
-
-def _colors(array: Array, now: np.ndarray, before: np.ndarray, filled: np.ndarray) -> np.ndarray:
-    """Colours of an array's elements, flat. `now`, `before` and `filled` are accesses to it."""
-    reads = touches(now[now["kind"] == LOAD], array).reshape(-1) > 0
-    writes = touches(now[now["kind"] != LOAD], array).reshape(-1) > 0
-    colors = np.tile(cv.rgb(cv.PALE), (len(reads), 1))
-    if array.space == GLOBAL:
-        colors[touches(before[before["kind"] == LOAD], array).reshape(-1) > 0] = BEFORE
-    colors[reads] = cv.rgb(GLOBAL_READ if array.space == GLOBAL else SHARED_READ)
-    colors[writes] = cv.rgb(WRITE)
-    colors[touches(filled, array).reshape(-1) > 0] = cv.rgb(FILLED)
-    colors[reads & writes] = cv.rgb(BOTH)
-    return colors
+def _said(scene: Scene, now: np.ndarray, last: bool) -> str:
+    """All that happens in a phase."""
+    does = []
+    for space, memory in ((GLOBAL, "global"), (SHARED, "shared")):
+        loads = now[(now["kind"] == LOAD) & (now["space"] == space) & (now["array"] >= 0)]
+        counts = [
+            _reads(scene.arrays[i], loads[loads["array"] == i]) for i in np.unique(loads["array"])
+        ]
+        does += [f"reads {listing(counts)} from {memory} memory"] if counts else []
+    stores = now[(now["kind"] != LOAD) & (now["array"] >= 0)]
+    counts = [
+        f"{many(len(np.unique(stores['index'][stores['array'] == i])), 'element')} of "
+        f"{scene.arrays[i].name}"
+        for i in np.unique(stores["array"])
+    ]
+    does += [f"writes {listing(counts)}"] if counts else []
+    end = "Then the block is done." if last else "Then all its threads wait at a barrier."
+    return f"The block {listing(does) or 'touches none of its arrays'}. {end}"
 
 
 def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
     """Phases from left to right, a row for each array; all at the same scale but the smallest."""
     arrays = [scene.arrays[i] for i in numbers]
-    shapes = [_as_matrix(a) for a in arrays]
+    shapes = [as_matrix(a) for a in arrays]
     names = 0.15 + max(cv.text_width(a.name, bold=True) for a in arrays)
     names = max(names, 0.15 + max(cv.text_width(shape_text(a), cv.SMALL) for a in arrays))
     column = (cv.INNER - names) / max(len(shown), 3)
@@ -135,9 +146,9 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             colors = np.tile(cv.rgb("white"), (rows * columns, 1))
             zeros = fill[fill["phase"] == phase]
-            colors[: math.prod(array.shape)] = _colors(array, now, before, zeros)
-            page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall)
-            edge, width = (cv.INK, 1.0) if len(now) else (cv.LINE, 0.6)
+            colors[: math.prod(array.shape)] = COLORS[states(array, now, before, zeros)]
+            page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall, edges=True)
+            edge, width = (cv.INK, 1.0) if len(now) else (cv.MID, 0.6)
             page.box(x, page.y, columns * broad, high, edge=edge, width=width, zorder=3)
         page.y += max(high, 0.34) + 0.16
     page.y += 0.06
@@ -156,15 +167,6 @@ def _doing(accesses: np.ndarray) -> str:
         "writes global": stores,
     }
     return ", ".join(word for word, does in words.items() if does)
-
-
-def _as_matrix(array: Array) -> tuple[int, int]:
-    if len(array.shape) == 2:
-        return array.shape
-    n = math.prod(array.shape)
-    if len(array.shape) > 2:
-        return n // array.shape[-1], array.shape[-1]
-    return -(-n // 64), min(n, 64)
 
 
 def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
@@ -197,8 +199,8 @@ def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int
             array, mine = scene.arrays[number], accesses[accesses["array"] == number]
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             fill = accesses[filled & (accesses["array"] == number) & (accesses["phase"] == phase)]
-            colors = _colors(array, now, before, fill)[None, first:end]
-            page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall)
+            colors = COLORS[states(array, now, before, fill)][None, first:end]
+            page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall, edges=True)
         page.y += tall + 0.08
     page.y += 0.1
 
@@ -207,15 +209,15 @@ def _legend(page: Canvas, accesses: np.ndarray, filled: np.ndarray) -> None:
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     place = np.stack([accesses[f].astype("i8") for f in ("phase", "array", "index")])
     reads, writes = ({tuple(p) for p in place[:, kind].T} for kind in (loads, ~loads))
-    entries = [
-        (GLOBAL_READ, "read from global memory", np.any(loads & ~shared)),
-        (BEFORE, "read in an earlier phase", np.any(loads & ~shared)),
-        (SHARED_READ, "read from shared memory", np.any(loads & shared)),
-        (WRITE, "written", np.any(~loads)),
-        (FILLED, "written without a read", bool(filled.any())),
-        (BOTH, "read and written in one phase", bool(reads & writes)),
-    ]
-    page.legend([(color, text) for color, text, occurs in entries if occurs])
+    occurs = {
+        GLOBAL_READ: np.any(loads & ~shared),
+        BEFORE: np.any(loads & ~shared),
+        SHARED_READ: np.any(loads & shared),
+        WRITE: np.any(~loads),
+        FILLED: bool(filled.any()),
+        BOTH: bool(reads & writes),
+    }
+    page.legend([STATES[state] for state, does in occurs.items() if does])
 
 
 def _caption(scene: Scene, numbers, accesses, filled, phases: list[int], name: str) -> str:

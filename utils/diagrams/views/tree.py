@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
+from utils.diagrams.parts import stepping
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import phases_left_out
-from utils.diagrams.parts.scene import Scene, coordinate_text, shape_text
-from utils.diagrams.views.tiles import chosen_block, launch_with_shared, some_phases
+from utils.diagrams.parts.phases import chosen_block, launch_with_shared, some_phases
+from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text
 from utils.errors import WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import LOAD, SHARED, Array
@@ -78,6 +79,51 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return page, title, caption, alt
 
 
+def steps(scene: Scene) -> dict | None:
+    """Each phase for a page that shows one at a time: what is read above, what is written below."""
+    launch = launch_with_shared(scene)
+    accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
+    number = _array(scene, accesses)
+    array, mine = scene.arrays[number], accesses[accesses["array"] == number]
+    count, warps = math.prod(array.shape), -(-launch.threads // WARP)
+    taken = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
+    colors = [(cv.PALE, "not touched"), (READ, "read"), *taken]
+    found, every = [], _steps(mine)
+    for step in every:
+        above, below = np.zeros(count, int), np.zeros(count, int)
+        above[sorted(step.reads)] = 1
+        for element, thread in step.writes.items():
+            below[element] = 2 + thread // WARP
+        lines = np.unique(mine["line"][mine["phase"] == step.phase]).tolist()
+        links = [(a, b, 2 + thread // WARP) for a, b, thread in step.links]
+        said = _said(array, step, last=step is every[-1])
+        found.append(stepping.Step(f"phase {step.phase}", said, (above, below), lines, links))
+    panels = [
+        stepping.Panel(array.name, f"{when}, 0 … {count - 1}", 1, count)
+        for when in ("read", "written")
+    ]
+    return stepping.data(scene, "Phase", colors, panels, found[: stepping.MOST])
+
+
+def _said(array: Array, step: Step, last: bool) -> str:
+    """All that happens in a phase."""
+    does, name = [], array.name
+    if step.reads:
+        does.append(f"read {many(len(step.reads), 'element')}")
+    if step.writes:
+        does.append(f"write {many(len(step.writes), 'element')}")
+    threads = step.readers | set(step.writes.values())
+    warps = len({thread // WARP for thread in threads})
+    who = f"{many(len(threads), 'thread')} of {many(warps, 'warp')}"
+    text = f"{who} {listing(does)} of {name}."
+    if joins := _joins(step):
+        thread = joins[0][2]
+        one = [link for link in step.links if link[2] == thread]
+        sources = listing([f"{name}[{source}]" for source in sorted({a for a, _, _ in one})])
+        text += f" Thread {thread} takes {sources} into {name}[{one[0][1]}]."
+    return f"{text} {'Then the block is done.' if last else 'Then all wait at a barrier.'}"
+
+
 def _array(scene: Scene, accesses: np.ndarray) -> int:
     """The shared array that was asked for, or the one with the most accesses."""
     shared = [i for i, array in enumerate(scene.arrays) if array.space == SHARED]
@@ -120,10 +166,6 @@ def _joins(step: Step) -> list[tuple[int, int, int]]:
     return [link for link in step.links if link[0] != link[1]]
 
 
-def _color(warp: int, warps: int) -> np.ndarray:
-    return cv.lane_color(round(31 * warp / max(warps - 1, 1)))
-
-
 def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
     """A row for each phase; lines come down from the row above."""
     count = math.prod(array.shape)
@@ -143,7 +185,7 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
             links = sorted(step.links, key=lambda link: link[0] != link[1])
             segments = [((middle[a], above), (middle[b], page.y)) for a, b, _ in links]
             colors = [
-                _color(thread // WARP, warps) if a != b else cv.rgb(cv.LINE)
+                cv.warp_color(thread // WARP, warps) if a != b else cv.rgb(cv.MID)
                 for a, b, thread in links
             ]
             page.lines(segments, colors, 0.4 if len(links) > MANY else 0.9, zorder=2)
@@ -152,9 +194,9 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
         row = np.tile(cv.rgb(cv.PALE), (count, 1))
         row[sorted(step.reads)] = READ
         for element, thread in step.writes.items():
-            row[element] = _color(thread // WARP, warps)
-        page.cells(left, page.y, row[None], cell, STRIP)
-        page.box(left, page.y, cell * count, STRIP, edge=cv.LINE, width=0.6, zorder=3)
+            row[element] = cv.warp_color(thread // WARP, warps)
+        page.cells(left, page.y, row[None], cell, STRIP, edges=True)
+        page.box(left, page.y, cell * count, STRIP, edge=cv.MID, width=0.6, zorder=3)
         above = page.y = page.y + STRIP
     page.y += 0.28
 
@@ -168,7 +210,7 @@ def _note(step: Step) -> str:
 
 def _legend(page: Canvas, warps: int) -> None:
     shown = range(warps) if warps <= WARPS else (0, warps // 2, warps - 1)
-    entries = [(_color(warp, warps), f"written by warp {warp}") for warp in shown]
+    entries = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in shown]
     page.legend([*entries, (READ, "read")])
 
 

@@ -1,11 +1,12 @@
-/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell; and
-   pictures with their words.
+/* CUDA colours in JupyterLab: %%cuda cells, .cu and .cuh files; reset(), which changes a cell;
+   pictures with their words; and a cell that is run before there is a kernel.
    Written by hand: no node, no build.
    JupyterLab calls init() with the modules that it shares, then get() for the plugin. */
 (() => {
   const MIME = "text/x-cuda";
   const RESET = "application/vnd.cuda-workbook.reset+json"; // see notebooks/learner.py
-  const REQUESTS = "application/vnd.cuda-workbook.requests+json"; // see diagrams/parts/requests.py
+  // See diagrams/parts/requests.py and stepping.py.
+  const INTERACTIVE = ["requests", "steps"].map((name) => `application/vnd.cuda-workbook.${name}+json`);
   const CLASSES = {
     magic: /^%%cuda.*/,
     qualifier:
@@ -96,6 +97,20 @@
     }
   }
 
+  /** Run a cell again once its notebook has a kernel. While that starts, JupyterLab forgets without
+      a word what is run: CodeCell.execute() returns where the session has no kernel yet. */
+  function keep(actions, { content, sessionContext }, cell) {
+    const starts = !sessionContext.session?.kernel && !sessionContext.hasNoKernel;
+    if (cell.model.type !== "code" || !starts) return;
+    cell.setPrompt("*");
+    const run = () => {
+      if (!sessionContext.session?.kernel) return;
+      sessionContext.kernelChanged.disconnect(run);
+      if (!cell.isDisposed) actions.runCells(content, [cell], sessionContext);
+    };
+    sessionContext.kernelChanged.connect(run);
+  }
+
   /** Let an element with a picture scroll, by its own arrow keys too. */
   function scroll(node) {
     node.classList.add("workbook-picture");
@@ -122,9 +137,9 @@
     registry.addFactory({ ...factory, createRenderer });
   }
 
-  /** A picture, and below it what its reader may choose, drawn by requests.js. */
+  /** A picture, and below it what its reader may choose, drawn by interactive.js. */
   function choosing(Widget) {
-    const createRenderer = () => {
+    const createRenderer = ({ mimeType }) => {
       const widget = new Widget();
       widget.renderModel = async (model) => {
         const svg = model.data["image/svg+xml"];
@@ -136,19 +151,26 @@
         picture.append(image);
         widget.node.replaceChildren(picture);
         await drawn;
-        window.workbookRequests?.(widget.node, model.data[REQUESTS]);
+        window.workbook?.draw(mimeType, widget.node, model.data[mimeType]);
       };
       return widget;
     };
-    return { safe: true, mimeTypes: [REQUESTS], defaultRank: 40, createRenderer };
+    return { safe: true, mimeTypes: INTERACTIVE, defaultRank: 40, createRenderer };
   }
 
-  const drawn = new Promise((resolve) => {
-    const script = document.createElement("script");
-    script.src = new URL("requests.js", document.currentScript.src);
-    script.onload = script.onerror = resolve; // without it the picture stands alone
-    document.head.append(script);
-  });
+  /** The scripts beside this one, in their order; without them pictures stand alone. */
+  const drawn = Promise.all(
+    ["interactive.js", "requests.js", "steps.js"].map(
+      (name) =>
+        new Promise((resolve) => {
+          const script = document.createElement("script");
+          script.src = new URL(name, document.currentScript.src);
+          script.async = false;
+          script.onload = script.onerror = resolve;
+          document.head.append(script);
+        }),
+    ),
+  );
 
   const STYLE = `
     .workbook-picture { overflow-x: auto }
@@ -210,6 +232,10 @@
           selector: ".jp-Notebook .jp-CodeMirrorEditor:not(.jp-mod-has-primary-selection) .cm-cuda",
         });
         notebook.NotebookActions.executed.connect(obey);
+        notebook.NotebookActions.executed.connect((_actions, { notebook: content, cell }) => {
+          const panel = tracker.find((one) => one.content === content);
+          if (panel) keep(notebook.NotebookActions, panel, cell);
+        });
         tracker.widgetAdded.connect(async (_tracker, panel) => {
           await panel.context.ready;
           const cells = panel.content.model.cells;

@@ -1,38 +1,11 @@
-/* Choose a line and a warp of a kernel, and see the sectors or the banks that its request touches.
-   workbookRequests(host, data) adds it to an element; what `data` holds is said in
-   utils/diagrams/parts/requests.py. On a page, every .workbook-requests holds its data as JSON. */
+/* Choose a line and a warp of a kernel, and see the sectors or the banks that its request touches:
+   what `data` holds is said in utils/diagrams/parts/requests.py. Needs interactive.js. */
 (() => {
-  const SVG = "http://www.w3.org/2000/svg";
+  const { make, choice, ink, frame, painters } = window.workbook;
   const [SECTOR, WORD, BANKS, LANES] = [32, 4, 32, 32];
   const [CELL, LEFT] = [24, 4]; // units of the drawing
 
-  const OWN_KEYS = "data-lm-suppress-shortcuts"; // or JupyterLab takes the arrows away
-
-  function make(name, attributes, text = "") {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = text;
-    return element;
-  }
-
-  function choice(label, names, changed) {
-    const outer = document.createElement("label");
-    const select = document.createElement("select");
-    for (const name of names) select.add(new Option(name));
-    select.addEventListener("change", changed);
-    select.setAttribute(OWN_KEYS, "true");
-    outer.append(`${label} `, select);
-    outer.style.marginRight = "1.5em";
-    return [outer, select];
-  }
-
   const numbers = (text) => text?.split(" ").map(Number);
-
-  /** Black or white, whichever is read more easily on a colour. */
-  function ink(color) {
-    const [r, g, b] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16) / 255);
-    return 0.299 * r + 0.587 * g + 0.114 * b < 0.55 ? "#ffffff" : "#222222";
-  }
 
   function cell(drawing, x, y, wide, who, colors) {
     const fill = who.length === 1 ? colors[who[0]] : who.length ? "#222222" : "none";
@@ -98,19 +71,11 @@
     return levels * CELL + 46;
   }
 
-  window.workbookRequests = (host, data) => {
-    const outer = document.createElement("div");
-    outer.className = "workbook-choice";
-    outer.style.cssText = "margin: 0.5em 0; color: var(--jp-content-font-color1, inherit)";
-    const said = document.createElement("p");
-    said.setAttribute("role", "status");
-    const around = document.createElement("div");
-    around.style.overflowX = "auto";
-    around.tabIndex = 0;
-    around.setAttribute(OWN_KEYS, "true");
+  painters["application/vnd.cuda-workbook.requests+json"] = (host, data) => {
     const lines = data.instructions.map((one) => one.what);
     const [first, line] = choice("Line", lines, () => follow());
     const [second, warp] = choice("Warp", [], () => draw());
+    const show = frame(host, [first, second]);
 
     function follow() {
       const kept = Math.max(warp.selectedIndex, 0);
@@ -124,25 +89,12 @@
       const one = data.instructions[line.selectedIndex];
       const request = { ...one.warps[warp.selectedIndex] };
       for (const key of ["lanes", "bytes", "phases"]) request[key] = numbers(request[key]);
-      said.textContent = `${one.what}, ${request.name}: ${request.cost}`;
-      const drawing = make("svg", { role: "img", "aria-label": said.textContent });
+      const drawing = make("svg", {});
       const paint = data.memory === "banks" ? banks : sectors;
       const height = paint(drawing, request, data.colors.split(" "));
-      drawing.setAttribute("viewBox", `0 0 800 ${height}`);
-      drawing.style.cssText = "width: 100%; min-width: 640px; max-width: 800px; display: block";
-      around.replaceChildren(drawing);
+      show(`${one.what}, ${request.name}: ${request.cost}`, drawing, height);
     }
 
-    outer.append(first, second, said, around);
-    host.append(outer);
     follow();
   };
-
-  function all() {
-    for (const host of document.querySelectorAll(".workbook-requests")) {
-      window.workbookRequests(host, JSON.parse(host.querySelector("script").textContent));
-    }
-  }
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", all);
-  else all();
 })();

@@ -1,0 +1,44 @@
+"""What a call tells beside its values: how it was launched, how much it read of its inputs."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from utils.course import cases
+from utils.course.cases import Case
+from utils.course.exercise import Exercise
+from utils.emulator.traffic import LaunchTraffic
+from utils.watch.diagnosis import Diagnosis
+from utils.wording import many
+
+WARP, MOST = 32, 1024  # what blocks are a multiple of, and at most
+AGAIN = 1.02  # times that an input is read
+
+
+def swapped(launches: Iterable[LaunchTraffic]) -> str:
+    """A remark, where only the other way round a block would be of whole warps; else ""."""
+    for launch in launches:
+        blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
+        if threads % WARP and blocks % WARP == 0 and blocks <= MOST:
+            return (
+                f"remark: {launch.kernel} was launched with {blocks} blocks of "
+                f"{many(threads, 'thread')}: is it the other way round? The order is "
+                "<<<blocks, threads>>>"
+            )
+    return ""
+
+
+def reading(exercise: Exercise, case: Case, seen: Diagnosis) -> Iterator[str]:
+    """A remark on each input that is not read whole, and on one that a reduction reads again."""
+    inputs = [name for name in cases.inputs(exercise) if name in seen.covered]
+    for name in inputs:
+        covered, size = seen.covered[name], case.tensors[name].element_size()
+        if covered.read < exercise.must_read.get(name, 1.0) * covered.bytes:
+            have, all_of = covered.read // size, covered.bytes // size
+            yield f"remark: only {have:,} of the {many(all_of, 'element')} of {name} are read"
+    outputs = [len(exercise.shapes[name].split()) for name in exercise.outputs]
+    if len(inputs) == 1 and max(outputs) < len(exercise.shapes[inputs[0]].split()):
+        whole = seen.covered[inputs[0]].bytes
+        asked = seen.total("bytes", "global", "load")
+        if asked > AGAIN * whole:
+            times = f"{asked / whole:.3g} times on the average"
+            yield f"remark: each element of {inputs[0]} is read {times}"

@@ -1,0 +1,144 @@
+"""What a wrong kernel may have computed instead: the reference with one mistake put into it.
+
+A mistake is told only where it gives the wrong values, all of them; of several the first.
+"""
+
+import functools
+import itertools
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from utils.course.cases import Case
+from utils.course.exercise import Exercise, reads
+from utils.errors import WorkbookError
+from utils.judge.mismatch import wrong
+from utils.judge.mistakes import misread, missteps, welford, wrong_statistics, wrong_steps
+from utils.judge.oracle import Expected, one_thread, outputs, values_of
+
+MOST = 1_000_000  # elements of a case on which mistakes are tried
+MOST_IN_STEPS = 100_000  # and those in the reference's steps, of which there are hundreds
+SECONDS = 3.0  # for all of them
+TILES = 8, 16, 32, 64, 128  # the sides that a tile may have
+OWN = 4, 8  # elements of a thread in a direction
+
+
+@one_thread()
+def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Expected) -> str:
+    """The mistake that gives output `name` all the values `got`, as a sentence; "" for none.
+
+    None is tried where a wrong value is not finite that should be.
+    """
+    if got.is_floating_point():
+        for limit, words in (
+            ({"max": 0}, "all above 0 become 0: does a minimum begin there?"),
+            ({"min": 0}, "all below 0 become 0: does a maximum begin there, or a clamp end?"),
+        ):
+            clamped = expected.value.clamp(**limit)
+            if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
+                return f"this is what comes out if {words}"
+    few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
+    rounded = expected.value.to(got.dtype)
+    alike = got.isfinite() | (got == rounded) | (got.isnan() & rounded.isnan())
+    if not (few and alike.all()):
+        return ""
+    some = bool(got.any())  # where all are 0, an input may be missing, or anything else
+    found = itertools.chain(
+        _familiar(exercise, case, name),
+        _outcomes(exercise, case, name, expected.value) if some else (),
+    )
+    end = time.monotonic() + SECONDS
+    for words, value in found:
+        if time.monotonic() > end:
+            return ""
+        if value is None or value.shape != got.shape:
+            continue
+        value = value.to(got.device)
+        bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
+        near = Expected(value, bound.nan_to_num(0.0, 0.0, 0.0))
+        if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
+            return words
+    return ""
+
+
+def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
+    """Familiar mistakes in the reference's own steps: see wrong_steps."""
+    if sum(tensor.numel() for tensor in case.tensors.values()) > MOST_IN_STEPS:
+        return
+    values = values_of(case)
+    inputs = {k: values[k] for k in case.tensors}
+    eps = case.values.get("eps", 0.0)
+    merging = {"var_mean": wrong_statistics.part(wrong=welford.forms)}
+    methods = merging if "welford" in exercise.name else {}
+    run = functools.partial(_output, exercise, case, values, name)
+    yield from wrong_steps.outcomes(run, inputs, eps, methods)
+
+
+def _outcomes(
+    exercise: Exercise, case: Case, name: str, right: Tensor
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Each mistake in words, and the values of the output `name` that it gives."""
+    values, shape = values_of(case), exercise.shapes[name]
+    named = reads(exercise.reference, case.tensors)
+    tensors = {k: values[k] for k in named if values[k].is_floating_point()}
+    for k, tensor in tensors.items():
+        if exercise.shapes[k] == shape and tensor.numel() > 1:
+            yield f"these are the values of {k}, as they were", tensor
+    for words, changed in misread.mistakes(exercise.shapes, case, tensors, shape):
+        yield words, _output(exercise, case, {**values, **changed}, name)
+    yield from missteps.outcomes(lambda: _output(exercise, case, values, name))
+    if not right.is_floating_point():
+        for n in misread.ROUNDS:
+            yield f"what is wrong is right modulo {n}: is it counted within a block?", right % n
+        for k, tensor in tensors.items():
+            if exercise.shapes[k].split()[:-1] == shape.split():
+                found = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1)
+                yield (
+                    f"these are values of {k}, where their places should be",
+                    found.to(right.dtype),
+                )
+    if right.ndim == 2 and right.is_floating_point():
+        vectors = {k: torch.zeros_like(t) for k, t in tensors.items() if t.ndim == 1}
+        bare = _output(exercise, case, {**values, **vectors}, name)
+        yield from _misplaced(right, right if bare is None else bare.to(right.device))
+
+
+def _misplaced(right: Tensor, bare: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """Values of a matrix that stand elsewhere; `bare` is without what single rows or columns add.
+
+    Where a tile reaches beyond the matrix, it holds zeros.
+    """
+    words = "this is what comes out if {}"
+    square = max(right.shape)
+    whole = functional.pad(bare, (0, square - bare.shape[1], 0, square - bare.shape[0])).diagonal()
+    rows, columns = right.shape
+    for used, line in (("row", whole[:rows, None]), ("column", whole[:columns])):
+        other = {"row": "column", "column": "row"}[used]
+        said = f"the {used} is used where the {other} should be: ty for tx, say, or the reverse"
+        yield words.format(said), line + (right - bare)
+    for side in TILES:
+        said = "row and column are swapped within each tile: threadIdx.x for y, and y for x?"
+        yield words.format(said), _turned(bare, side, 1) + (right - bare)
+        for own in OWN:
+            said = "i and j are swapped among the elements that a thread owns"
+            yield words.format(said), _turned(right, own, side)
+
+
+def _turned(matrix: Tensor, count: int, step: int) -> Tensor:
+    """Element (r, c) where (c, r) was, in tiles of count x count patches of step x step each."""
+    side = count * step
+    rows, columns = matrix.shape
+    whole = functional.pad(matrix, (0, -columns % side, 0, -rows % side))
+    patches = whole.reshape(-1, count, step, whole.shape[1] // side, count, step)
+    return patches.transpose(1, 4).reshape(whole.shape)[:rows, :columns]
+
+
+def _output(exercise: Exercise, case: Case, values: dict, name: str) -> Tensor | None:
+    """What the reference makes of these values; None where it cannot take them."""
+    try:
+        return outputs(exercise, case, values)[name]
+    except (RuntimeError, ValueError, TypeError, IndexError, WorkbookError):
+        return None

@@ -1,0 +1,111 @@
+"""Familiar wrong forms of PyTorch's operations, by their names in a reference.
+
+`FORMS[name](*arguments)` yields each in words, and as a function of the same arguments. Values are
+float64.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from utils.judge.mistakes import wrong_statistics
+from utils.judge.mistakes.wrong_statistics import Form, Forms
+
+SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
+
+
+def _fixed(table: Mapping[str, Callable[[Tensor], Tensor]]) -> Forms:
+    """Forms of the first argument alone."""
+
+    def forms(*_, **__):
+        for words, form in table.items():
+            yield words, lambda v, *_, form=form, **__: form(v)
+
+    return forms
+
+
+def _leaky(below: float, above: float = 1.0) -> Callable[[Tensor], Tensor]:
+    return lambda v: torch.where(v > 0, above * v, below * v)
+
+
+def _mish(v: Tensor, more: float, below: float) -> Tensor:
+    n = v.exp()
+    m = n * (n + more)
+    return v * (m / (m + below))
+
+
+def _extreme(noun: str, call: Form, end: float) -> Forms:
+    """A minimum or maximum along the last axis; `end` changes neither."""
+
+    def forms(x: Tensor, dim: int | None = None, **_):
+        if dim not in (-1, x.ndim - 1):
+            return
+        yield (
+            f"a 0 takes part in the {noun}",
+            lambda v, **how: call(torch.cat([v, torch.zeros_like(v[..., :1])], -1), **how),
+        )
+        for mask, which in wrong_statistics.kept(x.shape[-1]):
+            yield (
+                f"not all values get into the {noun}; {which} there, for example",
+                lambda v, mask=mask, **how: call(v.masked_fill(~mask, end), **how),
+            )
+
+    return forms
+
+
+def _sum(x: Tensor, dim: int | None = None, **_) -> Iterator[tuple[str, Form]]:
+    """A sum along the last axis, or of everything in a vector."""
+    if dim in (-1, x.ndim - 1) or (dim is None and x.ndim == 1):
+        for mask, which in wrong_statistics.kept(x.shape[-1]):
+            yield f"{which} into the sum", lambda v, mask=mask, **how: (v * mask).sum(**how)
+
+
+FORMS: dict[str, Forms] = {
+    "group_norm": wrong_statistics.group_norm,
+    "var_mean": wrong_statistics.part(),
+    "var": wrong_statistics.part(0),
+    "mean": wrong_statistics.part(1),
+    "rsqrt": wrong_statistics.rsqrt,
+    "sum": _sum,
+    "amin": _extreme("minimum", Tensor.amin, torch.inf),
+    "min": _extreme("minimum", Tensor.min, torch.inf),
+    "amax": _extreme("maximum", Tensor.amax, -torch.inf),
+    "sqrt": _fixed({"the root is left out": lambda v: v}),
+    "leaky_relu": _fixed(
+        {
+            "the two branches of leaky_relu change places": _leaky(1.0, 0.01),
+            "all below 0 become 0": _leaky(0.0),
+            **{f"the slope below 0 is {slope:g}": _leaky(slope) for slope in SLOPES},
+        }
+    ),
+    "silu": _fixed(
+        {
+            "swish is the sigmoid alone, not x times it": lambda v: v.sigmoid(),
+            "swish has e^x where e^-x belongs": lambda v: v * (-v).sigmoid(),
+            "swish has no 1 + in front of e^-x": lambda v: v * v.exp(),
+            "swish divides before it adds: x / 1 + e^-x": lambda v: v + (-v).exp(),
+            "swish has tanh where the sigmoid belongs": lambda v: v * v.tanh(),
+        }
+    ),
+    "hardtanh": _fixed(
+        {
+            "hardtanh ends at 0 and 1, not at -1 and 1": lambda v: v.clamp(0, 1),
+            "hardtanh is left out, or has no upper end": lambda v: v.clamp(min=-1),
+            "hardtanh is left out, or has no lower end": lambda v: v.clamp(max=1),
+            "the two ends of hardtanh change places": lambda v: v.clamp(min=1).clamp(max=-1),
+            "the comparisons of hardtanh change places": lambda v: torch.where(v > -1, -1.0, 1.0),
+        }
+    ),
+    "mish": _fixed(
+        {
+            "mish is the tanh alone, not x times it": lambda v: v.exp().log1p().tanh(),
+            "mish is x n / (n + 2), with n = e^x": lambda v: v * v.exp() / (v.exp() + 2),
+            "mish is x (n - 1) / (n + 1), with n = e^x": lambda v: v * (v / 2).tanh(),
+            "mish is x m / (m + 1), with n = e^x and m = n (n + 2)": lambda v: _mish(v, 2, 1),
+            "mish is x m / (m + 2), with n = e^x and m = n (n + 1)": lambda v: _mish(v, 1, 2),
+            "mish is x tanh(x), without the logarithm": lambda v: v * v.tanh(),
+            "mish is x log(1 + e^x), without tanh": lambda v: v * v.exp().log1p(),
+        }
+    ),
+}

@@ -1,0 +1,175 @@
+"""Wrong forms of means, variances and GroupNorm, in words and as functions of the values."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from utils.judge.mistakes.welford import Moments
+
+Form = Callable[..., Tensor | tuple[Tensor, ...]]
+Forms = Callable[..., Iterator[tuple[str, Form]]]  # of an operation's arguments
+LANES = 32
+TIMES = 2, 4, 8, 16, 32
+STRETCHES = 4, 8, 16, 32, 64
+EPS = 1e-3, 1e-5, 1e-6, 1e-8, 1e-12
+
+
+def kept(size: int) -> Iterator[tuple[Tensor, str]]:
+    """Which of `size` values a sum or a minimum may be of: as a mask, and in words."""
+    at = torch.arange(size)
+    for k in TIMES:
+        if k < size:
+            yield at % k == 0, f"only one value in {k}, 0, {k}, ..., gets"
+    if size % 4 == 0:
+        for i in range(4):
+            yield at % 4 != i, f"of each four values all but number {i} get"
+    for stretch in STRETCHES:
+        if stretch < size:
+            yield at // stretch % 2 == 0, f"only every second stretch of {stretch} gets"
+    if size > LANES:
+        yield at % 2 + at // LANES % 2 == 0, "only every second lane of every second warp gets"
+    if 1 < size <= LANES:
+        yield at == 0, "only the value of lane 0 gets"
+
+
+def _mean(values: Tensor) -> Tensor:
+    return values.mean(-1, keepdim=True)
+
+
+def _usual(values: Tensor) -> tuple[Tensor, Tensor]:
+    return _mean((values - _mean(values)).square()), _mean(values)
+
+
+def _about(mean: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The variance that comes of another mean, and that mean."""
+    return _mean((values - mean).square()), mean
+
+
+def _both(values: Tensor, average: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    """Both statistics, with another way to take an average."""
+    mean = average(values)
+    return average((values - mean).square()), mean
+
+
+def _pieces(piece: int) -> Callable[[Tensor], Tensor]:
+    """Sums over so many values that follow each other through all groups, over the size of one. The
+    last piece is filled up with zeros, as by lanes without a value."""
+
+    def average(values: Tensor) -> Tensor:
+        flat = values.reshape(-1)
+        full = torch.cat([flat, flat.new_zeros(-len(flat) % piece)]).reshape(-1, piece)
+        each = full.sum(1) / values.shape[-1]
+        return each.repeat_interleave(piece)[: len(flat)].reshape(values.shape)
+
+    return average
+
+
+WHOLE: dict[str, Moments] = {
+    "the mean is 0, or subtracted nowhere": lambda v: _about(0 * _mean(v), v),
+    "the variance is 0: do squares get into it?": lambda v: (0 * _mean(v), _mean(v)),
+    "the variance is divided by n - 1, not by n": lambda v: (v.var(-1, keepdim=True), _mean(v)),
+    "the sum of the squares is not divided by their number": lambda v: (
+        v.shape[-1] * _usual(v)[0],
+        _mean(v),
+    ),
+    "the sum is not divided by the number of values": lambda v: _about(v.shape[-1] * _mean(v), v),
+    "neither sum is divided by the number of values": lambda v: _both(
+        v, lambda values: values.sum(-1, keepdim=True)
+    ),
+    "the squares are those of the values, not of their distances from the mean": lambda v: (
+        _mean(v.square()),
+        _mean(v),
+    ),
+    "the distances from the mean are not squared": lambda v: (
+        _mean((v - _mean(v)).abs()),
+        _mean(v),
+    ),
+}
+
+
+def _moments(size: int) -> Iterator[tuple[str, Moments]]:
+    """How the statistics of groups of `size` values may be wrong."""
+    if size == 1:
+        return
+    yield from WHOLE.items()
+    for k in TIMES:
+        for f, so in ((k, f"{k} times"), (1 / k, f"1/{k} of")):
+            so = f"is {so} what it should be"
+            yield f"the mean {so}", lambda v, f=f: _about(f * _mean(v), v)
+            yield f"the variance {so}", lambda v, f=f: (f * _usual(v)[0], _mean(v))
+    for mask, which in kept(size):
+        yield f"{which} into the statistics", lambda v, mask=mask: _usual(v[..., mask])
+        yield from _averaged(lambda v, mask=mask: _mean(mask * v), f"{which} into")
+    for k in TIMES:
+        yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
+        if size % k == 0:
+            yield from _averaged(_pieces(size // k), f"only 1/{k} of a group gets into")
+
+
+def _averaged(average: Callable[[Tensor], Tensor], words: str) -> Iterator[tuple[str, Moments]]:
+    yield f"{words} the mean", lambda v: _about(average(v), v)
+    yield f"{words} the squares", lambda v: (average((v - _mean(v)).square()), _mean(v))
+    yield f"{words} both sums", lambda v: _both(v, average)
+
+
+def part(
+    number: int | None = None,
+    wrong: Callable[[int], Iterator[tuple[str, Moments]]] = _moments,
+) -> Forms:
+    """The forms of var_mean along the last axis, or of the one of the two that `number` says.
+
+    `wrong` gives the wrong statistics of so many values.
+    """
+
+    def forms(x: Tensor, dim: int | None = None, keepdim: bool = False, **_):
+        if dim not in (-1, x.ndim - 1):
+            return
+        for words, moments in wrong(x.shape[-1]):
+
+            def form(v, *_, moments=moments, **__):
+                both = tuple(m[..., :1] if keepdim else m[..., 0] for m in moments(v))
+                return both if number is None else both[number]
+
+            yield words, form
+
+    return forms
+
+
+ROOTS = {  # of a variance and eps
+    "rstd is 1 / (variance + eps): the root is left out": lambda v, eps: 1 / (v + eps),
+    "rstd is the root itself, not one over it": lambda v, eps: (v + eps).sqrt(),
+    "rstd is the variance: neither root nor one over it": lambda v, eps: v + eps,
+    "eps is added outside of the root": lambda v, eps: 1 / (v.sqrt() + eps),
+    "eps is left out": lambda v, eps: v.rsqrt(),
+    **{f"eps is always {e:g}": lambda v, eps, e=e: (v + e).rsqrt() for e in EPS},
+}
+
+
+def rsqrt(x: Tensor, *, eps: float = 0.0) -> Iterator[tuple[str, Form]]:
+    """Of variance + eps."""
+    for words, root in ROOTS.items():
+        yield words, lambda v, root=root: root((v - eps).clamp(min=0), eps)
+
+
+def group_norm(
+    x: Tensor, groups: int, weight: Tensor, bias: Tensor, eps: float
+) -> Iterator[tuple[str, Form]]:
+    """Of torch.group_norm; x: (rows, channels)."""
+    shape = x.shape
+
+    def normed(v, moments=_usual, root=lambda v, eps: (v + eps).rsqrt(), subtracted=1.0):
+        values = v.reshape(shape[0], groups, -1)
+        variance, mean = moments(values)
+        normalised = (values - subtracted * mean) * root(variance, eps)
+        return normalised.reshape(shape) * weight + bias
+
+    for words, root in ROOTS.items():
+        yield words, lambda v, *_, root=root: normed(v, root=root)
+    yield "the mean is not subtracted from the values", lambda v, *_: normed(v, subtracted=0.0)
+    yield (
+        "each row is one group: its statistics are those of the whole row",
+        lambda v, *_: torch.group_norm(v, 1, weight, bias, eps),
+    )
+    for words, moments in _moments(shape[1] // groups):
+        yield words, lambda v, *_, moments=moments: normed(v, moments)

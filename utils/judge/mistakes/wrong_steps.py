@@ -1,0 +1,174 @@
+"""What a reference gives with one of its steps in a wrong form, or with its steps in another order.
+
+The steps are PyTorch's calls while the reference runs. Those of a chain each change one tensor.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from utils.judge.mistakes.wrong_forms import FORMS
+from utils.judge.mistakes.wrong_statistics import Form, Forms
+
+STEPS = 9  # of a chain whose orders are tried
+NORMALISING = "the normalising"
+NAMES = {"silu": "swish"}
+Run = Callable[[], Tensor | None]  # the reference, to its output
+Step = tuple[str, Callable[[Tensor], Tensor]]  # in words, and of the tensor that it changes
+
+
+def outcomes(
+    run: Run,
+    inputs: Mapping[str, Tensor],
+    eps: float,
+    methods: Mapping[str, Forms] = MappingProxyType({}),
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Each mistake in words, and what comes of it. `inputs` name what steps are done with;
+    `methods` are more forms of a call, for the method by which an exercise wants it done.
+    """
+    comes = "this is what comes out if"
+    with _Listening(inputs) as heard:
+        run()
+    for number, name, args, kwargs in heard.calls:
+        more = {"eps": eps} if name == "rsqrt" else {}
+        given = methods[name](*args, **kwargs) if name in methods else ()
+        for words, form in itertools.chain(given, FORMS[name](*args, **kwargs, **more)):
+            with _Replacing(number, form):
+                value = run()
+            yield f"{comes} {words}", value
+    if len(heard.chain) <= STEPS and not heard.lone:
+        for words, chain in _other_chains(heard.chain):
+            with _Rebuilding(chain):
+                value = run()
+            yield f"{comes} {words}", value
+
+
+def _other_chains(chain: list[Step]) -> Iterator[tuple[str, list[Step]]]:
+    """Two neighbouring stretches that change places; several steps, or the normalising, left out.
+
+    Any other single step that is left out is a call, and tried where calls are.
+    """
+    names = [name for name, _ in chain]
+    moves = []
+    for i, j, k in itertools.combinations(range(len(chain) + 1), 3):
+        first, second = names[i:j], names[j:k]
+        told = [
+            (first, f"{' and '.join(first)} {_come(first)} after {second[-1]}"),
+            (second, f"{' and '.join(second)} {_come(second)} before {first[0]}"),
+        ]
+        for moved, words in told:
+            twice = any(names.count(name) > 1 for name in moved)  # does not say which of them
+            cost = twice, len(first) + len(second), len(moved), moved[0][0] not in "+*"
+            moves.append((cost, words, chain[:i] + chain[j:k] + chain[i:j] + chain[k:]))
+    yield from ((words, other) for _, words, other in sorted(moves, key=lambda move: move[0]))
+    for i in range(1, len(chain) - 1):
+        yield f"nothing comes after {names[i - 1]}", chain[:i]
+        yield f"nothing comes before {names[i + 1]}", chain[i + 1 :]
+    for i, name in enumerate(names):
+        if name == NORMALISING:
+            yield f"{name} is left out", chain[:i] + chain[i + 1 :]
+
+
+def _come(names: list[str]) -> str:
+    return "comes" if len(names) == 1 else "come"
+
+
+class _Mode(TorchFunctionMode):
+    """Numbers the calls that have wrong forms."""
+
+    number = -1
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name = function.__name__.strip("_")
+        self.number += name in FORMS
+        return self.call(name, function, args, kwargs or {})
+
+
+def _changes(result, args: tuple) -> bool:
+    """Whether a call made one tensor of another of the same shape, and did not only look at it."""
+    given = args[0] if args and isinstance(args[0], Tensor) else None
+    return (
+        given is not None
+        and getattr(result, "shape", None) == given.shape
+        and not result._is_view()
+    )
+
+
+def _begins(name: str, args: tuple) -> bool:
+    """Whether a call is a product with a bias, of which the chain's first step is the bias."""
+    return name == "linear" and len(args) == 3
+
+
+class _Listening(_Mode):
+    def __init__(self, inputs: Mapping[str, Tensor]):
+        super().__init__()
+        self.inputs = inputs
+        self.calls: list[tuple[int, str, tuple, dict]] = []  # those that have wrong forms
+        self.chain: list[Step] = []
+        self.lone = False  # groups of a single value, which tell nothing of the order
+
+    def call(self, name, function, args, kwargs):
+        result = function(*args, **kwargs)
+        if name in FORMS:
+            self.calls.append((self.number, name, args, kwargs))
+        if _begins(name, args):
+            self.chain.append((f"+ {self._name(args[2])}", lambda v: v + args[2]))
+        elif _changes(result, args):
+            self.chain += self._steps(name, function, args, kwargs)
+        return result
+
+    def _steps(self, name, function, args, kwargs) -> Iterator[Step]:
+        given = args[0]
+        if name == "group_norm":
+            _, groups, weight, bias, eps = args
+            self.lone |= groups == given.shape[1]
+            yield NORMALISING, lambda v: torch.group_norm(v, groups, None, None, eps)
+            yield f"* {self._name(weight)}", lambda v: v * weight
+            yield f"+ {self._name(bias)}", lambda v: v + bias
+            return
+        others = [self._name(a) for a in args[1:] if a is not given]
+        told = NAMES.get(name, name)
+        if name in ("add", "mul"):
+            told = f"{'+' if name == 'add' else '*'} {others[0]}" if others else "the doubling"
+        yield told, lambda v: function(*(v if a is given else a for a in args), **kwargs)
+
+    def _name(self, value) -> str:
+        """That of an input; of anything else what it is."""
+        return next((k for k, tensor in self.inputs.items() if tensor is value), str(value)[:8])
+
+
+class _Replacing(_Mode):
+    def __init__(self, wanted: int, form: Form):
+        super().__init__()
+        self.wanted, self.form = wanted, form
+
+    def call(self, name, function, args, kwargs):
+        if name in FORMS and self.number == self.wanted:
+            return self.form(*args, **kwargs)
+        return function(*args, **kwargs)
+
+
+class _Rebuilding(_Mode):
+    """Another chain in place of the first step; the others do nothing."""
+
+    def __init__(self, chain: list[Step]):
+        super().__init__()
+        self.chain, self.done = chain, False
+
+    def call(self, name, function, args, kwargs):
+        result = function(*args, **kwargs)
+        if _begins(name, args):
+            value = function(*args[:2])
+        elif _changes(result, args):
+            value = args[0]
+        else:
+            return result
+        if not self.done:
+            self.done = True
+            for _, step in self.chain:
+                value = step(value)
+        return value
