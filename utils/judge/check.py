@@ -388,10 +388,10 @@ class Trial:
 
     def _fail(self, reason: Reason, case: Case, message: str) -> None:
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
-        secret = bool(settings.seed())
-        told = [f"{self.kernel.name} with {case}", message, self.launched, "" if secret else replay]
-        raise CheckFailed(reason, "
-".join(filter(None, told)))
+        told = [f"{self.kernel.name} with {case}", message, self.launched]
+        if not settings.seed():  # that one is a secret
+            told.append(replay)
+        raise CheckFailed(reason, "\n".join(filter(None, told)))
 
     def _judge_strays(self, case: Case, strays) -> None:
         if not strays:

@@ -71,7 +71,7 @@ HALVES = {
 }
 
 
-def right(exercise: Exercise, text: str) -> bool:
+def named(exercise: Exercise, text: str) -> bool:
     """Whether a text names its fault, where that is asked for."""
     return required(exercise) is not None and _objection(exercise, text) is None
 
