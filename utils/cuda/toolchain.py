@@ -49,10 +49,7 @@ def _limited_ninja(backend: str) -> Path:
     real, runs = ninja(), Path(__file__).with_name("limited.py")
     words = [sys.executable, "-I", "-S", str(runs), *_boxed(real, backend)]
     started = " ".join('"$PWD"' if word == _HERE else quote(word) for word in words)
-    text = (
-        f'#!/bin/sh\n[ "$1" = --version ] && exec {quote(real)} "$@"\n'
-        f'exec {started} "$@"\n'
-    )
+    text = f'#!/bin/sh\n[ "$1" = --version ] && exec {quote(real)} "$@"\nexec {started} "$@"\n'
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = cache() / f"ninja-{digest}" / _LIMITED / "ninja"
     if not path.exists():
