@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from utils.grading.submission import Found, Submission
 from utils.notebooks import documents
 from utils.paths import environment, workspace
 
-CELL = 120  # seconds: a check, or what is asked beside it
+CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
 STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted")
 
@@ -189,7 +188,7 @@ def _call(command: list[str], folder: str, seconds: float, terms: Terms) -> None
     given = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "WORKBOOK_BOX": "1" if terms.boxed else "",
-        "WORKBOOK_CACHE": str(Path(terms.store, "builds")),
+        "WORKBOOK_CACHE": str(Path(terms.store, "builds").resolve()),  # a box has no links to it
         "WORKBOOK_LOG": "",
         "WORKBOOK_SEED": terms.seed,
         "WORKBOOK_SOLUTIONS": "",
@@ -242,5 +241,7 @@ def students(folder: Path, only: Collection[str] = ()) -> list[Path]:
         raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
     found = [path for path in found if not path.name.startswith(".")]
     if not found:
-        raise WorkbookError(f"{folder} has no folders; each student's work goes into one of its own")
+        raise WorkbookError(
+            f"{folder} has no folders; each student's work goes into one of its own"
+        )
     return [path for path in found if not only or path.name in only]
