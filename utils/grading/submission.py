@@ -72,7 +72,8 @@ def read(folder: Path) -> Submission:
             submission.notes.append(f"{name} cannot be read: {why}")
             continue
         for id, answer in answers:
-            found.setdefault(id, []).append(answer)
+            if answer.text.strip():
+                found.setdefault(id, []).append(answer)
     for id in known:
         if id in found:
             submission.answers[id] = _chosen(known[id], found[id], submission)

@@ -49,10 +49,11 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     trial = Trial(kernel, seed)
     few = trial.ascending()[:SMALL]
     with oracle.one_thread():
-        seen = [_seen(trial, sizes) for sizes in few]
-        works = any(s is not None and _works(exercise, s) for s in seen)
-        clean = works and all(s is not None and not s.hazards and not s.error for s in seen)
-        own = all(s is not None and floors.objection(exercise, s) is None for s in seen)
+        seen = _seen(trial, few)
+        whole = len(seen) == len(few)
+        works = any(_works(exercise, s) for s in seen)
+        clean = works and whole and not any(s.hazards or s.error for s in seen)
+        own = whole and all(floors.objection(exercise, s) is None for s in seen)
         small = own and _holds(lambda: _try(trial, few))
         if works and not small and _starter_works(trial, few):
             works = clean = False
@@ -74,15 +75,19 @@ def _holds(trying: Callable[[], None]) -> bool:
     return True
 
 
-def _seen(trial: Trial, sizes: Sizes) -> Diagnosis | None:
-    """What a watched call showed; None where it came to no end."""
-    case = _case(trial, sizes)
-    given = cases.arguments(trial.kernel, case)
+def _seen(trial: Trial, few: list[Sizes]) -> list[Diagnosis]:
+    """What watched calls showed, to the first that comes to no end."""
     fresh = set(trial.exercise.outputs) - set(cases.inputs(trial.exercise))
-    try:
-        return diagnosis.diagnose_call(trial.kernel, given, unwritten=fresh, timeout=TIMEOUT)
-    except (KernelCrash, KernelTimeout, LaunchError):
-        return None
+    seen = []
+    for sizes in few:
+        given = cases.arguments(trial.kernel, _case(trial, sizes))
+        try:
+            seen.append(
+                diagnosis.diagnose_call(trial.kernel, given, unwritten=fresh, timeout=TIMEOUT)
+            )
+        except (KernelCrash, KernelTimeout, LaunchError):
+            break
+    return seen
 
 
 def _works(exercise: Exercise, seen: Diagnosis) -> bool:
@@ -97,8 +102,7 @@ def _starter_works(trial: Trial, few: list[Sizes]) -> bool:
     """Whether what was given to begin with does as much: then it is not the learner's work."""
     exercise = trial.exercise
     starter = compile_wrong(exercise, catalog.starter_text(exercise), "starter")
-    seen = [_seen(Trial(starter, trial.seed), sizes) for sizes in few]
-    return any(s is not None and _works(exercise, s) for s in seen)
+    return any(_works(exercise, seen) for seen in _seen(Trial(starter, trial.seed), few))
 
 
 def _try(trial: Trial, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
