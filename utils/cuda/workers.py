@@ -202,10 +202,12 @@ class Worker:
     def status(self, within: float) -> int | None:
         """With which the process ended; None where it had to be killed after `within` seconds."""
         try:
-            return self.process.wait(within)
+            status = self.process.wait(within)
         except subprocess.TimeoutExpired:
             self._kill()
             return None
+        killed = self.boxed and status > 128  # as bubblewrap tells what a signal has ended
+        return 128 - status if killed else status
 
     def said(self) -> tuple[str, str]:
         """What was printed and what was reported since the last time."""

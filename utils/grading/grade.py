@@ -30,7 +30,7 @@ from utils.grading.submission import Found, Submission
 from utils.notebooks import documents
 from utils.paths import environment, workspace
 
-CELL = 120  # seconds: a check, or what is asked beside it
+CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
 STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted")
 
@@ -188,7 +188,7 @@ def _call(command: list[str], folder: str, seconds: float, terms: Terms) -> None
     given = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "WORKBOOK_BOX": "1" if terms.boxed else "",
-        "WORKBOOK_CACHE": str(Path(terms.store, "builds")),
+        "WORKBOOK_CACHE": str(Path(terms.store, "builds").resolve()),  # a box has no links to it
         "WORKBOOK_LOG": "",
         "WORKBOOK_SEED": terms.seed,
         "WORKBOOK_SOLUTIONS": "",

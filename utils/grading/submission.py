@@ -20,8 +20,16 @@ from utils.wording import many
 
 NOTEBOOK, SOURCE = 16 << 20, 1 << 20  # bytes of a file, at most
 ANSWER = 256 << 10  # characters
-FILES, DEEP = 500, 6  # that are looked at; folders below each other
+ALL = 64 << 20  # bytes of all files
+FILES, DEEP = 500, 6  # files and folders that are looked at; folders below each other
 _MAGIC = re.compile(r"%%cuda[ \t]+(\S+)[ \t]*")
+# What has no use in a learner's work: it would change how that is graded, were it run.
+_PLANTED = re.compile(r".*\.(py|pth|ini|cfg|toml|so)")
+_MEDDLING = re.compile(
+    r"ast_transformers|NBVAL_\w+|nbval-[\w-]+|raises-exception|register_(?:line_|cell_)+magic"
+    r"|utils\.(?:judge|grading|watch|cuda)\b|builtins|os\._exit"
+)
+TOLD = 5  # of these in a note
 
 
 @dataclass(frozen=True)
@@ -52,15 +60,20 @@ def read(folder: Path) -> Submission:
     known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
     found: dict[str, list[Found]] = {}
     for path, name in _files(folder, submission):
-        reading = _notebook if path.suffix == ".ipynb" else _source
         try:
-            answers = list(reading(path, name, known))
+            if path.suffix == ".ipynb":
+                cells = _cells(path)
+                answers = list(_answers(cells, name, known))
+                submission.notes += _meddling(cells, name)
+            else:
+                answers = list(_source(path, name, known))
         except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             submission.notes.append(f"{name} cannot be read: {why}")
             continue
         for id, answer in answers:
-            found.setdefault(id, []).append(answer)
+            if answer.text.strip():
+                found.setdefault(id, []).append(answer)
     for id in known:
         if id in found:
             submission.answers[id] = _chosen(known[id], found[id], submission)
@@ -80,7 +93,7 @@ def _chosen(exercise: Exercise, found: list[Found], submission: Submission) -> F
 
 def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
     """Notebooks, then sources, in the order in which they count, with what to call them."""
-    paths, looked = [], 0
+    paths, planted, looked = [], [], 0
     try:
         os.listdir(folder)
     except OSError as error:
@@ -88,15 +101,18 @@ def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
     for here, folders, names in os.walk(folder):
         depth = len(Path(here).relative_to(folder).parts)
         folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < DEEP else []
-        for name in sorted(names):
-            looked += 1
-            if looked > FILES:
-                submission.notes.append(f"only the first {FILES} files were looked at")
-                folders.clear()
-                break
-            path = Path(here, name)
-            if path.suffix in (".ipynb", ".cu") and not name.startswith("."):
-                paths.append(path)
+        first = [Path(here, name) for name in sorted(names)[: FILES - looked]]
+        planted += [path for path in first if _PLANTED.fullmatch(path.name)]
+        first = [path for path in first if not path.name.startswith(".")]
+        paths += [path for path in first if path.suffix in (".ipynb", ".cu")]
+        looked += 1 + len(names)
+        if looked > FILES:
+            submission.notes.append(f"only the first {FILES} files and folders were looked at")
+            break
+    if planted:
+        names = [plain(str(path.relative_to(folder))) for path in planted[:TOLD]]
+        more = f" and {len(planted) - TOLD} more" if len(planted) > TOLD else ""
+        submission.notes.append(f"{', '.join(names)}{more}: not needed, and not run")
     topics, regular = catalog.topics(), []
     for path in paths:
         status = path.lstat()
@@ -112,29 +128,48 @@ def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
             continue
         submission.latest = max(submission.latest, status.st_mtime)
         order = path.suffix != ".ipynb", path.stem not in topics, -status.st_mtime, shown
-        regular.append((order, path, shown))
-    for _, path, shown in sorted(regular):
+        regular.append((order, path, shown, status.st_size))
+    read = 0
+    for _, path, shown, size in sorted(regular):
+        read += size
+        if read > ALL:
+            submission.notes.append(f"{shown} and what follows is beyond {ALL:,} bytes: left out")
+            break
         yield path, shown
 
 
-def _notebook(path: Path, name: str, known: dict) -> Iterator[tuple[str, Found]]:
-    """The answers in a notebook, the last first. Raises what malformed ones lead to."""
+def _cells(path: Path) -> list[tuple[int, str, str]]:
+    """Number, source, metadata of a notebook's code cells. Raises what malformed ones lead to."""
     raw = json.loads(_read(path, NOTEBOOK))
-    cells = raw["cells"]
-    if not isinstance(cells, list):
+    if not isinstance(raw["cells"], list):
         raise ValueError("its cells are no list")
-    for number, cell in reversed(list(enumerate(cells))):
+    found = []
+    for number, cell in enumerate(raw["cells"]):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
         source = cell.get("source", "")
         if isinstance(source, list):
             source = "".join(line for line in source if isinstance(line, str))
-        if not isinstance(source, str):
-            continue
+        if isinstance(source, str):
+            found.append((number, source, json.dumps(cell.get("metadata"))))
+    return found
+
+
+def _answers(cells: list, name: str, known: dict) -> Iterator[tuple[str, Found]]:
+    """The answers in a notebook, the last first."""
+    for number, source, _ in reversed(cells):
         first, _, text = source.partition("\n")
         magic = _MAGIC.fullmatch(first.rstrip("\r"))
         if magic and magic[1] in known:
             yield magic[1], Found(_cleaned(text), f"{name}, cell {number}")
+
+
+def _meddling(cells: list, name: str) -> list[str]:
+    """A note on what would change the grading, were it run."""
+    found = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
+    told = [f"cell {number} ({match[0]})" for number, match in found if match]
+    more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
+    return [f"{name}: {', '.join(told[:TOLD])}{more}: it has no effect here"] if told else []
 
 
 def _source(path: Path, name: str, known: dict) -> Iterator[tuple[str, Found]]:

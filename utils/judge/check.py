@@ -164,7 +164,7 @@ class Trial:
         if self.kernel.backend == "emulator":
             drawn += self.beyond_16_bits()
             self._rehearse()
-        self._again(self.exercise.at.check)
+        self.again(self.exercise.at.check)
         details = (
             f"{len(sizes)} sizes up to {cases.size_text(sizes[-1])}, {len(drawn)} drawn; "
             f"{', '.join(kinds)} values; inputs intact; {watched}"
@@ -313,7 +313,7 @@ class Trial:
                         return [sizes]
         return []
 
-    def _again(self, sizes: tuple[Sizes, ...]) -> None:
+    def again(self, sizes: tuple[Sizes, ...]) -> None:
         """A process that has called the kernel never before: a part of the sizes in another order,
         then so many calls of small ones that whoever counts them gives himself away."""
         workers.restart(self.kernel.backend)

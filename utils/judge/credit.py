@@ -7,10 +7,10 @@ knows before, too. A right value counts only where kernels read the inputs and w
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from utils.course import cases
-from utils.course.answers import Answer
+from utils.course import cases, catalog
+from utils.course.answers import Answer, compile_wrong
 from utils.course.cases import Case
-from utils.course.exercise import Sizes
+from utils.course.exercise import Exercise, Sizes
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, ToolError
 from utils.judge import floors, oracle, statements
 from utils.judge.check import FEW, TIMEOUT, Trial
@@ -25,7 +25,7 @@ SMALL = 2  # so many of the sizes, from the smallest
 class Credit:
     """Of a kernel that compiles. Where it passes its check, all but perhaps `all` holds."""
 
-    works: bool = False  # kernels write to the outputs
+    works: bool = False  # kernels read the inputs and write the outputs
     small: bool = False  # right on the smaller sizes, by the kernels' own work
     all: bool = False  # right on all, and on those that nobody knows
     clean: bool = False  # no hazard on the smaller sizes
@@ -38,27 +38,33 @@ def of_passed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has passed its check: hold it against more sizes. `seed` is a secret."""
     with oracle.one_thread():
         unknown = _unknown(Trial(kernel, seed))
-    named = statements.right(kernel.exercise, kernel.source)
+    named = statements.named(kernel.exercise, kernel.source)
     return Credit(True, True, not unknown, True, True, named, unknown)
 
 
 def of_failed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has not: see what holds of it. `seed` is a secret."""
     exercise = kernel.exercise
-    named = statements.right(exercise, kernel.source)
+    named = statements.named(exercise, kernel.source)
     trial = Trial(kernel, seed)
     few = trial.ascending()[:SMALL]
     with oracle.one_thread():
-        seen = [_seen(trial, sizes) for sizes in few]
-        works = any(s is not None and _writes(trial, s) for s in seen)
-        clean = works and all(s is not None and not s.hazards and not s.error for s in seen)
-        own = all(s is not None and floors.objection(exercise, s) is None for s in seen)
+        seen = _seen(trial, few)
+        whole = len(seen) == len(few)
+        works = any(_works(exercise, s) for s in seen)
+        clean = works and whole and not any(s.hazards or s.error for s in seen)
+        own = whole and all(floors.objection(exercise, s) is None for s in seen)
         small = own and _holds(lambda: _try(trial, few))
-        unknown = (
-            _unknown(trial) if small and _holds(lambda: _try(trial, exercise.at.check)) else "-"
-        )
+        if works and not small and _starter_works(trial, few):
+            works = clean = False
         gates = small and _holds(trial.judge_gates)
-    return Credit(works, small, not unknown, clean, gates, named, unknown.removeprefix("-"))
+        known = small and _holds(lambda: _try(trial, exercise.at.check))
+        unknown = _unknown(trial) if known else ""
+        right = known and not unknown and _holds(lambda: trial.again(exercise.at.check))
+    # Where all of this holds, the check objects to what is tried there alone, or to a statement.
+    unnamed = statements.required(exercise) is not None and not named
+    right = right and (unnamed or not (clean and gates))
+    return Credit(works, small, right, clean, gates, named, unknown)
 
 
 def _holds(trying: Callable[[], None]) -> bool:
@@ -69,20 +75,34 @@ def _holds(trying: Callable[[], None]) -> bool:
     return True
 
 
-def _seen(trial: Trial, sizes: Sizes) -> Diagnosis | None:
-    """What a watched call showed; None where it came to no end."""
-    case = _case(trial, sizes)
-    given = cases.arguments(trial.kernel, case)
+def _seen(trial: Trial, few: list[Sizes]) -> list[Diagnosis]:
+    """What watched calls showed, to the first that comes to no end."""
     fresh = set(trial.exercise.outputs) - set(cases.inputs(trial.exercise))
-    try:
-        return diagnosis.diagnose_call(trial.kernel, given, unwritten=fresh, timeout=TIMEOUT)
-    except (KernelCrash, KernelTimeout, LaunchError):
-        return None
+    seen = []
+    for sizes in few:
+        given = cases.arguments(trial.kernel, _case(trial, sizes))
+        try:
+            seen.append(
+                diagnosis.diagnose_call(trial.kernel, given, unwritten=fresh, timeout=TIMEOUT)
+            )
+        except (KernelCrash, KernelTimeout, LaunchError):
+            break
+    return seen
 
 
-def _writes(trial: Trial, seen: Diagnosis) -> bool:
-    covered = [seen.covered[name] for name in trial.exercise.outputs if name in seen.covered]
-    return bool(seen.launches) and any(c.by_kernels and c.written for c in covered)
+def _works(exercise: Exercise, seen: Diagnosis) -> bool:
+    """Whether kernels read something and wrote something, and the launcher left it at that."""
+    covered, read = seen.covered, cases.inputs(exercise)
+    writes = any(covered[n].by_kernels and covered[n].written for n in exercise.outputs)
+    reads = not read or any(covered[name].read for name in read)
+    return bool(seen.launches) and writes and reads and not seen.detour
+
+
+def _starter_works(trial: Trial, few: list[Sizes]) -> bool:
+    """Whether what was given to begin with does as much: then it is not the learner's work."""
+    exercise = trial.exercise
+    starter = compile_wrong(exercise, catalog.starter_text(exercise), "starter")
+    return any(_works(exercise, seen) for seen in _seen(Trial(starter, trial.seed), few))
 
 
 def _try(trial: Trial, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
