@@ -3,6 +3,7 @@
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -342,6 +343,59 @@ def author(
         findings = author.look(exercise, step)
     author.print_findings(exercise, findings, console)
     raise typer.Exit(0 if author.good(findings) else 1)
+
+
+@app.command()
+def grade(
+    submissions: Annotated[
+        Path | None, typer.Argument(help="a folder that holds a folder for each student")
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="the table")] = Path("grades.csv"),
+    numbers: Annotated[
+        list[str] | None, typer.Option("--notebook", help="that counts, such as 02; all by default")
+    ] = None,
+    one: Annotated[Path | None, typer.Option(help="grade this student's folder alone")] = None,
+    json: Annotated[Path | None, typer.Option(help="with --one: where its grade goes")] = None,
+    json_dir: Annotated[Path | None, typer.Option(help="a JSON file for each student")] = None,
+    feedback: Annotated[Path | None, typer.Option(help="a folder to return to each student")] = None,
+    similar: Annotated[Path | None, typer.Option(help="report answers that are alike")] = None,
+    students: Annotated[
+        Path | None, typer.Option(help="CSV: student_id, last_name, first_name, email")
+    ] = None,
+    due: Annotated[
+        datetime | None, typer.Option(help="such as 2026-11-30T23:59, in local time")
+    ] = None,
+    late_per_day: Annotated[float, typer.Option(help="percent that each day late costs")] = 0.0,
+    jobs: Annotated[int, typer.Option(help="at once; 0: one a core")] = 0,
+    cluster: Annotated[str, typer.Option(help="address of a Dask scheduler")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="keep what is graded already")] = False,
+    store: Annotated[Path | None, typer.Option(help="what is kept meanwhile")] = None,
+    no_box: Annotated[
+        bool,
+        typer.Option("--trust-submissions", help="without a box: their code can do what you can"),
+    ] = False,
+) -> None:
+    """Grade a class: from folders of notebooks to a table of points, and feedback."""
+    from utils.course import selection
+    from utils.grading import classroom
+
+    if (submissions is None) == (one is None):
+        _fail("say which: a folder of submissions, or --one and a student's folder", 2)
+    if one and not json:
+        _fail("--one needs --json, the file that its grade goes to", 2)
+    plan = classroom.Plan(
+        folder=submissions or one.parent,
+        topics=tuple(t for t in selection.topics(numbers or ())),
+        store=store or workspace().build / "grading" / (submissions or one.parent).resolve().name,
+        resume=resume,
+        boxed=not no_box,
+        jobs=jobs or os.cpu_count() or 1,
+        cluster=cluster,
+    )
+    if one:
+        raise typer.Exit(classroom.grade_one(plan, one, json))
+    wanted = classroom.Wanted(out, json_dir, feedback, similar, students, due, late_per_day)
+    raise typer.Exit(classroom.grade_all(plan, wanted, console))
 
 
 @app.command()

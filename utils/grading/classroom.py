@@ -1,0 +1,140 @@
+"""`workbook grade`: a class from its folders to the table, and what students get back."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from utils import files
+from utils.cuda import sandbox
+from utils.errors import WorkbookError
+from utils.grading import book, feedback, grade, pool, similarity, submission
+from utils.wording import many
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is graded, and how."""
+
+    folder: Path
+    topics: tuple[str, ...]
+    store: Path
+    resume: bool = False
+    boxed: bool = True
+    jobs: int = 1
+    cluster: str = ""
+
+    def terms(self) -> grade.Terms:
+        """Raises ToolError where there is no box and nobody said that there need be none."""
+        if self.boxed:
+            try:
+                sandbox.require()
+            except WorkbookError as error:
+                raise type(error)(
+                    f"{error}. If you trust every line that was handed in as you do your own, "
+                    "--trust-submissions grades without"
+                ) from None
+        return pool.terms(self.topics, self.store, self.resume, self.boxed)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is written: the table, and what else is asked for."""
+
+    table: Path
+    json_dir: Path | None = None
+    feedback: Path | None = None
+    similar: Path | None = None
+    students: Path | None = None
+    due: datetime | None = None
+    late_per_day: float = 0.0
+
+
+def grade_one(plan: Plan, folder: Path, out: Path) -> int:
+    """Grade a student's folder into a JSON file; the exit status: 2 for a fault of ours."""
+    terms = plan.terms()
+    made = pool.one((folder, terms, plan.resume))
+    files.write_text(out, _json(made))
+    return 2 if "fault" in made else 0
+
+
+def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
+    """Grade every folder and write what is wanted; the exit status: 2 for a fault of ours."""
+    people = book.roster(wanted.students)
+    due = wanted.due.astimezone() if wanted.due else None
+    rules = book.Rules(plan.folder.resolve().name, plan.topics, due, wanted.late_per_day)
+    folders = grade.students(plan.folder)
+    terms = plan.terms()
+    kept = []
+    with _progress(len(folders)) as advance:
+        for made in pool.graded(
+            folders, terms, jobs=plan.jobs, cluster=plan.cluster, resume=plan.resume
+        ):
+            if wanted.json_dir:
+                name = f"{feedback.safe_name(made['student'])}.json"
+                files.write_text(wanted.json_dir / name, _json(made))
+            if wanted.feedback and "fault" not in made:
+                feedback.write(made, wanted.feedback)
+            kept.append(_light(made))
+            advance(made["student"])
+    rows = book.write(wanted.table, kept, rules, people)
+    if wanted.similar:
+        answers = {path.name: _texts(path, plan.topics) for path in folders}
+        similarity.write(similarity.report(answers), wanted.similar)
+    return _tell(console, kept, rows, wanted)
+
+
+def _light(made: dict) -> dict:
+    """What the table needs of a grade: pictures and reports of a large class fill the memory."""
+    wanted = ("number", "name", "points", "of", "status")
+    light = {name: made[name] for name in made if name not in ("exercises", "notes")}
+    if "exercises" in made:
+        records = made["exercises"]
+        light["exercises"] = [{name: record[name] for name in wanted} for record in records]
+    return light
+
+
+def _json(made: dict) -> str:
+    """A grade as a file: pictures are the feedback's."""
+    records = [
+        {name: value for name, value in record.items() if name not in ("picture", "alt")}
+        for record in made.get("exercises", ())
+    ]
+    return json.dumps(made | ({"exercises": records} if records else {}), indent=1) + "\n"
+
+
+def _texts(folder: Path, topics: tuple[str, ...]) -> dict[str, str]:
+    found = submission.read(folder).answers
+    return {id: answer.text for id, answer in found.items() if id.partition("/")[0] in topics}
+
+
+@contextmanager
+def _progress(total: int) -> Iterator:
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total)
+
+        def advance(student: str) -> None:
+            bar.update(task, advance=1, description=book.named(student)[:40])
+
+        yield advance
+
+
+def _tell(console: Console, grades: list[dict], rows: list[dict], wanted: Wanted) -> int:
+    counted = Counter(r["status"] for made in grades for r in made.get("exercises", ()))
+    told = ", ".join(f"{number} {status}" for status, number in counted.most_common())
+    console.print(f"{many(len(grades), 'submission')}; answers: {told}", markup=False)
+    if missing := [row["student_id"] for row in rows if row.get("status") == "missing"]:
+        console.print(f"nothing of: {', '.join(missing)}", markup=False)
+    faults = [made for made in grades if "fault" in made]
+    for made in faults:
+        console.print(f"not graded: {book.named(made['student'])}: {made['fault']}", markup=False)
+    written = (wanted.table, wanted.json_dir, wanted.feedback, wanted.similar)
+    console.print(f"written: {', '.join(str(path) for path in written if path)}", markup=False)
+    return 2 if faults else 0
