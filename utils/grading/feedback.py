@@ -45,7 +45,7 @@ def write(grade: Mapping, folder: str | Path) -> Path:
     feedback.md, feedback.html and the pictures go into a folder of the student's own in `folder`,
     which is returned. Pictures of an earlier grade are removed.
     """
-    own = Path(folder) / inert.file_name(grade["student"])
+    own = Path(folder) / safe_name(grade["student"])
     own.mkdir(parents=True, exist_ok=True)
     for earlier in own.glob("*.svg"):
         earlier.unlink()
@@ -62,6 +62,11 @@ def write(grade: Mapping, folder: str | Path) -> Path:
         page(text, f"Feedback for {inert.visible(grade['student'], lines=False)}", pictures),
     )
     return own
+
+
+def safe_name(student: str) -> str:
+    """What a student's folder or file is called: in one place, and no other student's."""
+    return inert.file_name(student)
 
 
 def markdown(grade: Mapping) -> str:
