@@ -18,7 +18,7 @@ SVG = (
 EVIL = (
     "swish.cu:3: ```\n```\n# owned\n<script>alert(1)</script> <img src=x onerror=alert(1)>\n"
     "![x](https://evil.example/x.png) [here](javascript:alert(1))\n| a | b |\n"
-    "\x1b[31mred\x1b]0;title\x07 \u202egnp.exe\u2066 \x00\x9b\u2028 `````` end"
+    "\x1b[31mred\x1b]0;title\x07 \u202egnp.exe\u2066 \x00\x9b\u2028 `````` end\n`````````\n# owned"
 )
 
 
@@ -186,7 +186,8 @@ def test_the_page_reads_on_a_phone_in_light_and_dark(tmp_path):
     from axe_playwright_python.sync_playwright import Axe
 
     wide = failed(message="x" * 400)
-    page_file = feedback.write(grade(passed(), wide, missing()), tmp_path) / "feedback.html"
+    long = record("09_fused_linear/linear_bias_hardtanh_mish_gn", "not attempted")
+    page_file = feedback.write(grade(passed(), wide, missing(), long), tmp_path) / "feedback.html"
     asked = []
     with browser() as chromium:
         for scheme in ("light", "dark"):

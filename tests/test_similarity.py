@@ -30,6 +30,7 @@ WAYS = {
     "pick": "switch (lane & 3) { case 0: sink[lane] = 4; break; case 2: *sink = *src; break; }",
     "jump": "if (row >= rows || lane % 2 == 1) return; else best = max(best, table[row][lane]);",
     "pack": "reinterpret_cast<float4 *>(out)[lane] = make_float4(a * s, b * s, c * s, d * s);",
+    "tiny": "out[lane] -= in[lane] / both[lane];",
     "race": "__syncthreads(); at[lane ^ 1] |= (unsigned(lane) << 5) >> 2; __syncthreads();",
 }
 
@@ -113,6 +114,9 @@ def test_what_many_write_is_how_one_writes_it():
     apart = ("dual pick", "jump pack")  # have nothing in common beside what all have
     assert apart not in found(answers, 30)
     assert apart in found({name: answers[name] for name in apart}, 30)
+    for more in (["tiny"], ["tiny", "race"]):  # of the first hardly anything is left
+        answers[" ".join(more)] = {NORM: own("mean", "fold", "leap", *more)}
+    assert ("tiny", "tiny race") not in found(answers, 30)
 
 
 def test_a_ring_costs_a_line_a_student_not_a_line_a_pair():

@@ -30,9 +30,10 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; } h3 { font-size: 1rem; }
 h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.4rem; text-align: left;
-  overflow-wrap: anywhere; vertical-align: top; }
-pre { background: var(--box); padding: 0.7rem; overflow-x: auto; font-size: 0.85rem; }
-pre:focus { outline: 2px solid #2a6fdb; }
+  vertical-align: top; }
+td:first-child { overflow-wrap: anywhere; }
+pre { background: var(--box); padding: 0.7rem; font-size: 0.85rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; background: #fff; }
 """
 # The page asks for nothing and runs nothing, whatever it came to hold.
@@ -165,8 +166,7 @@ def page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
         if source is not None:
             svg = base64.b64encode(pictures.get(str(source), "").encode()).decode()
             token.attrSet("src", f"data:image/svg+xml;base64,{svg}")
-    # A block that scrolls must be reached by the keyboard.
-    body = parser.renderer.render(tokens, parser.options, {}).replace("<pre>", '<pre tabindex="0">')
+    body = parser.renderer.render(tokens, parser.options, {})
     return _PAGE.format(title=escape(title), policy=_POLICY, style=_STYLE, body=body)
 
 
