@@ -1,4 +1,4 @@
-"""A class is graded: several at once, here or by Dask's workers; interrupted, and taken up again."""
+"""A class is graded: several at once, here or by Dask's workers; interrupted, taken up again."""
 
 import time
 
@@ -45,8 +45,7 @@ def test_each_is_graded_once_and_a_fault_of_ours_stops_nobody_else(graded, folde
 
 def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path):
     store = tmp_path / "store"
-    for _, _made in zip(range(2), pool.graded(folders[:2], pool.terms(TOPICS, store, False))):
-        pass
+    list(pool.graded(folders[:2], pool.terms(TOPICS, store, False)))
     again = pool.terms(TOPICS, store, resume=True)
     whole = {g["student"]: g for g in pool.graded(folders, again, resume=True)}
     assert graded.count("ada") == graded.count("bobby") == 1

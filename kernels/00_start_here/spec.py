@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from utils.course import At, Exercise
+from utils.course import At, Exercise, Gate
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 AT = At(
@@ -13,6 +13,11 @@ AT = At(
     draw={"n": 300},
     gates={"n": 1024},
     drawn=({"n": (66_000, 100_000)}, {"n": (2_000, 9_000)}),
+)
+_SAID = "the caller says how many blocks there are: launch so many, and let threads go on in steps"
+AS_SAID = (
+    Gate("blocks", 1, _SAID, ideal=lambda n, blocks: blocks),
+    Gate("blocks", 1, _SAID, ideal=lambda n, blocks: blocks, at_least=True),
 )
 MAGNITUDES = (1e-30, 1e30)  # e^x overflows, and e^-x
 
@@ -50,7 +55,7 @@ EXERCISES = (
     Exercise(
         number="00.2",
         name="swish_grid_stride",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, *AS_SAID),
         title="swish with a fixed number of blocks: the grid-stride loop",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),

@@ -30,8 +30,10 @@ class Plan:
     jobs: int = 1
     cluster: str = ""
 
-    def terms(self) -> grade.Terms:
-        """Raises ToolError where there is no box and nobody said that there need be none."""
+    def terms(self, alone: bool = False) -> grade.Terms:
+        """`alone`: of one of many that share the store, which is left as it is.
+
+        Raises ToolError where there is no box and nobody said that there need be none."""
         if self.boxed:
             try:
                 sandbox.require()
@@ -40,7 +42,7 @@ class Plan:
                     f"{error}. If you trust every line that was handed in as you do your own, "
                     "--trust-submissions grades without"
                 ) from None
-        return pool.terms(self.topics, self.store, self.resume, self.boxed)
+        return pool.terms(self.topics, self.store, self.resume or alone, self.boxed)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Wanted:
 
 def grade_one(plan: Plan, folder: Path, out: Path) -> int:
     """Grade a student's folder into a JSON file; the exit status: 2 for a fault of ours."""
-    terms = plan.terms()
+    terms = plan.terms(alone=True)
     made = pool.one((folder, terms, plan.resume))
     files.write_text(out, _json(made))
     return 2 if "fault" in made else 0

@@ -1,9 +1,187 @@
-"""Stub until the helper's lands."""
+"""What a student reads: points and their parts, what the check said, the report and the picture of
+`diagnose`, a hint. As Markdown, and as a page of HTML made of it that needs no other file.
+
+Messages and reports quote what the student wrote. They stand as code, of which nothing is markup.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from utils import files
+from utils.course import catalog
+from utils.course.exercise import Exercise, Gate
+from utils.grading import inert, points
+
+PASSED = "passed"
+NAME = "feedback"  # of both files, without their endings
+PICTURE = 4 << 20  # characters of an SVG
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --box: #f3f4f6; --line: #c4c8ce; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e6ea; --paper: #17191c; --box: #24272c; --line: #4a4f57; }
+}
+body { font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 52rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; } h3 { font-size: 1rem; }
+h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.4rem; text-align: left;
+  vertical-align: top; }
+td:first-child { overflow-wrap: anywhere; }
+pre { background: var(--box); padding: 0.7rem; font-size: 0.85rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
+img { max-width: 100%; height: auto; background: #fff; }
+"""
+# The page asks for nothing and runs nothing, whatever it came to hold.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def safe_name(s):
-    return s.replace("/", "_")
+def write(grade: Mapping, folder: str | Path) -> Path:
+    """Write a student's feedback from what `utils.grading.grade.grade` returns.
+
+    feedback.md, feedback.html and the pictures go into a folder of the student's own in `folder`,
+    which is returned. Pictures of an earlier grade are removed.
+    """
+    own = Path(folder) / safe_name(grade["student"])
+    own.mkdir(parents=True, exist_ok=True)
+    for earlier in own.glob("*.svg"):
+        earlier.unlink()
+    pictures = {}
+    for record in grade["exercises"]:
+        if "picture" in record:
+            name = _picture(record)
+            pictures[name] = inert.visible(record["picture"], most=PICTURE)
+            files.write_text(own / name, pictures[name])
+    text = markdown(grade)
+    files.write_text(own / f"{NAME}.md", text)
+    files.write_text(
+        own / f"{NAME}.html",
+        page(text, f"Feedback for {inert.visible(grade['student'], lines=False)}", pictures),
+    )
+    return own
 
 
-def write(made, folder):
-    pass
+def safe_name(student: str) -> str:
+    """What a student's folder or file is called: in one place, and no other student's."""
+    return inert.file_name(student)
+
+
+def markdown(grade: Mapping) -> str:
+    """The feedback as Markdown; its pictures are files beside it."""
+    records = grade["exercises"]
+    rows = [f"| {_name(r)} | {_of(r['points'], r['of'])} | {r['status']} |" for r in records]
+    parts = [f"# {_title(grade)}", f"**{_of(grade['points'], grade['of'])} points.**"]
+    parts.append("\n".join(f"- {inert.code(note)}" for note in grade["notes"]))
+    parts.append("\n".join(["| exercise | points | status |", "| --- | --- | --- |", *rows]))
+    for record in records:
+        parts += _exercise(record, catalog.load(record["exercise"]))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _title(grade: Mapping) -> str:
+    return f"Feedback for {inert.code(grade['student'])}"
+
+
+def _name(record: Mapping) -> str:
+    return f"{record['number']} `{record['name']}`"
+
+
+def _of(points: float, of: float) -> str:
+    return f"{round(points, 2):g} of {round(of, 2):g}"
+
+
+def _picture(record: Mapping) -> str:
+    return f"{record['number']}_{record['name']}.svg"
+
+
+def _exercise(record: Mapping, exercise: Exercise) -> Iterator[str]:
+    """The paragraphs about an exercise."""
+    yield f"## {_name(record)}: {_of(record['points'], record['of'])}"
+    asked = ", ".join(f"{inert.code(name)}" for name in exercise.outputs)
+    yield f"Asked: {inert.escaped(exercise.title)}, in {asked}. Status: {record['status']}."
+    if record["place"]:
+        yield f"Your answer: {inert.code(record['place'])}"
+    yield "\n".join(_parts(record, exercise))
+    if record["status"] == PASSED:
+        return
+    if record["message"]:
+        yield "### What the check said"
+        yield inert.block(record["message"])
+    if lost := list(_expected(record, exercise)):
+        yield "### What was expected"
+        yield "\n".join(lost)
+    if record.get("diagnosis"):
+        yield "### What `diagnose` shows"
+        yield inert.block(record["diagnosis"])
+    if "picture" in record:
+        yield f"![{inert.escaped(record.get('alt', ''))}]({_picture(record)})"
+    for hint in catalog.hints(exercise)[:1]:
+        yield "### A hint"
+        yield hint
+
+
+def _parts(record: Mapping, exercise: Exercise) -> Iterator[str]:
+    worth = points.shares(exercise) | {"speed": points.SPEED}
+    for part, earned in record["parts"].items():
+        yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}"
+
+
+def _expected(record: Mapping, exercise: Exercise) -> Iterator[str]:
+    """What the parts that earned nothing ask for. Of sizes, only those of the public spec."""
+    if record["status"] == "not attempted":
+        return
+    lost = {part for part, earned in record["parts"].items() if not earned}
+    if not record["parts"] or "works" in lost:
+        yield "- a text that compiles, and kernels that run to their end and write the outputs"
+    if "named" in lost:
+        yield "- the line `// fault: NAME, line N` with the fault and a line that has it"
+    if lost & {"small", "all", "mended"}:
+        sizes = (" ".join(f"{n}={v}" for n, v in size.items()) for size in exercise.at.check)
+        tried = "; ".join(map(inert.code, sizes))
+        yield f"- the values that PyTorch reaches, at every size. The notebook tries {tried}"
+    if lost & {"clean", "mended"}:
+        yield "- no race, no access outside an array, no value that is read before it is written"
+    if "gates" in lost:
+        bounds = (f"{inert.code(gate.metric)} {_bound(gate)}" for gate in exercise.gates)
+        yield f"- right values by the technique, which is counted: {'; '.join(bounds)}"
+
+
+def _bound(gate: Gate) -> str:
+    return f"{'at least' if gate.at_least else 'at most'} {gate.times:g} × the ideal"
+
+
+# --- the page
+
+
+def page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
+    """A whole HTML document of the Markdown, with these SVG texts by name inside of it."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    for token in (inner for outer in tokens for inner in (outer, *(outer.children or ()))):
+        source = token.attrGet("src") if token.type == "image" else None
+        if source is not None:
+            svg = base64.b64encode(pictures.get(str(source), "").encode()).decode()
+            token.attrSet("src", f"data:image/svg+xml;base64,{svg}")
+    body = parser.renderer.render(tokens, parser.options, {})
+    return _PAGE.format(title=escape(title), policy=_POLICY, style=_STYLE, body=body)
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+{body}</main>
+</body>
+</html>
+"""

@@ -15,15 +15,12 @@ WORDS = {
     "gates": "uses the technique",
     "named": "the fault is named",
     "mended": "the kernel is mended",
-    "speed": "as fast as the reference",
 }
 NAMED = 0.4  # of an exercise that asks to name a fault
-SPEED = 0.1  # of one that was timed on a GPU
-FULL, NOTHING = 1.2, 10.0  # times the reference's time
 
 
 def shares(exercise: Exercise) -> dict[str, float]:
-    """What each part of an exercise is worth; 1 in all. Speed comes on top: see `points`."""
+    """What each part of an exercise is worth; 1 in all."""
     if exercise.faulty:
         asked = statements.required(exercise) is not None
         return {"named": NAMED, "mended": 1 - NAMED} if asked else {"mended": 1.0}
@@ -40,13 +37,3 @@ def earned(exercise: Exercise, credit: Mapping[str, object]) -> dict[str, float]
         parts["mended"] = parts["mended"] and bool(credit.get("gates"))
     worth = shares(exercise)
     return {part: exercise.points * share * bool(parts[part]) for part, share in worth.items()}
-
-
-def speed(ratio: float) -> float:
-    """The share of the points for speed of a kernel that takes `ratio` times the reference's time.
-
-    All within 1.2 times, then 7 / ratio tenths, nothing from 10 times on (CS149, Stanford).
-    """
-    if ratio <= FULL:
-        return 1.0
-    return 0.0 if ratio >= NOTHING else 0.7 / ratio

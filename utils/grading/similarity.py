@@ -1,6 +1,224 @@
-def report(a):
-    return []
+"""Answers that look alike: what to read side by side. It proves nothing by itself.
+
+Winnowing (Schleimer, Wilkerson and Aiken, SIGMOD 2003), as in MOSS: names, numbers, comments and
+layout do not count, nor does what all were given, nor what many have. copydetect on PyPI does the
+first part, but its fingerprints differ from run to run, and it compares every pair.
+"""
+
+import csv
+import io
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from utils import files
+from utils.course import catalog
+from utils.course.exercise import Exercise
+from utils.grading import inert
+from utils.wording import many
+
+THRESHOLD = 80.0  # percent
+SOLUTION = "(the workbook's solution)"  # takes part, as if it were a student
+LEAST = 60  # tokens of a student's own; fewer are alike by themselves
+FEWEST = 12  # prints, about 30 tokens, that are left to compare
+COMMON = 10  # a passage that more different texts have is how one writes it (-m of MOSS)
+GRAM, WINDOW = 10, 4  # of GRAM + WINDOW - 1 equal tokens in a row at least one print is kept
+SAME, RENAMED = "the same text", "the same but for names, numbers, comments and layout"
+_TOKEN = re.compile(
+    r"""(?P<gap>\\\n|\s+|//[^\n]*|/\*.*?(?:\*/|\Z))
+    |(?P<text>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)
+    |(?P<number>\.?\d(?:[eE][+-]|[\w.])*)
+    |(?P<name>[A-Za-z_]\w*)
+    |(?P<mark>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_WORDS = frozenset(  # that nobody can give another name; those with "__" in front are as well
+    "if else for while do switch case break continue return struct template typename const auto "
+    "constexpr static inline void bool char int unsigned long float double float2 float4 "
+    "threadIdx blockIdx blockDim gridDim".split()
+)
+_POWERS = np.array([pow(0x9E3779B97F4A7C15, i, 1 << 64) for i in range(GRAM)], dtype=np.uint64)
+_MIX = np.uint64(0xFF51AFD7ED558CCD)
 
 
-def write(p, path):
-    pass
+@dataclass(frozen=True)
+class Alike:
+    """Two answers to one exercise."""
+
+    exercise: str  # id
+    percent: float  # of the own prints of the one that has fewer, those that the other has
+    how: str = ""  # SAME, RENAMED, or nothing
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students with answers that are alike, those most alike first."""
+
+    first: str
+    second: str
+    exercises: tuple[Alike, ...]
+
+    @property
+    def percent(self) -> float:
+        """The highest of its exercises."""
+        return self.exercises[0].percent
+
+
+def report(answers: Mapping[str, Mapping[str, str]], threshold: float = THRESHOLD) -> list[Pair]:
+    """The pairs of students with answers (student -> exercise id -> text) alike by `threshold`
+    percent or more; those with most such answers first.
+
+    Of answers that are the same, each is paired with the first, not with each other one.
+    """
+    texts: dict[str, dict[str, str]] = defaultdict(dict)
+    for student in sorted(answers):
+        for id, text in answers[student].items():
+            texts[id][student] = text
+    found: dict[tuple[str, str], list[Alike]] = defaultdict(list)
+    for id in sorted(texts):
+        for pair, alike in _alike(catalog.load(id), texts[id], threshold):
+            found[pair].append(alike)
+    pairs = [
+        Pair(*students, tuple(sorted(alike, key=lambda a: -a.percent)))
+        for students, alike in found.items()
+    ]
+    return sorted(pairs, key=lambda p: (-len(p.exercises), -p.percent, p.first, p.second))
+
+
+def write(pairs: Sequence[Pair], path: str | Path) -> Path:
+    """Write the pairs to a .csv file, a line for each of their exercises, and to a .md file beside
+    it, a line for each pair. The path of the .csv file."""
+    path = Path(path).with_suffix(".csv")
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("first", "second", "exercise", "percent", "how"))
+    for pair in pairs:
+        students = inert.cell(pair.first), inert.cell(pair.second)
+        for alike in pair.exercises:
+            writer.writerow((*students, alike.exercise, f"{alike.percent:.0f}", alike.how))
+    files.write_text(path, table.getvalue())
+    files.write_text(path.with_suffix(".md"), _markdown(pairs))
+    return path
+
+
+def _markdown(pairs: Sequence[Pair]) -> str:
+    parts = ["# Answers that look alike", _INTRODUCTION]
+    if not pairs:
+        return "\n\n".join([*parts, "None were found."]) + "\n"
+    rows = ["| first | second | exercises |", "| --- | --- | --- |"]
+    for pair in pairs:
+        students = inert.escaped(pair.first), inert.escaped(pair.second)
+        told = [
+            f"`{alike.exercise}` {alike.percent:.0f} %" + f" ({alike.how})" * bool(alike.how)
+            for alike in pair.exercises
+        ]
+        rows.append(f"| {' | '.join(students)} | {'<br>'.join(told)} |")
+    return "\n\n".join([*parts, f"{many(len(pairs), 'pair')}.", "\n".join(rows)]) + "\n"
+
+
+_INTRODUCTION = (
+    "Read these side by side. Short answers to one question are often alike without a copy. "
+    f"Left out: answers with fewer than {LEAST} tokens beside the starter and the worked kernels, "
+    f"and passages that more than {COMMON} different answers have. "
+    "Of answers that are the same, each is paired with the first."
+)
+
+
+# --- one exercise
+
+
+def _alike(
+    exercise: Exercise, texts: Mapping[str, str], threshold: float
+) -> Iterator[tuple[tuple[str, str], Alike]]:
+    """The pairs. Time and memory grow with the texts: of no print are many owners compared."""
+    authors: dict[str, str] = {}  # text -> who has it, first
+    same = []
+    for student, text in ({SOLUTION: catalog.solution_text(exercise)} | dict(texts)).items():
+        first = authors.setdefault(text, student)
+        if first != student:
+            same.append((text, student))
+    given = _given(exercise)
+    streams: dict[bytes, str] = {}  # tokens -> whose they are, first
+    prints: dict[str, set[int]] = {}
+    owning = set()
+    for text, student in authors.items():
+        tokens = _tokens(text)
+        grams = _grams(tokens)
+        own = ~np.isin(grams, given)
+        if _covered(own) < LEAST:
+            continue
+        owning.add(text)
+        first = streams.setdefault(tokens.tobytes(), student)
+        if first != student:
+            yield (first, student), Alike(exercise.id, 100.0, RENAMED)
+        else:
+            chosen = _winnowed(grams)
+            prints[student] = set(grams[chosen[own[chosen]]].tolist())
+    for text, student in same:
+        if text in owning:
+            yield (authors[text], student), Alike(exercise.id, 100.0, SAME)
+    yield from _sharing(exercise, prints, threshold)
+
+
+def _sharing(
+    exercise: Exercise, prints: Mapping[str, set[int]], threshold: float
+) -> Iterator[tuple[tuple[str, str], Alike]]:
+    owners = defaultdict(list)
+    for student, own in prints.items():
+        for one in own:
+            owners[one].append(student)
+    rare = [students for students in owners.values() if len(students) <= COMMON]
+    sizes = Counter(student for students in rare for student in students)
+    shared = Counter(pair for students in rare for pair in combinations(students, 2))
+    for pair, count in shared.items():
+        least = min(sizes[student] for student in pair)
+        if least >= FEWEST and (percent := 100 * count / least) >= threshold:
+            yield pair, Alike(exercise.id, percent)
+
+
+def _given(exercise: Exercise) -> np.ndarray:
+    """The grams of what every student had before: the starter, and the worked kernels."""
+    worked = [e for e in catalog.topic(exercise.topic).values() if not e.number]
+    texts = [catalog.starter_text(e) for e in (exercise, *worked)]
+    return np.unique(np.concatenate([_grams(_tokens(text)) for text in texts]))
+
+
+def _tokens(text: str) -> np.ndarray:
+    """A number for each token of C++, the same for all names and all numbers."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind, token = match.lastgroup, match[0]
+        if kind == "gap":
+            continue
+        kept = kind == "mark" or token in _WORDS or token.startswith("__")
+        found.append(zlib.crc32((token if kept else kind).encode("utf-8", "replace")))
+    return np.array(found, dtype=np.uint64)
+
+
+def _grams(tokens: np.ndarray) -> np.ndarray:
+    """A hash of each GRAM tokens in a row."""
+    if len(tokens) < GRAM:
+        return np.empty(0, dtype=np.uint64)
+    hashes = (sliding_window_view(tokens, GRAM) * _POWERS).sum(axis=1, dtype=np.uint64)
+    return (hashes ^ (hashes >> np.uint64(33))) * _MIX
+
+
+def _winnowed(grams: np.ndarray) -> np.ndarray:
+    """Which grams are kept: the least of each WINDOW in a row."""
+    if len(grams) < WINDOW:
+        return np.arange(len(grams))
+    least = sliding_window_view(grams, WINDOW).argmin(axis=1)
+    return np.unique(least + np.arange(len(least)))
+
+
+def _covered(own: np.ndarray) -> int:
+    """Tokens that stand in none of the grams that are given."""
+    given = np.convolve(~own, np.ones(GRAM, dtype=int)) if len(own) else own
+    return len(given) - int(np.count_nonzero(given))

@@ -267,8 +267,15 @@ class Trial:
         return seen, case
 
     def _same_types(self) -> None:
-        """A kernel that was declared on floats must stay on floats, to be compared with them."""
+        """A kernel that was declared on floats must stay on floats, to be compared with them. It
+        keeps its parameters: one that is left out is a rule that is."""
+        kept = {parameter.name for parameter in self.kernel.parameters}
         for given in _declared(self.exercise):
+            if given.name not in kept:
+                raise DeclarationError(
+                    f"{self.kernel.name} was declared with '{given.ctype} {given.name}'; "
+                    "leave its parameters as they were"
+                )
             if given.is_tensor and self.dtypes.get(given.name, given.dtype) != given.dtype:
                 raise DeclarationError(
                     f"{self.kernel.name}: '{given.name}' was declared '{given.ctype}'; leave it so"
