@@ -23,7 +23,7 @@ TRIED = (
     *("fork_bomb", "kills_the_parent", "starts_a_program", "fills_the_disk", "asks_for_the_seed"),
     *("includes_another_submission", "template_without_end", "nbval_markers"),
     *("python_in_the_answer", "initialiser_takes_over", "exits", "forged_report"),
-    *("escapes_in_output", "does_nothing"),
+    *("escapes_in_output", "throws"),
 )
 # See support/classroom.py.
 RIGHT = "sum_tree", "row_argmin"

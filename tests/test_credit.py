@@ -1,0 +1,46 @@
+"""Partial credit is for what a learner's kernels do, and not for looking as if they did."""
+
+import pytest
+from support.attacks import attempts, exercise_named
+
+from utils.course import catalog, mutants
+from utils.course.answers import compile_wrong
+from utils.grading import points
+from utils.judge import credit
+from utils.paths import ROOT
+
+SEED = 12345
+ATTACKS = {attempt.id: attempt for attempt in attempts(ROOT / "tests/attacks")}
+
+
+def share(exercise, text: str) -> float:
+    """Of the exercise's points, those that a kernel earns which did not pass its check."""
+    found = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
+    return sum(points.earned(exercise, vars(found)).values()) / exercise.points
+
+
+@pytest.fixture
+def swish():
+    return exercise_named("swish")
+
+
+def test_right_values_that_the_host_computed_earn_nothing(swish):
+    assert share(swish, ATTACKS["technique/swish__a_kernel_for_show"].text) == 0
+
+
+def test_a_constant_earns_nothing(swish):
+    (text,) = (m.text for m in mutants.mutants(swish) if m.name == "constant")
+    assert share(swish, text) == 0
+
+
+def test_what_the_starter_does_earns_nothing():
+    exercise = exercise_named("sum_tree")
+    text = catalog.starter_text(exercise).replace(
+        "if (t == 0) {", 'if (t == 0) {\n        printf("");'
+    )
+    assert not catalog.is_starter(exercise, text)
+    assert share(exercise, text) == 0
+
+
+def test_a_trick_that_only_many_calls_show_does_not_earn_all(swish):
+    assert 0 < share(swish, ATTACKS["state/swish__zero_after_many_calls"].text) <= 0.75
