@@ -71,7 +71,8 @@ class Notebook(nbval.IPyNbFile):
         except (WorkbookError, RecursionError) as error:  # no error of pytest's: others are run
             yield from self._unreadable(plain(str(error)))
             return
-        exercises = {e.name: e for e in _numbered(self._topic())}
+        asked = [*_numbered(self._topic()), *_answered(self.nb)]
+        exercises = {e.name: e for e in asked}  # names are unique in the workbook
         self.score.expect(self, exercises.values())
         missing, names = dict(exercises), set()
         sources = [cell for cell in self.nb.cells if cell.cell_type == "code"]
@@ -302,6 +303,12 @@ def properties(exercise: Exercise, verdict: Trouble, assessed: dict) -> list[tup
 
 def _name(exercise: Exercise, part: str) -> str:
     return f"{exercise.number} {exercise.name}: {part}"
+
+
+def _answered(notebook) -> list[Exercise]:
+    """The exercises that a notebook has cells for, also where these are of several topics."""
+    known = {e.id: e for e in catalog.exercises() if e.number is not None}
+    return [known[id] for id in documents.cuda_cells(notebook) if id in known]
 
 
 def _numbered(topic: str) -> list[Exercise]:

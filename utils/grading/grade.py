@@ -1,7 +1,7 @@
 """Grade one submission: the stateless step from a folder to points, which many machines can do.
 
-The answers are put into notebooks made of the workbook's own cells: the first cell, and each answer
-with its check. These run under nbval with our plugin, in a folder that holds nothing else. What a
+The answers are put into a notebook made of the workbook's own cells: the first ones, each answer
+with its check. It runs under nbval with our plugin, in a folder that holds nothing else. What a
 student wrote is compiled and run in boxes; the verdict is the kernel's, which is ours.
 """
 
@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import nbformat
 
@@ -33,6 +34,9 @@ from utils.paths import environment, workspace
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
 STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted")
+
+
+Answer = tuple[Exercise, str]  # and its text
 
 
 @dataclass(frozen=True)
@@ -131,10 +135,8 @@ def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> d
     if missing:
         new = _run([(e, text) for e, text, _ in missing], terms)
         for exercise, _, path in missing:
-            record = new.get(exercise.id) or _LOST
-            found[exercise.id] = record
-            if record is not _LOST:
-                files.write_text(path, json.dumps(record))
+            found[exercise.id] = new[exercise.id]
+            files.write_text(path, json.dumps(new[exercise.id]))
     return found
 
 
@@ -148,43 +150,67 @@ def _kept(exercise: Exercise, text: str, terms: Terms, course: str) -> Path:
     return Path(terms.store) / "verdicts" / f"{name}.json"
 
 
-def _run(answers: list[tuple[Exercise, str]], terms: Terms) -> dict[str, dict]:
-    """Run all answers. Those that a lost kernel has taken with it are run again, each by itself."""
-    records = _nbval(answers, terms)
-    lost = [pair for pair in answers if records.get(pair[0].id, {}).get("status") in _NOT_JUDGED]
-    if len(answers) > 1:
-        for pair in lost:
-            records |= _nbval([pair], terms)
+def _run(answers: list[Answer], terms: Terms) -> dict[str, dict]:
+    """The plugin's records by exercise id. Answers that a lost kernel has taken with it are run
+    again, without the one that lost it."""
+    records: dict[str, dict] = {}
+    while left := [pair for pair in answers if pair[0].id not in records]:
+        found = _nbval(left, terms)
+        judged = {id: r for id, r in found.items() if r["status"] != "not run"}
+        records |= judged or {left[0][0].id: _LOST}
     return records
 
 
-_NOT_JUDGED = None, "not run"
-
-
-def _nbval(answers: list[tuple[Exercise, str]], terms: Terms) -> dict[str, dict]:
-    """The plugin's records by exercise id; those are missing that it did not come to."""
+def _nbval(answers: list[Answer], terms: Terms) -> dict[str, dict]:
+    """The plugin's records by exercise id. Raises WorkbookError where there is none at all."""
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
-        for topic in dict.fromkeys(exercise.topic for exercise, _ in answers):
-            chosen = [pair for pair in answers if pair[0].topic == topic]
-            text = documents.to_text(notebook(topic, chosen))
-            Path(folder, f"{topic}.ipynb").write_text(text, encoding="utf-8")
-        report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "pytest", "--nbval-lax", "-p", "nbval.plugin"]
+        text = documents.to_text(notebook(answers))
+        Path(folder, "answers.ipynb").write_text(text, encoding="utf-8")
+        report, said = Path(folder, "report.json"), Path(folder, "said.txt")
+        command = [sys.executable, "-c", _PYTEST, "--nbval-lax", "-p", "nbval.plugin"]
         command += ["-p", "utils.grading.nbval_plugin", "-p", "no:cacheprovider", "--noconftest"]
         command += [f"--rootdir={folder}", "-c", os.devnull, "-q", "--tb=no"]
         command += ["--workbook-assess", f"--workbook-json={report}"]
         command += [f"--workbook-cell-limit={CELL}", folder]
-        _call(command, folder, START + 3 * CELL * len(answers), terms)
+        with open(said, "w") as log:
+            _call(command, folder, START + 3 * CELL * len(answers), terms, log)
         try:
             told = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return {}
+            last = submission.plain(said.read_text(errors="replace").strip()[-300:])
+            raise WorkbookError(f"nbval ended without a report: {last}") from None
     records = [record for each in told["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}
     return {record["exercise"]: record for record in records if record["exercise"] in wanted}
 
 
-def _call(command: list[str], folder: str, seconds: float, terms: Terms) -> None:
+# It ends with us, however we end: then the other end of its input is closed. So do its kernels.
+_PYTEST = """
+import os, signal, sys, threading
+asking = os.dup(0)
+def leave():
+    os.read(asking, 1)
+    os.killpg(0, signal.SIGKILL)
+threading.Thread(target=leave, daemon=True).start()
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+_running: set[subprocess.Popen] = set()
+
+
+def stop() -> None:
+    """End what is being judged: whoever waits for it gets an error."""
+    for process in list(_running):
+        _end(process)
+
+
+def _end(process: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _call(command: list[str], folder: str, seconds: float, terms: Terms, log: IO) -> None:
     given = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "WORKBOOK_BOX": "1" if terms.boxed else "",
@@ -198,39 +224,46 @@ def _call(command: list[str], folder: str, seconds: float, terms: Terms) -> None
         command,
         cwd=folder,
         env=environment(**given),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=subprocess.STDOUT,
         start_new_session=True,
     )
+    _running.add(process)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _end(process)
+        process.stdin.close()
+        _running.discard(process)
 
 
-def notebook(topic: str, answers: list[tuple[Exercise, str]]) -> nbformat.NotebookNode:
-    """The workbook's own notebook of a topic with these answers in it: its first cell, and of each
-    exercise the answer and the check.
+def notebook(answers: list[Answer]) -> nbformat.NotebookNode:
+    """A notebook of the workbook's own cells with these answers in them: of each topic the first
+    cell, of each exercise the answer's and a check. One kernel runs them all: to start one takes
+    as long as to judge three answers.
 
-    Raises WorkbookError where the notebook has no cell for one of them.
+    Raises WorkbookError where the workbook has no cell for one of them.
     """
-    pristine = documents.read(documents.notebook_of(topic))
-    cells = [cell for cell in pristine.cells if cell.cell_type == "code"]
-    chosen, known = cells[:1], documents.cuda_cells(pristine)
-    for exercise, text in answers:
-        if exercise.id not in known:
-            raise WorkbookError(f"notebook {topic} has no cell for {exercise.id}")
-        cell = known[exercise.id]
-        check = nbformat.v4.new_code_cell(f"check({exercise.name})", id=f"{cell.id}-check")
-        cell.source = f"{documents.MAGIC} {exercise.id}\n{text}"
-        chosen += [cell, check]
-    pristine.cells = chosen
-    return documents.canonical(pristine)
+    chosen = []
+    for topic in dict.fromkeys(exercise.topic for exercise, _ in answers):
+        pristine = documents.read(documents.notebook_of(topic))
+        known = documents.cuda_cells(pristine)
+        chosen += [cell for cell in pristine.cells if cell.cell_type == "code"][:1]
+        for exercise, text in answers:
+            if exercise.topic != topic:
+                continue
+            if exercise.id not in known:
+                raise WorkbookError(f"notebook {topic} has no cell for {exercise.id}")
+            cell = known[exercise.id]
+            cell.source = f"{documents.MAGIC} {exercise.id}\n{text}"
+            check = nbformat.v4.new_code_cell(f"check({exercise.name})", id=f"{cell.id}-check")
+            chosen += [cell, check]
+    for number, cell in enumerate(chosen):  # topics may have cells of one id
+        cell["id"] = f"cell-{number}"
+    return documents.canonical(nbformat.v4.new_notebook(cells=chosen))
 
 
 def students(folder: Path, only: Collection[str] = ()) -> list[Path]:

@@ -91,6 +91,10 @@ def _local(jobs: int) -> Callable[[Callable, list], Iterator]:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     running |= {pool.submit(function, v) for v in itertools.islice(left, len(done))}
                     yield from (each.result() for each in done)
+            except BaseException:  # an interrupt: nobody waits for what is being judged
+                left = iter(())
+                grading.stop()
+                raise
             finally:
                 pool.shutdown(cancel_futures=True)
 
