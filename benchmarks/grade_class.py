@@ -3,9 +3,9 @@
     python benchmarks/grade_class.py [--students 60] [--jobs 2] [--way killed] [--copies 10]
 
 Perfect, partly right, empty, broken and hostile submissions, on the emulator, from nothing.
---way: `local`; `killed` half way and resumed; `dask`, two local workers; `reversed`, names that sort
-the other way round. Each writes its table to compare: --table FILE. --copies: so many classes of
-the same texts under other names, of which each text is judged once: what all else costs.
+--way: `local`; `killed` half way and resumed; `dask`, two local workers; `reversed`, names that
+sort the other way round. Each writes its table to compare: --table FILE. --copies: so many classes
+of the same texts under other names, of which each text is judged once: what all else costs.
 """
 
 import csv

@@ -125,7 +125,7 @@ def _exercise(record: Mapping, exercise: Exercise) -> Iterator[str]:
 
 
 def _parts(record: Mapping, exercise: Exercise) -> Iterator[str]:
-    worth = points.shares(exercise) | {"speed": points.SPEED}
+    worth = points.shares(exercise)
     for part, earned in record["parts"].items():
         yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}"
 
