@@ -314,6 +314,8 @@ def test_a_cell_that_is_run_before_there_is_a_kernel_is_run_when_there_is(chromi
     page.route("**/api/sessions?*", hold)
     page.goto(f"{workbook.address}/lab/tree/build/early.ipynb{ALONE}")
     page.wait_for_selector(".jp-CodeCell")
+    while not held:  # it has asked for its kernel
+        page.wait_for_timeout(100)
     for cell in page.locator(".jp-CodeCell").all():
         cell.locator(".cm-content").click()
         page.keyboard.press("Control+Enter")

@@ -112,8 +112,8 @@ static long attempt(int what, int at) {
         case 55: atexit([] { for (;;) pause(); }); exit(0);
         case 56: sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, nullptr);
             for (;;) pause();
-        case 57: for (int fd = 3; fd < 64; ++fd) write(fd, "{}\n", 3); return 0;
-        case 58: for (int fd = 3; fd < 64; ++fd) {
+        case 57: for (int fd = 3; fd < 1024; ++fd) write(fd, "{}\n", 3); return 0;
+        case 58: for (int fd = 3; fd < 1024; ++fd) {
             for (int i = 0; i < 70; ++i) write(fd, "[[[[[[[[[[", 10);
             write(fd, "\n", 1);
         } return 0;

@@ -306,8 +306,10 @@ def _name(exercise: Exercise, part: str) -> str:
 
 
 def _answered(notebook) -> list[Exercise]:
-    """The exercises that a notebook has cells for, also where these are of several topics."""
-    known = {e.id: e for e in catalog.exercises() if e.number is not None}
+    """The exercises that a notebook has a cell for and checks, also where they are of several
+    topics: a chapter may show an exercise of another one without a check."""
+    checks = {checked(cell.source) for cell in notebook.cells if cell.cell_type == "code"}
+    known = {e.id: e for e in catalog.exercises() if e.number is not None and e.name in checks}
     return [known[id] for id in documents.cuda_cells(notebook) if id in known]
 
 
