@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import classroom
+from support.box import needs_box
 from support.classroom import Fate, Student
 from support.hostility import FOLDERS, TEXTS
 
@@ -33,17 +34,6 @@ PARTLY = {
     "sum_warp": "step_16_missing",
 }
 EXERCISES = {exercise.name: exercise for exercise in classroom.exercises(TOPICS)}
-
-
-def _why_none() -> str:
-    try:
-        sandbox.require()
-    except ToolError as error:
-        return str(error)
-    return ""
-
-
-needs_box = pytest.mark.skipif(bool(_why_none()), reason=f"no box: {_why_none()}")
 
 
 def partly_right() -> Student:

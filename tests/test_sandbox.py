@@ -7,21 +7,12 @@ import subprocess
 import time
 
 import pytest
+from support.box import needs_box
 
 from utils.cuda import sandbox
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CompileError, ToolError
 
-
-def _why_none() -> str:
-    try:
-        sandbox.require()
-    except ToolError as error:
-        return str(error)
-    return ""
-
-
-needs_box = pytest.mark.skipif(bool(_why_none()), reason="bubblewrap makes no box here")
 USERS = pytest.mark.parametrize("other_user", [False, True])
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -266,7 +266,7 @@ def notebook(answers: list[Answer]) -> nbformat.NotebookNode:
     return documents.canonical(nbformat.v4.new_notebook(cells=chosen))
 
 
-def students(folder: Path, only: Collection[str] = ()) -> list[Path]:
+def students(folder: Path) -> list[Path]:
     """The folders of a class, one a student, by name. Raises WorkbookError where there is none."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
@@ -277,4 +277,4 @@ def students(folder: Path, only: Collection[str] = ()) -> list[Path]:
         raise WorkbookError(
             f"{folder} has no folders; each student's work goes into one of its own"
         )
-    return [path for path in found if not only or path.name in only]
+    return found

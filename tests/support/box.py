@@ -1,0 +1,17 @@
+"""Whether this machine can put a process into a box."""
+
+import pytest
+
+from utils.cuda import sandbox
+from utils.errors import ToolError
+
+
+def _why_none() -> str:
+    try:
+        sandbox.require()
+    except ToolError as error:
+        return str(error)
+    return ""
+
+
+needs_box = pytest.mark.skipif(bool(_why_none()), reason=f"no box: {_why_none()}")
