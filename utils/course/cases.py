@@ -200,11 +200,15 @@ def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return x
 
 
+def with_nan(x: Tensor, generator: Generator) -> Tensor:
+    """`x` with a NaN in the place of one element."""
+    x.view(-1)[_whole(0, x.numel(), generator)] = float("nan")
+    return x
+
+
 def sometimes_nan(x: Tensor, generator: Generator) -> Tensor:
     """`x`, every second time with a NaN in the place of one element."""
-    if _whole(0, 2, generator):
-        x.view(-1)[_whole(0, x.numel(), generator)] = float("nan")
-    return x
+    return with_nan(x, generator) if _whole(0, 2, generator) else x
 
 
 def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) -> Tensor:
@@ -220,6 +224,7 @@ def _whole(low: int, high: int, generator: Generator) -> int:
 
 
 NORMAL, LARGE, TINY = "standard normal", "large", "tiny"
+NAN_ELSEWHERE = "NaN elsewhere"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -232,12 +237,15 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     LARGE: (normal, normal),
     TINY: (normal, normal),
     "infinite": (infinite, normal),
-    "NaN": (
-        not_numbers,
-        lambda shape, generator: sometimes_nan(normal(shape, generator), generator),
+    # Of the first tensor, a row of results may be all NaN; of a weight, some results of each row.
+    "NaN": (not_numbers, normal),
+    NAN_ELSEWHERE: (
+        normal,
+        lambda shape, generator: with_nan(normal(shape, generator), generator),
     ),
 }
-FINITE = [name for name in FAMILIES if name not in ("infinite", "NaN")]
+NANS = ("NaN", NAN_ELSEWHERE)
+FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS)]
 OWN = "the exercise's own"
 
 
@@ -306,7 +314,8 @@ def families(exercise: Exercise) -> list[str]:
     """All kinds of values that it is tried on, the usual one first."""
     if usual(exercise) == OWN:
         return [OWN]
-    return [name for name in FAMILIES if name != "NaN" or not exercise.drops_nan]
+    left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs(exercise)) == 1 else ()
+    return [name for name in FAMILIES if name not in left_out]
 
 
 def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
