@@ -4,7 +4,7 @@
 
 Writes FOLDER/<instruction>.npz, of each case a (m, k), b (n, k), c and d (m, n) as bits: float16,
 bfloat16 or float32 where the type is tf32. Needs nvcc, NumPy and an sm_90a; takes half a minute.
-tests/calibration/tensor_cores.npz keeps a part of it.
+tests/calibration/tensor_cores.npz keeps a part of it, by --keep.
 """
 
 import ctypes
@@ -208,5 +208,20 @@ def main(folder: Path) -> None:
             print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
+def keep(folder: Path, path: Path) -> None:
+    """A part of what is in the folder: 20 cases of mma, of wgmma 8 rows and 12 columns of each."""
+    kept = {}
+    for type_ in TYPES:
+        for name, array in np.load(folder / f"mma_{type_}.npz").items():
+            kept[f"mma_{type_}_{name}"] = array[:20]
+        for name, array in np.load(folder / f"wgmma_{type_}.npz").items():
+            rows = array[:, :12] if name[0] == "b" else array[:, :8]
+            kept[f"wgmma_{type_}_{name}"] = rows[:, :, :12] if name[0] in "cd" else rows
+    np.savez_compressed(path, **kept)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if "--keep" in sys.argv:
+        keep(Path(sys.argv[1]), HERE.parent / "tests/calibration/tensor_cores.npz")
+    else:
+        main(Path(sys.argv[1]))

@@ -6,8 +6,8 @@
 namespace emu {
 namespace {
 
-constexpr int kBelow = 25;        // bits that are kept below the largest term's exponent
-constexpr int kNothing = -20000;  // exponent of a zero
+constexpr int kBelow = 25;   // bits that are kept below the largest term's exponent
+constexpr int kZero = -133;  // the exponent of a zero: none counts as less
 
 float from_bits(uint32_t bits) {
     float result;
@@ -24,6 +24,7 @@ float cut(int64_t sum, int scale) {
     const int shift = exponent - 23 - scale;
     if (exponent > 127) return from_bits(sign | 0x7f800000u);
     magnitude = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+    if (!magnitude) return 0;  // never -0
     return from_bits(sign | uint32_t((uint64_t(exponent + 126) << 23) + magnitude));
 }
 
@@ -50,20 +51,19 @@ float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c) {
     const int field = int(word >> 23 & 0xff);
     bool special = field == 0xff;
     int64_t own = int64_t(word & 0x7fffff) | (field ? 0x800000 : 0);
-    int most = own ? std::max(field, 1) - 127 : kNothing;
-    const int own_exponent = most;
+    const int own_exponent = std::max(field, 1) - 127;
+    int most = own ? own_exponent : kZero;
     if (word >> 31) own = -own;
     int32_t product[16], exponent[16];
     for (int i = 0; i < k; ++i) {
         product[i] = int32_t(a[i].significand) * b[i].significand;
         exponent[i] = a[i].exponent + b[i].exponent;
         special |= a[i].exponent >= kInfinite || b[i].exponent >= kInfinite;
-        most = std::max(most, product[i] ? exponent[i] : kNothing);
+        if (product[i]) most = std::max(most, exponent[i]);
     }
     if (special) return sum_of_specials(a, b, k, c);
-    if (most == kNothing) return 0;
     // A term is brought to a multiple of 2^(most - kBelow), toward zero.
-    auto aligned = [&](int64_t significand, int bits, int at) -> int64_t {
+    auto aligned = [most](int64_t significand, int bits, int at) -> int64_t {
         const int shift = kBelow - bits - (most - at);
         if (shift >= 0) return significand << shift;
         if (shift < -62) return 0;
@@ -77,16 +77,15 @@ float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c) {
 
 }  // namespace emu
 
-// For the test that holds it to the card: bits of `k` operands each, `c`; the result's bits.
-extern "C" uint32_t emu_tensor_sum(int type, int k, const uint32_t* a, const uint32_t* b,
-                                   uint32_t c) {
+// For the test that holds it to the card, bits for bits: of `count` sums, `k` operands each of a
+// and b, and one of c.
+extern "C" void emu_tensor_sums(int type, int k, int count, const uint32_t* a, const uint32_t* b,
+                                const uint32_t* c, uint32_t* result) {
     emu::Factor left[16], right[16];
-    for (int i = 0; i < k; ++i)
-        left[i] = emu::factor(type, a[i]), right[i] = emu::factor(type, b[i]);
-    float given;
-    memcpy(&given, &c, sizeof given);
-    const float sum = emu::tensor_sum(type, left, right, k, given);
-    uint32_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    return bits;
+    for (int n = 0; n < count; ++n, a += k, b += k) {
+        for (int i = 0; i < k; ++i)
+            left[i] = emu::factor(type, a[i]), right[i] = emu::factor(type, b[i]);
+        const float sum = emu::tensor_sum(type, left, right, k, emu::from_bits(c[n]));
+        memcpy(&result[n], &sum, sizeof sum);
+    }
 }

@@ -1,9 +1,9 @@
 // How a tensor core rounds: a few products and what they are added to, summed at once.
 //
-// The products are exact. All terms are aligned to the largest exponent among them, cut there to
-// a fixed number of bits, and summed exactly; the sum is cut to a float. Fitted to the bits that
-// benchmarks/probe_tensor_cores.py brought from a card, and held to them by
-// tests/test_tensor_sum.py.
+// On an H200, by mma and wgmma alike: the products are exact. All of them and what they are added
+// to are aligned to the largest exponent among them, cut 25 bits below it, and summed exactly; the
+// sum is cut to a float. Fitted to the bits that benchmarks/probe_tensor_cores.py brought from the
+// card, and held to some of them by tests/test_tensor_sum.py.
 #pragma once
 
 #include <cstdint>
