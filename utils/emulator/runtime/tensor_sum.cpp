@@ -42,37 +42,64 @@ float sum_of_specials(const Factor* a, const Factor* b, int k, float c) {
     return from_bits(infinite[1] ? 0xff800000u : 0x7f800000u);
 }
 
+// Eight integers at once, in one register where the processor has one that is so wide: a product of
+// four warps makes sixteen thousand sums.
+typedef int32_t Eight __attribute__((vector_size(32)));
+#if defined(__x86_64__) && defined(__gnu_linux__)
+#    define EMU_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#    define EMU_WIDE
+#endif
+#define EMU_EACH(half) for (int half = 0; half < halves; ++half)
+
+// The sum where no factor is special, which it says: `fine`. `halves`: of 8 products each, 1 or 2.
+// Terms are brought to multiples of 2^(most - kBelow), toward zero; each is below 2^27, so that
+// sixteen of them fit. Choices are made by masks, all ones or none, which vectors have.
+EMU_WIDE float plain_sum(int more, const Factor* a, const Factor* b, int halves, uint32_t word,
+                         bool& fine) {
+    static_assert(sizeof(Factor) ==
+                  4);  // the significand in the low half, the exponent in the high
+    Eight product[2], exponent[2], special[2];
+    EMU_EACH(h) {
+        Eight left, right;
+        memcpy(&left, a + 8 * h, sizeof left), memcpy(&right, b + 8 * h, sizeof right);
+        product[h] = (left << 16 >> 16) * (right << 16 >> 16);
+        const Eight up = left >> 16, down = right >> 16, zero = product[h] == 0;
+        special[h] = (up >= kInfinite) | (down >= kInfinite);
+        exponent[h] = ((up + down) & ~zero) | (kZero & zero);
+    }
+    if (halves == 1) product[1] = special[1] = Eight{}, exponent[1] = Eight{} + kZero;
+    const Eight later = exponent[1] > exponent[0], any = special[0] | special[1];
+    const Eight larger = (exponent[1] & later) | (exponent[0] & ~later);
+
+    const int field = int(word >> 23 & 0xff), own_exponent = std::max(field, 1) - 127;
+    const int64_t own = int64_t(word & 0x7fffff) | (field ? 0x800000 : 0);
+    int most = own ? own_exponent : kZero, found = 0;
+    for (int i = 0; i < 8; ++i) most = std::max(most, larger[i]), found |= any[i];
+    fine = !found;
+
+    Eight sum = {};
+    EMU_EACH(h) {
+        const Eight sign = product[h] >> 31, far = most - exponent[h], end = far > 31;
+        const Eight shift = (31 & end) | (far & ~end);
+        const Eight kept = ((((product[h] ^ sign) - sign) << more) & ~end) >> shift;
+        sum += (kept ^ sign) - sign;
+    }
+    int64_t total = 0;
+    for (int i = 0; i < 8; ++i) total += sum[i];
+    const int64_t cut_own = own << (kBelow - 23) >> std::min(own ? most - own_exponent : 0, 62);
+    return cut(total + (word >> 31 ? -cut_own : cut_own), most - kBelow);
+}
+
 }  // namespace
 
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c) {
     const int fraction = type == kBf16 ? 14 : 20;  // bits of a product's
     uint32_t word;
     memcpy(&word, &c, sizeof word);
-    const int field = int(word >> 23 & 0xff);
-    bool special = field == 0xff;
-    int64_t own = int64_t(word & 0x7fffff) | (field ? 0x800000 : 0);
-    const int own_exponent = std::max(field, 1) - 127;
-    int most = own ? own_exponent : kZero;
-    if (word >> 31) own = -own;
-    int32_t product[16], exponent[16];
-    for (int i = 0; i < k; ++i) {
-        product[i] = int32_t(a[i].significand) * b[i].significand;
-        exponent[i] = a[i].exponent + b[i].exponent;
-        special |= a[i].exponent >= kInfinite || b[i].exponent >= kInfinite;
-        if (product[i]) most = std::max(most, exponent[i]);
-    }
-    if (special) return sum_of_specials(a, b, k, c);
-    // A term is brought to a multiple of 2^(most - kBelow), toward zero.
-    auto aligned = [most](int64_t significand, int bits, int at) -> int64_t {
-        const int shift = kBelow - bits - (most - at);
-        if (shift >= 0) return significand << shift;
-        if (shift < -62) return 0;
-        return significand < 0 ? -(-significand >> -shift) : significand >> -shift;
-    };
-    int64_t sum = own ? aligned(own, 23, own_exponent) : 0;
-    for (int i = 0; i < k; ++i)
-        if (product[i]) sum += aligned(product[i], fraction, exponent[i]);
-    return cut(sum, most - kBelow);
+    bool fine;
+    const float sum = plain_sum(kBelow - fraction, a, b, k / 8, word, fine);
+    return fine && (word >> 23 & 0xff) != 0xff ? sum : sum_of_specials(a, b, k, c);
 }
 
 }  // namespace emu
