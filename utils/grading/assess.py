@@ -28,6 +28,20 @@ def assess(kernel: object, passed: bool) -> str:
     return json.dumps(told)
 
 
+def timed(kernel: object, right: bool) -> str:
+    """JSON of a timing.speed.Speed and its ratio; `{}` where there is nothing to time: no GPU, no
+    exercise in writing a kernel. `right` is what was found of its values; no other is timed."""
+    if not isinstance(kernel, Answer) or kernel.backend != "cuda":
+        return "{}"
+    from utils.timing import measure, speed
+
+    if kernel.exercise.faulty or not kernel.exercise.at.bench:
+        return "{}"
+    wrong = speed.Speed(measure.gpu(), 0.0, message="only what is right on all sizes is timed")
+    found = speed.beside_the_solution(kernel) if right else wrong
+    return json.dumps({"speed": asdict(found) | {"ratio": found.ratio}})
+
+
 def _examined(kernel: Answer) -> dict:
     """The report and the picture of `diagnose`, at its usual size with its usual values."""
     from utils.diagrams.explain import examine
