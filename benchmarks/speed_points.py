@@ -6,15 +6,13 @@ Needs a GPU; without one, `--emulator` tries the protocol alone, on small sizes,
 worth anything. Exit status 0 where all came out as the column "expected" says.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +20,14 @@ from typing import Annotated
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.hijacked import ON_A_GPU, hijacked
 
 from utils import settings
 from utils.course import catalog
 from utils.course.answers import Answer
 from utils.course.exercise import Exercise
-from utils.cuda import sandbox, signature, workers
+from utils.cuda import sandbox, signature
 from utils.cuda.compiler import compile_cuda
 from utils.errors import ToolError, WorkbookError
 from utils.timing import speed
@@ -58,19 +58,6 @@ LAUNCHERS = {
     "every second call": "static int call = 0; if (call++ % 2 == 0) { ONCE; }",
     "nothing": "",
 }
-# What becomes of worker_main.py where a submission has taken over its process.
-HIJACKED = {
-    "says done without a wait": ("error = error or library.workbook_sync()", "pass"),
-    "says done, then works": (
-        '        self._limit(library, command["limit"])\n        for first',
-        "        if calls > 1:\n"
-        "            said = {**self._outcome(library, 0), 'token': self.token}\n"
-        "            said |= {'stragglers': 0, 'in_force': []}\n"
-        "            os.write(int(sys.argv[3]), json.dumps(said).encode() + b'\\n')\n"
-        "            time.sleep(0.001)  # else this is two replies in one\n"
-        "        for first",
-    ),
-}
 
 
 def variant(exercise: Exercise, body: str) -> Answer:
@@ -93,32 +80,14 @@ def variant(exercise: Exercise, body: str) -> Answer:
     return Answer(**vars(made), exercise=exercise)
 
 
-@contextlib.contextmanager
-def hijacked(change: tuple[str, str]) -> Iterator[None]:
-    """Workers that do as a submission says which owns their process."""
-    genuine, text = workers.WORKER, workers.WORKER.read_text()
-    text = text.replace("reply = getattr", "executor.token = token\n            reply = getattr")
-    assert change[0] in text
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("confine.py", "device_memory.py"):
-            Path(folder, name).write_text(genuine.with_name(name).read_text())
-        workers.WORKER = Path(folder, genuine.name)
-        workers.WORKER.write_text(text.replace(*change))
-        Path(folder).chmod(0o755)
-        try:
-            yield
-        finally:
-            workers.WORKER = genuine
-
-
-def against_itself(answer: Answer, sizes: dict, change: tuple[str, str]) -> Speed:
+def against_itself(answer: Answer, sizes: dict, cheat: str) -> Speed:
     """As `speed.beside_the_solution`, but only the answer's process is another's."""
     genuine = speed.clocked
 
     def clocked(kernel: Answer, *given, **named) -> float:
         if kernel is not answer:
             return genuine(kernel, *given, **named)
-        with hijacked(change):
+        with hijacked(cheat):
             return genuine(kernel, *given, **named)
 
     speed.clocked = clocked
@@ -194,10 +163,10 @@ def main(
         cheat = variant(exercise, LAUNCHERS[name])
         table.add(CHEATED, name, None, partial(speed.beside_the_solution, cheat, sizes))
     own = speed.solution(exercise, settings.backend())
-    for name, change in HIJACKED.items():
+    for name, cheat in ON_A_GPU.items():
         if emulator and name == "says done without a wait":
-            continue  # launches are waited for there anyway
-        table.add(CHEATED, name, None, partial(against_itself, own, sizes, change))
+            continue  # a launch is waited for there anyway
+        table.add(CHEATED, name, None, partial(against_itself, own, sizes, cheat))
     if out:
         out.write_text(json.dumps(table.rows, indent=1) + "\n")
     wrong = sum(not row["good"] for row in table.rows)

@@ -53,6 +53,8 @@ class _OfDevice:
         torch.cuda.empty_cache()  # what PyTorch keeps is memory, too
         self._piece = device_memory.create(size, device)
         self.bytes = torch.as_tensor(_Bytes(self._piece), device=f"cuda:{device}")
+        if self.bytes.data_ptr() != self._piece.address:
+            raise OSError("PyTorch made a copy of memory that was to be lent")
         self.file = self._piece.file()
 
     def close(self) -> None:

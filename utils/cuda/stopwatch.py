@@ -99,31 +99,17 @@ class Run:
             "size": self.size,
             "limit": within,
         }
-        self._places = self._drawn_places()
-        self._look()  # what is slow the first time
+        self._places = self.drawn_places()
+        self.look()  # what is slow the first time
         self._wait()
         start = time.perf_counter()
         worker.hand(self._lent.file)
         _answered(self.kernel, worker, within, do="time", **command)
-        self._seen = self._look()
+        self._seen = self.look()
         self._wait()
         return time.perf_counter() - start
 
-    def changed_since(self) -> bool:
-        """Whether an output is another than it was when the clock stopped."""
-        return not torch.equal(self._look(), self._seen)
-
-    def close(self) -> None:
-        """Give back the memory."""
-        self._lent.close()
-
-    def _slots(self, call: int) -> bytes:
-        offsets = {name: self._offsets[call, name] for name in self._like}
-        values = {**self._values[call], **offsets}
-        parameters = self.kernel.parameters
-        return struct.pack(slot_format(parameters), *(values.get(p.name, 0) for p in parameters))
-
-    def _drawn_places(self) -> Tensor:
+    def drawn_places(self) -> Tensor:
         """Secret places of bytes of the outputs; all of them where they are few."""
         written = {p.name for p in self.kernel.parameters if p.is_tensor and not p.is_const}
         spans = [
@@ -140,8 +126,23 @@ class Run:
         places = starts[span] + drawn - (ends - lengths)[span]
         return places.to(self._lent.bytes.device)
 
-    def _look(self) -> Tensor:
+    def look(self) -> Tensor:
+        """The bytes at those places, as they are now."""
         return self._lent.bytes[self._places]
+
+    def changed_since(self) -> bool:
+        """Whether an output is another than it was when the clock stopped."""
+        return not torch.equal(self.look(), self._seen)
+
+    def close(self) -> None:
+        """Give back the memory."""
+        self._lent.close()
+
+    def _slots(self, call: int) -> bytes:
+        offsets = {name: self._offsets[call, name] for name in self._like}
+        values = {**self._values[call], **offsets}
+        parameters = self.kernel.parameters
+        return struct.pack(slot_format(parameters), *(values.get(p.name, 0) for p in parameters))
 
     def _wait(self) -> None:
         if self.device is not None:

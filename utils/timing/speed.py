@@ -162,7 +162,7 @@ def clocked(
     with ExitStack() as memory:
         with stopwatch.process(kernel, device) as worker:
             run, warming = (
-                memory.enter_context(closing(_filled(kernel, sizes, drawn, device)))
+                memory.enter_context(closing(filled(kernel, sizes, drawn, device)))
                 for drawn in (seeds[:calls], seeds[calls:])
             )
             for _ in range(2):
@@ -173,7 +173,7 @@ def clocked(
     return seconds
 
 
-def _filled(kernel: Answering, sizes: Sizes, seeds: list[int], device: int | None) -> stopwatch.Run:
+def filled(kernel: Answering, sizes: Sizes, seeds: list[int], device: int | None) -> stopwatch.Run:
     """A run with values from these seeds, and outputs that hold none."""
     run = None
     try:
