@@ -63,15 +63,16 @@ def cheat(self, command):
     "says done, then works": """
 def cheat(self, command):
     say_done()
-    time.sleep(0.001)  # else these are two replies in one
-    return genuine(self, command)
+    time.sleep(0.3)
+    genuine(self, command)
+    time.sleep(60)  # a second reply would give it away
 """,
     "says done, then works in a thread": """
 def cheat(self, command):
     library, rows = opened(self, command)
 
     def work():
-        time.sleep(0.1)  # beyond the time for which ended threads are waited for
+        time.sleep(0.3)  # beyond the time for which ended threads are waited for
         for row in rows:
             library.workbook_run(row)
 
@@ -145,7 +146,7 @@ def cheat(self, command):
     finally:
         library.workbook_sync = wait
 """,
-    "says done, then works": CHEATS["says done, then works"],
+    "says done, then works": CHEATS["says done, then works"].replace("0.3", "0.0005"),
 }
 
 

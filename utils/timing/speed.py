@@ -32,6 +32,7 @@ ROUNDS = 5  # of each, in turn
 RUN = 0.1  # seconds of a run, where memory allows as many calls
 CALLS = 3, 256  # of a run, at least and at most
 MEMORY = 24 << 30  # bytes of a run, and no more than a third of what is free
+LINE = 300  # characters of a message: some are a submission's own words
 LIMIT = 5.0  # seconds that any run may take, beside twenty times the solution's
 
 
@@ -91,8 +92,8 @@ class _NotTimed(Exception):
     """Why nothing can be timed here, for nobody's fault."""
 
 
-# Whatever may go wrong in a run.
-_TROUBLE = (WorkbookError, MemoryError, OSError, torch.OutOfMemoryError)
+# Whatever may go wrong in a run; RuntimeError is PyTorch's, also where memory runs out.
+_TROUBLE = (WorkbookError, MemoryError, OSError, RuntimeError)
 
 
 class _Pair:
@@ -125,7 +126,7 @@ class _Pair:
 
 def _line(error: BaseException) -> str:
     """An error in a line."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    return str(error).strip().partition("\n")[0][:LINE] or type(error).__name__
 
 
 def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) -> tuple[int, float]:
@@ -142,7 +143,7 @@ def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) ->
         if seconds >= RUN or calls == most:
             break
         calls = max(calls, min(most, math.ceil(calls * RUN / seconds)))
-        seconds = clocked(reference, sizes, calls)
+        seconds = clocked(reference, sizes, calls, bounds)  # there is memory for that, too
     return calls, seconds
 
 
