@@ -64,6 +64,12 @@ def test_what_comes_after_the_word_is_found(swish, run):
     assert run.changed_since()
 
 
+def test_right_values_that_came_too_late_do_not_count(swish, bounds, monkeypatch):
+    monkeypatch.setattr(stopwatch.Run, "changed_since", lambda run: True)
+    with pytest.raises(CheckFailed, match="it was not"):
+        speed.clocked(swish, SIZES, CALLS, bounds)
+
+
 def test_a_word_that_nobody_was_asked_for_is_none(swish):
     forged = GO + "    say_done('0' * 32)\n    time.sleep(5)\n"
     with hijacked(forged), pytest.raises(KernelCrash, match="answered in the place of"):
