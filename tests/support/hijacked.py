@@ -111,11 +111,12 @@ def cheat(self, command):
 def cheat(self, command):
     library, rows = opened(self, command)
     error = library.workbook_run(rows[0]) or library.workbook_run(rows[1])
-    row = rows[1]
+    row, pointers = rows[1], command["pointers"]
+    apart = {index: rows[1][index] - rows[0][index] for index in pointers}
     for _ in rows[2:]:
-        for index in command["pointers"]:
-            row[index] += rows[1][index] - rows[0][index]
-        if all(self.inside(row[index], 4 * row[2]) for index in command["pointers"]):
+        for index in pointers:
+            row[index] += apart[index]
+        if all(self.inside(row[index], 4 * row[2]) for index in pointers):
             error = error or library.workbook_run(row)
     return done(self, library, error)
 
