@@ -29,7 +29,7 @@ from utils.course.answers import Answer
 from utils.course.exercise import Exercise
 from utils.cuda import sandbox, signature
 from utils.cuda.compiler import compile_cuda
-from utils.errors import ToolError, WorkbookError
+from utils.errors import ToolError
 from utils.timing import speed
 from utils.timing.speed import Speed
 
@@ -103,7 +103,7 @@ class Table:
     def __init__(self, timed: bool) -> None:
         self.timed, self.rows = timed, []
         print(
-            f"{'exercise':<24}{'kernel':<26}{'ms':>9}{'solution':>9}{'calls':>6}{'ratio':>7}"
+            f"{'exercise':<24}{'kernel':<26}{'ms':>9}{'solution':>9}{'calls':>6}{'run':>9}{'idle':>8}{'ratio':>7}"
             f"{'tenths':>7}  {'expected':<11}{'took':>6}"
         )
 
@@ -126,7 +126,9 @@ class Table:
         points = "-" if found.tenths is None else f"{found.tenths:.2f}"
         print(
             f"{id.partition('/')[2]:<24}{kernel:<26}{1e3 * found.seconds:>9.4f}"
-            f"{1e3 * found.reference:>9.4f}{found.calls:>6}{found.ratio:>7.3f}{points:>7}  "
+            f"{1e3 * found.reference:>9.4f}{found.calls:>6}"
+            f"{1e3 * (found.reference * found.calls + found.overhead):>9.3f}"
+            f"{1e3 * found.overhead:>8.3f}{found.ratio:>7.3f}{points:>7}  "
             f"{expected:<11}{took:>5.1f}s {'' if good else '*** NOT AS EXPECTED *** '}"
             f"{found.message}",
             flush=True,
@@ -153,7 +155,6 @@ def main(
         exercise = catalog.load(id)
         sizes = small if emulator else exercise.at.bench
         own = speed.solution(exercise, settings.backend())
-        overhead(exercise, own, sizes)
         table.add(id, "the solution", (0.9, 1.1), partial(speed.beside_the_solution, own, sizes))
         slow = variant(exercise, LAUNCHERS[SLOW])
         table.add(id, SLOW, (2.4, 3.2), partial(speed.beside_the_solution, slow, sizes))
@@ -186,21 +187,6 @@ def box(no_box: bool) -> None:
     except ToolError as error:
         why = str(error)
     print(f"*** NO BOX: the kernels run as you do. {why} ***")
-
-
-def overhead(exercise: Exercise, own: Answer, sizes: dict) -> None:
-    """What a run takes in which nothing is done, beside one of the solution."""
-    name = exercise.name
-    try:
-        bounds = speed.bounds(own, sizes)
-        calls, seconds = speed._fitting(own, sizes, bounds)
-        idle = [speed.clocked(variant(exercise, ""), sizes, calls) for _ in range(3)]
-    except (WorkbookError, MemoryError, OSError) as error:
-        traceback.print_exc()
-        print(f"{name}: no overhead: {error}")
-        return
-    told = ", ".join(f"{1e3 * each:.3f}" for each in idle)
-    print(f"{name}: {calls} calls {1e3 * seconds:.2f} ms; a run that does nothing {told} ms")
 
 
 if __name__ == "__main__":

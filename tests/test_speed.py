@@ -44,6 +44,12 @@ def test_what_is_right_is_timed(swish, bounds):
     assert 0 < speed.clocked(swish, SIZES, CALLS, bounds) < 20
 
 
+def test_a_run_that_calls_nothing_writes_nothing(swish, run):
+    with stopwatch.process(swish, None) as worker:
+        assert 0 < run.clock(worker, 5, idle=True) < 20
+    assert run.tensor(0, "out").isnan().all() and not run.changed_since()
+
+
 @needs_box
 def test_what_is_right_is_timed_in_a_box(swish, bounds, monkeypatch):
     monkeypatch.setenv("WORKBOOK_BOX", "1")
@@ -167,13 +173,15 @@ def times(swish, monkeypatch):
     is one for each run. Returns what was found, and who was timed with how many calls."""
     seen = []
 
-    def clocked(kernel, sizes, calls, bounds=None, within=0.0):
+    def clocked(kernel, sizes, calls, bounds=None, within=0.0, idle=False):
+        if idle:
+            return 0.01
         ours = kernel is not swish
         seen.append(("answer" if ours else "solution", calls, bounds is not None, within))
         taken = next(answers) if ours else next(solutions)
         if isinstance(taken, Exception):
             raise taken
-        return taken * calls
+        return 0.01 + taken * calls
 
     def times(answer, solution=(0.01,) * 20):
         nonlocal answers, solutions
@@ -187,13 +195,23 @@ def times(swish, monkeypatch):
 
 
 def test_the_ratio_is_that_of_medians(times):
-    found, _ = times([0.02, 0.02, 0.09, 0.02, 0.03], [0.01] * 4 + [0.5] + [0.01] * 9)
+    found, _ = times([0.02, 0.09, 0.02], [0.01] * 4 + [0.5] + [0.01] * 9)
     assert (found.ratio, found.tenths) == (pytest.approx(2), pytest.approx(3.5))
     assert (found.seconds, found.reference) == (pytest.approx(0.02), pytest.approx(0.01))
 
 
+def test_what_every_run_costs_is_in_neither_time(times):
+    found, _ = times([0.02] * speed.ROUNDS)
+    assert found.overhead == 0.01 and found.ratio == pytest.approx(2)
+
+
+def test_at_most_half_of_a_run_is_taken_for_what_every_run_costs(times):
+    found, _ = times([0.0] * speed.ROUNDS, [0.01] * 20)
+    assert found.overhead == 0.005 and 0 < found.ratio < 0.1
+
+
 def test_both_run_in_turn_and_every_run_of_the_answer_is_verified(times):
-    _, seen = times([0.02] * 5)
+    _, seen = times([0.02] * speed.ROUNDS)
     who = [name for name, *_ in seen]
     assert who[-2 * speed.ROUNDS :] == ["solution", "answer"] * speed.ROUNDS
     assert all(verified for name, _, verified, _ in seen if name == "answer")
@@ -201,7 +219,7 @@ def test_both_run_in_turn_and_every_run_of_the_answer_is_verified(times):
 
 def test_how_many_calls_a_run_has_is_not_the_answers_to_say(times):
     """A kernel that sleeps while others are calibrated makes nothing shorter."""
-    _, seen = times([5.0, 0.001, 0.001, 0.001, 0.001])
+    _, seen = times([5.0, 0.001, 0.001])
     first = [name for name, *_ in seen].index("answer")
     assert first > 0 and {calls for _, calls, *_ in seen[first:]} == {seen[first - 1][1]}
 
@@ -215,17 +233,17 @@ def test_who_fails_while_he_is_timed_gets_no_points(times, error):
 
 
 def test_who_spoils_the_solutions_time_gets_no_points(times):
-    found, _ = times([0.01] * 5, [0.01] * 3 + [KernelTimeout("late")])
+    found, _ = times([0.01] * speed.ROUNDS, [0.01] * 3 + [KernelTimeout("late")])
     assert found.tenths == 0 and "late" in found.message
 
 
 def test_where_the_solution_cannot_be_timed_nothing_is(times):
-    found, _ = times([0.01] * 5, [OSError("no memory can be lent")])
+    found, _ = times([0.01] * speed.ROUNDS, [OSError("no memory can be lent")])
     assert found.tenths is None and "no memory can be lent" in found.message
 
 
 def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
-    _, seen = times([0.01] * 5)
+    _, seen = times([0.01] * speed.ROUNDS)
     limits = [within for name, *_, within in seen if name == "answer"]
     assert all(speed.NOTHING * 0.1 < limit < 10 for limit in limits)
 
@@ -233,5 +251,5 @@ def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
 def test_processes_of_the_check_are_ended_before(times):
     workers.prestart("emulator")
     before = workers._workers["emulator"]
-    times([0.01] * 5)
+    times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None

@@ -12,7 +12,8 @@ inputs are, to having looked at what is in the outputs.
 * A process makes one run. Nothing is kept from one to the next, and none is left that could slow
   down who is timed next.
 
-What all launches of a run cost is in it: messages, the mapping, a wait at the end.
+What every run costs is in it: messages, the mapping, a wait at the end. A run that calls nothing
+tells how much that is; of whoever can be trusted.
 """
 
 import contextlib
@@ -87,14 +88,18 @@ class Run:
         flat = self._lent.bytes[start : start + like.nbytes]
         return flat.view(like.dtype).view(like.shape)
 
-    def clock(self, worker: Worker, within: float) -> float:
-        """Seconds that the calls take. Raises LaunchError, KernelCrash, KernelTimeout."""
-        slots = b"".join(map(self._slots, range(len(self._values))))
+    def clock(self, worker: Worker, within: float, idle: bool = False) -> float:
+        """Seconds that the calls take; `idle`: that none of them takes, with all that is around.
+
+        Raises LaunchError, KernelCrash, KernelTimeout.
+        """
+        calls = 0 if idle else len(self._values)
+        slots = b"".join(map(self._slots, range(calls)))
         command = {
             "library": str(self.kernel.library),
             "device": self.device,
             "slots": slots.hex(),
-            "calls": len(self._values),
+            "calls": calls,
             "pointers": [i for i, p in enumerate(self.kernel.parameters) if p.is_tensor],
             "size": self.size,
             "limit": within,

@@ -28,7 +28,8 @@ from utils.judge.oracle import Expected
 from utils.timing import measure
 
 FULL, NOTHING = 1.2, 10.0  # of the solution's time: up to there all tenths, from there none
-ROUNDS = 5  # of each, in turn
+ROUNDS = 3  # of each, in turn
+IDLE = 3  # runs that call nothing, of which the shortest counts
 RUN = 0.1  # seconds of a run, where memory allows as many calls
 CALLS = 3, 256  # of a run, at least and at most
 MEMORY = 24 << 30  # bytes of a run, and no more than a third of what is free
@@ -42,9 +43,10 @@ class Speed:
 
     gpu: str  # its name
     tenths: float | None = None  # of the points for speed
-    seconds: float = 0.0  # a call, of the answer
+    seconds: float = 0.0  # a call, of the answer, where it was timed to the end
     reference: float = 0.0  # a call, of the solution
     calls: int = 0  # of a run
+    overhead: float = 0.0  # seconds of a run that are no call's, and that no time above has in it
     message: str = ""  # why nothing was timed, or why there are no points
 
     @property
@@ -102,7 +104,8 @@ class _Pair:
         self.answer, self.reference, self.sizes = answer, reference, sizes
         try:
             self.bounds = bounds(reference, sizes)
-            self.calls, self.first = _fitting(reference, sizes, self.bounds)
+            self.calls = _fitting(reference, sizes, self.bounds)
+            self.idle = clocked(reference, sizes, self.calls, idle=True)
         except _TROUBLE as error:
             raise _NotTimed(f"the solution cannot be timed here: {_line(error)}") from error
 
@@ -110,18 +113,20 @@ class _Pair:
         """Both in turn, so that what changes on the machine changes for both."""
         ours: list[float] = []
         theirs: list[float] = []
+        failed = ""
         try:
             for _ in range(ROUNDS):
                 ours.append(clocked(self.reference, self.sizes, self.calls))
-                theirs.append(
-                    clocked(self.answer, self.sizes, self.calls, self.bounds, 20 * max(ours))
-                )
+                within = 2 * NOTHING * max(ours)
+                theirs.append(clocked(self.answer, self.sizes, self.calls, self.bounds, within))
         except _TROUBLE as error:
-            reference = (statistics.median(ours) if ours else self.first) / self.calls
-            told = f"it was not timed to the end: {_line(error)}"
-            return Speed(gpu, 0.0, 0.0, reference, self.calls, told)
-        seconds, reference = (statistics.median(times) / self.calls for times in (theirs, ours))
-        return Speed(gpu, tenths(seconds / reference), seconds, reference, self.calls)
+            failed = f"it was not timed to the end: {_line(error)}"
+        # A part of each run that whoever owns a process cannot change; at most half of any.
+        idle = min(self.idle, *(t / 2 for t in (*ours, *theirs))) if ours else 0.0
+        net = [(statistics.median(times or [0.0]) - idle) / self.calls for times in (theirs, ours)]
+        if failed:
+            return Speed(gpu, 0.0, 0.0, max(net[1], 0.0), self.calls, idle, failed)
+        return Speed(gpu, tenths(net[0] / net[1]), *net, self.calls, idle)
 
 
 def _line(error: BaseException) -> str:
@@ -129,8 +134,8 @@ def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0][:LINE] or type(error).__name__
 
 
-def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) -> tuple[int, float]:
-    """How many calls make a run of RUN seconds, and the seconds that they took."""
+def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) -> int:
+    """How many calls make a run of RUN seconds, or as many as there is memory for."""
     least, most = CALLS
     like = cases.arguments(reference, _case(reference, sizes, 0), _device(reference))
     free = torch.cuda.mem_get_info()[0] if reference.backend == "cuda" else 1 << 30
@@ -144,7 +149,7 @@ def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) ->
             break
         calls = max(calls, min(most, math.ceil(calls * RUN / seconds)))
         seconds = clocked(reference, sizes, calls, bounds)  # there is memory for that, too
-    return calls, seconds
+    return calls
 
 
 def clocked(
@@ -153,8 +158,10 @@ def clocked(
     calls: int,
     bounds: Mapping[str, float] | None = None,
     within: float = 0.0,
+    idle: bool = False,
 ) -> float:
-    """Seconds that one run of so many calls took; with `bounds`, every output is verified.
+    """Seconds that one run of so many calls took; with `bounds`, every output is verified; `idle`:
+    the shortest of some runs that have the memory for them and make none.
 
     Raises CheckFailed, LaunchError, KernelCrash, KernelTimeout, MemoryError, OSError.
     """
@@ -168,7 +175,8 @@ def clocked(
             )
             for _ in range(2):
                 warming.clock(worker, LIMIT + within)
-            seconds = run.clock(worker, LIMIT + within)
+            runs = IDLE if idle else 1
+            seconds = min(run.clock(worker, LIMIT + within, idle) for _ in range(runs))
         if bounds is not None:  # its process has ended
             _verify(kernel, sizes, run, seeds[:calls], bounds)
     return seconds
