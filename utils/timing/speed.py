@@ -143,6 +143,7 @@ def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) ->
     if most < 1:
         raise _NotTimed(f"a call of {cases.size_text(sizes)} needs more memory than there is")
     calls = min(least, most)
+    del like  # memory
     seconds = clocked(reference, sizes, calls, bounds)
     for _ in range(2):  # of few calls, most may be overhead
         if seconds >= RUN or calls == most:
