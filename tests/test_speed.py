@@ -9,9 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import torch
 from support.attacks import exercise_named
 from support.box import needs_box
-from support.hijacked import CHEATS, hijacked
+from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
 from utils.cuda import confine, stopwatch, workers
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
@@ -253,3 +254,27 @@ def test_processes_of_the_check_are_ended_before(times):
     before = workers._workers["emulator"]
     times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None
+
+
+# --- on a GPU
+
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+LARGE = {"n": 1 << 24}  # a fraction of a millisecond
+
+
+@pytest.fixture(scope="module")
+def on_gpu():
+    return speed.solution(exercise_named("swish"), "cuda")
+
+
+@gpu
+def test_memory_of_a_gpu_is_lent_and_what_is_right_there_is_timed(on_gpu):
+    assert 0 < speed.clocked(on_gpu, LARGE, CALLS, speed.bounds(on_gpu, LARGE)) < 20
+
+
+@gpu
+@pytest.mark.parametrize("cheat", ON_A_GPU)
+def test_work_that_a_gpu_has_still_to_do_does_not_count(on_gpu, cheat):
+    bounds = speed.bounds(on_gpu, LARGE)
+    with hijacked(ON_A_GPU[cheat]), pytest.raises(CheckFailed):
+        speed.clocked(on_gpu, LARGE, 4 * CALLS, bounds)
