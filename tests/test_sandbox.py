@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from support.box import needs_box
@@ -44,6 +45,14 @@ def test_nothing_but_what_is_lent_can_be_reached(tmp_path, other_user, monkeypat
     assert int(said[said.index("secret: given:1") + 1]) < 6, "no process but its own"
     assert done.stderr.count("No such file") >= 4 and "Read-only file system" in done.stderr
     assert (tmp_path / "lent/file").read_text() == "lent"
+
+
+@needs_box
+def test_a_link_among_what_the_system_shows_may_be_lent():
+    # As /usr/local/cuda is one, where nvcc asks for it.
+    link = next(p for p in map(Path, ("/usr/bin/awk", "/usr/bin/cc")) if p.is_symlink())
+    done = inside(f"test -x {link} && echo there", readable=[link])
+    assert done.stdout == "there\n", done.stderr
 
 
 @needs_box

@@ -56,7 +56,7 @@ def command(
         for folder, pattern in _GPU:
             for node in sorted(Path(folder).glob(pattern)):
                 prefix += ["--dev-bind", str(node), str(node)]
-    lent = sorted({os.path.abspath(path) for path in readable})  # an outer one first
+    lent = sorted(_lent(readable))  # an outer one first
     prefix += _parents(lent)
     for path in lent:
         prefix += ["--ro-bind", path, path]
@@ -66,6 +66,17 @@ def command(
     for name, value in (environment or {}).items():
         prefix += ["--setenv", name, value]
     return [*prefix, "--chdir", str(folder), "--", *_becoming_nobody(other_user), *map(str, words)]
+
+
+def _lent(paths: Iterable[str | Path]) -> set[str]:
+    """What the system does not show already: also of a link in it, such as /usr/local/cuda."""
+    whole = [os.path.abspath(path) for path in paths]
+    ends = [os.path.realpath(path) if _of_system(path) else path for path in whole]
+    return {path for path in ends if not _of_system(path)}
+
+
+def _of_system(path: str) -> bool:
+    return any(Path(path).is_relative_to(folder) for folder in _SYSTEM)
 
 
 def _parents(paths: Iterable[str]) -> list[str]:

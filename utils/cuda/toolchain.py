@@ -67,14 +67,22 @@ def _boxed(real: str, backend: str) -> list[str]:
     and what every build takes from the cache."""
     if not settings.boxed():
         return [real]
-    toolkit = [cuda_home()] if backend == "cuda" else []
+    tools = [*_compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]
     return sandbox.command(
         [real],
-        readable=[real, include_dir(), runtime_library().parent, without_torch(), *toolkit],
+        readable=[real, include_dir(), runtime_library().parent, without_torch(), *tools],
         writable=[_HERE],
         environment={"PATH": f"{Path(cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
         folder=_HERE,
     )
+
+
+def _compiler_folders() -> list[Path]:
+    """The compiler, and where it was installed, if that is a folder of its own, as /opt/gcc is."""
+    program = Path(cxx())
+    homes = {path.parent.parent for path in (program, program.resolve())}
+    parts = "libexec/gcc", "lib/gcc"
+    return [program, *(home for home in homes if any((home / part).is_dir() for part in parts))]
 
 
 def without_torch() -> Path:

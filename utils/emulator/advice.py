@@ -99,6 +99,31 @@ WORDS = {
         "Blocks run in any order, and __syncthreads() does not join them: use an atomic operation, "
         "or a second launch for what needs the first one's results.",
     ),
+    "early-read": (
+        "read of what an asynchronous copy has not brought yet",
+        "The copy was begun, and nobody has waited for it here: wait for its group or its barrier "
+        "before this line, and let the other threads wait for those who did.",
+    ),
+    "early-write": (
+        "write to memory that is still in use by what was begun before",
+        "A copy or a product of tiles may still read or write this: wait for its group first, and "
+        "let who writes next wait for a barrier that the users arrive at after that.",
+    ),
+    "async-race": (
+        "race with an asynchronous copy or product",
+        "Nothing puts the two in order: who reads a tile must wait for what brings it, and who "
+        "fills it again for a barrier that all its readers have come to.",
+    ),
+    "missing-commit": (
+        "wait for what was never committed",
+        "A wait covers committed groups alone: commit after the last copy or product that belongs "
+        "to the group, and before the wait.",
+    ),
+    "missing-fence": (
+        "a store that copies and tensor cores need not see",
+        "Copies of tiles and products read shared memory by a way of their own: every thread that "
+        "wrote the tile calls fence_async() after its stores, before the barrier.",
+    ),
     "deadlock": (
         "the threads wait for each other for ever",
         "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "

@@ -128,6 +128,7 @@ void Core::prepare_fibres() {
     live_ = launch->threads;
     at_barrier_ = counted_ = at_grid_ = 0;
     if (!teams_.empty()) teams_.clear();
+    if (!copies_.empty()) copies_.clear();
     ended_ = -1;
     warp_count_ = (live_ + 31) / 32;
     for (int w = 0; w < warp_count_; ++w) {
@@ -315,6 +316,11 @@ void Core::release_barrier() {
     count_result_ = counted_;  // nobody can reach the next barrier's release before reading it
     counted_ = 0;
     for (int i = 0; i < launch->threads; ++i) fibres_[size_t(i)].waits = Waits::kNothing;
+}
+
+ThreadCopies& Core::copies(int thread) {
+    if (copies_.empty()) copies_.resize(size_t(launch->threads));
+    return copies_[size_t(thread)];
 }
 
 void* Core::shared_array(EmuSharedKey* key) {

@@ -13,6 +13,7 @@
 #include "../include/emulator/runtime.h"
 #include "fibre.h"
 #include "shared_memory.h"
+#include "thread_copies.h"
 
 namespace emu {
 
@@ -80,6 +81,7 @@ class Core {
     EmuArrivals* team(unsigned first, unsigned count);
     void* team_memory(unsigned first, unsigned count, size_t bytes);
     void* shared_array(EmuSharedKey* key);
+    ThreadCopies& copies(int thread);  // of the running block
     void pause();  // lets the rest of the warp, and then the other warps, catch up
     // Reports what the running thread did, and ends the launch with a cudaError.
     [[noreturn]] void fail(int error, const char* kind, EmuSite site, const void* pc,
@@ -130,6 +132,7 @@ class Core {
         std::vector<char> memory;
     };
     std::map<std::pair<unsigned, unsigned>, Team> teams_;
+    std::vector<ThreadCopies> copies_;  // by thread, where there are any
     int ended_ = -1;  // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     uint32_t block_number_ = 0;

@@ -9,6 +9,7 @@
 
 #include "../include/emulator/errors.h"
 #include "block.h"
+#include "tensor_cores.h"
 #include "watch.h"
 
 namespace emu {
@@ -104,6 +105,10 @@ constexpr Collective kCollectives[] = {
     {EMU_SHUFFLE_UP, "__shfl_up_sync", shuffle},
     {EMU_SHUFFLE_DOWN, "__shfl_down_sync", shuffle},
     {EMU_SHUFFLE_XOR, "__shfl_xor_sync", shuffle},
+    {EMU_LOAD_MATRICES, "ldmatrix", combine_matrices},
+    {EMU_MMA, "mma", combine_products},
+    {EMU_MMA_BF16, "mma", combine_products},
+    {EMU_MMA_TF32, "mma", combine_products},
 };
 constexpr bool rows_stand_at_their_kinds() {
     for (int i = 0; i < int(sizeof kCollectives / sizeof *kCollectives); ++i)

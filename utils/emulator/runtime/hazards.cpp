@@ -117,12 +117,18 @@ void begin_hazard(Json& json, const Core& core, const char* kind, size_t number,
     json.position("thread", thread);
 }
 
+// What is begun and not waited for is on one of its sides.
+bool is_of_deed(const HazardKey& hazard) {
+    return hazard.kind == "async-race" || hazard.kind == "early-read" ||
+           hazard.kind == "early-write" || hazard.kind == "missing-commit";
+}
+
 // A load that races with the store it should have waited for also came before it here: that it
 // read what nobody had written yet is the same fault.
 bool is_consequence(const HazardKey& hazard) {
     if (hazard.kind != "uninitialized") return false;
     for (auto& [key, h] : hazards)
-        if (key.kind == "race" && key.array == hazard.array &&
+        if ((key.kind == "race" || is_of_deed(key)) && key.array == hazard.array &&
             (key.side == hazard.side || key.other_side == hazard.side))
             return true;
     return false;
@@ -138,12 +144,17 @@ bool is_guess(const HazardKey& hazard) {
            (other.guess && plain(one.kind) == kAtomic);
 }
 
-// Stores of the same value here, of different ones there: one race.
+// Stores of the same value here, of different ones there: one race. And what one thread did too
+// early for sure, others perhaps did.
 bool is_told_better(const HazardKey& hazard) {
-    if (hazard.kind != kEqualStores) return false;
-    HazardKey other = hazard;
-    other.kind = "race";
-    return hazards.count(other) != 0;
+    auto also = [&](const char* kind) {
+        HazardKey other = hazard;
+        other.kind = kind;
+        return hazards.count(other) != 0;
+    };
+    if (hazard.kind == kEqualStores) return also("race");
+    return hazard.kind == "async-race" &&
+           (also("early-read") || also("early-write") || also("missing-commit"));
 }
 
 }  // namespace

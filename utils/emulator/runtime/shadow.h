@@ -1,10 +1,11 @@
 // Who touched each word of memory since the last barrier, and whether two of them raced.
 //
 // Happens-before: a block barrier orders everything before it with everything after; __syncwarp
-// orders the lanes it names; a fence and an atomic order two threads (fences.h); nothing else
-// orders two blocks of a launch. A cell keeps just enough to answer exactly: the last plain write,
-// and for reads and for atomics the lanes of one warp and one thread of another. Threads of
-// different warps are unordered within a phase, so one witness is enough there.
+// orders the lanes it names; a fence and an atomic order two threads (fences.h), what waits for a
+// barrier in memory or a copy comes after it (order.h); nothing else orders two blocks of a launch.
+// A cell keeps just enough to answer exactly: the last plain write, and for reads and for atomics
+// the lanes of one warp and one thread of another. Threads of different warps are unordered within
+// a phase, so one witness is enough there.
 //
 // Cells are all zero at first, so that a shadow can be mapped and is touched only where it is used.
 #pragma once
@@ -46,6 +47,7 @@ struct Accessor {
     uint16_t instruction;
     uint16_t now;
     const uint16_t* clock;  // 32 lanes; null while the warp has not synchronised in this phase
+    const uint16_t* known = nullptr;  // of each party the last moment that is over, see order.h
 };
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }
@@ -58,6 +60,7 @@ bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me);  // in 
 inline bool ordered_within(uint16_t id, uint16_t moment, const Accessor& me) {
     if (id == me.id) return true;
     if (warp_of(id) == warp_of(me.id) && me.clock && me.clock[lane_of(id)] >= moment) return true;
+    if (me.known && me.known[id - 1] >= moment) return true;
     return __builtin_expect(handed_on, 0) && ordered_by_fence(id, moment, me);
 }
 
@@ -65,27 +68,28 @@ struct Conflict {  // the other side of a race
     uint16_t id, instruction;
     uint32_t block;  // serial; 0: the accessor's own
     Kind kind;
+    uint16_t moment = 0;  // of a party that is no thread
 };
 
 // Threads that read a word, or updated it atomically, in one phase of one block.
 struct Several {
     uint16_t first, first_instruction;
-    uint16_t other : 11, other_moment : 5;  // a thread of another warp than `first`
+    uint16_t other, other_moment;  // a thread of another warp than `first`
     uint16_t other_instruction;
     uint32_t lanes;  // of first's warp
     // Where in the pool 32 moments and then 32 instructions are, one a lane; 0: nowhere, all
     // happened at moment 1 by the first instruction.
     uint32_t moments;
-    static constexpr uint16_t kLate = 31;  // a moment that is at least this
 
     void add(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!first) {
             first = me.id;
             first_instruction = me.instruction;
         } else if (warp_of(first) != warp_of(me.id)) {
-            if (!other || other == me.id) {
+            // One that `me` is after is as good as forgotten: who is after `me` is after it.
+            if (!other || other == me.id || ordered_within(other, other_moment, me)) {
                 other = me.id;
-                other_moment = me.now < kLate ? me.now : kLate;
+                other_moment = me.now;
                 other_instruction = me.instruction;
             }
             return;
@@ -96,23 +100,30 @@ struct Several {
     }
 
     // A thread that is not ordered before `me`, or 0.
-    uint16_t unordered(const Accessor& me, const std::vector<uint16_t>& pool,
-                       uint16_t* instruction) const {
+    uint16_t unordered(const Accessor& me, const std::vector<uint16_t>& pool, uint16_t* instruction,
+                       uint16_t* moment) const {
         if (!first) return 0;
         *instruction = first_instruction;
         const bool mine = warp_of(first) == warp_of(me.id);
-        if (!mine && !handed_on) return first;
-        if (other && !ordered_within(other, other_moment < kLate ? other_moment : 0xffff, me))
-            return *instruction = other_instruction, other;
+        *moment = moments ? pool[moments + lane_of(first)] : 1;
+        if (!mine && !handed_on && !me.known) return first;
+        if (other && !ordered_within(other, other_moment, me))
+            return *instruction = other_instruction, *moment = other_moment, other;
         for (uint32_t rest = mine ? lanes & ~(1u << lane_of(me.id)) : lanes; rest;
              rest &= rest - 1) {
             unsigned lane = unsigned(__builtin_ctz(rest));
             uint16_t id = uint16_t(warp_of(first) * 32 + lane + 1);
-            if (ordered_within(id, moments ? pool[moments + lane] : 1, me)) continue;
+            *moment = moments ? pool[moments + lane] : 1;
+            if (ordered_within(id, *moment, me)) continue;
             if (moments) *instruction = pool[moments + 32 + lane];
             return id;
         }
         return 0;
+    }
+
+    void forget() {  // the place in the pool stays
+        first = other = 0;
+        lanes = 0;
     }
 
    private:
@@ -128,6 +139,13 @@ struct Several {
     }
 };
 
+// The last store that came from a thread's own instruction, which copies and products of tiles see
+// only behind a fence (order.h); in this block.
+struct Ordinary {
+    uint32_t block, fences;  // fences: in all, when it happened
+    uint16_t id, instruction;
+};
+
 struct Cell {
     uint32_t phase;    // of what follows; another phase's is history
     uint32_t written;  // the block that last wrote it, for reads of what nobody wrote
@@ -135,6 +153,7 @@ struct Cell {
     uint16_t writer, writer_instruction, writer_moment;
     bool updated;  // whether among the atomics is more than loads
     Several readers, atomics;
+    Ordinary ordinary;
 
     // Notes the access; true where it races, with the other side in *conflict.
     bool touch(const Accessor& me, Kind kind, std::vector<uint16_t>& pool, Conflict* conflict) {
@@ -147,13 +166,13 @@ struct Cell {
         // Of several conflicts the last one found counts: a store's with a store comes first, since
         // it may turn out to be harmless.
         bool race = false;
-        uint16_t instruction = 0;
+        uint16_t instruction = 0, moment = 0;
         auto against = [&](const Several& others, Kind theirs) {
-            if (uint16_t id = others.unordered(me, pool, &instruction))
-                *conflict = Conflict{id, instruction, 0, theirs}, race = true;
+            if (uint16_t id = others.unordered(me, pool, &instruction, &moment))
+                *conflict = Conflict{id, instruction, 0, theirs, moment}, race = true;
         };
         if (writer && !ordered_within(writer, writer_moment, me)) {
-            *conflict = Conflict{writer, writer_instruction, 0, kStore};
+            *conflict = Conflict{writer, writer_instruction, 0, kStore, writer_moment};
             race = true;
         }
         if (atomics.first && (kind == kStore || (kind == kLoad && updated && !race)))
@@ -165,8 +184,13 @@ struct Cell {
         if (writes(kind) && (kind == kStore || !race)) against(readers, kLoad);
         if (writes(kind)) written = me.block;
         updated |= is_atomic(kind) && writes(kind);
-        if (is_atomic(kind)) atomics.add(me, pool);
-        else writer = me.id, writer_instruction = me.instruction, writer_moment = me.now;
+        if (is_atomic(kind)) {
+            atomics.add(me, pool);
+            return race;
+        }
+        // Who is after this store is after those that it is after.
+        if (me.known && !race) readers.forget(), atomics.forget();
+        writer = me.id, writer_instruction = me.instruction, writer_moment = me.now;
         return race;
     }
 };

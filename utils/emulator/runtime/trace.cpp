@@ -41,31 +41,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     if (running.core && here) watch(address, size, kind, (const char*)return_address - 1);
     else if (!here && watching() && heap().in_range(address))
         watch_host_access(address, (const char*)return_address - 1);
-    if (!on || !here) return;
-    if (accesses.size() >= limit) {
-        truncated = true;
-        return;
-    }
-    Access a;
-    ptrdiff_t offset = c->shared.offset(address);
-    if (offset != SharedMemory::kElsewhere) {
-        a.space = kShared;
-        a.address = uint64_t(offset);
-    } else if (c->stacks.holds((const char*)address)) {
-        return;                                                   // the thread's own
-    } else if (heap().in_range(address) || in_module(address)) {  // or beside an allocation
-        a.space = kGlobal;
-        a.address = uint64_t(address);
-    } else {
-        return;  // the launch's arguments, threadIdx and its kin
-    }
-    a.pc = uint64_t(return_address) - 1;  // within the call, whose line is the access's
-    a.block = c->block_number();
-    a.thread = uint32_t(c->current_index());
-    a.phase = c->current->phase;
-    a.size = uint16_t(size);
-    a.write = plain(kind);
-    accesses.push_back(a);
+    if (on && here) trace_access(address, size, kind, (const char*)return_address - 1);
 }
 
 // Notes that the running thread begins a basic block: of a warp its first lane, for all of it.
@@ -94,6 +70,35 @@ void note_dynamic_array() {
 }  // namespace
 
 bool tracing() { return on; }
+
+void trace_access(const void* address, size_t size, Kind kind, const void* pc) {
+    Core* c = core();
+    if (!on) return;
+    if (accesses.size() >= limit) {
+        truncated = true;
+        return;
+    }
+    Access a;
+    ptrdiff_t offset = c->shared.offset(address);
+    if (offset != SharedMemory::kElsewhere) {
+        a.space = kShared;
+        a.address = uint64_t(offset);
+    } else if (c->stacks.holds((const char*)address)) {
+        return;                                                   // the thread's own
+    } else if (heap().in_range(address) || in_module(address)) {  // or beside an allocation
+        a.space = kGlobal;
+        a.address = uint64_t(address);
+    } else {
+        return;  // the launch's arguments, threadIdx and its kin
+    }
+    a.pc = uint64_t(pc);  // within the call, whose line is the access's
+    a.block = c->block_number();
+    a.thread = uint32_t(c->current_index());
+    a.phase = c->current->phase;
+    a.size = uint16_t(size);
+    a.write = plain(kind);
+    accesses.push_back(a);
+}
 
 void trace_launch(const Launch& launch) {
     if (!on) return;

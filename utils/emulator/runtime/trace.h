@@ -29,5 +29,7 @@ static_assert(sizeof(TracedLaunch) == 104, "utils/watch/trace.py reads these");
 struct Launch;
 void trace_launch(const Launch& launch);
 bool tracing();  // a traced launch runs its blocks in order, on one core
+// Notes an access of the running thread, where a record is kept.
+void trace_access(const void* address, size_t size, Kind kind, const void* pc);
 
 }  // namespace emu

@@ -16,8 +16,10 @@
 #include "hazards.h"
 #include "heap.h"
 #include "memory.h"
+#include "order.h"
 #include "reach.h"
 #include "traffic.h"
+#include "under_way.h"
 
 namespace emu {
 
@@ -38,6 +40,7 @@ uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
 bool any_synced = false;
+uint32_t tile_fences = 0, last_tile_fence[kMaxThreads];  // counted over all threads
 
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
 bool find_allocation(Instruction& in, const void* address, size_t size) {
@@ -94,6 +97,15 @@ struct Races {
         }
     }
     bool any() const { return stores || others; }
+    // With what a thread has begun and not waited for, on either side.
+    bool tell_deed(const Core& core, const Instruction& in, const Accessor& me, Kind kind,
+                   const void* address) const {
+        Conflict c = others ? other : store;
+        if (is_thread(me.id) && is_thread(c.id)) return false;
+        const char* name = name_conflict(me, kind, &c);
+        tell_hazard(core, name, in, kind, address, &c);
+        return true;
+    }
     // `begin` is where offset 0 is.
     void tell(Core& core, const Instruction& in, Kind kind, const void* address,
               const char* begin) const {
@@ -138,15 +150,68 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     const Accessor me = accessor(in);
     Races races;
     bool unwritten = false;
+    const Ordinary ordinary{block_serial, tile_fences, me.id, in.id};
     shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t at, unsigned bytes) {
         unwritten |= needs_value(kind) && cell.written != block_serial;
+        if (writes(kind)) cell.ordinary = ordinary;
         Conflict c;
         if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
+    if (races.any() && races.tell_deed(core, in, me, kind, address)) return;
     if (races.any())
         races.tell(core, in, kind, address, static_cast<const char*>(address) - offset);
     else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
+}
+
+// A deed of the running thread. Its stores come by another way than a thread's own: those it has to
+// be told of by a fence, of whoever stored or of who begins the deed.
+uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uint16_t* known,
+                   const void* pc) {
+    Core& core = *running.core;
+    const ptrdiff_t offset = core.shared.offset(address);
+    Instruction& in = instruction_at(pc, kShared, deed.kind, size);
+    if (offset == SharedMemory::kElsewhere || !core.shared.in_array(offset, size)) {
+        tell_hazard(core, "out-of-bounds", in, deed.kind, address, nullptr);
+        return in.id;
+    }
+    settle_doubt();
+    Accessor me{block_serial, phase_serial, deed.party, in.id, deed.moment, nullptr, known};
+    Races races;
+    bool unwritten = false, unfenced = false;
+    Conflict store{};
+    const char* where = nullptr;
+    shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t at, unsigned bytes) {
+        unwritten |= deed.kind == kLoad && cell.written != block_serial;
+        Ordinary& last = cell.ordinary;
+        if (deed.kind == kLoad && last.block == block_serial && last.id &&
+            last_tile_fence[last.id - 1] <= last.fences &&
+            last_tile_fence[running.me.id - 1] <= last.fences && !unfenced) {
+            unfenced = true;
+            store = Conflict{last.id, last.instruction, 0, kStore};
+            where = static_cast<const char*>(address) - offset + at;
+        }
+        if (deed.kind == kStore) last.id = 0;
+        Conflict c;
+        if (__builtin_expect(cell.touch(me, deed.kind, moments, &c), 0))
+            races.note(c, deed.kind, at, bytes);
+    });
+    if (races.any()) races.tell_deed(core, in, me, deed.kind, address);
+    else if (unwritten) tell_hazard(core, "uninitialized", in, deed.kind, address, nullptr);
+    else if (unfenced) tell_hazard(core, "missing-fence", in, deed.kind, where, &store);
+    return in.id;
+}
+
+void touch_again(const Deed& deed, const void* address, size_t size) {
+    const ptrdiff_t offset =
+        running.core ? running.core->shared.offset(address) : core()->shared.offset(address);
+    if (offset == SharedMemory::kElsewhere) return;
+    const Accessor me{block_serial,     phase_serial, deed.party,
+                      deed.instruction, deed.moment,  nullptr};
+    Conflict unused;
+    shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t, unsigned) {
+        cell.touch(me, deed.kind, moments, &unused);
+    });
 }
 
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
@@ -201,6 +266,20 @@ void watch_fence(bool of_the_device) {
     if (of_the_device) fence(running.me, running.core->live());
 }
 
+void watch_release() {
+    if (!running.core) return;
+    uint16_t& moment = now[running.me.id - 1];
+    if (moment < UINT16_MAX) running.me.now = ++moment;
+}
+
+void watch_acquire() {
+    if (running.core) running.me.known = known_to(running.me.id - 1);
+}
+
+void watch_tile_fence() {
+    if (running.core) last_tile_fence[running.me.id - 1] = ++tile_fences;
+}
+
 static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     struct Looking {
@@ -224,18 +303,25 @@ void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
     look(address, size, kind, pc);
 }
 
+// Tells of an address in device or shared memory that is no multiple of `alignment`.
+bool watch_alignment(const void* address, size_t alignment, Kind kind, const void* pc) {
+    if (__builtin_expect(!((uintptr_t)address & (alignment - 1)), 1)) return false;
+    Core& core = *running.core;
+    const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
+    if (!shared && !device_memory->in_range(address) && !in_module(address)) return false;
+    tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, alignment),
+                kind, address, nullptr);
+    return true;
+}
+
+void watch_copied(const void* address, size_t size, size_t alignment, Kind kind, const void* pc) {
+    watch_alignment(address, alignment, kind, pc);
+    look(address, size, kind, pc);
+}
+
 // One access: its address is a multiple of its size.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
-    bool wrong = (uintptr_t)address & (size - 1);
-    if (__builtin_expect(wrong, 0)) {
-        Core& core = *running.core;
-        const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
-        wrong = shared || device_memory->in_range(address) || in_module(address);
-        if (wrong)
-            tell_hazard(core, "misaligned",
-                        instruction_at(pc, shared ? kShared : kGlobal, kind, size), kind, address,
-                        nullptr);
-    }
+    const bool wrong = watch_alignment(address, size, kind, pc);
     running.misaligned = (running.misaligned & 1) << 1 | unsigned(wrong);
     look(address, size, kind, pc);
 }
@@ -246,7 +332,8 @@ void watch_thread(Core* core, int thread) {
     running.core = core;
     running.me = Accessor{block_serial,         phase_serial,
                           uint16_t(thread + 1), 0,
-                          now[thread],          synced[thread / 32] ? clocks[thread] : nullptr};
+                          now[thread],          synced[thread / 32] ? clocks[thread] : nullptr,
+                          known_to(thread)};
     running.lane = unsigned(thread) % 32;
     running.bit = 1u << running.lane;
 }
@@ -274,6 +361,8 @@ static void begin_phase() {
     }
     moments.clear();
     std::fill_n(now, kMaxThreads, uint16_t(1));
+    order_phase();
+    deeds_phase();
 }
 
 void watch_block() {
@@ -286,6 +375,8 @@ void watch_block_again(uint32_t serial) {
     settle_doubt();
     block_serial = serial;
     fences_block();
+    deeds_block();
+    order_block();
     begin_phase();
     words_block(block_serial, phase_serial);
     memset(loads, 0, sizeof loads);
@@ -327,6 +418,7 @@ static void join(int warp, uint32_t lanes) {
         memcpy(clocks[thread], joined, sizeof joined);
         ++now[thread];
     }
+    share(warp, lanes);
 }
 
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask) {
@@ -334,7 +426,7 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
     if (kind == EMU_SYNCWARP) {
         ++counters.syncwarps;
         join(warp, lanes);
-    } else {
+    } else if (kind < EMU_LOAD_MATRICES) {
         ++counters.shuffles;
     }
     // A lane that is named and has left the kernel. (One beyond the block's end never was.)

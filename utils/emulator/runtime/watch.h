@@ -39,7 +39,21 @@ void watch_site(const Core& core, const char* kind, int thread, int other);
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
 // Of bytes, in whatever parts: a structure that is copied, or memory by the C library.
 void watch_range(const void* address, size_t size, Kind kind, const void* pc);
+// What a copy reads or writes at once with the thread that begins it: aligned to `alignment`.
+void watch_copied(const void* address, size_t size, size_t alignment, Kind kind, const void* pc);
+bool watch_alignment(const void* address, size_t alignment, Kind kind, const void* pc);
 void watch_fence(bool of_the_device);  // __threadfence(), or of the block alone
+// Of the running thread: it makes known what it has done so far; and what it has come to know.
+void watch_release();
+void watch_acquire();
+// What it stored is seen by copies and by products of tiles.
+void watch_tile_fence();
+
+struct Deed;
+// What a deed does to shared memory, and does still; the number of the instruction.
+uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uint16_t* known,
+                   const void* pc);
+void touch_again(const Deed& deed, const void* address, size_t size);
 // To device memory, while no kernel runs.
 void watch_host_access(const void* address, const void* pc);
 

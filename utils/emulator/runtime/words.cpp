@@ -73,7 +73,7 @@ bool against(const Touch& touch, Kind kind, const Accessor& me, Conflict* confli
     if (!counts(touch)) return false;
     if (touch.phase < first_phase()) return Across::against(party_of(touch), kind, me, conflict);
     if (touch.phase != me.phase || ordered_within(touch.id, touch.moment, me)) return false;
-    *conflict = Conflict{touch.id, touch.instruction, 0, kind};
+    *conflict = Conflict{touch.id, touch.instruction, 0, kind, touch.moment};
     return true;
 }
 

@@ -71,6 +71,10 @@ enum EmuCollective {
     EMU_SHUFFLE_UP,  // a shuffle by another name
     EMU_SHUFFLE_DOWN,
     EMU_SHUFFLE_XOR,
+    EMU_LOAD_MATRICES,  // value: the address of what a lane brings, as in all that follow
+    EMU_MMA,            // of halves; of the other types in the order of EmuTensorType
+    EMU_MMA_BF16,
+    EMU_MMA_TF32,
 };
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
 unsigned emu_active_mask(EmuSite site);

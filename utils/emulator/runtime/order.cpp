@@ -1,0 +1,102 @@
+// The clocks of a block's parties.
+#include "order.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "block.h"
+
+namespace emu {
+namespace {
+
+constexpr int kRing = 256;  // parties that do single deeds, in turn
+
+uint16_t rows[kMaxThreads][kMostParties];
+bool knows[kMaxThreads];  // whether the row is more than zeros
+bool any = false;
+int parties = kOthers - 1;  // with an id, so far in this block
+std::map<int, uint16_t> own;
+uint16_t ring = 0;  // the id of its first
+uint32_t deeds = 0;
+
+void put(int thread, const uint16_t* known, int count) {
+    uint16_t* row = rows[thread];
+    for (int i = 0; i < count; ++i) row[i] = std::max(row[i], known[i]);
+    knows[thread] = any = true;
+}
+
+}  // namespace
+
+void Clock::join(const uint16_t* known, int count) {
+    if (int(moments.size()) < count) moments.resize(size_t(count));
+    for (int i = 0; i < count; ++i) moments[size_t(i)] = std::max(moments[size_t(i)], known[i]);
+}
+
+void Clock::note(uint16_t id, uint16_t moment) {
+    if (moments.size() < id) moments.resize(id);
+    moments[id - 1u] = std::max(moments[id - 1u], moment);
+}
+
+void order_phase() {
+    if (!any) return;
+    for (int i = 0; i < kMaxThreads; ++i)
+        if (knows[i]) memset(rows[i], 0, size_t(parties) * sizeof rows[i][0]), knows[i] = false;
+    any = false;
+}
+
+void order_block() {
+    order_phase();
+    own.clear();
+    parties = kOthers - 1;
+    ring = 0;
+    deeds = 0;
+}
+
+const uint16_t* known_to(int thread) { return knows[thread] ? rows[thread] : nullptr; }
+
+void learn(int thread, const Clock& clock) {
+    put(thread, clock.moments.data(), int(clock.moments.size()));
+}
+
+void learn(int thread, uint16_t id, uint16_t moment) {
+    uint16_t& known = rows[thread][id - 1];
+    known = std::max(known, moment);
+    knows[thread] = any = true;
+}
+
+void share(int warp, uint32_t lanes) {
+    if (!any) return;
+    Clock all;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+        const int thread = 32 * warp + __builtin_ctz(rest);
+        if (knows[thread]) all.join(rows[thread], parties);
+    }
+    if (all.moments.empty()) return;
+    for (uint32_t rest = lanes; rest; rest &= rest - 1) learn(32 * warp + __builtin_ctz(rest), all);
+}
+
+Clock knowledge(const Accessor& me) {
+    Clock result;
+    if (me.known) result.join(me.known, parties);
+    if (me.clock)
+        for (unsigned lane = 0; lane < 32; ++lane)
+            if (me.clock[lane])
+                result.note(uint16_t(warp_of(me.id) * 32 + lane + 1), me.clock[lane]);
+    result.note(me.id, me.now);
+    return result;
+}
+
+uint16_t party_of(Does what, int thread) {
+    uint16_t& id = own[int(what) * kMaxThreads + thread];
+    if (!id) id = uint16_t(++parties);
+    return id;
+}
+
+uint16_t next_party(uint16_t* moment) {
+    if (!ring) ring = uint16_t(parties + 1), parties += kRing;
+    *moment = uint16_t(deeds / kRing + 1);
+    return uint16_t(ring + deeds++ % kRing);
+}
+
+}  // namespace emu

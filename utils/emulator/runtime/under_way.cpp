@@ -1,0 +1,75 @@
+// The deeds of a block, and what a conflict with one of them is called.
+#include "under_way.h"
+
+#include <list>
+#include <unordered_map>
+#include <utility>
+
+#include "block.h"
+
+namespace emu {
+namespace {
+
+std::list<Deed> deeds;  // of the block
+std::unordered_map<uint32_t, Deed*> by_moment;
+std::list<Deed*> touching;
+
+uint32_t key(uint16_t party, uint16_t moment) { return uint32_t(party) << 16 | moment; }
+
+}  // namespace
+
+void deeds_block() {
+    if (deeds.empty()) return;
+    touching.clear();
+    by_moment.clear();
+    deeds.clear();
+}
+
+// A barrier of the block ends nothing of this.
+void deeds_phase() {
+    for (Deed* deed : touching)
+        for (const Part& part : deed->parts) touch_again(*deed, part.address, part.bytes);
+}
+
+Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
+                 std::vector<Part> parts, const Clock* clock) {
+    if (!watching()) return nullptr;
+    deeds.emplace_back();
+    Deed& deed = deeds.back();
+    deed.party = party;
+    deed.moment = moment;
+    deed.kind = kind;
+    deed.thread = running.me.id;
+    deed.began = running.me.now;
+    deed.phase = running.me.phase;
+    deed.parts = std::move(parts);
+    by_moment[key(party, moment)] = &deed;
+    Clock mine = clock ? *clock : knowledge(running.me);
+    mine.moments.resize(kMostParties);
+    for (const Part& part : deed.parts)
+        deed.instruction = touch_for(deed, part.address, part.bytes, mine.moments.data(), pc);
+    touching.push_back(&deed);
+    return &deed;
+}
+
+void end_deed(Deed* deed) {
+    if (deed) touching.remove(deed);
+}
+
+// Whether the deed is known to have begun: then its end alone was not waited for.
+static bool knows_of(const Deed& deed, const Accessor& me) {
+    return deed.phase != me.phase || ordered_within(deed.thread, deed.began, me);
+}
+
+const char* name_conflict(const Accessor& me, Kind kind, Conflict* conflict) {
+    if (is_thread(conflict->id)) return "async-race";
+    auto found = by_moment.find(key(conflict->id, conflict->moment));
+    if (found == by_moment.end()) return "async-race";
+    const Deed& deed = *found->second;
+    conflict->id = deed.thread;
+    if (!knows_of(deed, me)) return "async-race";
+    if (!deed.committed && deed.neglected) return "missing-commit";
+    return writes(kind) ? "early-write" : "early-read";
+}
+
+}  // namespace emu

@@ -1,0 +1,44 @@
+// What copies, stores and products of tiles do to shared memory while the threads that began them
+// go on, in a watched launch: nobody may touch what they write, or write what they read, before it
+// is known to be over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "order.h"
+#include "watch.h"
+
+namespace emu {
+
+struct Part {  // of shared memory
+    const void* address;
+    size_t bytes;
+};
+
+struct Deed {
+    uint16_t party = 0, moment = 0;
+    Kind kind;        // what it does to shared memory
+    uint16_t thread;  // whose id: it began this
+    uint16_t began;   // at which of its moments
+    uint32_t phase;   // and in which phase
+    uint16_t instruction;
+    bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
+    std::vector<Part> parts;
+};
+
+void deeds_block();
+void deeds_phase();
+// The running thread begins something at `pc`: it is told of where it conflicts. `clock`: what is
+// over for it, if that is not what is over for the running thread. Null where nobody watches.
+Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
+                 std::vector<Part> parts, const Clock* clock = nullptr);
+void end_deed(Deed* deed);  // it touches nothing any more; who waits for it shall learn() of it
+
+// Of an access that conflicts with a deed, or of a deed that does: what that is called, and in
+// `conflict` the thread in place of the party.
+const char* name_conflict(const Accessor& me, Kind kind, Conflict* conflict);
+
+}  // namespace emu
