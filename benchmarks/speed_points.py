@@ -2,6 +2,9 @@
 
     python benchmarks/speed_points.py [--no-box] [--json FILE]
 
+Each time is a call's, but of "run" and "idle": of the solution's whole run, and what of it is no
+call's. In a box where there is bubblewrap; where something came out otherwise, once more without.
+
 Needs a GPU; without one, `--emulator` tries the protocol alone, on small sizes, where no time is
 worth anything. Exit status 0 where all came out as the column "expected" says.
 """
@@ -21,7 +24,7 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from support.hijacked import ON_A_GPU, hijacked
+from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
 from utils import settings
 from utils.course import catalog
@@ -40,6 +43,7 @@ EXERCISES = {
     "08_fused_tails/bias_hardtanh_mish_gn": {"rows": 9, "channels": 64, "groups": 4},
 }
 CHEATED = "07_pointwise_fusion/bias_hardtanh_mish"  # by those below
+LONG = "01_naive_gemm/gemm_coalesced"  # and by who owns the process: longer than a GPU's time slice
 HEADERS = "#include <chrono>\n#include <thread>\n#include <map>\n"
 
 # Launchers around the solution's, which is called ONCE here: what they do is in their names.
@@ -133,7 +137,14 @@ class Table:
             f"{found.message}",
             flush=True,
         )
-        told = {"exercise": id, "kernel": kernel, "expected": expected, "good": good, "took": took}
+        told = {
+            "boxed": settings.boxed(),
+            "exercise": id,
+            "kernel": kernel,
+            "expected": expected,
+            "good": good,
+            "took": took,
+        }
         self.rows.append(told | dataclasses.asdict(found) | {"ratio": found.ratio})
 
 
@@ -149,44 +160,59 @@ def main(
     if settings.backend() != ("emulator" if emulator else "cuda"):
         print("there is no GPU here; --emulator tries the protocol alone")
         raise typer.Exit(2)
-    box(no_box)
-    table = Table(timed=not emulator)
-    for id, small in EXERCISES.items():
-        exercise = catalog.load(id)
-        sizes = small if emulator else exercise.at.bench
-        own = speed.solution(exercise, settings.backend())
-        table.add(id, "the solution", (0.9, 1.1), partial(speed.beside_the_solution, own, sizes))
-        slow = variant(exercise, LAUNCHERS[SLOW])
-        table.add(id, SLOW, (2.4, 3.2), partial(speed.beside_the_solution, slow, sizes))
-    exercise = catalog.load(CHEATED)
-    sizes = EXERCISES[CHEATED] if emulator else exercise.at.bench
-    for name in [name for name in LAUNCHERS if name != SLOW]:
-        cheat = variant(exercise, LAUNCHERS[name])
-        table.add(CHEATED, name, None, partial(speed.beside_the_solution, cheat, sizes))
-    own = speed.solution(exercise, settings.backend())
-    for name, cheat in ON_A_GPU.items():
-        if emulator and name == "says done without a wait":
-            continue  # a launch is waited for there anyway
-        table.add(CHEATED, name, None, partial(against_itself, own, sizes, cheat))
+    rows = []
+    if boxed(no_box):
+        rows = tried(emulator)
+    if not all(row["good"] for row in rows) or not rows:  # is the box to blame?
+        os.environ["WORKBOOK_BOX"] = ""
+        print("*** NO BOX: the kernels run as you do ***")
+        rows += tried(emulator)
     if out:
-        out.write_text(json.dumps(table.rows, indent=1) + "\n")
-    wrong = sum(not row["good"] for row in table.rows)
-    print(f"{len(table.rows) - wrong} of {len(table.rows)} as expected")
-    raise typer.Exit(1 if wrong else 0)
+        out.write_text(json.dumps(rows, indent=1) + "\n")
+    right = sum(row["good"] for row in rows)
+    print(f"{right} of {len(rows)} as expected")
+    raise typer.Exit(0 if right == len(rows) else 1)
 
 
-def box(no_box: bool) -> None:
-    """Put the workers into boxes, or say that they are in none."""
+def boxed(no_box: bool) -> bool:
+    """Put compilers and kernels into boxes, where that can be had and is wanted."""
+    if no_box:
+        return False
     try:
-        if not no_box:
-            sandbox.require()
-            os.environ["WORKBOOK_BOX"] = "1"
-            print("the kernels run in a box")
-            return
-        why = "--no-box"
+        sandbox.require()
     except ToolError as error:
-        why = str(error)
-    print(f"*** NO BOX: the kernels run as you do. {why} ***")
+        print(error)
+        return False
+    os.environ["WORKBOOK_BOX"] = "1"
+    print("the kernels run in a box")
+    return True
+
+
+def tried(emulator: bool) -> list[dict]:
+    """The rows of a table, which is printed."""
+    table = Table(timed=not emulator)
+
+    def sizes(id: str) -> dict:
+        return EXERCISES[id] if emulator else catalog.load(id).at.bench
+
+    def itself(id: str, cheat: str = "") -> Speed:
+        own = speed.solution(catalog.load(id), settings.backend())
+        if cheat:
+            return against_itself(own, sizes(id), cheat)
+        return speed.beside_the_solution(own, sizes(id))
+
+    def other(id: str, body: str) -> Speed:
+        return speed.beside_the_solution(variant(catalog.load(id), body), sizes(id))
+
+    for id in EXERCISES:
+        table.add(id, "the solution", (0.9, 1.1), partial(itself, id))
+        table.add(id, SLOW, (2.4, 3.2), partial(other, id, LAUNCHERS[SLOW]))
+    for name in [name for name in LAUNCHERS if name != SLOW]:
+        table.add(CHEATED, name, None, partial(other, CHEATED, LAUNCHERS[name]))
+    early = "says done, then works"  # where a launch waits, it has to begin later to be too late
+    for name, cheat in {early: CHEATS[early]}.items() if emulator else ON_A_GPU.items():
+        table.add(LONG, name, None, partial(itself, LONG, cheat))
+    return table.rows
 
 
 if __name__ == "__main__":
