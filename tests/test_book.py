@@ -40,6 +40,14 @@ def test_the_columns_begin_as_nbgraders_and_end_with_the_exercises(tmp_path):
     assert (bob["raw_score"], bob["00.2 swish_grid_stride"]) == ("7.5", "2.5")
 
 
+def test_the_table_says_on_which_gpu_answers_were_timed(tmp_path):
+    path = tmp_path / "grades.csv"
+    ways = {"ada": "NVIDIA H200", "bob": "", "cyd": None}
+    grades = [made(name, 5, 5) | {"timed": way} for name, way in ways.items()]
+    book.write(path, grades, Rules("hw1", TOPICS), {"dan": {}})
+    assert [row["timed"] for row in read(path)] == ["NVIDIA H200", "no", "", ""]
+
+
 def test_manual_points_and_comments_survive_a_second_run(tmp_path):
     path = tmp_path / "grades.csv"
     rules = Rules("hw1", TOPICS)

@@ -22,13 +22,15 @@ def record(points: float, status: str = "passed", **more) -> dict:
 def graded(monkeypatch, tmp_path):
     """A class of three whose grades are made up, and a call of `workbook grade` on it."""
 
+    timed = {"ada": "", "bob": "", "gil": "NVIDIA H200", "ivy": None}
+
     def grade(folder, terms):
         if folder.name == "cursed":
             raise OSError("no space left")
         picture = {"picture": "<svg/>", "alt": "a picture"} if folder.name == "bob" else {}
         records = [record(len(folder.name), **picture)]
         told = {"student": folder.name, "latest": 0.0, "notes": [], "of": 5, "exercises": records}
-        return told | {"points": records[0]["points"]}
+        return told | {"points": records[0]["points"], "timed": timed[folder.name]}
 
     monkeypatch.setattr(grading, "grade", grade)
     monkeypatch.setattr(sandbox, "require", lambda: None)
@@ -58,6 +60,14 @@ def test_a_fault_of_ours_is_told_and_is_the_exit_status(graded, tmp_path):
     assert done.exit_code == 2
     assert "not graded: cursed: OSError: no space left" in done.output
     assert (tmp_path / "g.csv").read_text().count("graded") == 3, "the others are in the table"
+
+
+@pytest.mark.parametrize(("third", "mixed"), [("gil", True), ("ivy", False)])
+def test_a_class_of_which_a_part_was_timed_is_not_mixed_silently(graded, tmp_path, third, mixed):
+    (tmp_path / "class" / third).mkdir()
+    done = graded(tmp_path / "class", "-o", tmp_path / "g.csv")
+    told = "not all were timed alike (not timed: 2; NVIDIA H200: 1)" in done.output
+    assert done.exit_code == 0 and told == mixed
 
 
 def test_one_folder_is_graded_alone(graded, tmp_path):

@@ -103,6 +103,34 @@ def test_what_passed_is_told_neither_hint_nor_complaint(tmp_path):
     assert catalog.hints(catalog.load("00_start_here/swish"))[0] not in text
 
 
+TIMED = {"gpu": "NVIDIA H200", "tenths": 3.5, "seconds": 2.5e-3, "reference": 1.25e-3, "ratio": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("speed", "told"),
+    [
+        (None, "Nothing was timed: there was no GPU"),
+        (TIMED | {"message": ""}, "NVIDIA H200: 2.5 ms a call, the solution 1.25 ms, 2.00 times"),
+        (TIMED | {"tenths": None, "message": "short"}, "Nothing was timed on one NVIDIA H200: `s"),
+        (
+            TIMED | {"tenths": 0.0, "message": "# late"},
+            "No points for speed on one NVIDIA H200: `#",
+        ),
+    ],
+)
+def test_how_fast_an_answer_was_is_told_or_why_nobody_knows(tmp_path, speed, told):
+    text, _ = texts(feedback.write(grade(passed() | {"speed": speed}), tmp_path))
+    assert told in text
+
+
+def test_points_for_speed_stand_beside_the_others(tmp_path):
+    slow = passed() | {"speed": TIMED | {"message": ""}}
+    slow["parts"] = slow["parts"] | {"gates": 0.5, "speed": 0.175}
+    text, _ = texts(feedback.write(grade(slow), tmp_path))
+    assert f"- {points.WORDS['speed']}: 0.17 of 0.5" in text
+    assert f"- {points.WORDS['gates']}: 0.5 of 0.5" in text
+
+
 def test_the_picture_lies_beside_and_inside_of_the_page(tmp_path):
     folder = feedback.write(grade(failed()), tmp_path)
     text, html = texts(folder)

@@ -279,6 +279,15 @@ def usage(pid: int) -> tuple[int, int]:
     return int(fields[21]) * _PAGE, int(fields[17])
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is there, and no mere entry that nobody has asked for."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have, and so on."""
     found: list[int] = []

@@ -1,8 +1,8 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `workers.py` as `python -I -S worker_main.py BACKEND COMMANDS REPLIES ARENA FOLDER...`,
-with three file descriptors and the folders that libraries are loaded from. Standard library only:
-without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
+Started by `workers.py` as `python -I -S worker_main.py BACKEND COMMANDS REPLIES ARENA HANDS
+FOLDER...`, with four file descriptors and the folders that libraries are loaded from. Standard
+library only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
@@ -10,6 +10,9 @@ without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
       "rehearsal": on the emulator, whether launches are only held against the device's limits,
       "calls": how often the launcher is called, each time on the same values; the last one counts}
                                 -> {"error": code, "name", "text", "seconds", "live", "threads"}
+    {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
+      "calls": how many, "slots": hex of those of all, "pointers": [slot indices]}
+                                                            -> {"error": code, "name", "text"}
     {"do": "watch", ..., "tail": offset, "most": n, "order": n}
                                            -> {..., "bases", "covered", "detour"}
 
@@ -35,6 +38,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
 import confine
+import device_memory
 
 del sys.path[0]
 
@@ -59,8 +63,9 @@ class Device:
 class Executor:
     """Does what commands ask for: each is a method, which returns the reply."""
 
-    def __init__(self, arena: int):
+    def __init__(self, arena: int, hands: int):
         self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
+        self.hands, self.borrowed = hands, []
 
     def load(self, command: dict) -> dict:
         """Load a library; with a device also create its context."""
@@ -127,6 +132,41 @@ class Executor:
                 ctypes.c_void_p(here), self.device.pointer, ctypes.c_ulong(size)
             )
         return error, seconds, live
+
+    def time(self, command: dict) -> dict:
+        """Call a launcher on memory that another process has, in which each call has its own
+        arrays, and wait for the device. Whoever asks for it has the clock."""
+        library, calls = self._library(command), command["calls"]
+        base = self._borrow(command["size"], command["device"])
+        slots = bytearray.fromhex(command["slots"])
+        array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
+        each, error = len(array) // max(calls, 1), 0
+        if command["device"] is None:
+            library.emu_lend_memory(ctypes.c_void_p(base), ctypes.c_size_t(command["size"]))
+            library.emu_rehearse(False)
+        self._limit(library, command["limit"])
+        for first in range(0, len(array), each or 1):
+            for index in command["pointers"]:
+                array[first + index] += base
+            error = error or library.workbook_run(ctypes.byref(array, 8 * first))
+        error = error or library.workbook_sync()
+        self._limit(library, 0.0)
+        return self._outcome(library, error)
+
+    def _borrow(self, size: int, device: int | None) -> int:
+        """The address of memory that is handed over; it is kept to the end of this process."""
+        import socket  # most processes do without
+
+        with socket.socket(fileno=os.dup(self.hands)) as hands:
+            file = socket.recv_fds(hands, 1, 1)[1][0]
+        if device is None:
+            self.borrowed.append(memory := mmap.mmap(file, size))
+            base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        else:
+            self.borrowed.append(piece := device_memory.borrow(file, size, device))
+            base = piece.address
+        os.close(file)
+        return base
 
     def watch(self, command: dict) -> dict:
         """Diagnose a launch of an instrumented library on the emulator.
@@ -280,15 +320,15 @@ def stragglers(known: set[str]) -> int:
 
 def main() -> None:
     """Answer commands, one after the other, until the other end is closed."""
-    backend, (commands, replies, arena) = sys.argv[1], map(int, sys.argv[2:5])
+    backend, (commands, replies, arena, hands) = sys.argv[1], map(int, sys.argv[2:6])
     emulated = backend == "emulator"
     confine.limit(confine.MAX_FILES if emulated else None)
-    in_force = confine.lock_in(sys.argv[5:]) if emulated else []
+    in_force = confine.lock_in(sys.argv[6:]) if emulated else []
     libc = ctypes.CDLL(None)
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    executor, known = Executor(arena), set(os.listdir("/proc/self/task"))
+    executor, known = Executor(arena, hands), set(os.listdir("/proc/self/task"))
     with os.fdopen(commands, closefd=False) as lines:
         for line in lines:
             command = json.loads(line)

@@ -10,6 +10,7 @@ import os
 import secrets
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
 _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES = {
     "load": {},
+    "time": _REPLY,
     "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
     "watch": {
         **_REPLY,
@@ -81,6 +83,7 @@ class Worker:
             fcntl.fcntl(self.arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
         self.size = 0  # of the arena
         self.stragglers = 0  # threads that a call has left behind
+        self._below: list[int] = []  # processes that it had started when it was ended
         self.in_force: list[str] = []  # of what keeps it from doing harm, once it has answered
         fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
         theirs_in, self.commands = os.pipe()
@@ -88,7 +91,8 @@ class Worker:
         self.reports, reported = os.pipe()
         os.set_blocking(self.reports, False)
         self.events = bytearray()
-        passed = (theirs_in, theirs_out, self.arena)
+        self.hands, taking = socket.socketpair()
+        passed = (theirs_in, theirs_out, self.arena, taking.fileno())
         words = [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))]
         environment = _environment(backend) | {"EMU_REPORT_FD": str(reported)}
         self.boxed = settings.boxed()
@@ -112,6 +116,13 @@ class Worker:
         )
         for file in (theirs_in, theirs_out, reported):
             os.close(file)
+        taking.close()
+
+    def hand(self, file: int) -> None:
+        """Give it an open file, for the next command that takes one. Raises nothing where it has
+        ended: the command will."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self.hands, [b"."], [file])
 
     def reaches(self, folders: Iterable[Path]) -> bool:
         """Whether it can read what is in these folders, and in a box nothing else."""
@@ -234,6 +245,7 @@ class Worker:
     def _kill(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+            self._below = confine.descendants(self.process.pid)
             self._end_descendants()
         self.process.kill()
         self.process.wait()
@@ -243,6 +255,14 @@ class Worker:
         self._kill()
         for file in (self.commands, self.replies, self.arena, self.printed, self.reports):
             os.close(file)
+        self.hands.close()
+
+    def wait_until_gone(self, within: float = 10.0) -> None:
+        """After `stop`: until those have ended, too, that it had started. The kernel of Linux ends
+        them, in a box, as soon as it can."""
+        deadline = time.monotonic() + within
+        while any(map(confine.runs, self._below)) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
 
 def _text(said: bytes) -> str:
@@ -324,6 +344,11 @@ def safely(backend: str, library: str, action: Callable[[Worker], T]) -> T:
                 if _workers.get(backend) is worker and not worker.settle():
                     restart(backend)
                 return done
+
+
+def fresh(backend: str, library: str) -> Worker:
+    """A worker for this library alone, which is whose asks for it: to be stopped by him."""
+    return Worker(backend, _folders(backend, library))
 
 
 def _folders(backend: str, library: str) -> set[Path]:

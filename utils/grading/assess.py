@@ -15,17 +15,29 @@ from utils.judge import credit
 
 
 def assess(kernel: object, passed: bool) -> str:
-    """JSON of a judge.credit.Credit and of what `diagnose` shows; `{}` of a cell that has not
-    compiled. `passed` is what its check said."""
+    """JSON of a judge.credit.Credit, of a timing.speed.Speed where there is a GPU, and of what
+    `diagnose` shows; `{}` of a cell that has not compiled. `passed` is what its check said."""
     if not isinstance(kernel, Answer):
         return "{}"
     secret = f"{settings.seed()} {kernel.exercise.id} hidden".encode()
     seed = int.from_bytes(hashlib.sha256(secret).digest()[:4])
     found = (credit.of_passed if passed else credit.of_failed)(kernel, seed)
-    told = {"credit": asdict(found)}
+    told = {"credit": asdict(found)} | _timed(kernel, passed and not found.unknown)
     if not passed and not kernel.untouched:
         told |= _examined(kernel)
     return json.dumps(told)
+
+
+def _timed(kernel: Answer, right: bool) -> dict:
+    """A timing.speed.Speed and its ratio; nothing where there is nothing to time: no GPU, no kernel
+    to write. What is not `right` is not timed, and gets no points for speed."""
+    if kernel.backend != "cuda" or kernel.exercise.faulty:
+        return {}
+    from utils.timing import measure, speed
+
+    wrong = speed.Speed(measure.gpu(), 0.0, message="only what is right on all sizes is timed")
+    found = speed.beside_the_solution(kernel) if right else wrong
+    return {"speed": asdict(found) | {"ratio": found.ratio}}
 
 
 def _examined(kernel: Answer) -> dict:

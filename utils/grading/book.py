@@ -18,7 +18,7 @@ from utils.grading.submission import plain
 
 NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
 NBGRADER += ("raw_score", "late_submission_penalty", "score", "max_score")
-OWN = ("status", "manual", "comment")
+OWN = ("status", "manual", "comment", "timed")
 PEOPLE = ("student_id", "last_name", "first_name", "email")
 
 
@@ -110,6 +110,7 @@ def _row(grade: dict, rules: Rules) -> dict[str, str]:
     row["late_submission_penalty"] = _number(grade["points"] * share)
     statuses = {record["status"] for record in grade["exercises"]}
     told = "empty" if statuses == {"not attempted"} else "graded"
+    row["timed"] = "no" if grade.get("timed") == "" else grade.get("timed") or ""
     return row | {
         "status": f"{told}, {days} {'day' if days == 1 else 'days'} late" if days else told
     }

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 from nbval import plugin as nbval
 
+from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
@@ -19,6 +20,7 @@ from utils.grading.verdicts import Status, Trouble, plain, trouble
 from utils.notebooks import documents
 
 LIMIT = 120.0  # seconds for a cell
+TIMING = 300.0  # seconds more to be timed on a GPU, and to wait while others are
 COLD = 180.0  # seconds more for the first %%cuda cell: it may build the emulator
 NBVAL_LIMIT = 2000.0  # its --nbval-cell-timeout where nobody gave one
 MARKERS = {"check": False, "skip": False, "check_exception": False}
@@ -231,6 +233,8 @@ class Cell(nbval.IPyNbCell):
         """What the kernel says of the exercise beyond its check. It is given what stands under the
         exercise's name there: its `%%cuda` cell's kernel."""
         seconds = limit(self.config)
+        if passed and settings.backend() == "cuda":
+            seconds += TIMING
         home = "__import__('utils.grading.assess', fromlist=['assess'])"
         try:
             told = self.parent.kernel.ask(f"{home}.assess({self.checks.name}, {passed})", seconds)

@@ -134,6 +134,10 @@ def _tell(console: Console, grades: list[dict], rows: list[dict], wanted: Wanted
     console.print(f"{many(len(grades), 'submission')}; answers: {told}", markup=False)
     if missing := [row["student_id"] for row in rows if row.get("status") == "missing"]:
         console.print(f"nothing of: {', '.join(missing)}", markup=False)
+    ways = Counter(made["timed"] for made in grades if made.get("timed") is not None)
+    if len(ways) > 1:  # part of the class could earn points for speed, and part could not
+        told = "; ".join(f"{way or 'not timed'}: {number}" for way, number in ways.items())
+        console.print(f"not all were timed alike ({told}): see the column 'timed'", markup=False)
     faults = [made for made in grades if "fault" in made]
     for made in faults:
         console.print(f"not graded: {book.named(made['student'])}: {made['fault']}", markup=False)

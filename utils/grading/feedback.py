@@ -125,9 +125,28 @@ def _exercise(record: Mapping, exercise: Exercise) -> Iterator[str]:
 
 
 def _parts(record: Mapping, exercise: Exercise) -> Iterator[str]:
-    worth = points.shares(exercise)
+    worth = points.shares(exercise, timed="speed" in record["parts"])
     for part, earned in record["parts"].items():
         yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}"
+    if record["parts"] and not exercise.faulty:
+        yield f"- {_speed(record.get('speed'))}"
+
+
+def _speed(speed: Mapping | None) -> str:
+    """How fast it was, or why nobody knows."""
+    if speed is None:
+        return "Nothing was timed: there was no GPU. The points for speed are the technique's"
+    where = f" on one {inert.escaped(speed['gpu'])}" if speed.get("gpu") else ""
+    if speed["tenths"] is None:
+        return f"Nothing was timed{where}: {inert.code(speed['message'] or '')}"
+    if speed["message"]:
+        return f"No points for speed{where}: {inert.code(speed['message'])}"
+    times = f"{_seconds(speed['seconds'])} a call, the solution {_seconds(speed['reference'])}"
+    return f"Timed{where}: {times}, {speed['ratio']:.2f} times as long"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} µs"
 
 
 def _expected(record: Mapping, exercise: Exercise) -> Iterator[str]:

@@ -51,7 +51,8 @@ class Terms:
 
 def grade(folder: str | Path, terms: Terms) -> dict:
     """The grade of a student's folder: {"student", "latest", "notes", "points", "of", "exercises":
-    [{"exercise", "number", "name", "of", "points", "status", "message", "place", "parts", ...}]}.
+    [{"exercise", "number", "name", "of", "points", "status", "message", "place", "parts", ...}],
+    "timed": on which GPU its answers were timed: see timed()}.
 
     Points are of the exercises of `terms.topics`. Nothing is written but to `terms.store`.
     Raises WorkbookError where the folder cannot be read or there is no box.
@@ -70,7 +71,19 @@ def grade(folder: str | Path, terms: Terms) -> dict:
         "points": round(sum(record["points"] for record in told), 2),
         "of": sum(record["of"] for record in told),
         "exercises": told,
+        "timed": timed(told),
     }
+
+
+def timed(records: Iterable[dict]) -> str | None:
+    """On which GPU the answers of a grade were timed: its name; "partly" too where some were not,
+    of those that could have been. Empty where none was, None where none could have been."""
+    could = [record.get("speed") for record in records if record["parts"].keys() & points.SHARES]
+    if not could:
+        return None
+    names = {speed["gpu"] for speed in could if speed and speed["tenths"] is not None}
+    every = all(speed and speed["tenths"] is not None for speed in could)
+    return " and ".join(sorted(names)) + (", partly" if names and not every else "")
 
 
 def digest(folder: str | Path, terms: Terms) -> str:
@@ -109,7 +122,9 @@ def _record(exercise: Exercise, found: Found | None, judged: dict | None) -> dic
     assessed = judged.get("assessed") or {}
     record |= {name: assessed[name] for name in ("diagnosis", "picture", "alt") if name in assessed}
     if credit := assessed.get("credit"):
-        record["parts"] = {p: round(v, 2) for p, v in points.earned(exercise, credit).items()}
+        speed = record["speed"] = assessed.get("speed")
+        worth = points.earned(exercise, credit, speed and speed["tenths"])
+        record["parts"] = {part: round(value, 2) for part, value in worth.items()}
         record["points"] = round(sum(record["parts"].values()), 2)
         if record["status"] == "passed" and credit["unknown"]:
             record |= {"status": "failed", "message": credit["unknown"]}

@@ -13,27 +13,41 @@ WORDS = {
     "all": "right on all sizes",
     "clean": "no hazards",
     "gates": "uses the technique",
+    "speed": "fast on a GPU",
     "named": "the fault is named",
     "mended": "the kernel is mended",
 }
+# On a GPU, of what is for the technique, or for all sizes where no technique is asked for.
+SPEED = 0.10
 NAMED = 0.4  # of an exercise that asks to name a fault
 
 
-def shares(exercise: Exercise) -> dict[str, float]:
-    """What each part of an exercise is worth; 1 in all."""
+def shares(exercise: Exercise, timed: bool = False) -> dict[str, float]:
+    """What each part of an exercise is worth; 1 in all, whether or not it was `timed` on a GPU."""
     if exercise.faulty:
         asked = statements.required(exercise) is not None
         return {"named": NAMED, "mended": 1 - NAMED} if asked else {"mended": 1.0}
     worth = dict(SHARES)
     if not exercise.gates:
         worth["all"] += worth.pop("gates")
+    if timed:
+        worth["gates" if exercise.gates else "all"] -= SPEED
+        worth["speed"] = SPEED
     return worth
 
 
-def earned(exercise: Exercise, credit: Mapping[str, object]) -> dict[str, float]:
-    """The points of each part, from a judge.credit.Credit; of `exercise.points`."""
+def earned(
+    exercise: Exercise, credit: Mapping[str, object], tenths: float | None = None
+) -> dict[str, float]:
+    """The points of each part, from a judge.credit.Credit; of `exercise.points`.
+
+    `tenths` are those of the points for speed, from timing.speed; None where nothing was timed.
+    What is fast and wrong earns none.
+    """
     parts = {**credit, "mended": all(credit.get(part) for part in ("small", "all", "clean"))}
     if exercise.gates:
         parts["mended"] = parts["mended"] and bool(credit.get("gates"))
-    worth = shares(exercise)
-    return {part: exercise.points * share * bool(parts[part]) for part, share in worth.items()}
+    worth = shares(exercise, timed=tenths is not None)
+    if "speed" in worth:
+        parts["speed"] = tenths / 10 * all(parts[part] for part in worth if part != "speed")
+    return {part: exercise.points * share * float(parts[part]) for part, share in worth.items()}

@@ -1,0 +1,135 @@
+"""Points for speed are a part of an answer's points where it was timed, and nobody's loss else."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+from support.attacks import exercise_named
+
+from utils.course.answers import Answer
+from utils.cuda.kernel import Kernel
+from utils.grading import assess, grade, points
+from utils.grading.grade import Terms
+from utils.judge import credit
+from utils.judge.credit import Credit
+from utils.timing import measure, speed
+from utils.timing.speed import Speed
+
+EVERYTHING = asdict(Credit(*[True] * 6))
+GPU = "NVIDIA H200"
+
+
+@pytest.fixture(params=["with gates", "without"])
+def exercise(request):
+    found = exercise_named("swish")
+    return found if request.param == "with gates" else replace(found, gates=())
+
+
+@pytest.mark.parametrize("tenths", [None, 10.0])
+def test_the_total_is_the_same_with_a_gpu_and_without(exercise, tenths):
+    worth = points.shares(exercise, timed=tenths is not None)
+    assert sum(worth.values()) == pytest.approx(1) and min(worth.values()) > 0
+    earned = points.earned(exercise, EVERYTHING, tenths)
+    assert sum(earned.values()) == pytest.approx(exercise.points)
+
+
+def test_a_slow_answer_loses_points_for_speed_alone(exercise):
+    earned, fast = (points.earned(exercise, EVERYTHING, tenths) for tenths in (3.5, 10.0))
+    lost = {part: fast[part] - earned[part] for part in fast if fast[part] != earned[part]}
+    assert lost == {"speed": pytest.approx(0.65 * points.SPEED * exercise.points)}
+
+
+@pytest.mark.parametrize("part", ["works", "small", "all", "clean"])
+def test_what_is_fast_and_wrong_earns_none(exercise, part):
+    assert points.earned(exercise, EVERYTHING | {part: False}, 10.0)["speed"] == 0
+
+
+def test_debugging_is_not_timed():
+    exercise = exercise_named("laplace")
+    assert "speed" not in points.earned(exercise, EVERYTHING, 10.0)
+
+
+# --- what the notebook's kernel is asked for
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What is told of an answer to swish: told(passed, backend), with these things made up."""
+    monkeypatch.setattr(measure, "gpu", lambda: GPU)
+    timing = Speed(GPU, 3.5, seconds=2e-3, reference=1e-3, calls=10)
+    monkeypatch.setattr(speed, "beside_the_solution", lambda kernel: timing)
+
+    def told(passed=True, backend="cuda", unknown="", name="swish"):
+        found = Credit(*[passed] * 6, unknown=unknown)
+        for which in ("of_passed", "of_failed"):
+            monkeypatch.setattr(credit, which, lambda kernel, seed: found)
+        monkeypatch.setattr(assess, "_examined", lambda kernel: {})
+        exercise = exercise_named(name)
+        kernel = Kernel(exercise.name, "", backend, None, (), "0", exercise.shapes)
+        return json.loads(assess.assess(Answer(**vars(kernel), exercise=exercise), passed))
+
+    return told
+
+
+def test_a_right_answer_is_timed_on_a_gpu(told):
+    assert (told()["speed"]["tenths"], told()["speed"]["ratio"]) == (3.5, 2)
+
+
+def test_without_a_gpu_nothing_is_timed(told):
+    assert "speed" not in told(backend="emulator")
+
+
+@pytest.mark.parametrize("found", [{"passed": False}, {"unknown": "wrong values"}])
+def test_what_is_wrong_is_not_timed_and_gets_no_points(told, found):
+    speed = told(**found)["speed"]
+    assert speed["tenths"] == 0 and speed["gpu"] == GPU and not speed["seconds"]
+
+
+def test_a_kernel_to_be_mended_is_not_timed(told):
+    assert "speed" not in told(name="laplace")
+
+
+# --- what becomes of it in a grade
+
+
+@pytest.fixture
+def graded(monkeypatch, tmp_path):
+    """The grade of an answer to swish of which this was told of its speed."""
+
+    def graded(**speed):
+        assessed = {"credit": EVERYTHING} | ({"speed": speed} if speed else {})
+        judged = {"status": "passed", "message": "", "assessed": assessed}
+        monkeypatch.setattr(grade, "_judged", lambda *_: {"00_start_here/swish": judged})
+        return grade.grade(tmp_path, Terms(("00_start_here",), "s", str(tmp_path), boxed=False))
+
+    return graded
+
+
+def test_a_grade_has_the_points_for_speed_and_says_where_it_was_timed(graded):
+    made = graded(gpu=GPU, tenths=5.0, message="")
+    assert made["timed"] == GPU and made["points"] == 4.75
+    assert made["exercises"][0]["parts"]["speed"] == 0.25
+    assert made["exercises"][0]["speed"]["gpu"] == GPU
+
+
+def test_a_grade_of_a_machine_without_a_gpu_is_whole_and_says_so(graded):
+    made = graded()
+    assert made["timed"] == "" and made["points"] == 5
+    assert "speed" not in made["exercises"][0]["parts"]
+
+
+def test_what_could_not_be_timed_costs_nothing(graded):
+    made = graded(gpu=GPU, tenths=None, message="there is too little memory")
+    assert made["timed"] == "" and made["points"] == 5
+
+
+def test_a_grade_of_which_a_part_was_timed_says_so():
+    parts = {"works": 1}
+    timed, not_timed = {"gpu": GPU, "tenths": 0.0}, {"gpu": GPU, "tenths": None}
+    records = [{"parts": parts, "speed": timed}, {"parts": parts, "speed": not_timed}]
+    assert grade.timed(records) == f"{GPU}, partly"
+    assert grade.timed(records[:1]) == GPU and grade.timed(records[1:]) == ""
+
+
+def test_a_grade_in_which_nothing_could_have_been_timed_says_nothing():
+    assert grade.timed([{"parts": {"named": 4, "mended": 6}}, {"parts": {}}]) is None

@@ -1,0 +1,76 @@
+"""Memory of this process that it can lend to a worker: by handing over an open file, and no sooner.
+
+On a GPU the GPU's, else the machine's own.
+"""
+
+import fcntl
+import mmap
+import os
+from contextlib import suppress
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from utils.cuda import device_memory
+
+
+class Lent(Protocol):
+    """Bytes, and the open file by which another process maps them."""
+
+    bytes: Tensor
+    file: int
+
+    def close(self) -> None:
+        """Give it back; its tensors must not be used any more."""
+
+
+def lend(size: int, device: int | None) -> Lent:
+    """`size` bytes or a few more, of a GPU where `device` is its number.
+
+    Raises MemoryError where there are not so many, OSError where the driver cannot lend memory.
+    """
+    return _OfMachine(size) if device is None else _OfDevice(size, device)
+
+
+class _OfMachine:
+    def __init__(self, size: int) -> None:
+        self.file = os.memfd_create("lent", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        os.ftruncate(self.file, size)
+        with suppress(OSError):  # a shorter file would end who reads it
+            fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.bytes = torch.frombuffer(mmap.mmap(self.file, size), dtype=torch.uint8)
+
+    def close(self) -> None:
+        os.close(self.file)
+        del self.bytes
+
+
+class _OfDevice:
+    def __init__(self, size: int, device: int) -> None:
+        torch.cuda.init()
+        torch.cuda.synchronize(device)  # the context exists afterwards
+        torch.cuda.empty_cache()  # what PyTorch keeps is memory, too
+        self._piece = device_memory.create(size, device)
+        self.bytes = torch.as_tensor(_Bytes(self._piece), device=f"cuda:{device}")
+        if self.bytes.data_ptr() != self._piece.address:
+            raise OSError("PyTorch made a copy of memory that was to be lent")
+        self.file = self._piece.file()
+
+    def close(self) -> None:
+        torch.cuda.synchronize(self.bytes.device)
+        os.close(self.file)
+        del self.bytes
+        self._piece.close()
+
+
+class _Bytes:
+    """What PyTorch asks of foreign memory."""
+
+    def __init__(self, piece: device_memory.Piece) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (piece.size,),
+            "typestr": "|u1",
+            "data": (piece.address, False),
+            "version": 3,
+        }
