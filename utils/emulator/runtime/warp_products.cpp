@@ -138,8 +138,9 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
                 value = in;
                 memcpy(&in, &kPoison, sizeof in);
             });
-            hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), mine.pc);
         }
+    for (int lane = 0; lane < 32; ++lane)
+        hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), mine.pc);
     Deed* deed = nullptr;
     if (running.core) {
         std::vector<Part> parts;
