@@ -261,6 +261,8 @@ __device__ inline void cluster_sync() {
             : "memory");
 }
 
+#endif
+
 // --- Host ----------------------------------------------------------------------------------------
 
 template <class T>
@@ -298,5 +300,3 @@ CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows) {
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;
 }
-
-#endif

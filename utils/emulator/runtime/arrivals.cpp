@@ -15,12 +15,7 @@ unsigned Core::arrive(EmuArrivals* arrivals, unsigned count, bool drops) {
     if (arrivals->pending) return phase;
     arrivals->pending = arrivals->expected;
     ++arrivals->phase;
-    for (int i = 0; i < launch->threads; ++i) {
-        Fibre& f = fibres_[size_t(i)];
-        if (!is_live(i) || f.waits != Waits::kArrivals || f.arrivals != arrivals) continue;
-        f.waits = Waits::kNothing;
-        warps_[i / 32].runnable |= 1u << i % 32;
-    }
+    wake(Waits::kArrivals, arrivals);
     if (watching()) {
         watch_warp_end();
         watch_phase();
@@ -31,13 +26,7 @@ unsigned Core::arrive(EmuArrivals* arrivals, unsigned count, bool drops) {
 
 void Core::await(const EmuArrivals* arrivals, unsigned phase, EmuSite site) {
     if (arrivals->phase != phase) return;
-    Fibre* self = current;
-    const int i = index(self);
-    self->waits = Waits::kArrivals;
-    self->arrivals = arrivals;
-    self->site = site;
-    warps_[i / 32].runnable &= ~(1u << i % 32);
-    yield();
+    block_on(Waits::kArrivals, arrivals, site);
 }
 
 EmuArrivals* Core::team(unsigned first, unsigned count) {

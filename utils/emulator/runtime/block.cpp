@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../include/emulator/errors.h"
+#include "block_work.h"
 #include "report.h"
 #include "waits.h"
 #include "watch.h"
@@ -25,6 +26,7 @@ static unsigned order_seed = 0;  // of the order in which threads run; 0: ascend
 
 Core::Core(int most_threads, bool guarded)
     : stacks(most_threads, guarded), fibres_(size_t(most_threads)) {}
+Core::~Core() = default;
 
 static void enter_thread(void* c) {
     Core* core = static_cast<Core*>(c);
@@ -128,7 +130,7 @@ void Core::prepare_fibres() {
     live_ = launch->threads;
     at_barrier_ = counted_ = at_grid_ = 0;
     if (!teams_.empty()) teams_.clear();
-    if (!copies_.empty()) copies_.clear();
+    work_.reset();
     ended_ = -1;
     warp_count_ = (live_ + 31) / 32;
     for (int w = 0; w < warp_count_; ++w) {
@@ -142,6 +144,7 @@ void Core::prepare_fibres() {
 Fibre* Core::next() {
     int home = index(current) / 32;
     Fibre* to = first_runnable(home, false);
+    if (!to && work_ && advance_barriers(*this)) to = first_runnable(home, false);
     // Threads that were paused go on when nobody else can, another warp's first.
     return to ? to : first_runnable(home + 1, true);
 }
@@ -223,6 +226,7 @@ void Core::finish() {
     }
     if (live_ && at_barrier_ == live_) release_barrier();
     if (warp.waiting) settle(i / 32);
+    if (!live_ && work_) end_work(*this);
     Fibre* to = live_ ? next() : nullptr;
     if (live_ && !to && at_grid_ != live_) report_deadlock(*this);
     void* unused;
@@ -318,9 +322,28 @@ void Core::release_barrier() {
     for (int i = 0; i < launch->threads; ++i) fibres_[size_t(i)].waits = Waits::kNothing;
 }
 
-ThreadCopies& Core::copies(int thread) {
-    if (copies_.empty()) copies_.resize(size_t(launch->threads));
-    return copies_[size_t(thread)];
+BlockWork& Core::work() {
+    if (!work_) work_ = std::make_unique<BlockWork>(launch->threads);
+    return *work_;
+}
+
+void Core::block_on(Waits what, const void* barrier, EmuSite site) {
+    Fibre* self = current;
+    self->waits = what;
+    self->barrier = barrier;
+    self->site = site;
+    const int i = index(self);
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    yield();
+}
+
+void Core::wake(Waits what, const void* barrier) {
+    for (int i = 0; i < launch->threads; ++i) {
+        Fibre& f = fibres_[size_t(i)];
+        if (!is_live(i) || f.waits != what || f.barrier != barrier) continue;
+        f.waits = Waits::kNothing;
+        warps_[i / 32].runnable |= 1u << i % 32;
+    }
 }
 
 void* Core::shared_array(EmuSharedKey* key) {

@@ -7,17 +7,18 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "../include/emulator/runtime.h"
 #include "fibre.h"
 #include "shared_memory.h"
-#include "thread_copies.h"
 
 namespace emu {
 
 constexpr int kMaxThreads = 1024;
+struct BlockWork;
 
 struct Launch {
     dim3 grid, block;
@@ -33,7 +34,17 @@ struct Launch {
     bool cooperative = false;       // all blocks run at once
 };
 
-enum class Waits : uint8_t { kNothing, kBarrier, kCollective, kActiveMask, kGrid, kArrivals };
+enum class Waits : uint8_t {
+    kNothing,
+    kBarrier,
+    kCollective,
+    kActiveMask,
+    kGrid,
+    kArrivals,
+    kMemoryBarrier,
+    kNamedBarrier,
+    kWarpgroup,
+};
 
 struct Fibre {
     void* context;
@@ -42,11 +53,11 @@ struct Fibre {
     int kind;       // which barrier or collective
     unsigned mask;  // of the collective
     EmuSite site;
-    const void* pc;               // of the call, in the kernel's own code
-    bool returned;                // has come to a `return;`: it may leave before a barrier
-    uint32_t phase;               // block barriers passed
-    const EmuArrivals* arrivals;  // that it waits at
-    uint32_t failures;            // of a compare-and-swap, since the thread last let others run
+    const void* pc;       // of the call, in the kernel's own code
+    bool returned;        // has come to a `return;`: it may leave before a barrier
+    uint32_t phase;       // block barriers passed
+    const void* barrier;  // in memory, that it waits at
+    uint32_t failures;    // of a compare-and-swap, since the thread last let others run
 };
 
 struct Warp {
@@ -63,6 +74,7 @@ struct Exchange {
 class Core {
    public:
     explicit Core(int most_threads = kMaxThreads, bool guarded = true);
+    ~Core();
     // Takes blocks until none is left or the launch has failed.
     void run(Launch& launch);
     // One block, until it has ended, or until all its threads wait for the whole grid. True: they
@@ -81,7 +93,10 @@ class Core {
     EmuArrivals* team(unsigned first, unsigned count);
     void* team_memory(unsigned first, unsigned count, size_t bytes);
     void* shared_array(EmuSharedKey* key);
-    ThreadCopies& copies(int thread);  // of the running block
+    BlockWork& work();  // of the running block
+    bool has_work() const { return work_ != nullptr; }
+    void block_on(Waits what, const void* barrier, EmuSite site);  // until wake()
+    void wake(Waits what, const void* barrier);
     void pause();  // lets the rest of the warp, and then the other warps, catch up
     // Reports what the running thread did, and ends the launch with a cudaError.
     [[noreturn]] void fail(int error, const char* kind, EmuSite site, const void* pc,
@@ -96,6 +111,7 @@ class Core {
     const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
     bool is_live(int i) const { return warps_[i / 32].live >> i % 32 & 1; }
     const Warp& warp(int w) const { return warps_[w]; }
+    int collective_warp() const { return settling_; }
 
     Fibre* current = nullptr;
     Launch* launch = nullptr;
@@ -132,7 +148,8 @@ class Core {
         std::vector<char> memory;
     };
     std::map<std::pair<unsigned, unsigned>, Team> teams_;
-    std::vector<ThreadCopies> copies_;  // by thread, where there are any
+    std::unique_ptr<BlockWork> work_;  // null: none so far
+    int settling_ = 0;                 // the warp whose collective is being completed
     int ended_ = -1;  // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     uint32_t block_number_ = 0;

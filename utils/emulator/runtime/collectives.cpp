@@ -10,6 +10,7 @@
 #include "../include/emulator/errors.h"
 #include "block.h"
 #include "tensor_cores.h"
+#include "warp_products.h"
 #include "watch.h"
 
 namespace emu {
@@ -109,6 +110,12 @@ constexpr Collective kCollectives[] = {
     {EMU_MMA, "mma", combine_products},
     {EMU_MMA_BF16, "mma", combine_products},
     {EMU_MMA_TF32, "mma", combine_products},
+    {EMU_WGMMA, "wgmma", combine_warpgroup},
+    {EMU_WGMMA_BF16, "wgmma", combine_warpgroup},
+    {EMU_WGMMA_TF32, "wgmma", combine_warpgroup},
+    {EMU_WGMMA_FENCE, "wgmma_fence", combine_warpgroup},
+    {EMU_WGMMA_COMMIT, "wgmma_commit", combine_warpgroup},
+    {EMU_WGMMA_WAIT, "wgmma_wait", combine_warpgroup},
 };
 constexpr bool rows_stand_at_their_kinds() {
     for (int i = 0; i < int(sizeof kCollectives / sizeof *kCollectives); ++i)
@@ -168,6 +175,7 @@ void Core::settle(int w) {
         if (!complete) continue;
         pending &= ~group;
         watch_collective(*this, w, first.kind, group, first.mask);
+        settling_ = w;
         if (kCollectives[first.kind].combine == shuffle)
             watch_shuffle(*this, w, group, exchanges_[w].parameter);
         kCollectives[first.kind].combine(group, exchanges_[w]);

@@ -79,6 +79,7 @@ Place locate_shared(const SharedMemory& shared, ptrdiff_t offset, size_t size, s
 Place locate(const Core& core, Space space, const void* address, size_t size) {
     if (space == kShared)
         return locate_shared(core.shared, core.shared.offset(address), size, core.launch->shared);
+    if (core.stacks.holds(address)) return {"registers"};
     Allocation* a = heap().nearest(address);
     if (!a || (!heap().in_range(address) && !a->lent)) return {"host memory"};
     const long element = long(a->element == 1 ? size : a->element);

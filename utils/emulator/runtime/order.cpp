@@ -18,7 +18,7 @@ bool any = false;
 int parties = kOthers - 1;  // with an id, so far in this block
 std::map<int, uint16_t> own;
 uint16_t ring = 0;  // the id of its first
-uint32_t deeds = 0;
+uint32_t deeds = 0, epoch = 0;
 
 void put(int thread, const uint16_t* known, int count) {
     uint16_t* row = rows[thread];
@@ -38,7 +38,10 @@ void Clock::note(uint16_t id, uint16_t moment) {
     moments[id - 1u] = std::max(moments[id - 1u], moment);
 }
 
+uint32_t order_epoch() { return epoch; }
+
 void order_phase() {
+    ++epoch;
     if (!any) return;
     for (int i = 0; i < kMaxThreads; ++i)
         if (knows[i]) memset(rows[i], 0, size_t(parties) * sizeof rows[i][0]), knows[i] = false;

@@ -26,6 +26,7 @@ struct Clock {
 };
 
 void order_block();                          // a block begins
+uint32_t order_epoch();                      // clocks of another one say nothing
 void order_phase();                          // its threads have passed a barrier
 const uint16_t* known_to(int thread);        // null: nothing
 void learn(int thread, const Clock& clock);  // what it holds is over for the thread

@@ -64,7 +64,9 @@ size_t SharedMemory::static_bytes_with(const EmuSharedKey& key) const {
 // banks stay what they are.
 size_t SharedMemory::place(const EmuSharedKey& key) {
     static_bytes_ = static_bytes_with(key);
-    const size_t offset = watching() ? (end_ + 127) / 128 * 128 : static_bytes_ - key.size;
+    const size_t align = key.alignment < 128 ? 128 : key.alignment;
+    const size_t offset =
+        watching() ? (end_ + align - 1) / align * align : static_bytes_ - key.size;
     end_ = offset + key.size + 1024;
     return offset;
 }

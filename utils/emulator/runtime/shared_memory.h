@@ -40,6 +40,17 @@ class SharedMemory {
         ptrdiff_t at = static_cast<const char*>(address) - memory_;
         return at >= -ptrdiff_t(kGap) && at < ptrdiff_t(kSpan) ? at : kElsewhere;
     }
+    // As instructions that ask for one in 18 bits have it: the dynamic array, then the static ones.
+    uint32_t short_address(const void* address) const {
+        const ptrdiff_t at = offset(address);
+        const ptrdiff_t in_all = at >= ptrdiff_t(kDynamicAt) ? at - ptrdiff_t(kDynamicAt)
+                                                             : at + ptrdiff_t(dynamic_room());
+        return uint32_t(in_all + kReserved) & 0x3ffff;
+    }
+    const char* of_short(uint32_t address) const {
+        const size_t at = address - kReserved;
+        return at < dynamic_room() ? memory_ + kDynamicAt + at : memory_ + at - dynamic_room();
+    }
     bool in_array(ptrdiff_t offset, size_t size) {
         return (last_.key && last_.holds(offset, size)) || find(offset, size);
     }
@@ -59,6 +70,8 @@ class SharedMemory {
     size_t dynamic_element = 0;
 
    private:
+    static constexpr size_t kReserved = 1024;  // bytes that a block has no use of
+    size_t dynamic_room() const { return (dynamic_bytes_ + 2047) / 1024 * 1024; }
     struct Slot {
         const EmuSharedKey* key;
         uint64_t block;  // serial of the block that laid it out

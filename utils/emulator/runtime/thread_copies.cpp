@@ -7,6 +7,7 @@
 #include "../include/emulator/errors.h"
 #include "../include/emulator/tensor_cores.h"
 #include "block.h"
+#include "block_work.h"
 #include "trace.h"
 #include "traffic.h"
 #include "under_way.h"
@@ -22,7 +23,7 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
     trace_access(to, size_t(room), kStore, pc);
     if (bytes) trace_access(from, size_t(bytes), kLoad, pc);
     Deed* deed = nullptr;
-    ThreadCopies& mine = c.copies(c.current_index());
+    ThreadCopies& mine = c.work().copies[size_t(c.current_index())];
     if (watching()) {
         if (bytes) watch_copied(from, size_t(bytes), size_t(room), kLoad, pc);
         watch_alignment(to, size_t(room), kStore, pc);
@@ -36,7 +37,7 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
 }
 
 extern "C" void emu_commit_copies() {
-    ThreadCopies& mine = core()->copies(core()->current_index());
+    ThreadCopies& mine = core()->work().copies[size_t(core()->current_index())];
     for (ThreadCopies::Copy& copy : mine.under_way)
         if (copy.deed) copy.deed->committed = true;
     ++mine.group;
@@ -44,7 +45,7 @@ extern "C" void emu_commit_copies() {
 
 extern "C" void emu_wait_for_copies(int most, EmuSite) {
     Core& c = *core();
-    ThreadCopies& mine = c.copies(c.current_index());
+    ThreadCopies& mine = c.work().copies[size_t(c.current_index())];
     const int last = mine.group - 1 - most;  // the youngest group that has to be there
     while (!mine.under_way.empty() && mine.under_way.front().group <= last) {
         const ThreadCopies::Copy& copy = mine.under_way.front();

@@ -6,6 +6,7 @@
 
 #include "../include/emulator/errors.h"
 #include "block.h"
+#include "block_work.h"
 #include "collectives.h"
 #include "report.h"
 #include "trace.h"
@@ -15,7 +16,10 @@ namespace emu {
 const char* awaited(const Fibre& f) {
     if (f.waits == Waits::kBarrier) return "__syncthreads";
     if (f.waits == Waits::kGrid) return "grid.sync";
-    if (f.waits == Waits::kArrivals) return "a barrier of some threads";
+    if (f.waits == Waits::kArrivals || f.waits == Waits::kNamedBarrier)
+        return "a barrier of some threads";
+    if (f.waits == Waits::kMemoryBarrier) return "barrier_wait";
+    if (f.waits == Waits::kWarpgroup) return "wgmma_wait, for the other warps of its four";
     return f.waits == Waits::kCollective ? collective_name(f.kind) : "";
 }
 
@@ -102,6 +106,16 @@ bool describe_missing(const Core& core, const Crowd& crowd, Text& text) {
     return missing != 0;
 }
 
+// What a barrier in shared memory still waits for.
+void describe_barrier(Core& core, const Fibre& f, Text& text) {
+    if (f.waits != Waits::kMemoryBarrier) return;
+    const MemoryBarrier& b = core.work().barriers[f.barrier];
+    text.add(": its phase has parity %u, ", b.phase & 1);
+    if (b.pending) text.add("%d of %d arrivals are missing", b.pending, b.expected);
+    if (b.pending && b.bytes > 0) text.add(", ");
+    if (b.bytes > 0) text.add("%lld of the announced bytes are missing", (long long)b.bytes);
+}
+
 }  // namespace
 
 void report_deadlock(Core& core) {
@@ -116,6 +130,7 @@ void report_deadlock(Core& core) {
         if (k) text.add("; ");
         describe(core, crowds[k], text);
         if (collective && !describe_missing(core, crowds[k], text)) disagree = true;
+        describe_barrier(core, core.fibre(crowds[k].first), text);
     }
     const Fibre& f = core.fibre(crowds[shown].first);
     Where where{core.launch->kernel, core.block, f.index, f.site, f.pc};
@@ -125,7 +140,11 @@ void report_deadlock(Core& core) {
         where.other_thread = other.index;
     }
     report_waits(core);
-    report(disagree ? "invalid-mask" : "deadlock", where, text.text());
+    const bool broken = f.waits == Waits::kWarpgroup;
+    report(disagree ? "invalid-mask"
+           : broken ? "broken-warpgroup"
+                    : "deadlock",
+           where, text.text());
     core.abandon(cudaErrorLaunchFailure);
 }
 

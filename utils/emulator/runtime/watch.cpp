@@ -18,6 +18,7 @@
 #include "memory.h"
 #include "order.h"
 #include "reach.h"
+#include "registers.h"
 #include "traffic.h"
 #include "under_way.h"
 
@@ -39,7 +40,7 @@ uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
-bool any_synced = false;
+bool any_synced = false, uncounted = false;
 uint32_t tile_fences = 0, last_tile_fence[kMaxThreads];  // counted over all threads
 
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
@@ -136,7 +137,7 @@ static void note_compare(const void* address) {
 static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
                           const void* pc) {
     Instruction& in = instruction_at(pc, kShared, kind, size);
-    count_request(core, in, running.lane, uint64_t(address));
+    if (!uncounted) count_request(core, in, running.lane, uint64_t(address));
     if (kind == kLoad) note_load(address, in);
     else if (kind == kCompare) note_compare(address);
     if (!core.shared.in_array(offset, size))
@@ -219,7 +220,7 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     const bool known = find_allocation(in, address, size);
     // Constants have a cache of their own.
     const bool counts = !known || !in.allocation->constant;
-    if (counts) count_request(core, in, running.lane, uint64_t(address));
+    if (counts && !uncounted) count_request(core, in, running.lane, uint64_t(address));
     if (!known) {
         Allocation* near = heap().nearest(address);
         bool freed = near && near->freed && near->holds(address, size);
@@ -292,6 +293,8 @@ static inline void look(const void* address, size_t size, Kind kind, const void*
         return access_shared(core, address, size, offset, kind, pc);
     if (device_memory->in_range(address) || in_module(address))
         return access_global(core, address, size, kind, pc);
+    if (any_registers && core.stacks.holds(address))
+        return watch_register(core, address, size, kind, pc);
     if (any_pinned && writes(kind) && is_pinned(address)) cover_to_host();
     // What is left is mostly the thread's own: its variables, the launch's arguments.
     if (!host_pointers.empty() && in_host_memory(core, address))
@@ -312,6 +315,12 @@ bool watch_alignment(const void* address, size_t alignment, Kind kind, const voi
     tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, alignment),
                 kind, address, nullptr);
     return true;
+}
+
+void watch_uncounted(const void* address, size_t size, Kind kind, const void* pc) {
+    uncounted = true;
+    look(address, size, kind, pc);
+    uncounted = false;
 }
 
 void watch_copied(const void* address, size_t size, size_t alignment, Kind kind, const void* pc) {
@@ -376,6 +385,7 @@ void watch_block_again(uint32_t serial) {
     block_serial = serial;
     fences_block();
     deeds_block();
+    registers_block();
     order_block();
     begin_phase();
     words_block(block_serial, phase_serial);

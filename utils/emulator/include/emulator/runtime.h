@@ -75,6 +75,12 @@ enum EmuCollective {
     EMU_MMA,            // of halves; of the other types in the order of EmuTensorType
     EMU_MMA_BF16,
     EMU_MMA_TF32,
+    EMU_WGMMA,  // of four warps; this and the next two likewise
+    EMU_WGMMA_BF16,
+    EMU_WGMMA_TF32,
+    EMU_WGMMA_FENCE,
+    EMU_WGMMA_COMMIT,
+    EMU_WGMMA_WAIT,  // parameter: the most groups that may be under way
 };
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
 unsigned emu_active_mask(EmuSite site);

@@ -15,6 +15,11 @@ void emu_mma(int type, float* d, const void* a, const void* b, EmuSite site);
 void emu_copy_async(void* to, const void* from, int bytes, int room, EmuSite site);
 void emu_commit_copies();
 void emu_wait_for_copies(int most, EmuSite site);
+unsigned emu_shared_address(const void* pointer, EmuSite site);
+}
+
+EMU_INLINE unsigned shared_address(const void* pointer, EMU_HERE) {
+    return emu_shared_address(pointer, here);
 }
 
 EMU_INLINE void load_matrices(unsigned (&matrices)[4], const void* row, EMU_HERE) {

@@ -1,0 +1,507 @@
+// Tiles, barriers that count their bytes, and products of warpgroups, each with one thing amiss.
+#include "../../../kernels/include/hopper.cuh"
+#include "../case.cuh"
+
+using Map = CUtensorMap;
+constexpr int BYTES = 64 * 128;  // of a tile: 64 rows of 32 floats
+
+static Map matrix() { return make_map(zeros<float>(256 * 64), 256, 64, 64); }
+
+#define TILES(n) __shared__ __align__(1024) float tiles[n][64][32]
+#define INIT(barrier, arrivals)                             \
+    if (threadIdx.x == 0) barrier_init(&barrier, arrivals); \
+    fence_barriers();                                       \
+    __syncthreads()
+
+__global__ void read_before_it_arrives(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // WITH
+    }
+    __syncthreads();
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];  // HAZARD early-read
+    barrier_wait(&full, 0);
+}
+CASE(read_before_it_arrives, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void one_warp_does_not_wait(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // WITH
+    }
+    if (threadIdx.x < 32) barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x % 32];  // HAZARD async-race
+}
+CASE(one_warp_does_not_wait, 1, 64, matrix(), zeros<float>(64))
+
+__global__ void waits_for_the_other_parity(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // WITH
+    }
+    __syncthreads();
+    barrier_wait(&full, 1);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];  // HAZARD early-read
+    barrier_wait(&full, 0);
+}
+CASE(waits_for_the_other_parity, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void expects_too_few_bytes(const __grid_constant__ Map map, float* out) {
+    TILES(2);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);  // WITH
+        load_tile(tiles[0], &map, 0, 0, &full);
+        load_tile(tiles[1], &map, 32, 0, &full);  // HAZARD byte-count
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x] + tiles[1][0][threadIdx.x];
+}
+CASE(expects_too_few_bytes, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void expects_too_many_bytes(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, 2 * BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);
+    }
+    barrier_wait(&full, 0);  // HAZARD deadlock
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];
+}
+CASE(expects_too_many_bytes, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void fewer_arrive_than_are_expected(float* out) {
+    __shared__ Barrier done;
+    INIT(done, 33);
+    barrier_arrive(&done);
+    barrier_wait(&done, 0);  // HAZARD deadlock
+    out[threadIdx.x] = 1;
+}
+CASE(fewer_arrive_than_are_expected, 1, 32, zeros<float>(32))
+
+__global__ void never_initialised(float* out) {
+    __shared__ Barrier done;
+    barrier_arrive(&done);  // HAZARD invalid-barrier
+    barrier_wait(&done, 0);
+    out[threadIdx.x] = 1;
+}
+CASE(never_initialised, 1, 32, zeros<float>(32))
+
+__global__ void initialised_again(float* out) {
+    __shared__ Barrier done;
+    INIT(done, 33);
+    barrier_arrive(&done);
+    __syncthreads();
+    if (threadIdx.x == 0) barrier_init(&done, 32);  // HAZARD invalid-barrier
+    __syncthreads();
+    out[threadIdx.x] = 1;
+}
+CASE(initialised_again, 1, 32, zeros<float>(32))
+
+__global__ void handed_back_before_it_is_read(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full, empty;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        barrier_init(&empty, 32);
+        fence_barriers();
+    }
+    __syncthreads();
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < 2; ++i) {
+            barrier_wait(&empty, i ^ 1);
+            barrier_arrive_expect(&full, BYTES);
+            load_tile(tiles[0], &map, 0, 64 * i, &full);  // HAZARD async-race
+        }
+    } else if (threadIdx.x < 32) {
+        float sum = 0;
+        for (int i = 0; i < 2; ++i) {
+            barrier_wait(&full, i);
+            barrier_arrive(&empty);
+            sum += tiles[0][0][threadIdx.x];  // WITH
+        }
+        out[threadIdx.x] = sum;
+    }
+}
+CASE(handed_back_before_it_is_read, 1, 64, matrix(), zeros<float>(32))
+
+__global__ void filled_again_and_nobody_asked(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    float sum = 0;
+    for (int i = 0; i < 2; ++i) {
+        if (threadIdx.x == 0) {
+            barrier_arrive_expect(&full, BYTES);
+            load_tile(tiles[0], &map, 0, 64 * i, &full);  // HAZARD async-race
+        }
+        barrier_wait(&full, i);
+        sum += tiles[0][0][threadIdx.x];  // WITH
+    }
+    out[threadIdx.x] = sum;
+}
+CASE(filled_again_and_nobody_asked, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void never_waited_for(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // HAZARD missing-wait
+    }
+    out[threadIdx.x] = 1;
+}
+CASE(never_waited_for, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void tile_at_an_odd_place(const __grid_constant__ Map map, float* out) {
+    TILES(2);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0][4], &map, 0, 0, &full);  // HAZARD misaligned
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][4][threadIdx.x];
+}
+CASE(tile_at_an_odd_place, 1, 32, matrix(), zeros<float>(32))
+
+__global__ void matrix_that_cuda_refuses(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // HAZARD invalid-map
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];
+}
+CASE(matrix_that_cuda_refuses, 1, 32, make_map(zeros<float>(64 * 33), 64, 33, 64), zeros<float>(32))
+
+__global__ void more_threads_than_come(float* out) {
+    if (threadIdx.x < 64) sync_some(1, 96);  // HAZARD deadlock
+    out[threadIdx.x] = 1;
+}
+CASE(more_threads_than_come, 1, 128, zeros<float>(128))
+
+// --- Stores --------------------------------------------------------------------------------------
+
+__global__ void stored_without_a_fence(const __grid_constant__ Map map) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;  // WITH
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_tile_async(&map, tiles[0], 0, 0);  // HAZARD missing-fence
+        commit_stores();
+        wait_for_stores<0>();
+    }
+}
+CASE(stored_without_a_fence, 1, 128, matrix())
+
+__global__ void stored_before_the_others_have_written(const __grid_constant__ Map map) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;  // WITH
+    fence_async();
+    if (threadIdx.x == 127) {
+        store_tile_async(&map, tiles[0], 0, 0);  // HAZARD async-race
+        commit_stores();
+        wait_for_stores<0>();
+    }
+}
+CASE(stored_before_the_others_have_written, 1, 128, matrix())
+
+__global__ void store_never_committed(const __grid_constant__ Map map) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_tile_async(&map, tiles[0], 0, 0);  // HAZARD missing-commit
+        wait_for_stores<0>();
+    }
+}
+CASE(store_never_committed, 1, 128, matrix())
+
+__global__ void store_never_waited_for(const __grid_constant__ Map map) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_tile_async(&map, tiles[0], 0, 0);  // HAZARD missing-wait
+        commit_stores();
+    }
+}
+CASE(store_never_waited_for, 1, 128, matrix())
+
+__global__ void overwritten_while_it_is_stored(const __grid_constant__ Map map) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_tile_async(&map, tiles[0], 0, 0);  // WITH
+        commit_stores();
+        tiles[0][0][0] = 2;  // HAZARD early-write
+        wait_for_stores<0>();
+    }
+}
+CASE(overwritten_while_it_is_stored, 1, 128, matrix())
+
+// --- Products ------------------------------------------------------------------------------------
+
+#define ONES() \
+    for (int i = threadIdx.x; i < 2 * 64 * 32; i += blockDim.x) (&tiles[0][0][0])[i] = 1
+
+__global__ void product_without_a_fence_of_the_tile(float* out) {
+    TILES(2);
+    ONES();  // WITH
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(product_without_a_fence_of_the_tile, 1, 128, zeros<float>(128))
+
+__global__ void product_without_a_fence_of_the_registers(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(product_without_a_fence_of_the_registers, 1, 128, zeros<float>(128))
+
+__global__ void sums_touched_and_no_fence_behind(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    for (int i = 0; i < 2; ++i) {
+        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), i);  // HAZARD missing-fence
+        wgmma_commit();
+        wgmma_wait<0>();
+        d[i] *= 2;
+    }
+    out[threadIdx.x] = d[0];
+}
+CASE(sums_touched_and_no_fence_behind, 1, 128, zeros<float>(128))
+
+__global__ void product_never_committed(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-commit
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];  // HAZARD missing-commit
+}
+CASE(product_never_committed, 1, 128, zeros<float>(128))
+
+__global__ void sums_read_before_the_wait(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_commit();
+    out[threadIdx.x] = d[0];  // HAZARD early-read
+    wgmma_wait<0>();
+}
+CASE(sums_read_before_the_wait, 1, 128, zeros<float>(128))
+
+__global__ void sums_read_while_a_later_group_adds(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+    wgmma_commit();
+    wgmma_tf32(d, describe(&tiles[0][0][8]), describe(&tiles[1][0][8]), 1);  // WITH
+    wgmma_commit();
+    wgmma_wait<1>();
+    out[threadIdx.x] = d[0];  // HAZARD early-read
+    wgmma_wait<0>();
+}
+CASE(sums_read_while_a_later_group_adds, 1, 128, zeros<float>(128))
+
+__global__ void sums_written_before_the_wait(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_commit();
+    d[3] = 1;  // HAZARD early-write
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0] + d[3];
+}
+CASE(sums_written_before_the_wait, 1, 128, zeros<float>(128))
+
+__global__ void product_never_waited_for(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-wait
+    wgmma_commit();
+    out[threadIdx.x] = 1;
+}
+CASE(product_never_waited_for, 1, 128, zeros<float>(128))
+
+__global__ void tile_overwritten_before_the_wait(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_commit();
+    __syncthreads();
+    tiles[0][threadIdx.x / 2][threadIdx.x % 2 * 4] = 2;  // HAZARD early-write
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(tile_overwritten_before_the_wait, 1, 128, zeros<float>(128))
+
+__global__ void tile_fetched_into_before_the_wait(const __grid_constant__ Map map, float* out) {
+    TILES(2);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_commit();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // HAZARD early-write
+    }
+    wgmma_wait<0>();
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = d[0];
+}
+CASE(tile_fetched_into_before_the_wait, 1, 128, matrix(), zeros<float>(128))
+
+__global__ void product_of_a_tile_under_way(const __grid_constant__ Map map, float* out) {
+    TILES(2);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, 2 * BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // WITH
+        load_tile(tiles[1], &map, 0, 0, &full);  // WITH
+    }
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD early-read
+    wgmma_commit();
+    wgmma_wait<0>();
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = d[0];
+}
+CASE(product_of_a_tile_under_way, 1, 128, matrix(), zeros<float>(128))
+
+__global__ void described_at_an_odd_row(float* out) {
+    TILES(3);
+    ONES();
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[2][0][0])[i] = 1;
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0][1]), describe(tiles[1]), 0);  // HAZARD invalid-descriptor
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(described_at_an_odd_row, 1, 128, zeros<float>(128))
+
+__global__ void tile_that_is_too_short(float* out) {
+    __shared__ __align__(1024) float tiles[1][64][32], half[32][32];
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) (&tiles[0][0][0])[i] = 1;
+    for (int i = threadIdx.x; i < 32 * 32; i += 128) (&half[0][0])[i] = 1;
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(half), 0);  // HAZARD out-of-bounds
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(tile_that_is_too_short, 1, 128, zeros<float>(128))
+
+__global__ void three_warps(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();  // HAZARD broken-warpgroup
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(three_warps, 1, 96, zeros<float>(128))
+
+__global__ void one_warp_stays_away(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    if (threadIdx.x < 96) {
+        wgmma_fence();
+        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+        wgmma_commit();
+        wgmma_wait<0>();  // HAZARD broken-warpgroup
+        out[threadIdx.x] = d[0];
+    }
+}
+CASE(one_warp_stays_away, 1, 128, zeros<float>(128))
+
+__global__ void blocks_in_clusters(float* out) {
+    cluster_sync();  // HAZARD not-supported
+    out[threadIdx.x] = 1;
+}
+CASE(blocks_in_clusters, 2, 32, zeros<float>(32))

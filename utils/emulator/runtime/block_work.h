@@ -1,0 +1,29 @@
+// What a block has under way beside its threads, and what counts it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "memory_barriers.h"
+#include "thread_copies.h"
+#include "tile_stores.h"
+#include "warp_products.h"
+
+namespace emu {
+
+struct BlockWork {
+    explicit BlockWork(int threads)
+        : copies(size_t(threads)), stores(size_t(threads)), products(size_t(threads + 31) / 32) {}
+    std::map<const void*, MemoryBarrier> barriers;
+    std::map<int, NamedBarrier> named;
+    std::vector<ThreadCopies> copies;    // by thread
+    std::vector<TileStores> stores;      // by thread
+    std::vector<WarpProducts> products;  // by warp
+};
+
+bool advance_barriers(class Core& core);  // nobody can go on: lets tiles land, if somebody waits
+void end_work(class Core& core);          // the block's last thread has left
+void end_stores(class Core& core);
+void end_products(class Core& core);
+
+}  // namespace emu

@@ -1,0 +1,46 @@
+// What the engine that copies tiles is told of a matrix: where it lies, how large its tiles are,
+// and how a tile's 16-byte pieces change places in shared memory, so that columns meet all banks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../include/cuda.h"
+
+namespace emu {
+
+struct TileMap {  // in a CUtensorMap
+    uint64_t mark;
+    char* matrix;
+    uint64_t rows, cols, pitch;  // elements; bytes from one row to the next
+    uint32_t tile_rows, tile_cols, element, swizzle;
+
+    size_t row_bytes() const { return tile_cols * element; }
+    size_t bytes() const { return tile_rows * row_bytes(); }
+};
+static_assert(sizeof(TileMap) <= sizeof(CUtensorMap), "one holds the other");
+
+// The map that was encoded; null where none was.
+const TileMap* tile_map(const CUtensorMap* map);
+
+// Where an address lies for a swizzle of CUtensorMapSwizzle: bits 4 to 6 at most are turned by
+// bits 7 to 9.
+inline uint64_t swizzled(uint64_t address, uint32_t swizzle) {
+    constexpr uint64_t turned[] = {0, 0x10, 0x30, 0x70};
+    return address ^ (address >> 3 & turned[swizzle]);
+}
+inline size_t swizzle_repeats(uint32_t swizzle) {  // bytes; tiles begin at a multiple
+    return swizzle ? size_t(128) << swizzle : 128;
+}
+
+// The part of a tile's row that is in the matrix: columns [first, first + count) of the tile.
+struct Inside {
+    uint32_t first, count;
+    char* from;  // in the matrix
+};
+Inside inside(const TileMap& map, int col, int row);
+
+void fetch_tile(const TileMap& map, int col, int row, char* tile);
+void store_tile(const TileMap& map, int col, int row, const char* tile);
+
+}  // namespace emu

@@ -1,0 +1,125 @@
+// Copies of whole tiles: begun here, and done where somebody waits for them.
+#include "../include/emulator/errors.h"
+#include "../include/emulator/hopper.h"
+#include "block.h"
+#include "block_work.h"
+#include "hazards.h"
+#include "trace.h"
+#include "traffic.h"
+#include "under_way.h"
+
+namespace emu {
+namespace {
+
+const TileMap& check(Core& core, const CUtensorMap* map, EmuSite site) {
+    if (const TileMap* known = tile_map(map)) return *known;
+    core.fail(cudaErrorIllegalAddress, "invalid-map", site, core.current->pc,
+              "this is no map of a matrix: make_map() makes one, of a matrix that begins at a "
+              "multiple of 16 bytes, as each of its rows does, for tiles of at most 256 rows");
+}
+
+void check_tile(Core& core, const void* tile, const TileMap& map, Kind kind, EmuSite site) {
+    if (core.shared.offset(tile) == SharedMemory::kElsewhere)
+        core.fail(cudaErrorIllegalAddress, "illegal-address", site, core.current->pc,
+                  "this tile does not lie in shared memory");
+    if (watching()) watch_alignment(tile, swizzle_repeats(map.swizzle), kind, core.current->pc);
+}
+
+// What the tile holds of the matrix is read or written by the running thread.
+void watch_matrix(const TileMap& map, int col, int row, Kind kind, const void* pc) {
+    for (uint32_t r = 0; r < map.tile_rows; ++r)
+        if (const Inside part = inside(map, col, row + int(r)); part.count)
+            watch_uncounted(part.from, part.count * map.element, kind, pc);
+}
+
+void finish(TileStores::Store& store) {
+    if (running.core) watch_matrix(store.map, store.col, store.row, kStore, store.pc);
+    store_tile(store.map, store.col, store.row, store.tile);
+    end_deed(store.deed);
+}
+
+}  // namespace
+
+void end_stores(Core& core) {
+    auto& stores = core.work().stores;
+    for (size_t thread = 0; thread < stores.size(); ++thread)
+        for (TileStores::Store& store : stores[thread].under_way) {
+            const bool committed = store.group != stores[thread].group;
+            if (store.deed)
+                tell_hazard(core, committed ? "missing-wait" : "missing-commit",
+                            instruction(store.deed->instruction), kLoad, store.tile, nullptr,
+                            committed ? "the block has ended, and nobody has waited for this store"
+                                      : "the block has ended, and this store was never committed",
+                            int(thread));
+            finish(store);
+        }
+}
+
+}  // namespace emu
+
+using namespace emu;
+
+extern "C" void emu_check_map(const CUtensorMap* map, EmuSite site) {
+    core()->current->pc = EMU_CALLER;
+    check(*core(), map, site);
+}
+
+extern "C" void emu_load_tile(void* tile, const CUtensorMap* described, int col, int row,
+                              void* barrier, EmuSite site) {
+    Core& c = *core();
+    const void* pc = c.current->pc = EMU_CALLER;
+    const TileMap& map = check(c, described, site);
+    check_tile(c, tile, map, kStore, site);
+    trace_access(tile, map.bytes(), kStore, pc);
+    auto& barriers = c.work().barriers;
+    auto found = barriers.find(barrier);
+    if (found == barriers.end())
+        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, pc,
+               "nobody has initialised this barrier");
+    TileCopy copy{map, col, row, static_cast<char*>(tile), 0, 0, nullptr};
+    if (running.core) {
+        watch_uncounted(barrier, 8, kAtomic, pc);
+        watch_matrix(map, col, row, kLoad, pc);
+        copy.party = next_party(&copy.moment);
+        copy.deed = begin_deed(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
+        if (copy.deed) copy.deed->committed = true;
+    }
+    found->second.copies.push_back(copy);
+}
+
+extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, int col, int row,
+                               EmuSite site) {
+    Core& c = *core();
+    const void* pc = c.current->pc = EMU_CALLER;
+    const TileMap& map = check(c, described, site);
+    check_tile(c, tile, map, kLoad, site);
+    trace_access(tile, map.bytes(), kLoad, pc);
+    TileStores& mine = c.work().stores[size_t(c.current_index())];
+    Deed* deed = nullptr;
+    if (running.core)
+        deed = begin_deed(party_of(Does::kStores, c.current_index()), mine.group, kLoad, pc,
+                          {{tile, map.bytes()}});
+    mine.under_way.push_back({map, col, row, static_cast<const char*>(tile), mine.group, pc, deed});
+}
+
+extern "C" void emu_commit_stores() {
+    TileStores& mine = core()->work().stores[size_t(core()->current_index())];
+    for (TileStores::Store& store : mine.under_way)
+        if (store.deed) store.deed->committed = true;
+    ++mine.group;
+}
+
+extern "C" void emu_wait_for_stores(int most, EmuSite) {
+    Core& c = *core();
+    TileStores& mine = c.work().stores[size_t(c.current_index())];
+    const int last = mine.group - 1 - most;
+    for (; !mine.under_way.empty() && mine.under_way.front().group <= last;
+         mine.under_way.pop_front())
+        finish(mine.under_way.front());
+    if (!running.core) return;
+    for (TileStores::Store& store : mine.under_way)
+        if (store.deed && !store.deed->committed) store.deed->neglected = true;
+    if (last > 0)
+        learn(c.current_index(), party_of(Does::kStores, c.current_index()), uint16_t(last));
+    watch_acquire();
+}

@@ -1,0 +1,324 @@
+// What a descriptor means, and the life of a product: begun, committed, waited for.
+#include "warp_products.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "../include/emulator/errors.h"
+#include "../include/emulator/hopper.h"
+#include "block.h"
+#include "block_work.h"
+#include "hazards.h"
+#include "registers.h"
+#include "tensor_sum.h"
+#include "traffic.h"
+#include "under_way.h"
+
+namespace emu {
+namespace {
+
+constexpr uint32_t kPoison = 0xfffdfdfd;  // NaN
+constexpr int kRowBytes = 32;             // of a and b along K
+
+struct Asked {  // by a lane
+    int type, n;
+    float* d;
+    uint64_t a, b;
+    int add;
+};
+
+enum Step { kFence, kCommit, kWait };
+
+// Rows of 32 bytes in shared memory, as bits 0-13, 16-29, 32-45 and 62-63 of a descriptor say.
+class Tile {
+   public:
+    Tile(const SharedMemory& shared, uint64_t descriptor)
+        : shared_(shared),
+          start_(uint32_t(descriptor & 0x3fff) << 4),
+          along_(uint32_t(descriptor >> 16 & 0x3fff) << 4),
+          down_(uint32_t(descriptor >> 32 & 0x3fff) << 4),
+          swizzle_(uint32_t((4 - (descriptor >> 62)) % 4)) {}  // as CUtensorMapSwizzle has it
+
+    const char* piece(int row, int half) const {  // 16 bytes
+        const uint32_t pitch = swizzle_ ? 16u << swizzle_ : 16;
+        const uint32_t at = start_ + uint32_t(row / 8) * down_ + uint32_t(row % 8) * pitch +
+                            uint32_t(half) * (swizzle_ ? 16 : along_);
+        return shared_.of_short(uint32_t(swizzled(at, swizzle_)));
+    }
+    // The pattern of a swizzle repeats from its own multiples on.
+    bool fits() const { return !swizzle_ || (start_ & ~0x7fu) % swizzle_repeats(swizzle_) == 0; }
+    uint32_t start() const { return start_; }
+    size_t repeats() const { return swizzle_repeats(swizzle_); }
+
+   private:
+    const SharedMemory& shared_;
+    uint32_t start_, along_, down_, swizzle_;
+};
+
+int index_of(const Core& core) { return core.current_index() / 32; }
+
+void read_factors(const Tile& tile, int row, int type, Factor* factors) {
+    char bytes[kRowBytes];
+    memcpy(bytes, tile.piece(row, 0), 16);
+    memcpy(bytes + 16, tile.piece(row, 1), 16);
+    for (int i = 0; i < (type == kTf32 ? 8 : 16); ++i) {
+        uint32_t bits = 0;
+        if (type == kTf32) memcpy(&bits, bytes + 4 * i, 4);
+        else memcpy(&bits, bytes + 2 * i, 2);
+        factors[i] = factor(type, bits);
+    }
+}
+
+void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums) {
+    const Tile a(core.shared, p.a), b(core.shared, p.b);
+    const int k = p.type == kTf32 ? 8 : 16;
+    Factor rows[16][16];
+    std::vector<Factor> cols(size_t(sums.n) * 16);
+    for (int row = 0; row < 16; ++row) read_factors(a, warp % 4 * 16 + row, p.type, rows[row]);
+    for (int col = 0; col < sums.n; ++col) read_factors(b, col, p.type, &cols[size_t(col) * 16]);
+    for (int row = 0; row < 16; ++row)
+        for (int col = 0; col < sums.n; ++col) {
+            float& sum = sums.values[size_t(row * sums.n + col)];
+            sum = tensor_sum(p.type, rows[row], &cols[size_t(col) * 16], k, p.add ? sum : 0.0f);
+        }
+}
+
+// Calls visit(register, value) for each that a lane owns: see hopper.cuh.
+template <class Visit>
+void each_register(WarpProducts::Sums& sums, int lane, Visit visit) {
+    for (int i = 0; i < sums.n / 2; ++i) {
+        const int row = 8 * (i / 2 % 2) + lane / 4, col = 8 * (i / 4) + lane % 4 * 2 + i % 2;
+        visit(sums.registers[lane][i], sums.values[size_t(row * sums.n + col)]);
+    }
+}
+
+void tell_products(Core& core, int warp, const char* kind, const void* pc, const char* message,
+                   const void* address) {
+    if (watching())
+        tell_hazard(core, kind, instruction_at(pc, kShared, kLoad, 16), kLoad, address, nullptr,
+                    message, 32 * warp);
+}
+
+void begin(Core& core, int warp, const Asked (&asked)[32]) {
+    WarpProducts& mine = core.work().products[size_t(warp)];
+    const Asked& first = asked[0];
+    auto same = [&](const WarpProducts::Sums& s) {
+        return s.registers[0] == first.d && s.n == first.n;
+    };
+    auto found = std::find_if(mine.sums.begin(), mine.sums.end(), same);
+    if (found == mine.sums.end()) {
+        mine.sums.emplace_back();
+        found = std::prev(mine.sums.end());
+        found->n = first.n;
+        for (int lane = 0; lane < 32; ++lane) found->registers[lane] = asked[lane].d;
+        found->values.resize(size_t(16 * first.n));
+    }
+    WarpProducts::Sums& sums = *found;
+    const Tile a(core.shared, first.a), b(core.shared, first.b);
+    if (!mine.fenced || sums.touched)
+        tell_products(core, warp, "missing-fence", mine.pc,
+                      mine.fenced ? "its registers were used since wgmma_fence() was last called"
+                                  : "no wgmma_fence() was called before the first product",
+                      a.piece(0, 0));
+    mine.fenced = true;
+    sums.touched = false;
+    for (const Tile& tile : {a, b})
+        if (!tile.fits()) {
+            const std::string text = "the tile lies at byte " + std::to_string(tile.start()) +
+                                     " of shared memory; one that is swizzled begins at a multiple "
+                                     "of " +
+                                     std::to_string(tile.repeats());
+            tell_products(core, warp, "invalid-descriptor", mine.pc, text.c_str(),
+                          tile.piece(0, 0));
+        }
+    if (!sums.held)
+        for (int lane = 0; lane < 32; ++lane) {
+            each_register(sums, lane, [](float& in, float& value) {
+                value = in;
+                memcpy(&in, &kPoison, sizeof in);
+            });
+        }
+    for (int lane = 0; lane < 32; ++lane)
+        hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), mine.pc);
+    Deed* deed = nullptr;
+    if (running.core) {
+        std::vector<Part> parts;
+        for (int half = 0; half < 2; ++half) {
+            for (int row = 0; row < 16; ++row)
+                parts.push_back({a.piece(warp % 4 * 16 + row, half), 16});
+            for (int row = 0; row < sums.n; ++row) parts.push_back({b.piece(row, half), 16});
+        }
+        Clock clock;
+        for (int lane = 0; lane < 32; ++lane)
+            if (const uint16_t* known = known_to(32 * warp + lane)) clock.join(known, kMostParties);
+        clock.join(knowledge(running.me));
+        deed = begin_deed(uint16_t(kProducts + warp), mine.group, kLoad, mine.pc, std::move(parts),
+                          &clock);
+    }
+    sums.pc = mine.pc;
+    sums.held = true;
+    sums.newest = mine.group;
+    sums.products.push_back({first.type, first.a, first.b, first.add != 0, mine.group, deed});
+    ++mine.begun;
+}
+
+void commit(WarpProducts& mine) {
+    for (WarpProducts::Sums& sums : mine.sums)
+        for (WarpProducts::Product& p : sums.products)
+            if (p.deed) p.deed->committed = true;
+    ++mine.group;
+}
+
+// Whether the other warps of the four have committed what the running thread waits for.
+bool have_committed(Core& core, int most) {
+    auto& products = core.work().products;
+    const size_t warp = size_t(core.current_index()) / 32, first = warp / 4 * 4;
+    const int last = products[warp].group - 1 - most;
+    for (size_t other = first; other < first + 4; ++other)
+        if (products[other].group <= last) return false;
+    return true;
+}
+
+// Of the four warps: all products up to a group are over.
+void complete(Core& core, int first_warp, int last) {
+    for (int warp = first_warp; warp < first_warp + 4; ++warp)
+        for (WarpProducts::Sums& sums : core.work().products[size_t(warp)].sums)
+            while (!sums.products.empty() && sums.products.front().group <= last) {
+                multiply(core, warp, sums.products.front(), sums);
+                end_deed(sums.products.front().deed);
+                sums.products.pop_front();
+            }
+}
+
+void wait(Core& core, int warp, int most) {
+    WarpProducts& mine = core.work().products[size_t(warp)];
+    const int last = mine.group - 1 - most, first_warp = warp / 4 * 4;
+    complete(core, first_warp, last);
+    for (WarpProducts::Sums& sums : mine.sums) {
+        if (!sums.held) continue;
+        if (sums.newest > last) {
+            for (WarpProducts::Product& p : sums.products)
+                if (p.deed && !p.deed->committed) p.deed->neglected = true;
+            if (sums.newest == mine.group) neglect_registers(32 * warp);
+            continue;
+        }
+        sums.held = false;
+        for (int lane = 0; lane < 32; ++lane) {
+            release_registers(32 * warp + lane, sums.registers[lane]);
+            each_register(sums, lane, [](float& in, float& value) { in = value; });
+        }
+    }
+    if (!running.core || last <= 0) return;
+    for (int lane = 0; lane < 32; ++lane)
+        for (int other = first_warp; other < first_warp + 4; ++other)
+            learn(32 * warp + lane, uint16_t(kProducts + other), uint16_t(last));
+}
+
+}  // namespace
+
+// The last lane of a warp has come: it acts for all of them.
+void combine_warpgroup(unsigned lanes, Exchange& exchange) {
+    if (lanes != 0xffffffffu) return;  // others have left the kernel: that is told of elsewhere
+    Core& c = *core();
+    const int warp = c.collective_warp();
+    const int kind = c.fibre(32 * warp).kind;
+    WarpProducts& mine = c.work().products[size_t(warp)];
+    mine.pc = c.fibre(32 * warp).pc;
+    mine.site = c.fibre(32 * warp).site;
+    if (kind == EMU_WGMMA_FENCE) {
+        mine.fenced = true;
+        for (WarpProducts::Sums& sums : mine.sums) sums.touched = false;
+    } else if (kind == EMU_WGMMA_COMMIT) {
+        commit(mine);
+        c.wake(Waits::kWarpgroup, &c.work().products[size_t(warp / 4 * 4)]);
+    } else if (kind == EMU_WGMMA_WAIT) {
+        wait(c, warp, exchange.parameter[0]);
+    } else {
+        Asked asked[32];
+        for (int lane = 0; lane < 32; ++lane)
+            asked[lane] = *reinterpret_cast<const Asked*>(exchange.value[lane]);
+        begin(c, warp, asked);
+    }
+}
+
+void touch_sums(Core& core, int thread, const float* registers) {
+    if (!core.has_work()) return;
+    for (WarpProducts::Sums& sums : core.work().products[size_t(thread / 32)].sums)
+        if (sums.registers[thread % 32] == registers) sums.touched = true;
+}
+
+void end_products(Core& core) {
+    auto& warps = core.work().products;
+    for (size_t warp = 0; warp < warps.size(); ++warp) {
+        for (const WarpProducts::Sums& sums : warps[warp].sums) {
+            if (!sums.held) continue;
+            const bool committed = sums.newest != warps[warp].group;
+            tell_products(core, int(warp), committed ? "missing-wait" : "missing-commit", sums.pc,
+                          committed ? "the block has ended, and nobody has waited for this product"
+                                    : "the block has ended, and this product was never committed",
+                          sums.registers[0]);
+        }
+        const size_t first = warp / 4 * 4;
+        if (warps[warp].begun != warps[first].begun) {
+            const size_t more = warps[warp].begun > warps[first].begun ? warp : first;
+            const std::string text = "warp " + std::to_string(warp) + " has begun " +
+                                     std::to_string(warps[warp].begun) + " products, warp " +
+                                     std::to_string(first) + " of the same four " +
+                                     std::to_string(warps[first].begun);
+            tell_products(core, int(more), "broken-warpgroup", warps[more].pc, text.c_str(),
+                          nullptr);
+            break;
+        }
+    }
+}
+
+}  // namespace emu
+
+using namespace emu;
+
+static void need_whole_warpgroup(Core& core, EmuSite site) {
+    const int first = core.current_index() / 128 * 128;
+    if (first + 128 > core.launch->threads)
+        core.fail(cudaErrorLaunchFailure, "broken-warpgroup", site, core.current->pc,
+                  "four whole warps give a product together, and of these the block has %d threads",
+                  core.launch->threads - first);
+}
+
+static void together(int kind, uint64_t value, int parameter, EmuSite site) {
+    Core& c = *core();
+    need_whole_warpgroup(c, site);
+    c.collective(kind, 0xffffffffu, value, parameter, site);
+    watch_acquire();
+}
+
+extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, uint64_t b, int add,
+                          EmuSite site) {
+    core()->current->pc = EMU_CALLER;
+    Asked asked{type, n, d, a, b, add};
+    // wgmma of another shape is another instruction: lanes do not meet there.
+    together(EMU_WGMMA + type, uint64_t(&asked), n, site);
+}
+extern "C" void emu_wgmma_fence(EmuSite site) {
+    core()->current->pc = EMU_CALLER;
+    together(EMU_WGMMA_FENCE, 0, 0, site);
+}
+extern "C" void emu_wgmma_commit(EmuSite site) {
+    core()->current->pc = EMU_CALLER;
+    together(EMU_WGMMA_COMMIT, 0, 0, site);
+}
+extern "C" void emu_wgmma_wait(int most, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    need_whole_warpgroup(c, site);
+    const size_t first = size_t(c.current_index()) / 128 * 4;
+    while (!have_committed(c, most)) c.block_on(Waits::kWarpgroup, &c.work().products[first], site);
+    together(EMU_WGMMA_WAIT, 0, most, site);
+}
+extern "C" unsigned emu_shared_address(const void* pointer, EmuSite site) {
+    Core& c = *core();
+    if (c.shared.offset(pointer) == SharedMemory::kElsewhere)
+        c.fail(cudaErrorIllegalAddress, "illegal-address", site, EMU_CALLER,
+               "this address does not lie in shared memory");
+    return c.shared.short_address(pointer);
+}
