@@ -12,6 +12,11 @@ WORDS = {
         "A float4 must start at a multiple of 16 bytes, a float2 at a multiple of 8: check the "
         "offset that was added to the pointer.",
     ),
+    "misaligned tile": (
+        "a tile at a place where it cannot lie",
+        "Align the memory of the tiles: `__align__(1024)`, and stages of a multiple of 1,024 "
+        "bytes.",
+    ),
     "out-of-bounds": (
         "access outside of an array",
         "Is this the index that belongs to this array, or one of a longer array? If it is right, "
@@ -104,6 +109,11 @@ WORDS = {
         "The copy was begun, and nobody has waited for it here: wait for its group or its barrier "
         "before this line, and let the other threads wait for those who did.",
     ),
+    "early-read of registers": (
+        "read of a sum while its product is under way",
+        "wgmma_commit() and wgmma_wait<0>() come between a product and the first use of its sums; "
+        "wgmma_wait<1>() leaves the group that was committed last under way.",
+    ),
     "early-write": (
         "write to memory that is still in use by what was begun before",
         "A copy or a product of tiles may still read or write this: wait for its group first, and "
@@ -119,10 +129,50 @@ WORDS = {
         "A wait covers committed groups alone: commit after the last copy or product that belongs "
         "to the group, and before the wait.",
     ),
+    "missing-wait": (
+        "the end of a block that has something under way",
+        "Wait for it before the block ends: with its shared memory and its registers goes what it "
+        "still reads or writes.",
+    ),
+    "byte-count": (
+        "copies that bring more bytes than their barrier expects",
+        "barrier_arrive_expect() takes the bytes of all tiles of a phase together; of a tile all "
+        "rows count, also those that lie outside of the matrix.",
+    ),
+    "invalid-barrier": (
+        "a barrier that is no barrier here",
+        "One thread initialises each barrier, once, before anybody uses it: barrier_init(), "
+        "fence_barriers(), then a __syncthreads() that all come to.",
+    ),
+    "invalid-map": (
+        "a tile of a matrix that the copy engine was not told of",
+        "Check what make_map() was given: the matrix and each of its rows begin at a multiple of "
+        "16 bytes, and the kernel takes the map as `const __grid_constant__ CUtensorMap`.",
+    ),
+    "invalid-descriptor": (
+        "a tile that a product cannot read where it lies",
+        "Align the tile: `__align__(1024)`, and stages of a multiple of 1,024 bytes. Along K a "
+        "description moves by 32, 64 or 96 bytes, down by multiples of 8 rows.",
+    ),
+    "broken-warpgroup": (
+        "a product that not all of four warps give",
+        "All 128 threads of a warpgroup, warps 0 to 3, 4 to 7 and so on, make the same calls in "
+        "the same order: let a whole warpgroup take the branch.",
+    ),
     "missing-fence": (
         "a store that copies and tensor cores need not see",
         "Copies of tiles and products read shared memory by a way of their own: every thread that "
         "wrote the tile calls fence_async() after its stores, before the barrier.",
+    ),
+    "missing-fence of registers": (
+        "a product whose registers are not ready for it",
+        "Call wgmma_fence() before the first product, and again when the sums were read or "
+        "written since.",
+    ),
+    "deadlock of a barrier": (
+        "a wait that cannot end",
+        "Count who arrives in each phase, and which bytes come; look at the parity: the first "
+        "phase has 0, and a wait for 1 goes through a fresh barrier.",
     ),
     "deadlock": (
         "the threads wait for each other for ever",

@@ -100,6 +100,12 @@ class Report:
             return "added to nothing" if self._adds else "uninitialized global"
         if self.kind == "divergent-barrier" and self.other_thread and not self.other_line:
             return "barrier left out"
+        if self.kind == "misaligned" and self.message:
+            return "misaligned tile"
+        if self.kind == "deadlock" and _COUNTED.search(self.message):
+            return "deadlock of a barrier"
+        if self.kind in ("early-read", "missing-fence") and "registers" in self.message:
+            return f"{self.kind} of registers"
         if self.kind != "race":
             return self.kind
         if self.equal:
@@ -153,6 +159,8 @@ class Report:
         return f"{text}; {array} has {has}" if self.length else text
 
 
+# What is said of a barrier that counts.
+_COUNTED = re.compile(r"arrivals are missing|bytes are missing|threads have come")
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 

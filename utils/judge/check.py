@@ -62,6 +62,11 @@ _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as
 # A hazard's kind -> the reason of the verdict; any other kind is a launch error.
 _HAZARDS = {
     "race": Reason.RACE,
+    "async-race": Reason.RACE,
+    "early-read": Reason.RACE,
+    "early-write": Reason.RACE,
+    "missing-fence": Reason.RACE,
+    "missing-commit": Reason.RACE,
     "out-of-bounds": Reason.OUT_OF_BOUNDS,
     "illegal-address": Reason.OUT_OF_BOUNDS,
     "use-after-free": Reason.OUT_OF_BOUNDS,

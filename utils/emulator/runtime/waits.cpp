@@ -108,6 +108,10 @@ bool describe_missing(const Core& core, const Crowd& crowd, Text& text) {
 
 // What a barrier in shared memory still waits for.
 void describe_barrier(Core& core, const Fibre& f, Text& text) {
+    if (f.waits == Waits::kNamedBarrier) {
+        const NamedBarrier& b = *static_cast<const NamedBarrier*>(f.barrier);
+        text.add(": %d of its %d threads have come", b.come, b.threads);
+    }
     if (f.waits != Waits::kMemoryBarrier) return;
     const MemoryBarrier& b = core.work().barriers[f.barrier];
     text.add(": its phase has parity %u, ", b.phase & 1);

@@ -117,10 +117,11 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
     WarpProducts::Sums& sums = *found;
     const Tile a(core.shared, first.a), b(core.shared, first.b);
     if (!mine.fenced || sums.touched)
-        tell_products(core, warp, "missing-fence", mine.pc,
-                      mine.fenced ? "its registers were used since wgmma_fence() was last called"
-                                  : "no wgmma_fence() was called before the first product",
-                      a.piece(0, 0));
+        tell_products(
+            core, warp, "missing-fence", mine.pc,
+            mine.fenced ? "its registers were used since wgmma_fence() was last called"
+                        : "no wgmma_fence() was called before the first product uses its registers",
+            a.piece(0, 0));
     mine.fenced = true;
     sums.touched = false;
     for (const Tile& tile : {a, b})

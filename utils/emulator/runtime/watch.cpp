@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absent_lanes.h"
@@ -312,8 +313,11 @@ bool watch_alignment(const void* address, size_t alignment, Kind kind, const voi
     Core& core = *running.core;
     const bool shared = core.shared.offset(address) != SharedMemory::kElsewhere;
     if (!shared && !device_memory->in_range(address) && !in_module(address)) return false;
+    const std::string of_tile = "a tile like this begins at a multiple of " +
+                                std::to_string(alignment) + " bytes, and this one lies " +
+                                std::to_string((uintptr_t)address % alignment) + " behind one";
     tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, alignment),
-                kind, address, nullptr);
+                kind, address, nullptr, alignment > 16 ? of_tile.c_str() : nullptr);
     return true;
 }
 
