@@ -1,7 +1,6 @@
 // The deeds of a block, and what a conflict with one of them is called.
 #include "under_way.h"
 
-#include <list>
 #include <unordered_map>
 #include <utility>
 
@@ -48,12 +47,14 @@ Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
     mine.moments.resize(kMostParties);
     for (const Part& part : deed.parts)
         deed.instruction = touch_for(deed, part.address, part.bytes, mine.moments.data(), pc);
-    touching.push_back(&deed);
+    deed.place = touching.insert(touching.end(), &deed);
     return &deed;
 }
 
 void end_deed(Deed* deed) {
-    if (deed) touching.remove(deed);
+    if (!deed || deed->place == touching.end()) return;
+    touching.erase(deed->place);
+    deed->place = touching.end();
 }
 
 // Whether the deed is known to have begun: then its end alone was not waited for.

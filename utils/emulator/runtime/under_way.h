@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Deed {
     uint16_t instruction;
     bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
     std::vector<Part> parts;
+    std::list<Deed*>::iterator place;  // among those that touch something still
 };
 
 void deeds_block();
