@@ -32,15 +32,13 @@ struct Alone {
 template <class Call, class... Arguments>
 void launch(Config config, const char* kernel, Call call, Arguments&&... arguments) {
     if (config.beyond()) return (void)emu_fail(cudaErrorLaunchOutOfResources);
-#ifdef EMU_INSTRUMENTED
-    Alone alone;  // what is noted here is of this launch
-    (note_argument<std::decay_t<Arguments>>(arguments), ...);
-#endif
     auto thread = [call, ... copies = std::forward<Arguments>(arguments)]() mutable {
         call(copies...);
     };
 #ifdef EMU_INSTRUMENTED
+    Alone alone;  // what is noted here is of this launch
     emu_note_arguments(&thread, sizeof thread);
+    (note_argument<std::decay_t<Arguments>>(arguments), ...);  // moved from, a pointer stays
 #endif
     emu_launch(
         &config.grid, &config.block, config.shared, config.stream, kernel,
