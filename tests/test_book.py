@@ -129,3 +129,10 @@ def test_moodle_and_canvas_get_the_columns_that_they_import(tmp_path):
         "hw1": "10",
     }
     assert (canvas["Student"], canvas["SIS User ID"], canvas["hw1"]) == ("L, Ada", "ada", "7")
+
+
+def test_what_was_not_reached_is_no_silent_zero(tmp_path):
+    grade = made("ada", 5, 0)
+    grade["exercises"][1]["status"] = "not reached"
+    (row,) = book.write(tmp_path / "grades.csv", [grade], Rules("hw1", TOPICS), {})
+    assert row["status"] == "graded, 1 not reached in time"
