@@ -1,6 +1,9 @@
 """A class is graded: several at once, here or by Dask's workers; interrupted, taken up again."""
 
+import itertools
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -126,10 +129,31 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
 
 
 def test_without_resume_another_secret_is_drawn(tmp_path):
-    first = pool.terms(TOPICS, tmp_path, resume=False)
-    assert pool.terms(TOPICS, tmp_path, resume=True) == first
-    assert pool.terms(TOPICS, tmp_path, resume=False).seed != first.seed
-    assert tmp_path.stat().st_mode & 0o077 == 0, "nobody else reads it"
+    store = tmp_path / "store"
+    first = pool.terms(TOPICS, store, resume=False)
+    assert pool.terms(TOPICS, store, resume=True) == first
+    assert pool.terms(TOPICS, store, resume=False).seed != first.seed
+    assert store.stat().st_mode & 0o077 == 0, "nobody else reads it"
+
+
+def test_of_many_that_begin_at_once_all_have_one_secret(tmp_path, monkeypatch):
+    """As the tasks of an array do, each with a folder of its own."""
+    drawn = itertools.count()
+    both = threading.Barrier(2)
+
+    def slowly(_):
+        number = next(drawn)
+        time.sleep(0.2 + 0.2 * number)
+        return f"secret {number}"
+
+    def begin():
+        both.wait()
+        return pool.terms(TOPICS, tmp_path, resume=True).seed
+
+    monkeypatch.setattr(pool.secrets, "token_hex", slowly)
+    with ThreadPoolExecutor(2) as tasks:
+        seeds = {task.result() for task in [tasks.submit(begin) for _ in range(2)]}
+    assert seeds == {"secret 0"}
 
 
 def test_workers_of_dask_make_the_same_grades(graded, folders, tmp_path):

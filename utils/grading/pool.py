@@ -35,10 +35,11 @@ def terms(topics: Iterable[str], store: Path, resume: bool, **how: bool | float)
         for name in ("verdicts", "grades"):
             shutil.rmtree(store / name, ignore_errors=True)
         secret.unlink(missing_ok=True)
-    if not secret.exists():
-        store.mkdir(parents=True, exist_ok=True)
-        store.chmod(0o700)
-        files.write_text(secret, secrets.token_hex(16))
+    store.mkdir(parents=True, exist_ok=True)
+    store.chmod(0o700)
+    with files.alone(secret):  # of many that begin at once, one draws it
+        if not secret.exists():
+            files.write_text(secret, secrets.token_hex(16))
     return Terms(tuple(topics), secret.read_text(), str(store), **how)
 
 
