@@ -10,6 +10,9 @@ from utils.grading import book
 from utils.grading.book import Rules
 
 TOPICS = ("00_start_here",)
+# Of `nbgrader export`, in its order.
+NBGRADER = ["assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"]
+NBGRADER += ["raw_score", "late_submission_penalty", "score", "max_score"]
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -33,7 +36,7 @@ def test_the_columns_begin_as_nbgraders_and_end_with_the_exercises(tmp_path):
     path = tmp_path / "grades.csv"
     book.write(path, [made("bob", 5, 2.5), made("ada", 5, 5)], Rules("hw1", TOPICS), {})
     header = path.read_text().splitlines()[0].split(",")
-    assert header[: len(book.NBGRADER)] == list(book.NBGRADER)
+    assert header[:11] == NBGRADER
     assert header[-2:] == ["00.1 swish", "00.2 swish_grid_stride"]
     ada, bob = read(path)
     assert (ada["student_id"], ada["score"], ada["max_score"]) == ("ada", "10", "10")
@@ -109,7 +112,7 @@ def test_a_roster_without_ids_is_told(tmp_path):
 
 def test_names_can_do_nothing_to_a_table(tmp_path):
     path = tmp_path / "grades.csv"
-    names = ["=HYPERLINK(1)", "a\nb", "a\x1bb", "-1+1", "\udcff", "'quoted"]
+    names = ["=HYPERLINK(1)", "a\nb", "a\x1bb", "-1+1", "\udcff", "\udcfe", "'quoted"]
     grades = [made(name, 5, 5) for name in names]
     book.write(path, grades, Rules("hw1", TOPICS), {})
     rows = read(path)
@@ -137,3 +140,10 @@ def test_moodle_and_canvas_get_the_columns_that_they_import(tmp_path):
         "hw1": "10",
     }
     assert (canvas["Student"], canvas["SIS User ID"], canvas["hw1"]) == ("L, Ada", "ada", "7")
+
+
+def test_what_was_not_reached_is_no_silent_zero(tmp_path):
+    grade = made("ada", 5, 0)
+    grade["exercises"][1]["status"] = "not reached"
+    (row,) = book.write(tmp_path / "grades.csv", [grade], Rules("hw1", TOPICS), {})
+    assert row["status"] == "graded, 1 not reached in time"

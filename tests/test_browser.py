@@ -1,4 +1,4 @@
-"""JupyterLab and the site in a browser, as a learner and a reader meet them.
+"""JupyterLab in a browser, as a learner meets it.
 
 One JupyterLab serves all tests, on a copy of the workbook; the first walks through notebook 00.
 """
@@ -7,15 +7,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from support.gallery import shown
 from support.jupyterlab import SLOW, browser, changed, copy_of_the_workbook, needs_browser, serve
+from support.pages import WIDTHS, choose_the_next_line, serious, status
 
 from utils.course import catalog
-from utils.notebooks import documents, site
+from utils.notebooks import documents
 
 pytestmark = [pytest.mark.browser, needs_browser]
 NOTEBOOK = "lab/tree/notebooks/00_start_here.ipynb"
 ALONE = "?reset"  # not beside what was open before
 SWISH = "%%cuda 00_start_here/swish\n"
-WIDTHS = 390, 900, 1440
 # As the menu does.
 CHOOSE = """theme => fetch("/lab/api/settings/@jupyterlab/apputils-extension:themes", {
     method: "PUT",
@@ -124,19 +124,6 @@ class Page:
         self.page.wait_for_timeout(1000)
 
 
-def serious(page, within: str) -> list[str]:
-    """What axe finds in a part of a page that keeps somebody from using it."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page, context=within).response["violations"]
-    return [
-        f"{rule['id']}: {node['html'][:200]}"
-        for rule in found
-        for node in rule["nodes"]
-        if rule["impact"] in ("serious", "critical")
-    ]
-
-
 def test_a_learner_fails_three_ways_mends_it_and_sees_it(chromium, workbook, tmp_path):
     lab = Page(chromium, workbook.address, viewport={"width": 1440, "height": 900})
     assert NOTEBOOK in lab.page.url, "what make lab opens"
@@ -241,10 +228,6 @@ def test_a_picture_has_words_and_shrinks_until_they_are_hard_to_read(chromium, w
     lab.page.close()
 
 
-def status(choice) -> str:
-    return choice.locator("[role=status]").inner_text()
-
-
 def test_phases_are_gone_through_one_at_a_time_with_keys_or_buttons(chromium, workbook):
     address = f"{workbook.address}/lab/tree/build/drawn.ipynb{ALONE}"
     ready = ".workbook-choice button"
@@ -273,22 +256,6 @@ def test_phases_are_gone_through_one_at_a_time_with_keys_or_buttons(chromium, wo
     assert not tiles.is_visible()
     assert lab.said == []
     lab.page.close()
-
-
-def choose_the_next_line(page) -> tuple[str, str]:
-    """What the first choice of a page says, before and after a key."""
-    lines = page.locator("label", has_text="Line")
-    choice = page.locator(".workbook-choice", has=lines).first
-    choice.scroll_into_view_if_needed()
-    said = choice.locator("[role=status]")
-    before = said.inner_text()
-    choice.locator("select").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.wait_for_function(
-        "([element, text]) => element.innerText != text", arg=[said.element_handle(), before]
-    )
-    assert choice.locator("svg[role=img]").get_attribute("aria-label") == said.inner_text()
-    return before, said.inner_text()
 
 
 def test_a_warp_and_a_line_are_chosen_in_a_notebook_that_is_not_trusted(chromium, workbook):
@@ -339,25 +306,3 @@ def test_tab_indents_cuda_and_completes_python(chromium, workbook):
     assert cuda.inner_text().endswith("ab  c")
     assert lab.page.locator(".jp-Completer:visible").count() == 0
     lab.page.close()
-
-
-def test_the_site_is_read_at_every_width(chromium, tmp_path):
-    index = site.build(out=tmp_path / "site")
-    for width in WIDTHS:
-        page = chromium.new_page(viewport={"width": width, "height": 900})
-        asked: list[str] = []
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
-        for name in ("index.html", "02_shared_memory_tiling.html"):
-            page.goto(f"file://{index.with_name(name)}")
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            assert serious(page, "article") == []
-            sizes = "images => images.map(image => image.getBoundingClientRect().width)"
-            wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
-            assert name == "index.html" or len(wide) > 3
-            assert all(640 <= pixels <= max(640, width) for pixels in wide)
-        tiles = page.locator(".workbook-choice", has=page.locator("button")).first
-        tiles.get_by_role("button", name="next phase").click()
-        assert status(tiles).startswith("phase 1, 2 of ")
-        assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
-        assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
-        page.close()

@@ -24,7 +24,7 @@ def graded(monkeypatch, tmp_path):
 
     timed = {"ada": "", "bob": "", "gil": "NVIDIA H200", "ivy": None}
 
-    def grade(folder, terms):
+    def grade(folder, terms, handed_in):
         if folder.name == "cursed":
             raise OSError("no space left")
         picture = {"picture": "<svg/>", "alt": "a picture"} if folder.name == "bob" else {}
@@ -76,9 +76,17 @@ def test_one_folder_is_graded_alone(graded, tmp_path):
     assert json.loads((tmp_path / "ada.json").read_text())["student"] == "ada"
 
 
-@pytest.mark.parametrize("words", [(), ("x", "--one", "y", "--json", "z"), ("--one", "y")])
-def test_a_call_that_says_too_little_or_too_much_is_refused(graded, words):
-    assert graded(*words).exit_code == 2
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "say which"),
+        (("x", "--one", "y", "--json", "z"), "say which"),
+        (("--one", "y"), "--one needs --json"),
+    ],
+)
+def test_a_call_that_says_too_little_or_too_much_is_refused(graded, words, told):
+    done = graded(*words)
+    assert done.exit_code == 2 and told in done.output
 
 
 def test_where_there_is_no_box_nothing_is_graded_but_on_demand(graded, tmp_path, monkeypatch):

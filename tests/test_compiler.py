@@ -108,7 +108,7 @@ def test_a_struct_is_not_shuffled_as_a_whole():
 
 
 def test_a_function_that_is_nowhere_defined_is_an_error():
-    with pytest.raises(CompileError, match=r"twice.cu:2:.* undefined reference to `elsewhere"):
+    with pytest.raises(CompileError, match=r"twice.cu:2:.* undefined reference to .elsewhere"):
         build("void elsewhere();\nvoid twice(int n) { elsewhere(); }")
 
 
@@ -132,7 +132,25 @@ def test_warnings_are_not_shown(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-# --- tools that are missing
+# --- tools that are missing, or broken
+
+
+def test_what_the_tools_cannot_do_is_no_fault_of_the_text(tmp_path, monkeypatch):
+    runtime_library()  # made by tools that can
+    broken, real = tmp_path / "g++", shutil.which("g++")
+    broken.write_text(
+        f'#!/bin/sh\ncase "$*" in *" -c "*) echo "cannot execute cc1plus"; exit 1;; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    with pytest.raises(ToolError, match="nothing can be compiled here: .*cannot execute cc1plus"):
+        build(fresh())
+
+
+def test_a_text_cannot_pass_its_error_for_one_of_the_tools():
+    with pytest.raises(CompileError, match="no space left"):
+        build(fresh('#line 1 "other"\n#error no space left\nvoid twice(int n) {}\n'))
 
 
 @pytest.mark.parametrize(

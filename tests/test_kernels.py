@@ -141,7 +141,7 @@ def compiled_by_nvcc(texts: dict[Path | str, str], folder: Path, *options: str) 
     """What nvcc has to say of many texts in one compilation; "" where it is content."""
     unit = in_one_file(texts, folder)
     unused = "-diag-suppress=177,550"  # variables that a starter leaves to the learner
-    quick = ["-Xcicc", "-O1", "-Wno-deprecated-gpu-targets"]  # nothing runs
+    quick = ["-Xcicc", "-O0", "-Wno-deprecated-gpu-targets"]  # nothing runs
     include = f"-I{workspace().include}"
     command = ["nvcc", "-std=c++17", unused, *quick, include, *options, "-o", folder / "out", unit]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -22,11 +22,13 @@ SWISH, STRIDE = (e for e in catalog.topic(TOPIC).values() if e.number)
 SETUP = """
 import json, os, sys, time, types
 from IPython.core.magic import register_cell_magic
-from utils.errors import CheckFailed, CompileError, Reason
+from utils.errors import CheckFailed, CompileError, Reason, ToolError
 @register_cell_magic
 def cuda(line, cell):
     if "broken" in cell:
         raise CompileError("swish.cu:3: expected ';'")
+    if "no tools" in cell:
+        raise ToolError("nothing can be compiled here")
     globals()[line.partition("/")[2]] = cell
 def check(text):
     print("passed")
@@ -72,6 +74,7 @@ NOTEBOOKS = {
         "# NBVAL_RAISES_EXCEPTION\n1 / 0",
         "%%no_such_magic\nnothing",
     ),
+    "toolless": (answer(SWISH, "no tools"), *BOTH[1:]),
     "missing": (*BOTH[:3], "if False:\n    check(swish_grid_stride)", check(SWISH)),
 }
 
@@ -170,6 +173,21 @@ def test_a_cell_is_named_by_its_exercise_and_else_by_its_number(run):
         f"{STRIDE.number} swish_grid_stride: kernel",
         f"{STRIDE.number} swish_grid_stride: check",
     ]
+
+
+def test_a_fault_of_the_tools_is_no_compile_error(run):
+    record = run.record("toolless", SWISH)
+    assert record["status"] == "fault"
+    assert record["message"] == "ToolError: nothing can be compiled here"
+    assert run.status("toolless", STRIDE) == "passed"
+
+
+def test_when_the_time_is_over_no_cell_begins(tmp_path):
+    lay_out(tmp_path, "solved")
+    points, _, done = pytest_run(tmp_path, "--workbook-budget=0")
+    ((swish, stride),) = (notebook["exercises"] for notebook in points["notebooks"])
+    assert swish["status"] == stride["status"] == "not run"
+    assert "the time for all cells was over" in swish["message"] and done.returncode == 1
 
 
 def test_after_a_death_nothing_is_run_and_what_was_passed_counts(run):

@@ -1,12 +1,17 @@
 """A class is graded: several at once, here or by Dask's workers; interrupted, taken up again."""
 
+import itertools
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from utils.course import catalog
 from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
-from utils.grading import pool
+from utils.grading import pool, submission
+from utils.grading.grade import Terms
 
 TOPICS = ("00_start_here",)
 
@@ -16,7 +21,7 @@ def graded(monkeypatch):
     """Names of the folders that were graded; the grade is made up."""
     seen = []
 
-    def grade(folder, terms):
+    def grade(folder, terms, handed_in):
         seen.append(folder.name)
         time.sleep(0.02 * (len(folder.name) % 3))
         if folder.name == "cursed":
@@ -43,6 +48,72 @@ def test_each_is_graded_once_and_a_fault_of_ours_stops_nobody_else(graded, folde
     assert made["dorothea"]["points"] == 8
 
 
+def answers() -> list:
+    swish, stride = (e for e in catalog.topic(TOPICS[0]).values() if e.number)
+    return [(swish, "one"), (stride, "other")]
+
+
+def judged(status: str, **more):
+    """In place of a run under nbval: each answer gets this record."""
+
+    def nbval(answers, terms, budget):
+        record = {"status": status, "message": ""} | more
+        return {exercise.id: record for exercise, _ in answers}
+
+    return nbval
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        judged("fault", message="ToolError: nothing can be compiled here: ninja: error: no space"),
+        judged("passed", not_assessed="ToolError: nothing can be compiled here: no space"),
+    ],
+)
+def test_a_fault_of_the_tools_is_no_students(found, folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(grading, "_nbval", found)
+    (folders[0] / "swish.cu").write_text("void swish() {}\n")
+    terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
+    made = pool.one((folders[0], terms, False))
+    assert made["fault"].startswith("ToolError: 00_start_here/swish: nothing can be compiled here:")
+    assert not list((tmp_path / "store").glob("verdicts/*")), "the next run judges it"
+
+
+def test_what_the_time_was_not_enough_for_is_told_and_is_judged_with_more(
+    folders, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(grading, "_nbval", judged("passed"))
+    (folders[0] / "swish.cu").write_text("void swish() {}\n")
+    store = tmp_path / "store"
+    short = pool.terms(TOPICS, store, resume=False, boxed=False, budget=0.0)
+    record, untouched = pool.one((folders[0], short, True))["exercises"]
+    assert (record["status"], untouched["status"]) == ("not reached", "not attempted")
+    assert "the 0 s for this submission were over" in record["message"]
+    more = pool.terms(TOPICS, store, resume=True, boxed=False, budget=60.0)
+    assert pool.one((folders[0], more, True))["exercises"][0]["status"] == "passed"
+
+
+def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_path, monkeypatch):
+    """The first answer takes all of it."""
+
+    def nbval(answers, terms, budget):
+        time.sleep(budget)
+        ids = [exercise.id for exercise, _ in answers]
+        left = {"status": "not run", "message": ""}
+        return dict.fromkeys(ids, left) | {ids[0]: {"status": "timeout", "message": ""}}
+
+    monkeypatch.setattr(grading, "_nbval", nbval)
+    found = grading._run(answers(), Terms(TOPICS, "", str(tmp_path), budget=0.1))
+    assert [record["status"] for record in found.values()] == ["timeout", "not reached"]
+
+
+def test_a_submission_is_read_once(graded, folders, tmp_path, monkeypatch):
+    read, times = submission.read, []
+    monkeypatch.setattr(submission, "read", lambda folder: times.append(folder) or read(folder))
+    pool.one((folders[0], pool.terms(TOPICS, tmp_path / "store", resume=False), False))
+    assert times == folders[:1]
+
+
 def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path):
     store = tmp_path / "store"
     list(pool.graded(folders[:2], pool.terms(TOPICS, store, False)))
@@ -58,10 +129,31 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
 
 
 def test_without_resume_another_secret_is_drawn(tmp_path):
-    first = pool.terms(TOPICS, tmp_path, resume=False)
-    assert pool.terms(TOPICS, tmp_path, resume=True) == first
-    assert pool.terms(TOPICS, tmp_path, resume=False).seed != first.seed
-    assert tmp_path.stat().st_mode & 0o077 == 0, "nobody else reads it"
+    store = tmp_path / "store"
+    first = pool.terms(TOPICS, store, resume=False)
+    assert pool.terms(TOPICS, store, resume=True) == first
+    assert pool.terms(TOPICS, store, resume=False).seed != first.seed
+    assert store.stat().st_mode & 0o077 == 0, "nobody else reads it"
+
+
+def test_of_many_that_begin_at_once_all_have_one_secret(tmp_path, monkeypatch):
+    """As the tasks of an array do, each with a folder of its own."""
+    drawn = itertools.count()
+    both = threading.Barrier(2)
+
+    def slowly(_):
+        number = next(drawn)
+        time.sleep(0.2 + 0.2 * number)
+        return f"secret {number}"
+
+    def begin():
+        both.wait()
+        return pool.terms(TOPICS, tmp_path, resume=True).seed
+
+    monkeypatch.setattr(pool.secrets, "token_hex", slowly)
+    with ThreadPoolExecutor(2) as tasks:
+        seeds = {task.result() for task in [tasks.submit(begin) for _ in range(2)]}
+    assert seeds == {"secret 0"}
 
 
 def test_workers_of_dask_make_the_same_grades(graded, folders, tmp_path):

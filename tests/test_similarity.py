@@ -155,7 +155,7 @@ def test_the_report_is_written_as_csv_and_markdown(tmp_path):
     head, row = csv.reader(path.open(encoding="utf-8", newline=""))
     assert head == ["first", "second", "exercise", "percent", "how"]
     assert row[2:] == [NORM, "100", SAME]
-    assert "'=x|`<b>\n⟨U+202E⟩" in row
+    assert "'=x|`<b>⟨U+000A⟩⟨U+202E⟩" in row
     told = (tmp_path / "alike.md").read_text()
     (line,) = [line for line in told.splitlines() if NORM in line]
     assert f"`{NORM}` 100 % ({SAME})" in line and r"\|\`\<b\>" in line

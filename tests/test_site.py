@@ -7,6 +7,8 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from support.jupyterlab import browser, needs_browser
+from support.pages import WIDTHS, choose_the_next_line, serious, status
 from support.pairs import write_notebook
 
 from utils.errors import WorkbookError
@@ -78,6 +80,34 @@ def test_cells_are_coloured_and_pictures_have_words(pages):
     assert '<span class="kn">import</span>' in page.text, "and Python as Python"
     assert len(page.alts) >= 3 and all(alt and len(alt) > 30 for alt in page.alts)
     assert 'name="viewport"' in page.text
+
+
+@pytest.mark.browser
+@needs_browser
+def test_the_site_is_read_at_every_width(pages):
+    with browser() as chromium:
+        for width in WIDTHS:
+            _is_read(chromium, pages["index.html"].path, width)
+
+
+def _is_read(chromium, index: Path, width: int) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for name in ("index.html", "02_shared_memory_tiling.html"):
+        page.goto(f"file://{index.with_name(name)}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious(page, "article") == []
+        sizes = "images => images.map(image => image.getBoundingClientRect().width)"
+        wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
+        assert name == "index.html" or len(wide) > 3
+        assert all(640 <= pixels <= max(640, width) for pixels in wide)
+    tiles = page.locator(".workbook-choice", has=page.locator("button")).first
+    tiles.get_by_role("button", name="next phase").click()
+    assert status(tiles).startswith("phase 1, 2 of ")
+    assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
+    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
+    page.close()
 
 
 def test_the_index_has_the_minutes_of_both_sittings(root):

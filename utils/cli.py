@@ -372,6 +372,7 @@ def grade(
     cluster: Annotated[str, typer.Option(help="address of a Dask scheduler")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="keep what is graded already")] = False,
     store: Annotated[Path | None, typer.Option(help="what is kept meanwhile")] = None,
+    budget: Annotated[float, typer.Option(help="seconds for one submission, at most")] = 1800,
     no_box: Annotated[
         bool,
         typer.Option("--trust-submissions", help="without a box: their code can do what you can"),
@@ -393,6 +394,7 @@ def grade(
         boxed=not no_box,
         jobs=jobs or os.cpu_count() or 1,
         cluster=cluster,
+        budget=budget,
     )
     if one:
         raise typer.Exit(classroom.grade_one(plan, one, json))

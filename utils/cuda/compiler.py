@@ -9,9 +9,11 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -32,7 +34,7 @@ from utils.emulator.build import (
     link_flags,
 )
 from utils.emulator.translate import rewriter
-from utils.errors import CompileError, DeclarationError
+from utils.errors import CompileError, DeclarationError, ToolError
 from utils.paths import cache, workspace
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it
@@ -227,11 +229,26 @@ def _build(unit: _Unit, name: str) -> Path:
         except RuntimeError as error:  # ninja's output, after torch's own words
             folders = [work, include_dir()]
             message = complaint(str(error), unit.filename, folders, unit.counted)
+            _blame(unit, message)
             raise CompileError(message) from None
         os.replace(built, work / library.name)
         if folder.exists() and not library.exists():  # somebody has emptied it
             shutil.rmtree(folder, ignore_errors=True)
     return library
+
+
+def _blame(unit: _Unit, message: str) -> None:
+    """Raises ToolError where the tools fail, and not the text. Where the message names no line of
+    it, that is tried on a text with nothing in it: what a message says, a text can say, too."""
+    if re.search(rf"^{re.escape(unit.filename)}[:(]\d+.*error", message, re.MULTILINE):
+        return
+    empty = replace(unit, text="\n", headers={}, excerpts={})
+    with tempfile.TemporaryDirectory(dir=cache(), prefix=".empty-") as folder:
+        try:
+            _make(empty, "empty", Path(folder))
+        except RuntimeError as error:
+            told = complaint(str(error), "main.cpp", [folder])
+            raise ToolError(f"nothing can be compiled here: {told}") from None
 
 
 def _make(unit: _Unit, name: str, work: Path) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 from utils import files
 from utils.course import catalog
 from utils.errors import WorkbookError
-from utils.grading.submission import plain
+from utils.grading import inert
+from utils.grading.grade import UNREACHED
 
 NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
 NBGRADER += ("raw_score", "late_submission_penalty", "score", "max_score")
@@ -83,7 +84,7 @@ def write(
 
 def named(student: str) -> str:
     """A student's name, which is that of a folder, as it can stand in a table."""
-    return plain(os.fsencode(student).decode("utf-8", "replace"))
+    return inert.line(os.fsencode(student).decode("utf-8", "replace"))
 
 
 def _free(name: str, taken: Iterable[str]) -> str:
@@ -111,6 +112,8 @@ def _row(grade: dict, rules: Rules) -> dict[str, str]:
     statuses = {record["status"] for record in grade["exercises"]}
     told = "empty" if statuses == {"not attempted"} else "graded"
     row["timed"] = "no" if grade.get("timed") == "" else grade.get("timed") or ""
+    if unreached := sum(record["status"] == UNREACHED for record in grade["exercises"]):
+        told += f", {unreached} not reached in time"
     return row | {
         "status": f"{told}, {days} {'day' if days == 1 else 'days'} late" if days else told
     }
@@ -158,7 +161,7 @@ def _canvas(rows: list[dict], rules: Rules, highest: int) -> tuple[list[str], li
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table, with what `_safe` has put before a cell taken away again."""
+    """The rows of a table, with what `inert.cell` has put before a cell taken away again."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -174,22 +177,7 @@ def _write(path: Path, columns: list[str], rows: list[dict]) -> None:
     with files.publish(path) as made, open(made, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
-        writer.writerows({name: _safe(row.get(name)) for name in columns} for row in rows)
-
-
-def _safe(value: str | None) -> str:
-    """A cell that no table takes for a formula, and that stays in its line."""
-    text = plain(value or "")
-    formula = text.startswith(("=", "+", "-", "@", "'")) and not _is_number(text)
-    return f"'{text}" if formula else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        writer.writerows({name: inert.cell(row.get(name)) for name in columns} for row in rows)
 
 
 def _number(value: float) -> str:

@@ -15,8 +15,9 @@ from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
+from utils.grading.inert import plain
 from utils.grading.live_kernel import KernelDied, LiveKernel
-from utils.grading.verdicts import Status, Trouble, plain, trouble
+from utils.grading.verdicts import Status, Trouble, trouble
 from utils.notebooks import documents
 
 LIMIT = 120.0  # seconds for a cell
@@ -179,7 +180,8 @@ class Cell(nbval.IPyNbCell):
             verdict = Trouble(Status.FAILED, plain(f"{type(error).__name__}: {error}"))
             raise verdict from error
         finally:
-            if self.checks and not self.parent.lost and self.config.option.workbook_assess:
+            reached = verdict.status is not Status.NOT_RUN and not self.parent.lost
+            if self.checks and reached and self.config.option.workbook_assess:
                 assessed = self._assess(verdict.status is Status.PASSED)
             self.user_properties += [("cell", self.cell_num), ("status", str(verdict.status))]
             if self.checks:
@@ -195,6 +197,8 @@ class Cell(nbval.IPyNbCell):
                 book.answers[book.last.answers.name] = Trouble(Status.CRASHED, "the kernel died")
         if book.lost:
             raise Trouble(Status.NOT_RUN, f"not run: {book.lost}")
+        if book.score.late:
+            raise Trouble(Status.NOT_RUN, "not run: the time for all cells was over")
         seconds = limit(self.config)
         cuda = documents.cuda_id(self.cell) is not None
         if cuda and not book.warm:

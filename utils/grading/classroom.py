@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from utils import files
 from utils.cuda import sandbox
 from utils.errors import WorkbookError
-from utils.grading import book, feedback, grade, pool, similarity, submission
+from utils.grading import book, feedback, grade, pool, similarity
 from utils.wording import many
 
 
@@ -29,6 +29,7 @@ class Plan:
     boxed: bool = True
     jobs: int = 1
     cluster: str = ""
+    budget: float = grade.BUDGET  # seconds for a submission
 
     def terms(self, alone: bool = False) -> grade.Terms:
         """`alone`: of one of many that share the store, which is left as it is.
@@ -42,7 +43,8 @@ class Plan:
                     f"{error}. If you trust every line that was handed in as you do your own, "
                     "--trust-submissions grades without"
                 ) from None
-        return pool.terms(self.topics, self.store, self.resume or alone, self.boxed)
+        how = {"boxed": self.boxed, "budget": self.budget}
+        return pool.terms(self.topics, self.store, self.resume or alone, **how)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
     rules = book.Rules(plan.folder.resolve().name, plan.topics, due, wanted.late_per_day)
     folders = grade.students(plan.folder)
     terms = plan.terms()
-    kept = []
+    kept, answers = [], {}
     with _progress(len(folders)) as advance:
         for made in pool.graded(
             folders, terms, jobs=plan.jobs, cluster=plan.cluster, resume=plan.resume
@@ -84,10 +86,11 @@ def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
             if wanted.feedback and "fault" not in made:
                 feedback.write(made, wanted.feedback)
             kept.append(_light(made))
+            if wanted.similar:
+                answers[made["student"]] = made.get("answers", {})
             advance(made["student"])
     rows = book.write(wanted.table, kept, rules, people)
     if wanted.similar:
-        answers = {path.name: _texts(path, plan.topics) for path in folders}
         similarity.write(similarity.report(answers), wanted.similar)
     return _tell(console, kept, rows, wanted)
 
@@ -95,7 +98,7 @@ def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
 def _light(made: dict) -> dict:
     """What the table needs of a grade: pictures and reports of a large class fill the memory."""
     wanted = ("number", "name", "points", "of", "status")
-    light = {name: made[name] for name in made if name not in ("exercises", "notes")}
+    light = {name: made[name] for name in made if name not in ("exercises", "notes", "answers")}
     if "exercises" in made:
         records = made["exercises"]
         light["exercises"] = [{name: record[name] for name in wanted} for record in records]
@@ -103,17 +106,13 @@ def _light(made: dict) -> dict:
 
 
 def _json(made: dict) -> str:
-    """A grade as a file: pictures are the feedback's."""
+    """A grade as a file: pictures are the feedback's, and the answers the student's."""
+    made = {name: value for name, value in made.items() if name != "answers"}
     records = [
         {name: value for name, value in record.items() if name not in ("picture", "alt")}
         for record in made.get("exercises", ())
     ]
     return json.dumps(made | ({"exercises": records} if records else {}), indent=1) + "\n"
-
-
-def _texts(folder: Path, topics: tuple[str, ...]) -> dict[str, str]:
-    found = submission.read(folder).answers
-    return {id: answer.text for id, answer in found.items() if id.partition("/")[0] in topics}
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise, Gate
 from utils.grading import inert, points
+from utils.grading.grade import UNREACHED
 
 PASSED = "passed"
 NAME = "feedback"  # of both files, without their endings
@@ -151,7 +152,7 @@ def _seconds(seconds: float) -> str:
 
 def _expected(record: Mapping, exercise: Exercise) -> Iterator[str]:
     """What the parts that earned nothing ask for. Of sizes, only those of the public spec."""
-    if record["status"] == "not attempted":
+    if record["status"] in ("not attempted", UNREACHED):
         return
     lost = {part for part, earned in record["parts"].items() if not earned}
     if not record["parts"] or "works" in lost:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +26,18 @@ from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.cuda import sandbox
 from utils.emulator import build
-from utils.errors import WorkbookError
-from utils.grading import points, submission
+from utils.errors import ToolError, WorkbookError
+from utils.grading import inert, points, submission
 from utils.grading.submission import Found, Submission
+from utils.grading.verdicts import Status
 from utils.notebooks import documents
 from utils.paths import environment, workspace
 
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
-STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted")
+BUDGET = 1800.0  # seconds for all of a submission; a whole right one takes a few minutes
+UNREACHED = "not reached"
+STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted", UNREACHED)
 
 
 Answer = tuple[Exercise, str]  # and its text
@@ -47,27 +51,32 @@ class Terms:
     seed: str  # a secret: values and sizes are drawn from it
     store: str  # folder of verdicts and builds, shared by all who grade this class
     boxed: bool = True
+    budget: float = BUDGET  # seconds for a submission: no answer is begun after that
 
 
-def grade(folder: str | Path, terms: Terms) -> dict:
-    """The grade of a student's folder: {"student", "latest", "notes", "points", "of", "exercises":
-    [{"exercise", "number", "name", "of", "points", "status", "message", "place", "parts", ...}],
-    "timed": on which GPU its answers were timed: see timed()}.
+def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None) -> dict:
+    """The grade of a student's folder: {"student", "latest", "notes", "points", "of", "answers":
+    {exercise: text}, "exercises": [{"exercise", "number", "name", "of", "points", "status",
+    "message", "place", "parts", ...}], "timed": on which GPU its answers were timed: see timed()}.
 
     Points are of the exercises of `terms.topics`. Nothing is written but to `terms.store`.
-    Raises WorkbookError where the folder cannot be read or there is no box.
+    `handed_in` is what is in the folder, where that was read before.
+    Raises WorkbookError where the folder cannot be read or there is no box, ToolError where the
+    tools are at fault.
     """
     folder = Path(folder)
     if terms.boxed:
         sandbox.require()
-    handed_in = submission.read(folder)
+    handed_in = handed_in or submission.read(folder)
     exercises = [e for topic in terms.topics for e in catalog.topic(topic).values() if e.number]
     records = _judged(handed_in, exercises, terms)
-    told = [_record(e, handed_in.answers.get(e.id), records.get(e.id)) for e in exercises]
+    found = handed_in.answers
+    told = [_record(e, found.get(e.id), records.get(e.id)) for e in exercises]
     return {
         "student": folder.name,
         "latest": handed_in.latest,
         "notes": handed_in.notes,
+        "answers": {e.id: found[e.id].text for e in exercises if e.id in found},
         "points": round(sum(record["points"] for record in told), 2),
         "of": sum(record["of"] for record in told),
         "exercises": told,
@@ -86,11 +95,10 @@ def timed(records: Iterable[dict]) -> str | None:
     return " and ".join(sorted(names)) + (", partly" if names and not every else "")
 
 
-def digest(folder: str | Path, terms: Terms) -> str:
+def digest(handed_in: Submission, terms: Terms) -> str:
     """Of all that a grade hangs on: two calls of `grade` with the same one give the same grade."""
-    handed_in = submission.read(Path(folder))
     answers = {id: found.text for id, found in handed_in.answers.items()}
-    parts = [answers, terms.topics, terms.seed, _course(terms.topics)]
+    parts = [answers, terms.topics, terms.seed, terms.budget, _course(terms.topics)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -151,7 +159,8 @@ def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> d
         new = _run([(e, text) for e, text, _ in missing], terms)
         for exercise, _, path in missing:
             found[exercise.id] = new[exercise.id]
-            files.write_text(path, json.dumps(new[exercise.id]))
+            if new[exercise.id]["status"] != UNREACHED:
+                files.write_text(path, json.dumps(new[exercise.id]))
     return found
 
 
@@ -167,16 +176,35 @@ def _kept(exercise: Exercise, text: str, terms: Terms, course: str) -> Path:
 
 def _run(answers: list[Answer], terms: Terms) -> dict[str, dict]:
     """The plugin's records by exercise id. Answers that a lost kernel has taken with it are run
-    again, without the one that lost it."""
+    again, without the one that lost it. Raises ToolError where the tools are at fault."""
     records: dict[str, dict] = {}
+    end = time.monotonic() + terms.budget
     while left := [pair for pair in answers if pair[0].id not in records]:
-        found = _nbval(left, terms)
-        judged = {id: r for id, r in found.items() if r["status"] != "not run"}
-        records |= judged or {left[0][0].id: _LOST}
+        if (seconds := end - time.monotonic()) <= 0:
+            return records | {exercise.id: _unreached(terms) for exercise, _ in left}
+        found = _nbval(left, terms, seconds)
+        judged = {id: r for id, r in found.items() if r["status"] != Status.NOT_RUN}
+        for id, record in judged.items():
+            _blame(id, record)
+        if judged or time.monotonic() < end:
+            records |= judged or {left[0][0].id: _LOST}
     return records
 
 
-def _nbval(answers: list[Answer], terms: Terms) -> dict[str, dict]:
+def _unreached(terms: Terms) -> dict:
+    """The record of what the time was not enough for."""
+    told = f"not judged: the {terms.budget:g} s for this submission were over"
+    return {"status": UNREACHED, "message": f"{told}; ask your instructor"}
+
+
+def _blame(id: str, record: dict) -> None:
+    """Raises ToolError where a machine could not judge: nobody loses points for that."""
+    why = record["message"] if record["status"] == Status.FAULT else record.get("not_assessed", "")
+    if why.startswith(ToolError.__name__):
+        raise ToolError(f"{id}: {why.partition(':')[2].strip()}")
+
+
+def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict]:
     """The plugin's records by exercise id. Raises WorkbookError where there is none at all."""
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         text = documents.to_text(notebook(answers))
@@ -186,13 +214,15 @@ def _nbval(answers: list[Answer], terms: Terms) -> dict[str, dict]:
         command += ["-p", "utils.grading.nbval_plugin", "-p", "no:cacheprovider", "--noconftest"]
         command += [f"--rootdir={folder}", "-c", os.devnull, "-q", "--tb=no"]
         command += ["--workbook-assess", f"--workbook-json={report}"]
-        command += [f"--workbook-cell-limit={CELL}", folder]
+        command += [f"--workbook-cell-limit={CELL}", f"--workbook-budget={budget}", folder]
         with open(said, "w") as log:
-            _call(command, folder, START + 3 * CELL * len(answers), terms, log)
+            _call(
+                command, folder, START + min(3 * CELL * len(answers), budget + 4 * CELL), terms, log
+            )
         try:
             told = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            last = submission.plain(said.read_text(errors="replace").strip()[-300:])
+            last = inert.line(said.read_text(errors="replace").strip()[-300:])
             raise WorkbookError(f"nbval ended without a report: {last}") from None
     records = [record for each in told["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}

@@ -6,7 +6,9 @@ import unicodedata
 
 LONGEST = 20_000  # characters of one text
 _KEPT = 40  # characters of a file name
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "'")  # the last, since a reader takes one away again
+_MESSAGE = 4000  # characters of one
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 def visible(text: str, lines: bool = True, most: int = LONGEST) -> str:
@@ -24,9 +26,19 @@ def _harmless(c: str, lines: bool) -> bool:
     return (c in "\n\t" and lines) or c == " " or unicodedata.category(c)[0] not in "CZ"
 
 
+def line(text: str) -> str:
+    """The same in one line."""
+    return visible(text, lines=False)
+
+
+def plain(text: str) -> str:
+    """A message without the colours that it may have in a terminal, and not endless."""
+    return visible(_ESCAPES.sub("", text).strip(), most=_MESSAGE)
+
+
 def code(text: str) -> str:
     """Markdown of a line of code: nothing in it is markup."""
-    text = visible(text, lines=False) or " "
+    text = line(text) or " "
     ticks = _longer(text, least=1)
     return f"{ticks} {text} {ticks}" if "`" in text else f"{ticks}{text}{ticks}"
 
@@ -49,10 +61,18 @@ def _longer(text: str, least: int) -> str:
     return "`" * max([least, *(len(run) + 1 for run in re.findall("`+", text))])
 
 
-def cell(text: str) -> str:
-    """What a table of comma-separated values may hold: no formula for who opens it."""
-    text = visible(text)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def cell(text: str | None) -> str:
+    """What a table of comma-separated values may hold: no formula for who opens it, in one line."""
+    text = line(text or "")
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def file_name(name: str) -> str:

@@ -5,6 +5,7 @@ utils.grading.nbval_plugin` loads it, and nbval with it, where pytest loads no p
 Without --nbval or --nbval-lax it does nothing, and imports nothing.
 """
 
+import math
 import os
 
 NBVAL = "nbval.plugin"
@@ -20,6 +21,13 @@ def pytest_addoption(parser, pluginmanager) -> None:
         metavar="SECONDS",
         help="how long a cell may take, and an exercise's assessment (120); the first %%%%cuda "
         "cell of a notebook may take 180 s more, for it may build the emulator",
+    )
+    group.addoption(
+        "--workbook-budget",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="for the whole run: no cell begins after that",
     )
     group.addoption(
         "--workbook-json", metavar="FILE", help="write the points of each exercise to FILE"

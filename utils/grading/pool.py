@@ -17,6 +17,7 @@ from pathlib import Path
 from utils import files, settings
 from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
+from utils.grading import submission
 from utils.grading.grade import Terms
 
 ABANDONED = 1800.0  # seconds after which nobody needs a build: a cell takes two minutes at most
@@ -25,19 +26,21 @@ Grade = dict
 Job = tuple[Path, Terms, bool]  # and whether an earlier grade counts
 
 
-def terms(topics: Iterable[str], store: Path, resume: bool, boxed: bool = True) -> Terms:
-    """How a class is graded; what an earlier run has left in the store goes, but to `resume`."""
+def terms(topics: Iterable[str], store: Path, resume: bool, **how: bool | float) -> Terms:
+    """How a class is graded; what an earlier run has left in the store goes, but to `resume`.
+    `how` is what else Terms have: boxed, budget."""
     store = store.resolve()
     secret = store / "secret"
     if not resume:
         for name in ("verdicts", "grades"):
             shutil.rmtree(store / name, ignore_errors=True)
         secret.unlink(missing_ok=True)
-    if not secret.exists():
-        store.mkdir(parents=True, exist_ok=True)
-        store.chmod(0o700)
-        files.write_text(secret, secrets.token_hex(16))
-    return Terms(tuple(topics), secret.read_text(), str(store), boxed)
+    store.mkdir(parents=True, exist_ok=True)
+    store.chmod(0o700)
+    with files.alone(secret):  # of many that begin at once, one draws it
+        if not secret.exists():
+            files.write_text(secret, secrets.token_hex(16))
+    return Terms(tuple(topics), secret.read_text(), str(store), **how)
 
 
 def graded(
@@ -60,13 +63,14 @@ def one(job: Job) -> Grade:
     folder, terms, resume = job
     try:
         kept = _kept(folder, terms)
-        digest = grading.digest(folder, terms)
+        handed_in = submission.read(folder)
+        digest = grading.digest(handed_in, terms)
         if resume and kept.is_file():
             made = json.loads(kept.read_text(encoding="utf-8"))
             if made.get("digest") == digest:
                 return made
         start = time.perf_counter()
-        made = grading.grade(folder, terms) | {"digest": digest}
+        made = grading.grade(folder, terms, handed_in) | {"digest": digest}
         made["seconds"] = round(time.perf_counter() - start, 2)
         files.write_text(kept, json.dumps(made))
     except (WorkbookError, OSError, ValueError) as error:

@@ -8,6 +8,7 @@ no exercise.
 """
 
 import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,8 +31,14 @@ class Score:
 
     def __init__(self, config):
         self.config = config
+        self.end = time.monotonic() + config.option.workbook_budget
         self.plan: dict[str, dict[str, dict]] = {}  # notebook -> exercise -> its record
         self.troubles: dict[str, list[dict]] = {}  # notebook -> cells beside the checks
+
+    @property
+    def late(self) -> bool:
+        """Whether no cell may begin any more."""
+        return time.monotonic() >= self.end
 
     def expect(self, notebook: pytest.File, exercises: Iterable[Exercise]) -> None:
         """Note what a notebook can earn: what is not reported later was not run."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
+from utils.grading import inert
 from utils.wording import many
 
 NOTEBOOK, SOURCE = 16 << 20, 1 << 20  # bytes of a file, at most
@@ -110,13 +111,13 @@ def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
             submission.notes.append(f"only the first {FILES} files and folders were looked at")
             break
     if planted:
-        names = [plain(str(path.relative_to(folder))) for path in planted[:TOLD]]
+        names = [inert.line(str(path.relative_to(folder))) for path in planted[:TOLD]]
         more = f" and {len(planted) - TOLD} more" if len(planted) > TOLD else ""
         submission.notes.append(f"{', '.join(names)}{more}: not needed, and not run")
     topics, regular = catalog.topics(), []
     for path in paths:
         status = path.lstat()
-        shown = plain(str(path.relative_to(folder)))
+        shown = inert.line(str(path.relative_to(folder)))
         if not stat.S_ISREG(status.st_mode):
             submission.notes.append(f"{shown} is no file, but a link or a device: left out")
             continue
@@ -192,8 +193,3 @@ def _cleaned(text: str) -> str:
         raise ValueError(f"an answer has {len(text):,} characters, more than {ANSWER:,}")
     text = text.encode("utf-8", "replace").decode()
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "?")
-
-
-def plain(text: str) -> str:
-    """A text without what makes a terminal or a table do things: one line, printable."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

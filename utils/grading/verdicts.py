@@ -4,12 +4,10 @@ import re
 from enum import StrEnum
 
 from utils.errors import Reason
+from utils.grading.inert import plain
 from utils.paths import ROOT
 
-LONGEST = 4000  # characters of a message
 _UTILS = re.compile(rf"File \S*/{re.escape(ROOT.name)}/utils/")  # "~" may stand for its beginning
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_INVISIBLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
 class Status(StrEnum):
@@ -23,6 +21,7 @@ class Status(StrEnum):
     NOT_ATTEMPTED = "not attempted"
     NOT_RUN = "not run"
     MISSING = "missing"
+    FAULT = "fault"  # of the machine that was to judge it
 
 
 _OF_REASONS = {
@@ -32,6 +31,7 @@ _OF_REASONS = {
 }
 _TOLD = ("CheckFailed", "CompileError")  # whose message says it all
 _OF_ERRORS = {"KernelCrash": Status.CRASHED, "KernelTimeout": Status.TIMEOUT}
+_OF_ERRORS |= {"ToolError": Status.FAULT}
 
 
 class Trouble(Exception):
@@ -50,12 +50,6 @@ def trouble(reply: dict) -> Trouble:
         status = _OF_REASONS.get(value.partition(":")[0], Status.FAILED)
     message = value if kind in _TOLD else f"{kind}: {value}"
     return Trouble(status, message, _frames(reply.get("traceback") or []))
-
-
-def plain(text: str) -> str:
-    """Without escape sequences and what else a terminal acts on, and not endless."""
-    text = _INVISIBLE.sub("", _ESCAPES.sub("", text)).strip()
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
 
 
 def _frames(traceback: list[str]) -> str:

@@ -11,7 +11,7 @@ from utils.course import cases, catalog
 from utils.course.answers import Answer, compile_wrong
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, ToolError
+from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
 from utils.judge.check import FEW, TIMEOUT, Trial
 from utils.watch import diagnosis
@@ -70,7 +70,7 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
 def _holds(trying: Callable[[], None]) -> bool:
     try:
         trying()
-    except (CheckFailed, ToolError):
+    except CheckFailed:
         return False
     return True
 

@@ -1,7 +1,6 @@
 // What the rewriter turns `kernel<<<...>>>(...)` and `__shared__` into.
 #pragma once
 
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -29,16 +28,18 @@ struct Alone {
 };
 
 // Arguments are evaluated once and copied, as a launch does; every thread gets its own copies.
+// They are a closure's, and no std::tuple's, which would take longer to compile than many a kernel.
 template <class Call, class... Arguments>
 void launch(Config config, const char* kernel, Call call, Arguments&&... arguments) {
     if (config.beyond()) return (void)emu_fail(cudaErrorLaunchOutOfResources);
-    std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
+    auto thread = [call, ... copies = std::forward<Arguments>(arguments)]() mutable {
+        call(copies...);
+    };
 #ifdef EMU_INSTRUMENTED
     Alone alone;  // what is noted here is of this launch
-    emu_note_arguments(&copies, sizeof copies);
-    std::apply([](const auto&... values) { (note_argument(values), ...); }, copies);
+    emu_note_arguments(&thread, sizeof thread);
+    (note_argument<std::decay_t<Arguments>>(arguments), ...);  // moved from, a pointer stays
 #endif
-    auto thread = [&] { std::apply(call, copies); };
     emu_launch(
         &config.grid, &config.block, config.shared, config.stream, kernel,
         [](void* body) { (*static_cast<decltype(thread)*>(body))(); }, &thread, config.site);
