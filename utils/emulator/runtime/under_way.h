@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <list>
 #include <vector>
 
 #include "order.h"
@@ -18,6 +18,8 @@ struct Part {  // of shared memory
     size_t bytes;
 };
 
+struct BlockDeeds;
+
 struct Deed {
     uint16_t party = 0, moment = 0;
     Kind kind;        // what it does to shared memory
@@ -27,9 +29,12 @@ struct Deed {
     uint16_t instruction;
     bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
     std::vector<Part> parts;
+    BlockDeeds* block;                 // whose it is one of
+    std::list<Deed*>::iterator place;  // among those that are under way
 };
 
-void deeds_block();
+void deeds_block(uint32_t serial);      // a block begins, or goes on
+void deeds_block_end(uint32_t serial);  // it has ended
 void deeds_phase();
 // The running thread begins something at `pc`: it is told of where it conflicts. `clock`: what is
 // over for it, if that is not what is over for the running thread. Null where nobody watches.
