@@ -154,6 +154,11 @@ WORDS = {
         "Align the tile: `__align__(1024)`, and stages of a multiple of 1,024 bytes. Along K a "
         "description moves by 32, 64 or 96 bytes, down by multiples of 8 rows.",
     ),
+    "invalid-rank": (
+        "a block of the cluster that is not there",
+        "Ranks count from 0 within a cluster. A cluster_sync() after the barriers are initialised, "
+        "and one before the end, keep all its blocks there while others use their memory.",
+    ),
     "broken-warpgroup": (
         "a product that not all of four warps give",
         "All 128 threads of a warpgroup, warps 0 to 3, 4 to 7 and so on, make the same calls in "

@@ -233,3 +233,75 @@ __global__ void initialised_twice(float* out) {
     out[threadIdx.x] = 1;
 }
 CASE(initialised_twice, 1, 32, zeros<float>(32))
+
+// Without __cluster_dims__ a block is a cluster of its own.
+__global__ void alone(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 2);
+        fence_barriers();
+    }
+    cluster_sync();
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        barrier_arrive_at(&full, cluster_rank());
+        load_tile_multicast(tiles[0], &map, 0, 0, &full, 1);
+    }
+    barrier_wait(&full, 0);
+    out[blockIdx.x * 32 + threadIdx.x] = tiles[0][0][threadIdx.x];
+}
+CASE(alone, 2, 32, matrix(), zeros<float>(64))
+
+// Each block of a cluster fetches half of a tile for both, many times.
+__global__ void __cluster_dims__(2)
+    halves_for_both(const __grid_constant__ Map map, float* out, int n) {
+    TILES(1);
+    __shared__ Barrier full, empty;
+    const int rank = cluster_rank();
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        barrier_init(&empty, 64);
+        fence_barriers();
+    }
+    cluster_sync();
+    float sum = 0;
+    if (threadIdx.x == 32) {
+        for (int i = 0; i < n; ++i) {
+            barrier_wait(&empty, i % 2 ^ 1);
+            barrier_arrive_expect(&full, BYTES);
+            load_tile_multicast(tiles[0][32 * rank], &map, 0, i % 4 * 64 + 32 * rank, &full, 3);
+        }
+    } else if (threadIdx.x < 32) {
+        for (int i = 0; i < n; ++i) {
+            barrier_wait(&full, i % 2);
+            sum += tiles[0][threadIdx.x][0] + tiles[0][threadIdx.x + 32][0];
+            for (int r = 0; r < 2; ++r) barrier_arrive_at(&empty, r);
+        }
+        out[blockIdx.x * 32 + threadIdx.x] = sum;
+    }
+    cluster_sync();
+}
+CASE(halves_for_both, 4, 64, make_map(zeros<float>(256 * 64), 256, 64, 32), zeros<float>(128), 7)
+
+__global__ void by_an_attribute(float* out) {
+    out[blockIdx.x] = float(cluster_rank());
+    cluster_sync();
+}
+CASE_OF(by_an_attribute) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = 2;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(4);
+    config.blockDim = dim3(32);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    float* out = zeros<float>(4);
+    cudaLaunchKernelEx(&config, by_an_attribute, out);
+    float ranks[4];
+    cudaMemcpy(ranks, out, sizeof ranks, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 4; ++i)
+        if (ranks[i] != float(i % 2)) printf("block %d has rank %g\n", i, ranks[i]), exit(7);
+}

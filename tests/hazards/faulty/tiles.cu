@@ -500,8 +500,44 @@ __global__ void one_warp_stays_away(float* out) {
 }
 CASE(one_warp_stays_away, 1, 128, zeros<float>(128))
 
-__global__ void blocks_in_clusters(float* out) {
-    cluster_sync();  // HAZARD not-supported
-    out[threadIdx.x] = 1;
+// --- Clusters ------------------------------------------------------------------------------------
+
+__global__ void __cluster_dims__(2) beyond_the_cluster(float* out) {
+    __shared__ Barrier done;
+    INIT(done, 2);
+    cluster_sync();
+    if (threadIdx.x == 0) barrier_arrive_at(&done, cluster_rank() + 1);  // HAZARD invalid-rank
+    cluster_sync();
+    if (threadIdx.x == 0) out[blockIdx.x] = 1;
 }
-CASE(blocks_in_clusters, 2, 32, zeros<float>(32))
+CASE(beyond_the_cluster, 2, 32, zeros<float>(2))
+
+__global__ void __cluster_dims__(2) one_block_hands_nothing_back(float* out) {
+    __shared__ Barrier done;
+    INIT(done, 2);
+    cluster_sync();
+    if (threadIdx.x == 0 && cluster_rank() == 0) {
+        barrier_arrive_at(&done, 0);
+        barrier_arrive_at(&done, 1);
+    }
+    barrier_wait(&done, 0);  // HAZARD deadlock
+    cluster_sync();
+    if (threadIdx.x == 0) out[blockIdx.x] = 1;
+}
+CASE(one_block_hands_nothing_back, 2, 32, zeros<float>(2))
+
+__global__ void __cluster_dims__(2)
+    sent_and_read_too_early(const __grid_constant__ Map map, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) barrier_arrive_expect(&full, BYTES);
+    cluster_sync();
+    if (threadIdx.x == 0 && cluster_rank() == 0)
+        load_tile_multicast(tiles[0], &map, 0, 0, &full, 3);  // WITH
+    cluster_sync();
+    if (cluster_rank() == 1) out[threadIdx.x] = tiles[0][0][threadIdx.x];  // HAZARD early-read
+    barrier_wait(&full, 0);
+    cluster_sync();
+}
+CASE(sent_and_read_too_early, 2, 32, matrix(), zeros<float>(32))

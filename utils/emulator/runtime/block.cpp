@@ -8,6 +8,7 @@
 
 #include "../include/emulator/errors.h"
 #include "block_work.h"
+#include "cluster.h"
 #include "report.h"
 #include "waits.h"
 #include "watch.h"
@@ -51,8 +52,10 @@ void Core::run(Launch& l) {
     launch = nullptr;
 }
 
-bool Core::start(Launch& l, uint64_t number) {
+bool Core::start(Launch& l, uint64_t number, Cluster* cluster) {
     launch = &l;
+    cluster_ = cluster;
+    lost_ = false;
     become_current();
     return run_block(number);
 }
@@ -71,6 +74,29 @@ bool Core::go_on() {
     }
     make_current(&fibres_[size_t(first)]);
     return run_fibres();
+}
+
+bool Core::resume() {
+    become_current();
+    blockIdx = block;
+    watch_block_again(serial);
+    int first = 0;
+    while (!is_live(first)) ++first;
+    make_current(&fibres_[size_t(first)]);
+    if (work_) begin_incoming(*this);
+    if (Fibre* to = lost_ ? current : next()) {
+        make_current(to);
+        run_fibres();
+        return true;
+    }
+    watch_thread(nullptr, 0);
+    current = nullptr;
+    return false;
+}
+
+void Core::deadlock() {
+    lost_ = true;
+    resume();
 }
 
 void Core::lose() {
@@ -105,6 +131,7 @@ bool Core::run_fibres() {
     watch_warp_end();
     watch_thread(nullptr, 0);
     current = nullptr;  // the block has ended, has been abandoned, or waits for the grid
+    if (!live_ || launch->error.load(std::memory_order_relaxed)) watch_block_end(serial);
     if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line
         launch->static_shared = shared.static_bytes();
     return at_grid_ && !launch->error.load(std::memory_order_relaxed);
@@ -206,12 +233,10 @@ void Core::make_current(Fibre* fibre) {
 // Leaves the running fibre, which cannot go on, for one that can.
 void Core::yield() {
     Fibre* to = next();
-    if (!to && at_grid_ == live_) {
-        emu_switch(&current->context, scheduler_);
-        return;
-    }
-    if (!to) report_deadlock(*this);
-    switch_to(to);
+    if (to) switch_to(to);
+    else if (at_grid_ == live_ || (cluster_ && !lost_)) emu_switch(&current->context, scheduler_);
+    else report_deadlock(*this);
+    if (lost_) report_deadlock(*this);
 }
 
 void Core::finish() {
@@ -228,7 +253,8 @@ void Core::finish() {
     if (warp.waiting) settle(i / 32);
     if (!live_ && work_) end_work(*this);
     Fibre* to = live_ ? next() : nullptr;
-    if (live_ && !to && at_grid_ != live_) report_deadlock(*this);
+    if (cluster_) cluster_->settle();
+    if (live_ && !to && at_grid_ != live_ && !cluster_) report_deadlock(*this);
     void* unused;
     if (!to || index(to) / 32 != i / 32) watch_warp_end();
     if (to) make_current(to);

@@ -19,6 +19,7 @@ namespace emu {
 
 constexpr int kMaxThreads = 1024;
 struct BlockWork;
+struct Cluster;
 
 struct Launch {
     dim3 grid, block;
@@ -32,6 +33,7 @@ struct Launch {
     std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
     size_t static_shared = 0;       // bytes, as far as blocks have asked for them
     bool cooperative = false;       // all blocks run at once
+    dim3 cluster;                   // blocks that run together
 };
 
 enum class Waits : uint8_t {
@@ -44,6 +46,7 @@ enum class Waits : uint8_t {
     kMemoryBarrier,
     kNamedBarrier,
     kWarpgroup,
+    kCluster,
 };
 
 struct Fibre {
@@ -79,7 +82,10 @@ class Core {
     void run(Launch& launch);
     // One block, until it has ended, or until all its threads wait for the whole grid. True: they
     // do, and `go_on` lets them.
-    bool start(Launch& launch, uint64_t block);
+    bool start(Launch& launch, uint64_t block, Cluster* cluster = nullptr);
+    // In a cluster: goes on, if any thread can, now that other blocks have.
+    bool resume();
+    void deadlock();  // nobody in the cluster can
     bool go_on();
     void lose();  // tells that the block waits for others that have ended
 
@@ -88,6 +94,9 @@ class Core {
     uint64_t collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
     unsigned active_mask(EmuSite site);
     void grid_barrier(EmuSite site);
+    void cluster_sync(EmuSite site);
+    int cluster_rank() const;
+    Core& peer(int rank, EmuSite site);  // a block of the cluster
     unsigned arrive(EmuArrivals* arrivals, unsigned count, bool drops);
     void await(const EmuArrivals* arrivals, unsigned phase, EmuSite site);
     EmuArrivals* team(unsigned first, unsigned count);
@@ -149,8 +158,10 @@ class Core {
     };
     std::map<std::pair<unsigned, unsigned>, Team> teams_;
     std::unique_ptr<BlockWork> work_;  // null: none so far
-    int settling_ = 0;                 // the warp whose collective is being completed
-    int ended_ = -1;  // a thread of the block that has come to the kernel's end, if any
+    Cluster* cluster_ = nullptr;
+    bool lost_ = false;  // nobody can go on
+    int settling_ = 0;   // the warp whose collective is being completed
+    int ended_ = -1;     // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     uint32_t block_number_ = 0;
     uint32_t random_ = 0;

@@ -23,6 +23,7 @@ struct BlockWork {
 
 bool advance_barriers(class Core& core);  // nobody can go on: lets tiles land, if somebody waits
 void end_work(class Core& core);          // the block's last thread has left
+void begin_incoming(class Core& core);    // tiles that other blocks send, from here on
 void end_stores(class Core& core);
 void end_products(class Core& core);
 

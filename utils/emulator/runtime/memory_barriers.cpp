@@ -81,8 +81,9 @@ bool try_end(Core& core, const void* address, MemoryBarrier& b) {
     return true;
 }
 
-MemoryBarrier& find(Core& core, const void* address, EmuSite site) {
-    auto& barriers = core.work().barriers;
+// In a block, for a thread that runs, of this block or of another one.
+MemoryBarrier& find(Core& home, Core& core, const void* address, EmuSite site) {
+    auto& barriers = home.work().barriers;
     auto found = barriers.find(address);
     if (found == barriers.end())
         core.fail(cudaErrorLaunchFailure, "invalid-barrier", site, core.current->pc,
@@ -98,6 +99,18 @@ bool advance_barriers(Core& core) {
     for (auto& [address, b] : core.work().barriers)
         if (b.waiting) refresh(b), any |= try_end(core, address, b);
     return any;
+}
+
+void begin_incoming(Core& core) {
+    if (!running.core) return;
+    for (auto& [address, b] : core.work().barriers)
+        for (TileCopy& copy : b.copies) {
+            if (copy.deed) continue;
+            copy.party = next_party(&copy.moment);
+            copy.deed = begin_deed(copy.party, copy.moment, kStore, copy.pc,
+                                   {{copy.tile, copy.map.bytes()}});
+            if (copy.deed) copy.deed->committed = true;
+        }
 }
 
 void end_work(Core& core) {
@@ -137,16 +150,17 @@ extern "C" void emu_barrier_init(void* barrier, int arrivals, EmuSite site) {
     b.expected = b.pending = arrivals;
 }
 
-extern "C" void emu_barrier_arrive(void* barrier, int bytes, EmuSite site) {
-    Core& c = *core();
-    c.current->pc = EMU_CALLER;
-    MemoryBarrier& b = find(c, barrier, site);
+// By a thread of this block or of another one, `c`.
+static void arrive(Core& c, Core& home, void* barrier, int bytes, EmuSite site) {
+    MemoryBarrier& b = find(home, c, barrier, site);
     if (running.core) {
-        watch_uncounted(barrier, 8, kAtomic, c.current->pc);
-        b.gathered.join(knowledge(running.me));
+        if (&c == &home) {
+            watch_uncounted(barrier, 8, kAtomic, c.current->pc);
+            b.gathered.join(knowledge(running.me));
+        }
         watch_release();
     }
-    if (!b.pending && !try_end(c, barrier, b))
+    if (!b.pending && !try_end(home, barrier, b))
         c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
                "one arrival more than the barrier's %d, and its phase has not ended: %lld bytes "
                "have not come",
@@ -157,13 +171,26 @@ extern "C" void emu_barrier_arrive(void* barrier, int bytes, EmuSite site) {
         b.announcer = uint16_t(c.current_index() + 1);
     }
     // With tiles under way it ends when somebody waits.
-    if (!--b.pending && b.bytes <= 0) try_end(c, barrier, b);
+    if (!--b.pending && b.bytes <= 0) try_end(home, barrier, b);
+}
+
+extern "C" void emu_barrier_arrive(void* barrier, int bytes, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    arrive(c, c, barrier, bytes, site);
+}
+
+extern "C" void emu_barrier_arrive_at(void* barrier, int rank, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    Core& home = c.peer(rank, site);
+    arrive(c, home, home.shared.at(c.shared.offset(barrier)), 0, site);
 }
 
 extern "C" void emu_barrier_wait(void* barrier, int parity, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
-    MemoryBarrier& b = find(c, barrier, site);
+    MemoryBarrier& b = find(c, c, barrier, site);
     if (running.core) watch_uncounted(barrier, 8, kAtomic, c.current->pc);
     if ((b.phase & 1) == (unsigned(parity) & 1)) {
         ++b.waiting;
@@ -207,8 +234,3 @@ extern "C" void emu_sync_some(int name, int threads, EmuSite site) {
 }
 
 extern "C" void emu_fence_async() { watch_tile_fence(); }
-
-extern "C" void emu_no_clusters(EmuSite site) {
-    core()->fail(cudaErrorNotSupported, "not-supported", site, EMU_CALLER,
-                 "blocks in clusters are not emulated");
-}

@@ -19,6 +19,7 @@ struct TileCopy {  // under way, global -> shared memory
     char* tile;
     uint16_t party, moment;
     Deed* deed;
+    const void* pc;
 };
 
 struct MemoryBarrier {

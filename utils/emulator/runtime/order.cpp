@@ -15,10 +15,15 @@ constexpr int kRing = 256;  // parties that do single deeds, in turn
 uint16_t rows[kMaxThreads][kMostParties];
 bool knows[kMaxThreads];  // whether the row is more than zeros
 bool any = false;
-int parties = kOthers - 1;  // with an id, so far in this block
-std::map<int, uint16_t> own;
-uint16_t ring = 0;  // the id of its first
-uint32_t deeds = 0, epoch = 0;
+uint32_t epoch = 0;
+struct Parties {                  // of a block
+    int count = kOthers - 1;      // with an id, so far
+    std::map<int, uint16_t> own;  // by what they do, and for which thread
+    uint16_t ring = 0;            // the first of those that take turns
+    uint32_t deeds = 0;
+};
+std::map<uint32_t, Parties> of_block;  // by its serial number
+Parties* here = nullptr;               // the running block's
 
 void put(int thread, const uint16_t* known, int count) {
     uint16_t* row = rows[thread];
@@ -44,16 +49,18 @@ void order_phase() {
     ++epoch;
     if (!any) return;
     for (int i = 0; i < kMaxThreads; ++i)
-        if (knows[i]) memset(rows[i], 0, size_t(parties) * sizeof rows[i][0]), knows[i] = false;
+        if (knows[i]) memset(rows[i], 0, size_t(here->count) * sizeof rows[i][0]), knows[i] = false;
     any = false;
 }
 
-void order_block() {
+void order_block(uint32_t serial) {
+    if (!here) here = &of_block[serial];
     order_phase();
-    own.clear();
-    parties = kOthers - 1;
-    ring = 0;
-    deeds = 0;
+    here = &of_block[serial];
+}
+void order_block_end(uint32_t serial) {
+    if (here == &of_block[serial]) order_phase(), here = nullptr;
+    of_block.erase(serial);
 }
 
 const uint16_t* known_to(int thread) { return knows[thread] ? rows[thread] : nullptr; }
@@ -73,7 +80,7 @@ void share(int warp, uint32_t lanes) {
     Clock all;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const int thread = 32 * warp + __builtin_ctz(rest);
-        if (knows[thread]) all.join(rows[thread], parties);
+        if (knows[thread]) all.join(rows[thread], here->count);
     }
     if (all.moments.empty()) return;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) learn(32 * warp + __builtin_ctz(rest), all);
@@ -81,7 +88,7 @@ void share(int warp, uint32_t lanes) {
 
 Clock knowledge(const Accessor& me) {
     Clock result;
-    if (me.known) result.join(me.known, parties);
+    if (me.known) result.join(me.known, here->count);
     if (me.clock)
         for (unsigned lane = 0; lane < 32; ++lane)
             if (me.clock[lane])
@@ -91,15 +98,15 @@ Clock knowledge(const Accessor& me) {
 }
 
 uint16_t party_of(Does what, int thread) {
-    uint16_t& id = own[int(what) * kMaxThreads + thread];
-    if (!id) id = uint16_t(++parties);
+    uint16_t& id = here->own[int(what) * kMaxThreads + thread];
+    if (!id) id = uint16_t(++here->count);
     return id;
 }
 
 uint16_t next_party(uint16_t* moment) {
-    if (!ring) ring = uint16_t(parties + 1), parties += kRing;
-    *moment = uint16_t(deeds / kRing + 1);
-    return uint16_t(ring + deeds++ % kRing);
+    if (!here->ring) here->ring = uint16_t(here->count + 1), here->count += kRing;
+    *moment = uint16_t(here->deeds / kRing + 1);
+    return uint16_t(here->ring + here->deeds++ % kRing);
 }
 
 }  // namespace emu

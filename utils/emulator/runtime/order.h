@@ -25,7 +25,8 @@ struct Clock {
     void note(uint16_t id, uint16_t moment);
 };
 
-void order_block();                          // a block begins
+void order_block(uint32_t serial);  // a block begins, or goes on
+void order_block_end(uint32_t serial);
 uint32_t order_epoch();                      // clocks of another one say nothing
 void order_phase();                          // its threads have passed a barrier
 const uint16_t* known_to(int thread);        // null: nothing

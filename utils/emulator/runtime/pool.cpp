@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "block.h"
+#include "cluster.h"
 #include "device.h"
 #include "faults.h"
 #include "trace.h"
@@ -96,17 +97,43 @@ int core_count() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// A cooperative launch: every block has a core of its own, and one OS thread goes from block to
-// block until all have ended.
-void run_together(Launch& launch) {
+// So many cores, each with room for the launch's blocks.
+std::vector<std::unique_ptr<Core>>& cores_for(const Launch& launch, uint64_t count) {
     static std::vector<std::unique_ptr<Core>>& cores = *new std::vector<std::unique_ptr<Core>>;
     static int room = 0;  // threads that each of them has
     static bool guarded = true;
-    const bool guard = launch.blocks * uint64_t(launch.threads) <= 8192;  // pages are few
+    const bool guard = count * uint64_t(launch.threads) <= 8192;  // pages are few
     if (launch.threads > room || guard != guarded) cores.clear();
     if (cores.empty()) room = launch.threads, guarded = guard;
-    while (cores.size() < launch.blocks) cores.push_back(std::make_unique<Core>(room, guarded));
+    while (cores.size() < count) cores.push_back(std::make_unique<Core>(room, guarded));
+    return cores;
+}
 
+// Cluster by cluster, the blocks of each in turns.
+void run_clusters(Launch& launch) {
+    const dim3 size = launch.cluster, grid = launch.grid;
+    const size_t count = size_t(size.x) * size.y * size.z;
+    const auto& cores = cores_for(launch, count);
+    std::vector<Core*> places;
+    for (size_t i = 0; i < count; ++i) places.push_back(cores[i].get());
+    std::vector<uint64_t> numbers(count);
+    Core* const home = this_core;
+    for (unsigned z = 0; z < grid.z; z += size.z)
+        for (unsigned y = 0; y < grid.y; y += size.y)
+            for (unsigned x = 0; x < grid.x && !launch.error; x += size.x) {
+                for (size_t i = 0; i < count; ++i) {
+                    const uint64_t row = y + i / size.x % size.y, layer = z + i / size.x / size.y;
+                    numbers[i] = (layer * grid.y + row) * grid.x + x + i % size.x;
+                }
+                run_cluster(launch, places, numbers);
+            }
+    this_core = home;
+}
+
+// A cooperative launch: every block has a core of its own, and one OS thread goes from block to
+// block until all have ended.
+void run_together(Launch& launch) {
+    auto& cores = cores_for(launch, launch.blocks);
     Core* const home = this_core;
     std::vector<Core*> waiting, still;
     for (uint64_t b = 0; b < launch.blocks && !launch.error; ++b)
@@ -150,6 +177,7 @@ void run_blocks(Launch& launch) {
     constexpr uint64_t kSmall = 4096;
     static const int cores = core_count();
     if (!core()) become_core();
+    if (launch.cluster.x * launch.cluster.y * launch.cluster.z > 1) return run_clusters(launch);
     if (launch.cooperative) return run_together(launch);
     if (cores == 1 || tracing() || watching() || launch.blocks == 1 ||
         launch.blocks * uint64_t(launch.threads) <= kSmall) {

@@ -51,6 +51,7 @@ class SharedMemory {
         const size_t at = address - kReserved;
         return at < dynamic_room() ? memory_ + kDynamicAt + at : memory_ + at - dynamic_room();
     }
+    char* at(ptrdiff_t offset) const { return memory_ + offset; }
     bool in_array(ptrdiff_t offset, size_t size) {
         return (last_.key && last_.holds(offset, size)) || find(offset, size);
     }

@@ -64,27 +64,48 @@ extern "C" void emu_check_map(const CUtensorMap* map, EmuSite site) {
     check(*core(), map, site);
 }
 
-extern "C" void emu_load_tile(void* tile, const CUtensorMap* described, int col, int row,
-                              void* barrier, EmuSite site) {
-    Core& c = *core();
-    const void* pc = c.current->pc = EMU_CALLER;
-    const TileMap& map = check(c, described, site);
+// Into the block of each bit of `blocks`, by rank, at the same places.
+static void load(Core& c, char* tile, const TileMap& map, int col, int row, char* barrier,
+                 unsigned blocks, EmuSite site) {
+    const void* pc = c.current->pc;
     check_tile(c, tile, map, kStore, site);
-    trace_access(tile, map.bytes(), kStore, pc);
-    auto& barriers = c.work().barriers;
-    auto found = barriers.find(barrier);
-    if (found == barriers.end())
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, pc,
-               "nobody has initialised this barrier");
-    TileCopy copy{map, col, row, static_cast<char*>(tile), 0, 0, nullptr};
-    if (running.core) {
-        watch_uncounted(barrier, 8, kAtomic, pc);
-        watch_matrix(map, col, row, kLoad, pc);
-        copy.party = next_party(&copy.moment);
-        copy.deed = begin_deed(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
-        if (copy.deed) copy.deed->committed = true;
+    if (running.core) watch_matrix(map, col, row, kLoad, pc);
+    for (int rank = 0; rank < 16; ++rank) {
+        if (!(blocks >> rank & 1)) continue;
+        Core& to = c.peer(rank, site);
+        char* there = to.shared.at(c.shared.offset(barrier));
+        auto& barriers = to.work().barriers;
+        auto found = barriers.find(there);
+        if (found == barriers.end())
+            c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, pc,
+                   "nobody has initialised this barrier");
+        TileCopy copy{map, col, row, to.shared.at(c.shared.offset(tile)), 0, 0, nullptr, pc};
+        if (running.core && &to == &c) {
+            watch_uncounted(barrier, 8, kAtomic, pc);
+            copy.party = next_party(&copy.moment);
+            copy.deed = begin_deed(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
+            if (copy.deed) copy.deed->committed = true;
+        }
+        found->second.copies.push_back(copy);
     }
-    found->second.copies.push_back(copy);
+}
+
+extern "C" void emu_load_tile(void* tile, const CUtensorMap* map, int col, int row, void* barrier,
+                              EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    const TileMap& known = check(c, map, site);
+    trace_access(tile, known.bytes(), kStore, c.current->pc);
+    load(c, static_cast<char*>(tile), known, col, row, static_cast<char*>(barrier),
+         1u << c.cluster_rank(), site);
+}
+
+extern "C" void emu_load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row,
+                                        void* barrier, unsigned blocks, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    load(c, static_cast<char*>(tile), check(c, map, site), col, row, static_cast<char*>(barrier),
+         blocks, site);
 }
 
 extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, int col, int row,

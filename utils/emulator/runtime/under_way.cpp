@@ -1,40 +1,43 @@
 // The deeds of a block, and what a conflict with one of them is called.
 #include "under_way.h"
 
+#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include "block.h"
 
 namespace emu {
+
+struct BlockDeeds {
+    std::list<Deed> all;
+    std::unordered_map<uint32_t, Deed*> by_moment;
+    std::list<Deed*> under_way;
+};
+
 namespace {
 
-std::list<Deed> deeds;  // of the block
-std::unordered_map<uint32_t, Deed*> by_moment;
-std::list<Deed*> touching;
+std::map<uint32_t, BlockDeeds> of_block;  // by its serial number
+BlockDeeds* here = nullptr;               // the running block's
 
 uint32_t key(uint16_t party, uint16_t moment) { return uint32_t(party) << 16 | moment; }
 
 }  // namespace
 
-void deeds_block() {
-    if (deeds.empty()) return;
-    touching.clear();
-    by_moment.clear();
-    deeds.clear();
-}
+void deeds_block(uint32_t serial) { here = &of_block[serial]; }
+void deeds_block_end(uint32_t serial) { of_block.erase(serial); }
 
 // A barrier of the block ends nothing of this.
 void deeds_phase() {
-    for (Deed* deed : touching)
+    for (Deed* deed : here->under_way)
         for (const Part& part : deed->parts) touch_again(*deed, part.address, part.bytes);
 }
 
 Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
                  std::vector<Part> parts, const Clock* clock) {
     if (!watching()) return nullptr;
-    deeds.emplace_back();
-    Deed& deed = deeds.back();
+    here->all.emplace_back();
+    Deed& deed = here->all.back();
     deed.party = party;
     deed.moment = moment;
     deed.kind = kind;
@@ -42,19 +45,18 @@ Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
     deed.began = running.me.now;
     deed.phase = running.me.phase;
     deed.parts = std::move(parts);
-    by_moment[key(party, moment)] = &deed;
+    deed.block = here;
+    here->by_moment[key(party, moment)] = &deed;
     Clock mine = clock ? *clock : knowledge(running.me);
     mine.moments.resize(kMostParties);
     for (const Part& part : deed.parts)
         deed.instruction = touch_for(deed, part.address, part.bytes, mine.moments.data(), pc);
-    deed.place = touching.insert(touching.end(), &deed);
+    deed.place = here->under_way.insert(here->under_way.end(), &deed);
     return &deed;
 }
 
 void end_deed(Deed* deed) {
-    if (!deed || deed->place == touching.end()) return;
-    touching.erase(deed->place);
-    deed->place = touching.end();
+    if (deed) deed->block->under_way.erase(deed->place);
 }
 
 // Whether the deed is known to have begun: then its end alone was not waited for.
@@ -64,8 +66,8 @@ static bool knows_of(const Deed& deed, const Accessor& me) {
 
 const char* name_conflict(const Accessor& me, Kind kind, Conflict* conflict) {
     if (is_thread(conflict->id)) return "async-race";
-    auto found = by_moment.find(key(conflict->id, conflict->moment));
-    if (found == by_moment.end()) return "async-race";
+    auto found = here->by_moment.find(key(conflict->id, conflict->moment));
+    if (found == here->by_moment.end()) return "async-race";
     const Deed& deed = *found->second;
     conflict->id = deed.thread;
     if (!knows_of(deed, me)) return "async-race";

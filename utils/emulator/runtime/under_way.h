@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <string>
 #include <vector>
 
 #include "order.h"
@@ -19,6 +18,8 @@ struct Part {  // of shared memory
     size_t bytes;
 };
 
+struct BlockDeeds;
+
 struct Deed {
     uint16_t party = 0, moment = 0;
     Kind kind;        // what it does to shared memory
@@ -28,10 +29,12 @@ struct Deed {
     uint16_t instruction;
     bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
     std::vector<Part> parts;
-    std::list<Deed*>::iterator place;  // among those that touch something still
+    BlockDeeds* block;                 // whose it is one of
+    std::list<Deed*>::iterator place;  // among those that are under way
 };
 
-void deeds_block();
+void deeds_block(uint32_t serial);      // a block begins, or goes on
+void deeds_block_end(uint32_t serial);  // it has ended
 void deeds_phase();
 // The running thread begins something at `pc`: it is told of where it conflicts. `clock`: what is
 // over for it, if that is not what is over for the running thread. Null where nobody watches.

@@ -19,6 +19,7 @@ const char* awaited(const Fibre& f) {
     if (f.waits == Waits::kArrivals || f.waits == Waits::kNamedBarrier)
         return "a barrier of some threads";
     if (f.waits == Waits::kMemoryBarrier) return "barrier_wait";
+    if (f.waits == Waits::kCluster) return "cluster_sync";
     if (f.waits == Waits::kWarpgroup) return "wgmma_wait, for the other warps of its four";
     return f.waits == Waits::kCollective ? collective_name(f.kind) : "";
 }

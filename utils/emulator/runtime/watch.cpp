@@ -388,15 +388,21 @@ void watch_block_again(uint32_t serial) {
     settle_doubt();
     block_serial = serial;
     fences_block();
-    deeds_block();
+    deeds_block(serial);
     registers_block();
-    order_block();
+    order_block(serial);
     begin_phase();
     words_block(block_serial, phase_serial);
     memset(loads, 0, sizeof loads);
     auto& shadow = shared_shadows[&core()->shared];
     if (!shadow) shadow = std::make_unique<Shadow<Cell>>(SharedMemory::kSpan);
     shared_shadow = shadow.get();
+}
+
+void watch_block_end(uint32_t serial) {
+    if (!on) return;
+    deeds_block_end(serial);
+    order_block_end(serial);
 }
 
 uint32_t watch_serial() { return block_serial; }

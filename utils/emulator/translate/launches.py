@@ -16,6 +16,28 @@ def rewrite_launches(code: Code) -> None:
         position += length
 
 
+def declare_clusters(code: Code) -> None:
+    """Behind a kernel with `__cluster_dims__(x, y, z)`, in its line, tell the runtime of it."""
+    for position in range(len(code)):
+        if code.text(position) != "__cluster_dims__" or position + 1 not in code.mate:
+            continue
+        dims, name = range(position + 2, code.mate[position + 1]), code.mate[position + 1] + 1
+        while code.text(name) and code.text(name) not in (";", "{", "}"):
+            if code.text(name + 1) == "(" and code.text(name) != "__launch_bounds__":
+                break
+            name = code.after(name)
+        end = code.mate.get(name + 1, len(code)) + 1
+        if code.text(end) == "{":
+            end = code.mate.get(end, len(code))
+        if end < len(code):
+            kernel = code.text(name)
+            code.append(
+                end,
+                f" static ::emu::DeclaredCluster emu_cluster_{kernel}_{position}"
+                f'("{kernel}", {{{code.flat(dims)}}});',
+            )
+
+
 def _bounds(code: Code) -> dict[str, str]:
     """The most threads of a block by kernel, from `__launch_bounds__`, as an expression.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from utils.emulator.translate.code import Code, Misunderstood
 from utils.emulator.translate.constant import limit_constants
 from utils.emulator.translate.cuda_rules import Rules
-from utils.emulator.translate.launches import rewrite_launches
+from utils.emulator.translate.launches import declare_clusters, rewrite_launches
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
 from utils.errors import CompileError
@@ -133,6 +133,7 @@ class _Headers:
 def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
     try:
         rewrite_launches(code)
+        declare_clusters(code)
         rewrite_shared(code)
         limit_constants(code)
     except Misunderstood as error:

@@ -127,7 +127,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
         if (a.id == cudaLaunchAttributeCooperative && a.val.cooperative) emu_cooperate();
         if (a.id == cudaLaunchAttributeClusterDimension &&
             a.val.clusterDim.x * a.val.clusterDim.y * a.val.clusterDim.z > 1)
-            return emu_fail(cudaErrorNotSupported);
+            emu_cluster(dim3(a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z));
     }
     emu::launch(
         emu::Config(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream),

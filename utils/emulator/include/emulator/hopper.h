@@ -23,7 +23,11 @@ void emu_wgmma_fence(EmuSite site);
 void emu_wgmma_commit(EmuSite site);
 void emu_wgmma_wait(int most, EmuSite site);
 void emu_sync_some(int name, int threads, EmuSite site);
-[[noreturn]] void emu_no_clusters(EmuSite site);
+void emu_barrier_arrive_at(void* barrier, int rank, EmuSite site);
+void emu_load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row, void* barrier,
+                             unsigned blocks, EmuSite site);
+int emu_cluster_rank();
+void emu_cluster_sync(EmuSite site);
 }
 
 EMU_INLINE void barrier_init(Barrier* barrier, int arrivals, EMU_HERE) {
@@ -93,10 +97,12 @@ void more_registers() {
 }
 EMU_INLINE void sync_some(int name, int threads, EMU_HERE) { emu_sync_some(name, threads, here); }
 
-inline void barrier_arrive_at(Barrier*, int, EMU_HERE) { emu_no_clusters(here); }
-inline void load_tile_multicast(void*, const CUtensorMap*, int, int, Barrier*, unsigned short,
-                                EMU_HERE) {
-    emu_no_clusters(here);
+EMU_INLINE void barrier_arrive_at(Barrier* barrier, int rank, EMU_HERE) {
+    emu_barrier_arrive_at(barrier, rank, here);
 }
-inline int cluster_rank(EMU_HERE) { emu_no_clusters(here); }
-inline void cluster_sync(EMU_HERE) { emu_no_clusters(here); }
+EMU_INLINE void load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row,
+                                    Barrier* barrier, unsigned short blocks, EMU_HERE) {
+    emu_load_tile_multicast(tile, map, col, row, barrier, blocks, here);
+}
+inline int cluster_rank() { return emu_cluster_rank(); }
+EMU_INLINE void cluster_sync(EMU_HERE) { emu_cluster_sync(here); }

@@ -27,6 +27,8 @@ struct EmuSite {  // where in the source a thread asked for something
 // Runs `body(argument)` once for every thread of the grid.
 void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
                 const char* kernel, void (*body)(void*), void* argument, EmuSite site);
+void emu_cluster(dim3 blocks);  // the calling thread's next launch has clusters of so many
+void emu_declare_cluster(const void* place, const char* kernel, dim3 blocks);
 void emu_cooperate();  // the calling thread's next launch has all its blocks at once
 // Between these no other host thread launches; they nest.
 void emu_begin_launch();
@@ -122,6 +124,12 @@ constexpr void returns() {
 
 struct Here : EmuSite {
     Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : EmuSite{file, line} {}
+};
+
+// That a kernel of this module has clusters of so many blocks, by its __cluster_dims__.
+struct DeclaredCluster {
+    DeclaredCluster(const char* kernel, dim3 blocks) { emu_declare_cluster(this, kernel, blocks); }
+    ~DeclaredCluster() { emu_declare_cluster(this, nullptr, dim3()); }
 };
 
 struct Config {  // what stands between <<< and >>>
