@@ -51,7 +51,7 @@ extern "C" void emu_wait_for_copies(int most, EmuSite) {
         const ThreadCopies::Copy& copy = mine.under_way.front();
         memcpy(copy.to, copy.from, size_t(copy.bytes));
         memset(copy.to + copy.bytes, 0, size_t(copy.room - copy.bytes));
-        end_deed(copy.deed);
+        end_as_stores(copy.deed);
         mine.under_way.pop_front();
     }
     if (!running.core) return;
