@@ -145,6 +145,14 @@ __global__ void matrices_of_another_warp(unsigned* out) {
 }
 CASE(matrices_of_another_warp, 1, 64, zeros<unsigned>(64))
 
+__global__ void block_ends_within_the_warp(float* out) {
+    unsigned a[4] = {}, b[2] = {};
+    float d[4] = {};
+    mma_bf16(d, a, b);  // HAZARD invalid-mask
+    out[threadIdx.x] = d[0];
+}
+CASE(block_ends_within_the_warp, 1, 16, zeros<float>(32))
+
 __global__ void product_of_half_a_warp(float* out) {
     unsigned a[4] = {}, b[2] = {};
     float d[4] = {};
