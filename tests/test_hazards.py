@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from utils.emulator import programs
+from utils.emulator.advice import WORDS
 from utils.emulator.programs import Watch
 from utils.paths import ROOT
 
@@ -153,6 +154,10 @@ def test_a_run_says_the_same_every_time(diagnose):
     for case in (FAULTY[0], CLEAN[0]):
         assert diagnose(case) == diagnose(case)
         assert diagnose(case, order=5) == diagnose(case, order=5)
+
+
+def test_there_are_words_for_every_kind():
+    assert set().union(*(case.kinds for case in FAULTY)) <= set(WORDS)
 
 
 def test_the_suite_is_large_enough():

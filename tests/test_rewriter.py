@@ -324,6 +324,19 @@ def test_a_launch_is_held_against_the_bounds_of_its_kernel(before, bound, within
     assert f"::emu::Config(1, 2){within}, " in body(BOUNDED % (before, bound))
 
 
+def test_the_clusters_of_a_kernel_are_told_of_in_its_line():
+    kernels = (
+        "template <class T>\n"
+        "__global__ void __cluster_dims__(2, 1) __launch_bounds__(64) k(T* x) {\n"
+        "}\n__cluster_dims__(N) __global__ void later(int* x);\n"
+    )
+    found = body(kernels)
+    assert re.findall(r"DeclaredCluster \w+(\(.*\));", found) == ['("k", {2, 1})', '("later", {N})']
+    assert found.count("\n") == kernels.count("\n")
+    with pytest.raises(CompileError, match=r"wants a cluster's size as a number"):
+        body("template <int N>\n__global__ void __cluster_dims__(N) k(int* x) {}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [

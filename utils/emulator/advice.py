@@ -114,6 +114,11 @@ WORDS = {
         "wgmma_commit() and wgmma_wait<0>() come between a product and the first use of its sums; "
         "wgmma_wait<1>() leaves the group that was committed last under way.",
     ),
+    "invalid-copy": (
+        "a copy that reads more bytes than it writes, or fewer than none",
+        "Of the 16 bytes from 0 to 16 are read: at the ragged end, bound what is left of the row "
+        "on both sides.",
+    ),
     "early-write": (
         "write to memory that is still in use by what was begun before",
         "A copy or a product of tiles may still read or write this: wait for its group first, and "

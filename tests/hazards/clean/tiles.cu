@@ -144,6 +144,55 @@ __global__ void promoted(const __grid_constant__ Map map, float* out, int n) {
 }
 CASE(promoted, 1, 160, matrix(), zeros<float>(128), 6)
 
+// A tile comes, four warps make two of it, four others multiply these; each hands on to the next.
+__global__ void split_on_the_way(const __grid_constant__ Map map, float* out, int n) {
+    TILES(3);  // as it comes; what is made of it
+    __shared__ Barrier full, empty, ready, taken;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        barrier_init(&empty, 128);
+        barrier_init(&ready, 128);
+        barrier_init(&taken, 128);
+        fence_barriers();
+    }
+    __syncthreads();
+    const int t = threadIdx.x % 128;
+    if (threadIdx.x == 256) {
+        for (int i = 0; i < n; ++i) {
+            barrier_wait(&empty, i % 2 ^ 1);
+            barrier_arrive_expect(&full, BYTES);
+            load_tile(tiles[0], &map, 0, i % 4 * 64, &full);
+        }
+    } else if (threadIdx.x >= 256) {
+        return;
+    } else if (threadIdx.x >= 128) {
+        for (int i = 0; i < n; ++i) {
+            barrier_wait(&full, i % 2);
+            barrier_wait(&taken, i % 2 ^ 1);
+            for (int j = t; j < 64 * 32; j += 128) {
+                const float x = tiles[0][j / 32][j % 32];
+                tiles[1][j / 32][j % 32] = floorf(x);
+                tiles[2][j / 32][j % 32] = x - floorf(x);
+            }
+            fence_async();
+            barrier_arrive(&empty);
+            barrier_arrive(&ready);
+        }
+    } else {
+        float d[32];
+        for (int i = 0; i < n; ++i) {
+            barrier_wait(&ready, i % 2);
+            wgmma_fence();
+            wgmma_tf32(d, describe(tiles[1]), describe(tiles[2]), i);
+            wgmma_commit();
+            wgmma_wait<0>();
+            barrier_arrive(&taken);
+        }
+        out[t] = d[0];
+    }
+}
+CASE(split_on_the_way, 1, 288, matrix(), zeros<float>(128), 6)
+
 // Two groups under way, each with sums of its own.
 __global__ void two_groups(float* out) {
     TILES(2);

@@ -106,6 +106,16 @@ __global__ void copies_from_beyond_the_end(const float4* in, float4* out) {
 }
 CASE(copies_from_beyond_the_end, 1, 64, zeros<float4>(60), zeros<float4>(64))
 
+__global__ void less_than_nothing_is_left(const float4* in, float4* out, int n) {
+    __shared__ float4 s[64];
+    const int left = n - 4 * int(threadIdx.x);
+    copy_async(&s[threadIdx.x], &in[threadIdx.x], left < 4 ? 4 * left : 16);  // HAZARD invalid-copy
+    commit_copies();
+    wait_for_copies<0>();
+    out[threadIdx.x] = s[threadIdx.x];
+}
+CASE(less_than_nothing_is_left, 1, 64, zeros<float4>(64), zeros<float4>(64), 100)
+
 __global__ void matrices_nobody_has_written(unsigned* out) {
     __shared__ __align__(16) __half s[32][8];
     if (threadIdx.x < 24) *reinterpret_cast<float4*>(s[threadIdx.x]) = make_float4(1, 2, 3, 4);
@@ -134,6 +144,14 @@ __global__ void matrices_of_another_warp(unsigned* out) {
     out[threadIdx.x] = matrices[0];
 }
 CASE(matrices_of_another_warp, 1, 64, zeros<unsigned>(64))
+
+__global__ void block_ends_within_the_warp(float* out) {
+    unsigned a[4] = {}, b[2] = {};
+    float d[4] = {};
+    mma_bf16(d, a, b);  // HAZARD invalid-mask
+    out[threadIdx.x] = d[0];
+}
+CASE(block_ends_within_the_warp, 1, 16, zeros<float>(32))
 
 __global__ void product_of_half_a_warp(float* out) {
     unsigned a[4] = {}, b[2] = {};

@@ -1,5 +1,6 @@
 // Tiles, barriers that count their bytes, and products of warpgroups, each with one thing amiss.
 #include "../../../kernels/include/hopper.cuh"
+#include "../../../kernels/include/tensor_cores.cuh"
 #include "../case.cuh"
 
 using Map = CUtensorMap;
@@ -279,6 +280,22 @@ __global__ void product_without_a_fence_of_the_tile(float* out) {
     out[threadIdx.x] = d[0];
 }
 CASE(product_without_a_fence_of_the_tile, 1, 128, zeros<float>(128))
+
+__global__ void product_of_copied_pieces_without_a_fence(const float4* in, float* out) {
+    TILES(2);
+    for (int i = threadIdx.x; i < 2 * 64 * 8; i += 128)
+        copy_async(&reinterpret_cast<float4*>(tiles)[i], &in[i]);  // WITH
+    commit_copies();
+    wait_for_copies<0>();
+    __syncthreads();
+    float d[32];
+    wgmma_fence();
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(product_of_copied_pieces_without_a_fence, 1, 128, zeros<float4>(2 * 64 * 8), zeros<float>(128))
 
 __global__ void product_without_a_fence_of_the_registers(float* out) {
     TILES(2);

@@ -1,5 +1,8 @@
 // The blocks of a cluster, which run together: each on a core of its own, in turns on one OS
 // thread. A block goes on until none of its threads can.
+//
+// While watched, the end of a turn is as a barrier of the block: it may hide what threads did too
+// early to each other, and never makes anything up. What copies have under way stays known.
 #pragma once
 
 #include <cstdint>

@@ -38,9 +38,9 @@ void learn_of(MemoryBarrier& b, const TileCopy& copy) {
 void tell_excess(Core& core, MemoryBarrier& b, const TileCopy& copy) {
     if (!copy.deed || b.over) return;
     b.over = true;
-    const std::string text = "copies bring " + std::to_string(copy.map.bytes()) +
-                             " bytes more than the barrier was told to expect: who waits does not "
-                             "wait for them";
+    const std::string text = "this copy brings " + std::to_string(copy.map.bytes()) +
+                             " bytes, and of those that its barrier was told to expect " +
+                             std::to_string(b.bytes) + " are left: who waits does not wait for it";
     Conflict other{};
     if (b.announced)
         other = {b.announcer, instruction_at(b.announced, kShared, kAtomic, 8).id, 0, kAtomic};

@@ -89,9 +89,18 @@ void combine_products(unsigned lanes, Exchange& exchange) {
 
 using namespace emu;
 
+static void need_whole_warp(Core& core, const char* what, EmuSite site) {
+    const int lanes = core.launch->threads - core.current_index() / 32 * 32;
+    if (lanes < 32)
+        core.fail(cudaErrorLaunchFailure, "invalid-mask", site, core.current->pc,
+                  "%s is for all 32 lanes of a warp, and of this one the block has %d", what,
+                  lanes);
+}
+
 extern "C" void emu_load_matrices(unsigned* matrices, const void* row, int turned, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
+    need_whole_warp(c, "ldmatrix", site);
     if (watching()) watch_access(row, 16, kLoad, c.current->pc);
     trace_access(row, 16, kLoad, c.current->pc);
     if (c.shared.offset(row) == SharedMemory::kElsewhere)
@@ -104,6 +113,7 @@ extern "C" void emu_load_matrices(unsigned* matrices, const void* row, int turne
 extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
+    need_whole_warp(c, "mma", site);
     Product mine{type, d, a, b};
     c.collective(EMU_MMA + type, 0xffffffffu, uint64_t(&mine), 0, site);
 }

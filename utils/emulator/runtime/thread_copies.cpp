@@ -20,6 +20,9 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
     if (c.shared.offset(to) == SharedMemory::kElsewhere)
         c.fail(cudaErrorIllegalAddress, "illegal-address", site, pc,
                "an asynchronous copy goes to shared memory, and its destination lies elsewhere");
+    if (bytes < 0 || bytes > room)
+        c.fail(cudaErrorLaunchFailure, "invalid-copy", site, pc,
+               "a copy of %d bytes, of which %d are to be read", room, bytes);
     trace_access(to, size_t(room), kStore, pc);
     if (bytes) trace_access(from, size_t(bytes), kLoad, pc);
     Deed* deed = nullptr;
@@ -51,7 +54,7 @@ extern "C" void emu_wait_for_copies(int most, EmuSite) {
         const ThreadCopies::Copy& copy = mine.under_way.front();
         memcpy(copy.to, copy.from, size_t(copy.bytes));
         memset(copy.to + copy.bytes, 0, size_t(copy.room - copy.bytes));
-        end_deed(copy.deed);
+        end_as_stores(copy.deed);
         mine.under_way.pop_front();
     }
     if (!running.core) return;

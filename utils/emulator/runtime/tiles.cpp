@@ -4,7 +4,6 @@
 #include "block.h"
 #include "block_work.h"
 #include "hazards.h"
-#include "trace.h"
 #include "traffic.h"
 #include "under_way.h"
 
@@ -94,9 +93,7 @@ extern "C" void emu_load_tile(void* tile, const CUtensorMap* map, int col, int r
                               EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
-    const TileMap& known = check(c, map, site);
-    trace_access(tile, known.bytes(), kStore, c.current->pc);
-    load(c, static_cast<char*>(tile), known, col, row, static_cast<char*>(barrier),
+    load(c, static_cast<char*>(tile), check(c, map, site), col, row, static_cast<char*>(barrier),
          1u << c.cluster_rank(), site);
 }
 
@@ -114,7 +111,6 @@ extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, i
     const void* pc = c.current->pc = EMU_CALLER;
     const TileMap& map = check(c, described, site);
     check_tile(c, tile, map, kLoad, site);
-    trace_access(tile, map.bytes(), kLoad, pc);
     TileStores& mine = c.work().stores[size_t(c.current_index())];
     Deed* deed = nullptr;
     if (running.core)

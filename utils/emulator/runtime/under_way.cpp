@@ -55,6 +55,12 @@ Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
     return &deed;
 }
 
+void end_as_stores(Deed* deed) {
+    if (!deed) return;
+    for (const Part& part : deed->parts) touch_as_store(*deed, part.address, part.bytes);
+    end_deed(deed);
+}
+
 void end_deed(Deed* deed) {
     if (deed) deed->block->under_way.erase(deed->place);
 }

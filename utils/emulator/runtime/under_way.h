@@ -41,6 +41,8 @@ void deeds_phase();
 Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
                  std::vector<Part> parts, const Clock* clock = nullptr);
 void end_deed(Deed* deed);  // it touches nothing any more; who waits for it shall learn() of it
+// The same of cp.async: what it brought is as if its thread had stored it now.
+void end_as_stores(Deed* deed);
 
 // Of an access that conflicts with a deed, or of a deed that does: what that is called, and in
 // `conflict` the thread in place of the party.

@@ -121,6 +121,15 @@ void describe_barrier(Core& core, const Fibre& f, Text& text) {
     if (b.bytes > 0) text.add("%lld of the announced bytes are missing", (long long)b.bytes);
 }
 
+// How likely a barrier that counts is where it went wrong: others wait for who waits there.
+int surely_at_fault(Core& core, const Crowd& crowd) {
+    const Fibre& f = core.fibre(crowd.first);
+    if (f.waits != Waits::kMemoryBarrier) return 0;
+    const MemoryBarrier& b = core.work().barriers[f.barrier];
+    if (!b.pending) return 2;  // bytes are missing
+    return b.pending < b.expected;
+}
+
 }  // namespace
 
 void report_deadlock(Core& core) {
@@ -132,6 +141,7 @@ void report_deadlock(Core& core) {
     for (int k = 0; k < count; ++k) {
         const bool collective = core.fibre(crowds[k].first).waits == Waits::kCollective;
         if (collective && core.fibre(crowds[shown].first).waits == Waits::kBarrier) shown = k;
+        if (surely_at_fault(core, crowds[k]) > surely_at_fault(core, crowds[shown])) shown = k;
         if (k) text.add("; ");
         describe(core, crowds[k], text);
         if (collective && !describe_missing(core, crowds[k], text)) disagree = true;

@@ -216,6 +216,12 @@ void touch_again(const Deed& deed, const void* address, size_t size) {
     });
 }
 
+void touch_as_store(const Deed& deed, const void* address, size_t size) {
+    const Ordinary ordinary{block_serial, tile_fences, deed.thread, deed.instruction};
+    shared_shadow->each(size_t(running.core->shared.offset(address)), size,
+                        [&](Cell& cell, size_t, unsigned) { cell.ordinary = ordinary; });
+}
+
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);

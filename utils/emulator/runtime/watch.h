@@ -57,6 +57,7 @@ struct Deed;
 uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uint16_t* known,
                    const void* pc);
 void touch_again(const Deed& deed, const void* address, size_t size);
+void touch_as_store(const Deed& deed, const void* address, size_t size);
 // To device memory, while no kernel runs.
 void watch_host_access(const void* address, const void* pc);
 

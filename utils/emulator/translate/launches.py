@@ -22,6 +22,12 @@ def declare_clusters(code: Code) -> None:
         if code.text(position) != "__cluster_dims__" or position + 1 not in code.mate:
             continue
         dims, name = range(position + 2, code.mate[position + 1]), code.mate[position + 1] + 1
+        start = position
+        while start > 0 and code.text(start - 1) not in (";", "}", "{"):
+            start -= 1
+        head = {code.text(p) for p in range(start, position)}
+        if "template" in head and any(code.is_name(p) and code.text(p) in head for p in dims):
+            raise Misunderstood(position, "the emulator wants a cluster's size as a number here")
         while code.text(name) and code.text(name) not in (";", "{", "}"):
             if code.text(name + 1) == "(" and code.text(name) != "__launch_bounds__":
                 break
