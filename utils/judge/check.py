@@ -50,8 +50,6 @@ MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a
 GRID = 65_535  # blocks along y or z
 FEW = 2  # probes of the oracle, where values are not what a call is about
 CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
-# Fewer where they would take longer than so many seconds, but never fewer than the second says.
-REPEATED, LEAST_CALLS = 1.0, 12
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
@@ -336,12 +334,8 @@ class Trial:
             self.call(self._case(sizes[i], usual))
         small = self.ascending()[1:3]
         for size in (*small, *small[:1]):
-            case, start = self._case(size, usual), time.perf_counter()
-            self._isolated(cases.arguments(self.kernel, case))
-            once = time.perf_counter() - start
             calls = int(torch.randint(*CALLS, (), generator=random))
-            calls = min(calls, max(LEAST_CALLS, int(REPEATED / once)))
-            self.call(case, calls=calls, timeout=max(TIMEOUT, 3 * calls * once))
+            self.call(self._case(size, usual), calls=calls)
 
     def _case(self, sizes: Sizes, family: str) -> Case:
         return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
@@ -374,12 +368,11 @@ class Trial:
         again: bool = False,
         calls: int = 1,
         probes: int = oracle.PROBES,
-        timeout: float = TIMEOUT,
     ) -> dict[str, Tensor]:
         """Run one case, or the last of so many calls of it, and judge it. `before` are the outputs
         of the call before this one."""
         given = cases.arguments(self.kernel, case)
-        run = self._isolated(given, calls, timeout)
+        run = self._isolated(given, calls)
         self.live.append(run.live)
         self._judge_strays(case, run.strays)
         self._judge_inputs(case, run.after)
@@ -399,9 +392,9 @@ class Trial:
                 message = f"{name} is an input, but the kernel wrote to it, first to {place}"
                 self._fail(Reason.INPUT_MODIFIED, case, message)
 
-    def _isolated(self, given: dict, calls: int = 1, timeout: float = TIMEOUT):
+    def _isolated(self, given: dict, calls: int = 1):
         try:
-            return self.kernel.isolated(given, timeout=timeout, calls=calls)
+            return self.kernel.isolated(given, timeout=TIMEOUT, calls=calls)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
 
