@@ -15,6 +15,7 @@ from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.errors import WorkbookError
+from utils.grading import forked_kernel
 from utils.grading.inert import plain
 from utils.grading.live_kernel import KernelDied, LiveKernel
 from utils.grading.verdicts import Status, Trouble, trouble
@@ -107,6 +108,7 @@ class Notebook(nbval.IPyNbFile):
         """Start the kernel. Where that fails, its cells say so."""
         if self.nb is None:
             return
+        forked_kernel.use()
         with patch.object(nbval, "RunningKernel", LiveKernel), pytest.MonkeyPatch.context() as env:
             env.delenv("PYTEST_CURRENT_TEST", raising=False)  # with it, a kernel's printf is lost
             try:

@@ -5,19 +5,16 @@ with its check. It runs under nbval with our plugin, in a folder that holds noth
 student wrote is compiled and run in boxes; the verdict is the kernel's, which is ours.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import signal
 import subprocess
-import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import nbformat
 
@@ -27,7 +24,7 @@ from utils.course.exercise import Exercise
 from utils.cuda import sandbox
 from utils.emulator import build
 from utils.errors import ToolError, WorkbookError
-from utils.grading import inert, points, submission
+from utils.grading import forks, inert, points, submission
 from utils.grading.submission import Found, Submission
 from utils.grading.verdicts import Status
 from utils.notebooks import documents
@@ -210,15 +207,13 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
         text = documents.to_text(notebook(answers))
         Path(folder, "answers.ipynb").write_text(text, encoding="utf-8")
         report, said = Path(folder, "report.json"), Path(folder, "said.txt")
-        command = [sys.executable, "-c", _PYTEST, "--nbval-lax", "-p", "nbval.plugin"]
+        command = ["--nbval-lax", "-p", "nbval.plugin"]
         command += ["-p", "utils.grading.nbval_plugin", "-p", "no:cacheprovider", "--noconftest"]
         command += [f"--rootdir={folder}", "-c", os.devnull, "-q", "--tb=no"]
         command += ["--workbook-assess", f"--workbook-json={report}"]
         command += [f"--workbook-cell-limit={CELL}", f"--workbook-budget={budget}", folder]
-        with open(said, "w") as log:
-            _call(
-                command, folder, START + min(3 * CELL * len(answers), budget + 4 * CELL), terms, log
-            )
+        seconds = START + min(3 * CELL * len(answers), budget + 4 * CELL)
+        _call(command, folder, seconds, terms, str(said))
         try:
             told = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -229,33 +224,30 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
     return {record["exercise"]: record for record in records if record["exercise"] in wanted}
 
 
-# It ends with us, however we end: then the other end of its input is closed. So do its kernels.
-_PYTEST = """
-import os, signal, sys, threading
-asking = os.dup(0)
-def leave():
-    os.read(asking, 1)
-    os.killpg(0, signal.SIGKILL)
-threading.Thread(target=leave, daemon=True).start()
-import pytest
-sys.exit(pytest.main(sys.argv[1:]))
-"""
-_running: set[subprocess.Popen] = set()
+# What pytest and a notebook's kernel import.
+_MODULES = "torch pytest nbval.plugin ipykernel.kernelapp ipykernel.ipkernel".split()
+_MODULES += "utils.grading.score utils.grading.cells utils.grading.assess".split()
+_server: forks.ForkServer | None = None
+_beginning = threading.Lock()
+_running: set[forks.Fork] = set()
+
+
+def _forks() -> forks.ForkServer:
+    """One for all that this process grades."""
+    global _server
+    with _beginning:
+        if _server is None or not _server.alive:
+            _server = forks.ForkServer(_MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
+        return _server
 
 
 def stop() -> None:
     """End what is being judged: whoever waits for it gets an error."""
     for process in list(_running):
-        _end(process)
+        process.kill()
 
 
-def _end(process: subprocess.Popen) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _call(command: list[str], folder: str, seconds: float, terms: Terms, log: IO) -> None:
+def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: str) -> None:
     given = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "WORKBOOK_BOX": "1" if terms.boxed else "",
@@ -265,23 +257,14 @@ def _call(command: list[str], folder: str, seconds: float, terms: Terms, log: IO
         "WORKBOOK_SOLUTIONS": "",
         "OMP_NUM_THREADS": "1",  # submissions are graded beside each other
     }
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(**given),
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    process = _forks().run(["pytest", *arguments], env=environment(**given), cwd=folder, log=log)
     _running.add(process)
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
     finally:
-        _end(process)
-        process.stdin.close()
+        process.kill()
         _running.discard(process)
 
 
