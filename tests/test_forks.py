@@ -94,6 +94,13 @@ def test_waiting_has_an_end(begin):
     fork.kill()
 
 
+def test_all_end_when_it_is_closed(begin):
+    closed = ForkServer([])
+    fork = begin(SLEEP, by=closed)
+    closed.close()
+    assert ended(fork.pid) and not closed.alive
+
+
 @pytest.mark.parametrize("whom", ["who has it", "itself"])
 def test_all_end_with_the_server(tmp_path, whom):
     """Whoever is killed: the process that has the server, or the server."""
@@ -117,8 +124,9 @@ time.sleep(60)
 
 def test_a_server_that_has_ended_is_known(begin):
     lost = ForkServer([])
+    fork = begin(SLEEP, by=lost)
     os.kill(lost._process.pid, signal.SIGKILL)
     lost._process.wait()
-    assert not lost.alive
+    assert not lost.alive and fork.wait(20) == -signal.SIGKILL
     with pytest.raises(OSError, match="the process that forks has ended"):
         begin("0", by=lost)

@@ -69,8 +69,8 @@ class Fork:
 
 
 class ForkServer:
-    """The process that forks; `modules` are what it imports first. It ends when this object is
-    gone, or the process that has it."""
+    """The process that forks; `modules` are what it imports first. It ends when it is
+    closed, or with the process that has this object."""
 
     def __init__(self, modules: Sequence[str], **variables: str):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -90,6 +90,12 @@ class ForkServer:
     def alive(self) -> bool:
         """Whether it still forks."""
         return self._process.poll() is None
+
+    def close(self) -> None:
+        """End it, and all that it forked."""
+        self._process.stdin.close()
+        self._process.wait()
+        self._asking.close()
 
     def run(self, arguments: Sequence[str], *, env: Mapping, cwd: str, log: str) -> Fork:
         """`python -m` with these arguments, that may ask for forks of its own: see inherited().

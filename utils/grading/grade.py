@@ -5,6 +5,7 @@ with its check. It runs under nbval with our plugin, in a folder that holds noth
 student wrote is compiled and run in boxes; the verdict is the kernel's, which is ours.
 """
 
+import atexit
 import hashlib
 import json
 import os
@@ -238,6 +239,7 @@ def _forks() -> forks.ForkServer:
     with _beginning:
         if _server is None or not _server.alive:
             _server = forks.ForkServer(_MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
+            atexit.register(_server.close)
         return _server
 
 
