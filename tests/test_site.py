@@ -87,17 +87,19 @@ def test_cells_are_coloured_and_pictures_have_words(pages):
 def test_the_site_is_read_at_every_width(pages):
     with browser() as chromium:
         for width in WIDTHS:
-            _is_read(chromium, pages["index.html"].path, width)
+            _is_read(chromium, pages["index.html"].path, width, judged=width == min(WIDTHS))
 
 
-def _is_read(chromium, index: Path, width: int) -> None:
+def _is_read(chromium, index: Path, width: int, judged: bool) -> None:
+    """`judged`: also by axe, of which nothing found here hangs on the width."""
     page = chromium.new_page(viewport={"width": width, "height": 900})
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for name in ("index.html", "02_shared_memory_tiling.html"):
         page.goto(f"file://{index.with_name(name)}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert serious(page, "article") == []
+        if judged:
+            assert serious(page, "article") == []
         sizes = "images => images.map(image => image.getBoundingClientRect().width)"
         wide = page.locator(".cell_output img[src$='.svg']").evaluate_all(sizes)
         assert name == "index.html" or len(wide) > 3
