@@ -49,15 +49,15 @@ __device__ inline void barrier_arrive_expect(Barrier* barrier, int bytes) {
                  : "memory");
 }
 
-// Arrives at the same barrier of the block `rank` of the cluster.
+// Arrives at the same barrier of the block `rank` of the cluster. It says that reads are done, and
+// hands no writes over: with .release.cluster in it, a warp waits for all of its memory each time.
 __device__ inline void barrier_arrive_at(Barrier* barrier, int rank) {
     // PTX: mapa.shared::cluster.u32 there, barrier, rank;
-    //      mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];
+    //      mbarrier.arrive.shared::cluster.b64 _, [there];
     asm volatile(
         "{\n.reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}\n" ::"r"(
-            address_in_shared(barrier)),
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(address_in_shared(barrier)),
         "r"(rank)
         : "memory");
 }
