@@ -3,8 +3,14 @@
 import torch
 import torch.nn.functional as F
 
-from utils.course import At, Exercise
-from utils.course.common_gates import NO_CONFLICTS
+from utils.course import At, Exercise, Gate
+from utils.course.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    tensor_cores,
+    without_conflicts,
+)
 from utils.course.models import MODELS
 
 
@@ -107,6 +113,23 @@ def split_rows(x, padded):
     return high, (wide - high.to(x.dtype)).half(), scale
 
 
+BY_LDMATRIX = Gate(
+    "load requests to shared memory",
+    1.5,
+    "load_matrices() brings four matrices of 8 x 8 in one request: two calls for 32 rows of x, four "
+    "for 64 of W, and what they bring serves 16 products",
+    # 6 for 32 x 64 elements of out and 16 of K.
+    ideal=lambda M, N, K: 6 * M * N * K / (32 * 64 * 16),
+)
+# Two that split, one that multiplies.
+THREE_LAUNCHES = Gate(
+    "launches",
+    1.0,
+    "split x, split W, and do all the rest in one kernel: a further launch reads what one wrote",
+    ideal=lambda **sizes: 3,
+)
+
+
 EXERCISES = (
     product(
         "linear_mma",
@@ -114,7 +137,9 @@ EXERCISES = (
         WARP,
         number="10.1",
         title="x * W^T by a warp's tensor core instruction: who owns what",
+        ladder="x * W^T of halves",
         magnitudes=(1e-4, 1e4),
+        gates=(tensor_cores(1), ALL_LANES),
         points=10,
         effort="about 8 lines",
     ),
@@ -124,8 +149,13 @@ EXERCISES = (
         TILES,
         number="10.2",
         title="tiles of halves in shared memory, swizzled, loaded by ldmatrix",
+        ladder="x * W^T of halves",
         magnitudes=(1e-4, 1e4),
-        gates=(NO_CONFLICTS,),
+        gates=(
+            tensor_cores(1),
+            BY_LDMATRIX,
+            without_conflicts("let a chunk's place in its row depend on the row, too"),
+        ),
         points=15,
         effort="about 14 lines",
     ),
@@ -136,10 +166,13 @@ EXERCISES = (
         shapes={"x": "rows cols", "high": "rows padded", "low": "rows padded", "scale": "rows"},
         outputs=("high", "low", "scale"),
         reference=split_rows,
+        peers={"PyTorch": split_rows},
+        library="PyTorch",
         exact=True,
         at=At(
             check=(
-                {"rows": 1, "cols": 1, "padded": 64},
+                {"rows": 1, "cols": 1, "padded": 1},
+                {"rows": 2, "cols": 1, "padded": 64},
                 {"rows": 5, "cols": 64, "padded": 64},
                 {"rows": 3, "cols": 100, "padded": 128},
                 {"rows": 7, "cols": 300, "padded": 320},
@@ -151,6 +184,7 @@ EXERCISES = (
             drawn=({"rows": (60, 70), "cols": (1090, 1152), "padded": (1152, 1152)},),
         ),
         follows={"padded": "cols"},
+        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
         flops=lambda rows, cols, padded: 4 * rows * cols,
         traffic=lambda rows, cols, padded: 4 * rows * (cols + padded + 1),
         points=15,
@@ -162,6 +196,7 @@ EXERCISES = (
         At(**SPLIT),
         number="10.4",
         title="three products of halves, as exact as floats",
+        gates=(tensor_cores(3), THREE_LAUNCHES),
         points=20,
         effort="about 12 lines",
     ),
@@ -183,6 +218,7 @@ EXERCISES = (
         at=MODEL,
         eps=True,
         follows={"groups": "N"},
+        gates=(tensor_cores(3), THREE_LAUNCHES),
         points=20,
         effort="about 14 lines",
     ),

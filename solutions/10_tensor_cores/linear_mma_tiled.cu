@@ -33,7 +33,25 @@ __device__ void bring(uint4* tile, const float* matrix, int rows, int K, int row
     }
 }
 
+// Writes the sums of a warp whose elements begin at (row0, col0).
+__device__ void store(float* out, const float (&d)[2][8][4], int M, int N, int row0, int col0) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                int row = row0 + 16 * i + e / 2 * 8 + lane / 4;
+                int col = col0 + 8 * j + lane % 4 * 2 + e % 2;
+                if (row < M && col < N) out[row * N + col] = d[i][j][e];
+            }
+        }
+    }
+}
+
 // x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, each element rounded to a half
+// Since `linear_mma`: tiles in shared memory; loads M * N * K / 64 floats.
 // One warp owns WM x WN elements of out: 2 x 8 products of mma. One block owns a tile BM x BN.
 __global__ void __launch_bounds__(THREADS)
     linear_mma_tiled_kernel(const float* x, const float* W, float* out, int M, int N, int K) {
@@ -69,18 +87,7 @@ __global__ void __launch_bounds__(THREADS)
         }
         __syncthreads();  // everyone has read the tiles before the next ones overwrite them
     }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++) {
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                int row = row0 + top + 16 * i + e / 2 * 8 + lane / 4;
-                int col = col0 + left + 8 * j + lane % 4 * 2 + e % 2;
-                if (row < M && col < N) out[row * N + col] = d[i][j][e];
-            }
-        }
-    }
+    store(out, d, M, N, row0 + top, col0 + left);
 }
 
 void linear_mma_tiled(const float* x, const float* W, float* out, int M, int N, int K) {

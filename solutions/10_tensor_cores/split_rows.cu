@@ -18,7 +18,8 @@ __device__ float block_max(float value) {
 
 // x: (rows, cols), high, low: (rows, padded), scale: (rows). x = (high + low) * scale, nearly
 // scale is a power of two: the largest element of a row over it lies from 2^14 to 2^15. Columns
-// beyond cols become 0. One thread owns every 256th element of a row, one block a row.
+// beyond cols become 0.
+// One thread owns every 256th element of a row, one block a row.
 __global__ void split_rows_kernel(const float* x, __half* high, __half* low, float* scale, int cols,
                                   int padded) {
     const float* row = x + blockIdx.x * cols;
@@ -31,8 +32,9 @@ __global__ void split_rows_kernel(const float* x, __half* high, __half* low, flo
     // BEGIN SOLUTION
     for (int i = threadIdx.x; i < padded; i += THREADS) {
         float v = i < cols ? row[i] * up : 0.0f;
-        highs[i] = __float2half_rn(v);
-        lows[i] = __float2half_rn(v - __half2float(highs[i]));
+        __half near = __float2half_rn(v);
+        highs[i] = near;
+        lows[i] = __float2half_rn(v - __half2float(near));
     }
     // END SOLUTION
     if (threadIdx.x == 0) scale[blockIdx.x] = ldexpf(1.0f, exponent);

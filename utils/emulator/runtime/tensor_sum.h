@@ -37,7 +37,10 @@ inline Factor factor(int type, uint32_t bits) {
     return factor_of<10, 8>(bits >> 13 & 0x3ffff, bits >> 31);  // the rest of a float is not seen
 }
 
-// a[0] * b[0] + ... + c, of `k` products: 16, or 8 of tf32.
+// Products in a sum.
+constexpr int depth(int type) { return type == kTf32 ? 8 : 16; }
+
+// a[0] * b[0] + ... + c, of `k` products: depth(type).
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c);
 
 }  // namespace emu
