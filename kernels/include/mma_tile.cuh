@@ -72,8 +72,8 @@ __device__ inline void bring(uint4* ring, const Patch& patch, const Operands& in
         for (int p = 0; p < 4; p++) {
             int first = p < 2 ? patch.row0 : patch.col0, rows = p < 2 ? in.M : in.N;
 #pragma unroll
-            for (int i = threadIdx.x; i < TILE; i += THREADS) {
-                int row = i / CHUNKS, chunk = i % CHUNKS;
+            for (int i = 0; i < TILE; i += THREADS) {  // unrolled: so many, whatever the thread is
+                int row = (threadIdx.x + i) / CHUNKS, chunk = threadIdx.x % CHUNKS;
                 bool inside = first + row < rows;
                 const __half* from = in.planes[p] + size_t(inside ? first + row : 0) * in.padded;
                 copy_async(&tiles[p * TILE + swizzled(row, chunk)], from + round * BK + chunk * 8,
