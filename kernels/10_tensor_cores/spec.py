@@ -116,7 +116,7 @@ def split_rows(x, padded):
 BY_LDMATRIX = Gate(
     "load requests to shared memory",
     1.5,
-    "load_matrices() brings four matrices of 8 x 8 in one request: two calls for 32 rows of x, four "
+    "load_matrices() brings four matrices of 8 x 8 in a request: two calls for 32 rows of x, four "
     "for 64 of W, and what they bring serves 16 products",
     # 6 for 32 x 64 elements of out and 16 of K.
     ideal=lambda M, N, K: 6 * M * N * K / (32 * 64 * 16),

@@ -78,9 +78,18 @@ void combine_products(unsigned lanes, Exchange& exchange) {
             }
         for (int i = 0; i < 4; ++i) sums[row + i / 2 * 8][col * 2 + i % 2] = mine.d[i];
     });
+    Factors in_a[kRows], in_b[kCols];
+    for (int i = 0; i < k; ++i) {
+        for (int row = 0; row < kRows; ++row) in_a[row].add(a[row][i]);
+        for (int col = 0; col < kCols; ++col) in_b[col].add(b[col][i]);
+    }
     for (int row = 0; row < kRows; ++row)
-        for (int col = 0; col < kCols; ++col)
-            sums[row][col] = tensor_sum(type, a[row], b[col], k, sums[row][col]);
+        for (int col = 0; col < kCols; ++col) {
+            float& sum = sums[row][col];
+            sum = no_product(in_a[row], in_b[col]) && sum - sum == 0
+                      ? sum_without_products(sum)
+                      : tensor_sum(type, a[row], b[col], k, sum);
+        }
     each_lane([&](const Product& mine, int row, int col) {
         for (int i = 0; i < 4; ++i) mine.d[i] = sums[row + i / 2 * 8][col * 2 + i % 2];
     });
