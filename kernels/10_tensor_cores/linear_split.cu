@@ -7,19 +7,23 @@ constexpr int PROMOTE = 4;  // rounds of BK, after which sums go into totals: 25
 __global__ void __launch_bounds__(THREADS, 1) linear_split_kernel(const Operands in, float* out) {
     extern __shared__ uint4 ring[];
     Patch patch;
-    float sums[2][32] = {}, totals[2][32] = {};
+    float totals[2][32] = {};
+    int rounds = in.padded / BK;
     for (int s = 0; s < STAGES - 1; s++) bring(ring, patch, in, s);
-    for (int round = 0; round * BK < in.padded; round++) {
-        wait_for_copies<STAGES - 2>();
-        __syncthreads();  // the tiles are there for all, and everyone has read those before
-        bring(ring, patch, in, round + STAGES - 1);
-        const uint4* tiles = ring + round % STAGES * 4 * TILE;
+    for (int begin = 0; begin < rounds; begin += PROMOTE) {
+        float sums[2][32] = {};
+        for (int round = begin; round < min(rounds, begin + PROMOTE); round++) {
+            wait_for_copies<STAGES - 2>();
+            __syncthreads();  // the tiles are there for all, and everyone has read those before
+            bring(ring, patch, in, round + STAGES - 1);
+            const uint4* tiles = ring + round % STAGES * 4 * TILE;
 #pragma unroll
-        for (int k = 0; k < CHUNKS; k += 2) {
-            unsigned high[2][4], low[2][4], w[4][4];
-            load_x(high, tiles, patch, k);
-            load_x(low, tiles + TILE, patch, k);
-            // your code here
+            for (int k = 0; k < CHUNKS; k += 2) {
+                unsigned high[2][4], low[2][4], w[4][4];
+                load_x(high, tiles, patch, k);
+                load_x(low, tiles + TILE, patch, k);
+                // your code here
+            }
         }
         // your code here
     }

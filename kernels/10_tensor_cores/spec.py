@@ -1,5 +1,7 @@
 """10: tensor cores: products of halves, and how three of them are as exact as floats."""
 
+from dataclasses import replace
+
 import torch
 import torch.nn.functional as F
 
@@ -11,7 +13,7 @@ from utils.course.common_gates import (
     tensor_cores,
     without_conflicts,
 )
-from utils.course.models import MODELS
+from utils.course.models import MODELS, large_scales
 
 
 def size(M, N, K):
@@ -83,7 +85,10 @@ MODEL = At(
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
     ),
 )
-SPLIT = {**TILES.__dict__, "bench": size(1024, 8192, 8192)}
+# The last two: more than one promotion; and sums of one sign, long enough that what a tensor core
+# cuts off shows (their number chooses the values: utils.course.cases.plan).
+LONG_SUMS = size(16, 8, 300), size(2, 3, 1850)
+SPLIT = replace(TILES, check=(*TILES.check, *LONG_SUMS), bench=size(1024, 8192, 8192))
 
 
 def product(name, reference, at, **more):
@@ -193,9 +198,10 @@ EXERCISES = (
     product(
         "linear_split",
         linear,
-        At(**SPLIT),
+        SPLIT,
         number="10.4",
         title="three products of halves, as exact as floats",
+        share=0.25,
         gates=(tensor_cores(3), THREE_LAUNCHES),
         points=20,
         effort="about 12 lines",
@@ -215,6 +221,7 @@ EXERCISES = (
         peers={"PyTorch": task_88},
         library="PyTorch",
         flops=lambda M, N, K, groups: 2 * M * N * K + 18 * M * N,
+        inputs=large_scales,
         at=MODEL,
         eps=True,
         follows={"groups": "N"},

@@ -73,6 +73,14 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
+// The kernel for groups of `size` columns.
+auto kernel_for(int size) {
+    if (size == 16) return linear_gn_swish_multiply_swish_kernel<16>;
+    if (size == 32) return linear_gn_swish_multiply_swish_kernel<32>;
+    if (size == 64) return linear_gn_swish_multiply_swish_kernel<64>;
+    return linear_gn_swish_multiply_swish_kernel<0>;
+}
+
 void linear_gn_swish_multiply_swish_split(const float* x, const float* W, const float* b,
                                           const float* weight, const float* bias,
                                           const float* scale, float* out, int M, int N, int K,
@@ -82,10 +90,7 @@ void linear_gn_swish_multiply_swish_split(const float* x, const float* W, const 
     Ws.split(W, K);
     Operands in(x, xs, W, Ws, K);
     int size = N / groups;
-    auto kernel = linear_gn_swish_multiply_swish_kernel<0>;
-    if (size == 16) kernel = linear_gn_swish_multiply_swish_kernel<16>;
-    if (size == 32) kernel = linear_gn_swish_multiply_swish_kernel<32>;
-    if (size == 64) kernel = linear_gn_swish_multiply_swish_kernel<64>;
+    auto kernel = kernel_for(size);
     allow_ring(kernel);
     kernel<<<tiles(M, N), THREADS, RING>>>(in, b, weight, bias, scale, out);
     if (size == 16 || size == 32 || size == 64) return;

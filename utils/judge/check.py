@@ -327,7 +327,7 @@ class Trial:
         return []
 
     def _soon(self, name: str, span: tuple[int, int]) -> bool:
-        """Whether a call that is as long as `span` in one size ends soon, by the pace of another."""
+        """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
         shorter = (span[0] // PART, span[1] // PART)
         sizes = cases.long_sizes(self.exercise, name, shorter, self.generator)
         given = cases.arguments(self.kernel, self._case(sizes, cases.usual(self.exercise)))
