@@ -16,7 +16,7 @@ __device__ int swizzled(int row, int chunk) {
 }
 
 // Four floats as halves: in two registers.
-__device__ uint2 halves(float4 v) {
+__device__ uint2 as_halves(float4 v) {
     __half2 left = __floats2half2_rn(v.x, v.y), right = __floats2half2_rn(v.z, v.w);
     return {*reinterpret_cast<unsigned*>(&left), *reinterpret_cast<unsigned*>(&right)};
 }
@@ -27,8 +27,9 @@ __device__ void bring(uint4* tile, const float* matrix, int rows, int K, int row
     for (int i = threadIdx.x; i < 128 * CHUNKS; i += THREADS) {
         int row = i / CHUNKS, col = k + i % CHUNKS * 8;
         bool inside = quads && row0 + row < rows;
-        uint2 left = halves(load4(matrix, rows, K, row0 + row, col, inside && col + 4 <= K));
-        uint2 right = halves(load4(matrix, rows, K, row0 + row, col + 4, inside && col + 8 <= K));
+        uint2 left = as_halves(load4(matrix, rows, K, row0 + row, col, inside && col + 4 <= K));
+        uint2 right =
+            as_halves(load4(matrix, rows, K, row0 + row, col + 4, inside && col + 8 <= K));
         tile[swizzled(row, i % CHUNKS)] = make_uint4(left.x, left.y, right.x, right.y);
     }
 }
