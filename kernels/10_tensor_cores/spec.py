@@ -157,6 +157,7 @@ EXERCISES = (
         title="tiles of halves in shared memory, swizzled, loaded by ldmatrix",
         ladder="x * W^T of halves",
         magnitudes=(1e-4, 1e4),
+        slices=True,
         products=1,
         gates=(
             tensor_cores(1),
