@@ -274,6 +274,13 @@ def test_a_prediction_is_the_larger_of_two_times():
     assert roofline.predict(limits, 10**9, 10**11) == roofline.Prediction(10.0, "arithmetic")
 
 
+def test_three_products_of_halves_are_predicted_by_the_rate_of_tensor_cores():
+    limits = Ceilings("x", 1e12, flops_per_second=1e13, halves_per_second=3e14)
+    assert roofline.predict(limits.by_tensor_cores(3), 10**9, 10**12).milliseconds == 10.0
+    assert limits.by_tensor_cores(0) == limits
+    assert roofline.predict(Ceilings("x", 1e12, 1e13).by_tensor_cores(3), 10**9, 10**12) is None
+
+
 def test_nothing_is_invented():
     assert roofline.ceilings("NVIDIA Unheard Of") == Ceilings("NVIDIA Unheard Of", 0, 0)
     assert roofline.predict(Ceilings("x"), 10**9, 1) is None

@@ -650,6 +650,20 @@ def test_a_size_that_is_kept_in_16_bits_is_refused():
     rejected(short, toys.SUM, seeds=range(3))
 
 
+def test_a_call_so_long_that_it_would_not_end_soon_is_not_made():
+    met = []
+
+    def total(x, out, n):
+        met.append(n)
+        out.copy_(x.sum())
+
+    accepted(total, toys.SUM, seeds=[0], seconds=0.1)
+    assert max(met) > 2**15
+    met.clear()
+    accepted(total, toys.SUM, seeds=[0], seconds=0.3)  # 16 times as long is too long
+    assert max(met) < 2**15
+
+
 def test_gradients_that_a_notebook_has_switched_off_change_nothing():
     with torch.no_grad():
         accepted(sum_serial, toys.SUM, seeds=[0])

@@ -95,6 +95,14 @@ def test_where_instructions_cannot_be_counted_the_estimate_says_so(monkeypatch):
     assert "off by half: instructions are not counted" in str(estimate(kernel))
 
 
+@pytest.mark.parametrize("name", ["linear_split", "split_rows"])
+def test_of_tensor_cores_and_halves_nothing_is_estimated(name):
+    exercise = load(f"10_tensor_cores/{name}")
+    kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
+    with pytest.raises(WorkbookError, match="is not in the model"):
+        estimate(kernel)
+
+
 def test_registers_are_known_of_a_kernel_with_headers_of_its_own():
     if not shutil.which("nvcc"):
         pytest.skip("there is no nvcc here")

@@ -167,6 +167,33 @@ def test_of_several_calls_each_has_fresh_values_and_the_last_is_told_of():
         kernel.isolated(given, calls=7)
 
 
+SLOW = """#include <unistd.h>
+__global__ void spin(float* out) { while (*out >= 0) *out = *out < 1000 ? *out + 1 : 0; }
+__global__ void add(float* out) { *out += 1; }
+void slow(float* out, int sleep, int last) {
+    static int call = 0;
+    usleep(sleep * 1000);
+    if (++call == last) spin<<<1, 1>>>(out);
+    else add<<<1, 1>>>(out);
+}"""
+
+
+def test_each_of_several_calls_has_the_whole_time_limit_and_none_has_more():
+    kernel = compile_cuda(SLOW, "slow", backend="emulator")
+    given = {"out": torch.zeros(1), "sleep": 300, "last": 0}
+    assert kernel.isolated(given, timeout=0.5, calls=4).after["out"] == 1  # 1.2 s altogether
+    endless = {**given, "sleep": 0, "last": 7}
+    with pytest.raises(KernelTimeout, match=r"(?s)did not end within 0.5 seconds.*'spin'"):
+        kernel.isolated(endless, timeout=0.5, calls=9)
+
+
+def test_many_slow_calls_are_bounded_altogether():
+    kernel = compile_cuda(SLOW, "slow", backend="emulator")
+    given = {"out": torch.zeros(1), "sleep": 250, "last": 0}
+    with pytest.raises(KernelTimeout, match=r"calls of slow took more than 1.8 seconds, of 60"):
+        kernel.isolated(given, timeout=0.3, calls=60)
+
+
 def test_empty_tensors_are_fine(kernel):
     empty = torch.empty(0)
     run = kernel.isolated({"x": empty, "out": empty, "n": 1, "fault": 10, "at": 0})

@@ -1,5 +1,7 @@
 """How far off a right kernel may be: its rounding passes, wherever it happens."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Generator
@@ -73,3 +75,21 @@ def test_a_product_in_tf32_is_refused():
         return ((got.double() - right.value).abs() > right.bound).any()
 
     assert not far(a @ b) and far(tf32(a) @ tf32(b))
+
+
+def test_an_exercise_may_be_held_to_a_share_of_the_bound():
+    case = Case({"n": 64}, "normal", {"x": torch.randn(64)}, {})
+    whole = Exercise(
+        name="triple",
+        title="triple",
+        shapes={"x": "n", "out": "n"},
+        outputs=("out",),
+        reference=lambda x: x * 3,
+        at=At(check=(), bench={}),
+        flops=lambda **_: 0,
+    )
+    bounds = [
+        oracle.expect(exercise, case, {"out": torch.float32})["out"].bound
+        for exercise in (whole, replace(whole, share=0.25))
+    ]
+    assert torch.allclose(bounds[1], bounds[0] / 4)

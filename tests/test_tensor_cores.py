@@ -43,6 +43,21 @@ def test_fragments_of_swizzled_rows_meet_all_banks(tmp_path):
         assert launch["shared_load_bank_conflicts"] == 0 < launch["shared_load_requests"]
 
 
+@pytest.mark.parametrize(
+    ("name", "products"),  # in whole tiles: of halves, bfloat16 and floats
+    [
+        ("warps", [128 * 128 * 224, 128 * 128 * 128, 128 * 128 * 112]),
+        ("warpgroups", [256 * 256 * 256, 128 * 256 * 320, 256 * 128 * 128]),
+    ],
+)
+def test_what_tensor_cores_multiply_and_add_is_counted(name, products, tmp_path):
+    path = tmp_path / "run.json"
+    diagnose_program(build_program(FOLDER / f"{name}.cu", watch=Watch()), Watch(json=path))
+    launches = json.loads(path.read_text())["launches"]
+    counted = [launch["tensor_operations"] for launch in launches]
+    assert counted == [2 * count for count in products]
+
+
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine")
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import ctypes
 
 import numpy as np
 import pytest
+import torch
 
+from utils.cuda.compiler import compile_cuda
 from utils.emulator import build
 from utils.paths import ROOT
 
@@ -56,3 +58,25 @@ def test_the_questions_tell_models_apart(library):
             left, right = (x.view(np.float16).astype(np.float32)[:, :, i] for x in (a, b))
             sums = sums + left[:, :, None] * right[:, None, :]
     assert np.mean(sums.view(np.uint32) != d) > 0.2
+
+
+ZEROS = """#include "tensor_cores.cuh"
+__global__ void k(const float* c, float* out, unsigned factor) {
+    unsigned a[4] = {}, b[2] = {factor, factor};
+    float d[4] = {c[0], c[1], c[2], c[3]};
+    mma_f16(d, a, b);
+    for (int i = 0; i < 4; i++) out[4 * threadIdx.x + i] = d[i];
+}
+void zeros(const float* c, float* out, unsigned factor) { k<<<1, 32>>>(c, out, factor); }"""
+
+
+def test_a_sum_without_products_is_what_the_whole_sum_would_be(library):
+    """The emulator leaves out the sums of rows and columns of zeros."""
+    kernel = compile_cuda(ZEROS, "zeros", backend="emulator")
+    c = np.array([-0.0, 1e-40, -1.5, np.inf], np.float32)
+    for factor in (0x0000, 0xBC00, 0x7C00, 0x7E00):  # 0, -1, infinity, NaN
+        given = {"c": torch.from_numpy(c), "out": torch.zeros(32, 4), "factor": factor * 0x10001}
+        got = kernel.isolated(given).after["out"].numpy().view(np.uint32)
+        a, b = np.zeros((1, 1, 16), np.uint32), np.full((1, 4, 16), factor, np.uint32)
+        expected = products(library, "f16", a, b, c.view(np.uint32).reshape(1, 1, 4))
+        assert np.array_equal(got, np.broadcast_to(expected.reshape(4), (32, 4))), hex(factor)

@@ -59,6 +59,7 @@ class FakeKernel:
     digest: str = "0"
     library: Path = Path()
     types: dict = field(default_factory=dict)  # of tensors that are no floats
+    seconds: float = 0.0  # that a call claims to have taken
     _buffers: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -102,7 +103,8 @@ class FakeKernel:
                 call[name].copy_(value)
         self.function(**call)
         strays = [stray for name in held for stray in _strays(name, held[name])]
-        return Run({name: call[name].clone() for name in held}, strays)
+        after = {name: call[name].clone() for name in held}
+        return Run(after, strays, seconds=self.seconds)
 
     def _buffer(self, name: str, value: Tensor) -> Tensor:
         key = (name, value.numel(), value.dtype)

@@ -34,6 +34,18 @@ NO_CONFLICTS = Gate(
 )
 
 
+def tensor_cores(products: int) -> Gate:
+    """All of x * W^T by tensor cores, so many products of halves for each of floats."""
+    return Gate(
+        "operations of tensor cores",
+        1.0,
+        "let mma_f16() multiply, for the whole of x and W"
+        + f": {products} products of halves" * (products > 1),
+        ideal=lambda M, N, K, **more: products * 2 * M * N * K,
+        at_least=True,
+    )
+
+
 def without_conflicts(way: str) -> Gate:
     """NO_CONFLICTS, with the way out of them that an exercise has."""
     return replace(NO_CONFLICTS, advice=f"several lanes want different words of one bank: {way}")

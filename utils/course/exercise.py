@@ -58,6 +58,8 @@ class Exercise:
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
+    products: int = 0  # of halves, by tensor cores, for each of floats; 0: without tensor cores
+    share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.

@@ -147,3 +147,24 @@ MODELS = {
         ),
     )
 }
+
+
+def kinds_of_groups(sizes, generator):
+    """Groups far from zero beside their spread, where E[x²] - E[x]² fails, and groups with a
+    spread so small that eps decides; ordinary ones between them."""
+    N, K = sizes["N"], sizes["K"]
+    kinds = torch.arange(N, device=generator.device) * sizes["groups"] // N % 4
+    spread = torch.where(kinds == 2, 1e-3, 1.0)
+    b = torch.randn(N, generator=generator, device=generator.device) * spread
+    W = torch.randn(N, K, generator=generator, device=generator.device) * spread[:, None]
+    return {"W": W, "b": b + torch.where(kinds == 1, 500.0, 0.0)}
+
+
+def large_scales(sizes, generator):
+    """Groups of all kinds; scales that bring values which e^x does not hold, beside small ones:
+    inf / inf is NaN."""
+    N = sizes["N"]
+    large = torch.arange(N, device=generator.device) % 4 == 3
+    scale = torch.randn(N, generator=generator, device=generator.device)
+    kinds = kinds_of_groups(sizes, generator)
+    return {**kinds, "scale": torch.where(large, 300 * scale, scale)}

@@ -2,6 +2,7 @@
 
 import signal
 import struct
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from utils.emulator import reports
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 
 LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
+ALTOGETHER = 6  # times the limit of a call, at most, for all calls of a run
 KEEP = 256 << 20  # bytes of shared memory that a worker keeps between calls
 
 T = TypeVar("T")
@@ -90,7 +92,7 @@ class Call:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
         In a rehearsal the emulator only holds each launch against the device's limits. Of several
-        `calls`, each on fresh copies, the last one is told of.
+        `calls`, each on fresh copies and each with the whole time limit, the last one is told of.
         """
         return self._safely(lambda worker: self._run(worker, rehearsal, calls))
 
@@ -129,17 +131,19 @@ class Call:
 
     def _run(self, worker: Worker, rehearsal: bool, calls: int) -> IsolatedRun:
         layout, command = self._load(worker)
+        command |= {"do": "run", "size": layout.size, "rehearsal": rehearsal}
         arena = worker.memory(layout.size)
-        layout.fill(arena)
-        reply = worker.ask(
-            self.timeout + GRACE,
-            do="run",
-            size=layout.size,
-            rehearsal=rehearsal,
-            calls=calls,
-            **command,
-        )
-        self._raise_error(worker, reply)
+        most = ALTOGETHER * self.timeout
+        end = time.monotonic() + most
+        for done in range(calls):
+            if time.monotonic() > end:
+                raise KernelTimeout(
+                    f"{done} calls of {self.name} took more than {most:g} seconds, of {calls} that "
+                    "were to be made, and the next one was not begun"
+                )
+            layout.fill(arena)
+            reply = worker.ask(self.timeout + GRACE, **command)
+            self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(
             after,

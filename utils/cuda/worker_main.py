@@ -7,8 +7,7 @@ library only: without PyTorch it starts in 20 ms. Commands and replies are JSON 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null,
-      "rehearsal": on the emulator, whether launches are only held against the device's limits,
-      "calls": how often the launcher is called, each time on the same values; the last one counts}
+      "rehearsal": on the emulator, whether launches are only held against the device's limits}
                                 -> {"error": code, "name", "text", "seconds", "live", "threads"}
     {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
       "calls": how many, "slots": hex of those of all, "pointers": [slot indices]}
@@ -81,13 +80,7 @@ class Executor:
         library, size = self._library(command), command["size"]
         if self.arena is None or len(self.arena) != size:
             self.arena = mmap.mmap(self.arena_fd, size)
-        given = self.arena[:] if command["calls"] > 1 else b""
         error, seconds, live = self._once(library, command)
-        for _ in range(command["calls"] - 1):
-            if error:
-                break
-            self.arena[:] = given
-            error, seconds, live = self._once(library, command)
         threads = 0
         if command["rehearsal"]:
             library.emu_rehearsed.restype = ctypes.c_uint64

@@ -47,6 +47,7 @@ REHEARSED = 4_000_000  # elements
 # Where a size or an index of 16 bits shows; the second where a grid cannot be so long.
 LONG = ((65_537, 70_000), (32_769, 36_000))
 MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a second
+PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would take more seconds
 GRID = 65_535  # blocks along y or z
 FEW = 2  # probes of the oracle, where values are not what a call is about
 CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
@@ -320,10 +321,17 @@ class Trial:
             for span in LONG:
                 sizes = cases.long_sizes(self.exercise, names[i], span, self.generator)
                 with contextlib.suppress(LaunchError):
-                    if self._launched(sizes) <= MANY:
+                    if self._launched(sizes) <= MANY and self._soon(names[i], span):
                         self.call(self._case(sizes, cases.usual(self.exercise)), probes=FEW)
                         return [sizes]
         return []
+
+    def _soon(self, name: str, span: tuple[int, int]) -> bool:
+        """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
+        shorter = (span[0] // PART, span[1] // PART)
+        sizes = cases.long_sizes(self.exercise, name, shorter, self.generator)
+        given = cases.arguments(self.kernel, self._case(sizes, cases.usual(self.exercise)))
+        return PART * self._isolated(given).seconds <= LONGEST
 
     def again(self, sizes: tuple[Sizes, ...]) -> None:
         """A process that has called the kernel never before: a part of the sizes in another order,

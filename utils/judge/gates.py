@@ -110,6 +110,9 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
         d.total("lanes", "global", "atomic") + d.total("lanes", "shared", "atomic"), 0
     ),
     "barriers a block": _barriers,
+    "operations of tensor cores": lambda d: Reading(
+        sum(launch.counters["tensor_operations"] for launch in d.launches), 0
+    ),
     "blocks": lambda d: Reading(_blocks(d), 0),
     "launches": lambda d: Reading(len(d.launches), 0),
 }

@@ -74,7 +74,7 @@ def _starter(exercise: Exercise):
 def _text(text: str):
     if not re.search(r"^// .*\[i\]|^// .*: \(.*\)", text, re.MULTILINE):
         yield "solution: no comment on shapes, such as '// x, out: (n)'"
-    if not re.search(r"^// One (single )?thread owns", text, re.MULTILINE):
+    if not re.search(r"^// One (single )?(thread|warp) owns", text, re.MULTILINE):
         yield "solution: no comment that begins with '// One thread owns'"
     for barrier in re.findall(r"__syncthreads\(\);.*", text):
         if "//" not in barrier:

@@ -59,7 +59,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
             f"Stored figures, of the workbook's own kernels as reference: {gpu}, {entry.date}."
         )
     rows = [*own, *_ladder(exercise, entry, gpu, measured)]
-    limits = _ceilings(gpu, measured)
+    limits = _ceilings(exercise, gpu, measured)
     _show(
         tables.comparison(exercise, entry, rows, limits, notes),
         _plot(exercise, entry, rows, limits),
@@ -138,9 +138,9 @@ def _alike(one: Entry, other: Entry) -> bool:
 # --- what is shown
 
 
-def _ceilings(gpu: str, measured: bool) -> Ceilings:
+def _ceilings(exercise: Exercise, gpu: str, measured: bool) -> Ceilings:
     """Those of the GPU; its bandwidth is measured where it is at hand and not in the list."""
-    limits = roofline.ceilings(gpu)
+    limits = roofline.ceilings(gpu).by_tensor_cores(exercise.products)
     if measured and not limits.bytes_per_second:
         return replace(limits, bytes_per_second=measure.copy_bandwidth())
     return limits
@@ -186,7 +186,8 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
             _session[exercise.id] = entry
             gpu = measure.gpu()
             rows = _ladder(exercise, entry, gpu, measured=True)
-            print(tables.comparison(exercise, entry, rows, _ceilings(gpu, True), notes), end="\n\n")
+            limits = _ceilings(exercise, gpu, True)
+            print(tables.comparison(exercise, entry, rows, limits, notes), end="\n\n")
             if save:
                 results.write(save, Results(gpu, {exercise.id: entry}))
     return 1 if failed else 0

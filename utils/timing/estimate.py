@@ -9,7 +9,8 @@ the others completely, and a launch takes a time of its own.
 
 Instructions are those of the kernel's build for this machine, with what is known of nvcc's: a
 guess, and where it decides, the estimate says so. Not in it: data that is read again but has fallen
-out of a cache, and how many registers nvcc gives a thread, where there is no nvcc.
+out of a cache, and how many registers nvcc gives a thread, where there is no nvcc. Of tensor cores
+and conversions to halves nothing is known, so kernels that use them are not estimated.
 `benchmarks/estimates.py` prints estimated beside measured times.
 """
 
@@ -23,6 +24,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import torch
 
 from utils.course import cases
 from utils.course.answers import Answering
@@ -112,6 +115,8 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
     """
     card, exercise = known_gpu(gpu), kernel.exercise
+    if not covers(kernel):
+        raise WorkbookError("what tensor cores and conversions to halves take is not in the model")
     sizes = {**exercise.at.bench, **sizes}
     launches, flops = work(kernel, sizes), exercise.flops(**sizes)
     used = registers(kernel.source, card.architecture)
@@ -119,6 +124,11 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     warnings = doubts(card, launches, flops, used)
     bound = max(parts, key=parts.get)
     return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
+
+
+def covers(kernel: Answering) -> bool:
+    """Whether the model knows what all that a kernel does costs."""
+    return not kernel.exercise.products and torch.float16 not in kernel.dtypes.values()
 
 
 def total(

@@ -1,7 +1,7 @@
 """How fast a kernel could be at best: bytes over bandwidth, operations over rate."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from utils.paths import workspace
 from utils.timing.results import CEILINGS
@@ -17,6 +17,14 @@ class Ceilings:
     gpu: str
     bytes_per_second: float = 0.0
     flops_per_second: float = 0.0  # float32, without tensor cores
+    halves_per_second: float = 0.0  # of fp16 or bf16, by tensor cores
+
+    def by_tensor_cores(self, products: int) -> "Ceilings":
+        """The same for a kernel that takes so many products of halves for each of its own; 0: it
+        takes none."""
+        if not products:
+            return self
+        return replace(self, flops_per_second=self.halves_per_second / products)
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,12 @@ def known() -> list[Ceilings]:
     """The GPUs whose ceilings `results/ceilings.json` holds, with their sources."""
     data = json.loads((workspace().results / CEILINGS).read_text())
     return [
-        Ceilings(gpu, values["bytes_per_second"], values["flops_per_second"])
+        Ceilings(
+            gpu,
+            values["bytes_per_second"],
+            values["flops_per_second"],
+            values.get("halves_per_second", 0.0),
+        )
         for gpu, values in data.items()
     ]
 

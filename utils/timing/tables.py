@@ -70,9 +70,10 @@ def least_times(exercise: Exercise, sizes: Sizes, notes: Sequence[str]) -> Table
     """What is left to show where nothing was measured: the least time, where it can be known."""
     bytes, flops = exercise.bytes(**sizes), exercise.flops(**sizes)
     lines = []
-    for limits in roofline.known():
-        least = roofline.predict(limits, bytes, flops)
-        lines.append([limits.gpu, digits(least.milliseconds), least.bound])
+    for known in roofline.known():
+        limits = known.by_tensor_cores(exercise.products)
+        if least := roofline.predict(limits, bytes, flops):
+            lines.append([limits.gpu, digits(least.milliseconds), least.bound])
     moved = f"{quantity(bytes, 'B')} moved, {quantity(flops, 'FLOP')}"
     return Table(
         f"{exercise.name}, {size_text(sizes)}: {moved}",

@@ -8,6 +8,7 @@
 #include "block.h"
 #include "tensor_sum.h"
 #include "trace.h"
+#include "traffic.h"
 #include "watch.h"
 
 namespace emu {
@@ -60,7 +61,7 @@ void combine_matrices(unsigned lanes, Exchange& exchange) {
 // columns) words lane % 4 and lane % 4 + 4 of row lane / 4, and of a also those of the row 8 below.
 void combine_products(unsigned lanes, Exchange& exchange) {
     const int type = brought<Product>(exchange, __builtin_ctz(lanes)).type;
-    const int each = type == kTf32 ? 1 : 2, k = 8 * each;  // elements in a word, in a row
+    const int k = depth(type), each = k / 8;  // elements in a row, in a word
     Factor a[kRows][16] = {}, b[kCols][16] = {};
     float sums[kRows][kCols] = {};
     auto each_lane = [&](auto visit) {
@@ -77,9 +78,18 @@ void combine_products(unsigned lanes, Exchange& exchange) {
             }
         for (int i = 0; i < 4; ++i) sums[row + i / 2 * 8][col * 2 + i % 2] = mine.d[i];
     });
+    Factors in_a[kRows], in_b[kCols];
+    for (int i = 0; i < k; ++i) {
+        for (int row = 0; row < kRows; ++row) in_a[row].add(a[row][i]);
+        for (int col = 0; col < kCols; ++col) in_b[col].add(b[col][i]);
+    }
     for (int row = 0; row < kRows; ++row)
-        for (int col = 0; col < kCols; ++col)
-            sums[row][col] = tensor_sum(type, a[row], b[col], k, sums[row][col]);
+        for (int col = 0; col < kCols; ++col) {
+            float& sum = sums[row][col];
+            sum = no_product(in_a[row], in_b[col]) && sum - sum == 0
+                      ? sum_without_products(sum)
+                      : tensor_sum(type, a[row], b[col], k, sum);
+        }
     each_lane([&](const Product& mine, int row, int col) {
         for (int i = 0; i < 4; ++i) mine.d[i] = sums[row + i / 2 * 8][col * 2 + i % 2];
     });
@@ -114,6 +124,7 @@ extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSit
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     need_whole_warp(c, "mma", site);
+    if (watching()) counters.tensor_operations += 2 * kRows * kCols * depth(type) / 32;
     Product mine{type, d, a, b};
     c.collective(EMU_MMA + type, 0xffffffffu, uint64_t(&mine), 0, site);
 }

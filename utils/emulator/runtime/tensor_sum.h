@@ -37,7 +37,21 @@ inline Factor factor(int type, uint32_t bits) {
     return factor_of<10, 8>(bits >> 13 & 0x3ffff, bits >> 31);  // the rest of a float is not seen
 }
 
-// a[0] * b[0] + ... + c, of `k` products: 16, or 8 of tf32.
+// Products in a sum.
+constexpr int depth(int type) { return type == kTf32 ? 8 : 16; }
+
+// What is true of all factors of a sum.
+struct Factors {
+    bool zeros = true, finite = true;
+    void add(Factor f) { zeros &= !f.significand, finite &= f.exponent < kInfinite; }
+};
+inline bool no_product(Factors a, Factors b) {  // but zeros
+    return (a.zeros && b.finite) || (b.zeros && a.finite);
+}
+// tensor_sum() where there is no product: beyond the edge of a matrix, mostly.
+inline float sum_without_products(float c) { return c == 0 ? 0 : c; }  // never -0
+
+// a[0] * b[0] + ... + c, of `k` products: depth(type).
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c);
 
 }  // namespace emu

@@ -135,6 +135,7 @@ void end_traffic(const Launch& launch) {
     json.number("barriers", counters.barriers);
     json.number("shuffles", counters.shuffles);
     json.number("syncwarps", counters.syncwarps);
+    json.number("tensor_operations", counters.tensor_operations);
     json.number("distinct_bytes_read", counters.distinct_read);
     json.number("distinct_bytes_written", counters.distinct_written);
     json.begin_list("instructions");

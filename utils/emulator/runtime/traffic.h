@@ -11,6 +11,7 @@ namespace emu {
 
 struct Counters {  // of a launch
     uint64_t barriers, shuffles, syncwarps;
+    uint64_t tensor_operations;                // products and sums of tensor cores
     uint64_t distinct_read, distinct_written;  // bytes of global memory
 };
 extern Counters counters __attribute__((visibility("hidden")));

@@ -62,7 +62,7 @@ void read_factors(const Tile& tile, int row, int type, Factor* factors) {
     char bytes[kRowBytes];
     memcpy(bytes, tile.piece(row, 0), 16);
     memcpy(bytes + 16, tile.piece(row, 1), 16);
-    for (int i = 0; i < (type == kTf32 ? 8 : 16); ++i) {
+    for (int i = 0; i < depth(type); ++i) {
         uint32_t bits = 0;
         if (type == kTf32) memcpy(&bits, bytes + 4 * i, 4);
         else memcpy(&bits, bytes + 2 * i, 2);
@@ -72,7 +72,7 @@ void read_factors(const Tile& tile, int row, int type, Factor* factors) {
 
 void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums) {
     const Tile a(core.shared, p.a), b(core.shared, p.b);
-    const int k = p.type == kTf32 ? 8 : 16;
+    const int k = depth(p.type);
     Factor rows[16][16];
     std::vector<Factor> cols(size_t(sums.n) * 16);
     for (int row = 0; row < 16; ++row) read_factors(a, warp % 4 * 16 + row, p.type, rows[row]);
@@ -296,6 +296,7 @@ static void together(int kind, uint64_t value, int parameter, EmuSite site) {
 extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, uint64_t b, int add,
                           EmuSite site) {
     core()->current->pc = EMU_CALLER;
+    if (watching()) counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
     Asked asked{type, n, d, a, b, add};
     // wgmma of another shape is another instruction: lanes do not meet there.
     together(EMU_WGMMA + type, uint64_t(&asked), n, site);
