@@ -16,6 +16,24 @@ constexpr int RING = STAGES * 4 * TILE * 16;         // bytes of all: high and l
 // Where a chunk of a tile lies, counted in chunks.
 __device__ inline int swizzled(int row, int chunk) { return row * CHUNKS + (chunk ^ row % 8); }
 
+// What this block and this lane own of out, (M, N): sums[i][4 * j + e] is of row(i, e), col(j, e).
+struct Patch {
+    int row0, col0;  // of the block
+    int top, left;   // of the warp, within the block's tile
+    int lane;
+
+    __device__ Patch() {
+        int warp = threadIdx.x / 32;
+        row0 = blockIdx.x * BM;  // blocks of the same columns are neighbours, so they share W
+        col0 = blockIdx.y * BN;
+        top = warp / (BN / WN) * WM;
+        left = warp % (BN / WN) * WN;
+        lane = threadIdx.x % 32;
+    }
+    __device__ int row(int i, int e) const { return row0 + top + 16 * i + e / 2 * 8 + lane / 4; }
+    __device__ int col(int j, int e) const { return col0 + left + 8 * j + lane % 4 * 2 + e % 2; }
+};
+
 // x: (M, K) and W: (N, K), as floats and as planes of halves (M, padded), (N, padded).
 struct Operands {
     const float *x, *W;
@@ -34,34 +52,37 @@ struct Operands {
           K(K),
           padded(xs.padded) {}
 
-    // An element of x * W^T, of the sum over its halves. Where that is not finite, it is added up
-    // again in floats: halves of an infinity leave inf - inf, which is NaN.
-    __device__ float element(float sum, int row, int col) const {
-        float y = sum * x_scale[row] * W_scale[col];
-        if (isfinite(y)) return y;
-        y = 0.0f;
+    // Sums over halves become elements of x * W^T, 0 outside of it. Where that is not finite, it is
+    // added up again in floats: halves of an infinity leave inf - inf, which is NaN.
+    __device__ void scale(float (&sums)[2][32], const Patch& patch) const {
+        bool finite = true;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int e = 0; e < 32; e++) {
+                int row = patch.row(i, e % 4), col = patch.col(e / 4, e % 4);
+                bool inside = row < M && col < N;
+                sums[i][e] = inside ? sums[i][e] * x_scale[row] * W_scale[col] : 0.0f;
+                finite &= isfinite(sums[i][e]);
+            }
+        }
+        if (finite) return;  // asked once: a branch at each element would wait for its scales alone
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int e = 0; e < 32; e++) {
+                if (isfinite(sums[i][e])) continue;
+                sums[i][e] = in_floats(patch.row(i, e % 4), patch.col(e / 4, e % 4));
+            }
+        }
+    }
+
+   private:
+    __device__ __noinline__ float in_floats(int row, int col) const {
+        float y = 0.0f;
         for (int k = 0; k < K; k++) y += x[size_t(row) * K + k] * W[size_t(col) * K + k];
         return y;
     }
-};
-
-// What this block and this lane own of out, (M, N): sums[i][4 * j + e] is of row(i, e) and col(j,
-// e)
-struct Patch {
-    int row0, col0;  // of the block
-    int top, left;   // of the warp, within the block's tile
-    int lane;
-
-    __device__ Patch() {
-        int warp = threadIdx.x / 32;
-        row0 = blockIdx.x * BM;  // blocks of the same columns are neighbours, so they share W
-        col0 = blockIdx.y * BN;
-        top = warp / (BN / WN) * WM;
-        left = warp % (BN / WN) * WN;
-        lane = threadIdx.x % 32;
-    }
-    __device__ int row(int i, int e) const { return row0 + top + 16 * i + e / 2 * 8 + lane / 4; }
-    __device__ int col(int j, int e) const { return col0 + left + 8 * j + lane % 4 * 2 + e % 2; }
 };
 
 // Begins to copy round k of the four tiles into their place in the ring, and commits it.
