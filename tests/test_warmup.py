@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +95,19 @@ def test_an_error_waits_for_the_cell_that_meets_it(fresh, monkeypatch, backend):
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
     with pytest.raises(ToolError, match="does not compile here:\nno room"):
         compile_cuda("void nothing(int n) {}", "nothing")
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_quick_linker_is_used_where_it_works(fresh, monkeypatch, works):
+    """It is there on machines whose libraries only the compiler's own linker finds."""
+
+    def call(arguments):
+        if build.GOLD in arguments and not works:
+            raise ToolError("ld.gold: error: cannot open libstdc++.so")
+        Path(arguments[arguments.index("-o") + 1]).touch()
+
+    monkeypatch.setattr(build, "_call", call)
+    assert (build.GOLD in build.link_flags()) == works
 
 
 def _refuse(command, **_):

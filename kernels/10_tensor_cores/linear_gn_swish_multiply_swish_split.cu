@@ -36,6 +36,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     Patch patch;
     float totals[2][32] = {};
     multiply(totals, ring, in, patch);
+    in.scale(totals, patch);
 #pragma unroll
     for (int half = 0; half < 4; half++) {  // a row of 16 x 8 elements, and the one 8 below it
         float y[WN / 4];
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             int col = patch.col(e / 2, e % 2);
             bool inside = row < in.M && col < in.N;
             float sum = totals[half / 2][e / 2 * 4 + half % 2 * 2 + e % 2];
-            y[e] = inside ? in.element(sum, row, col) + b[col] : 0.0f;
+            y[e] = inside ? sum + b[col] : 0.0f;
         }
         if (SIZE) normalise<SIZE ? SIZE : 16>(y);
 #pragma unroll

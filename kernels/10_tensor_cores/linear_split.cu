@@ -27,6 +27,7 @@ __global__ void __launch_bounds__(THREADS, 1) linear_split_kernel(const Operands
         }
         // your code here
     }
+    in.scale(totals, patch);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
 #pragma unroll

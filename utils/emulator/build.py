@@ -57,6 +57,8 @@ _NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insn
 INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
 # Beside that, for counting instructions: a call where each basic block begins.
+GOLD = "-fuse-ld=gold"  # takes half the time
+_LINKED = "linked-by-gold"  # a file beside the runtime: gold has linked that here
 COUNTED = ["-fsanitize-coverage=trace-pc"]
 _RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
 
@@ -122,19 +124,8 @@ def link_flags() -> list[str]:
     folder = runtime_library().parent
     wrapped = [f"-Wl,--wrap={symbol}" for symbol in _ALLOCATE.split()]
     linked = [f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
-    return [*_linker(compiler()), "-Wl,--as-needed", *wrapped, *linked]
-
-
-@functools.cache
-def _linker(path: str) -> list[str]:
-    """gold, where it stands beside the linker that the compiler takes: it needs half the time."""
-
-    def home(program: str) -> Path | None:
-        asked = [path, f"-print-prog-name={program}"]
-        said = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
-        return Path(found).parent if (found := shutil.which(said)) else None
-
-    return ["-fuse-ld=gold"] if home("ld.gold") and home("ld.gold") == home("ld") else []
+    quick = [GOLD] if (folder / _LINKED).exists() else []
+    return [*quick, "-Wl,--as-needed", *wrapped, *linked]
 
 
 # What kernels allocate with, which device_heap.cpp watches: malloc, free, new, delete.
@@ -183,7 +174,12 @@ def _build_runtime(path: Path) -> None:
         things = [made.with_name(f"{source.stem}.o") for source in sources]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(_compile, sources, things))
-        _call([*_RUNTIME, "-shared", *map(str, things), "-o", str(made), "-ldl"])
+        link = [*_RUNTIME, "-shared", *map(str, things), "-o", str(made), "-ldl"]
+        try:
+            _call([GOLD, *link])
+            path.with_name(_LINKED).touch()
+        except ToolError:  # there is none, or it does not find what this compiler brings
+            _call(link)
 
 
 def _compile(source: Path, thing: Path) -> None:
