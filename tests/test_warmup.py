@@ -75,6 +75,13 @@ def test_a_build_takes_the_precompiled_header(monkeypatch, trace):
     assert f"! {build.header_folder(trace)}/cuda_runtime.h.gch" in "".join(said)
 
 
+@pytest.mark.parametrize("header", ["cuda.h", "driver_types.h", "cuda_fp16.h"])
+def test_headers_that_rest_on_the_precompiled_one_can_be_included(header):
+    build.precompile_headers()
+    text = f"// {time.time_ns()}\n#include <{header}>\nvoid nothing(int n) {{}}"
+    compile_cuda(text, "nothing", backend="emulator")
+
+
 @pytest.fixture
 def fresh(monkeypatch, tmp_path):
     """No runtime library is built, and none is remembered."""

@@ -193,6 +193,24 @@ __global__ void split_on_the_way(const __grid_constant__ Map map, float* out, in
 }
 CASE(split_on_the_way, 1, 288, matrix(), zeros<float>(128), 6)
 
+// What lies in a row comes beside the tile, and counts at the same barrier.
+__global__ void a_row_beside_a_tile(const __grid_constant__ Map map, const float* row, float* out) {
+    TILES(1);
+    __shared__ __align__(16) float values[32];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        fence_barriers();
+        barrier_arrive_expect(&full, BYTES + sizeof values);
+        load_tile(tiles[0], &map, 0, 0, &full);
+        load_bytes(values, row, sizeof values, &full);
+    }
+    __syncthreads();
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x] + values[threadIdx.x];
+}
+CASE(a_row_beside_a_tile, 1, 32, matrix(), zeros<float>(32), zeros<float>(32))
+
 // Two groups under way, each with sums of its own.
 __global__ void two_groups(float* out) {
     TILES(2);

@@ -28,6 +28,33 @@ __global__ void read_before_it_arrives(const __grid_constant__ Map map, float* o
 }
 CASE(read_before_it_arrives, 1, 32, matrix(), zeros<float>(32))
 
+__global__ void reads_a_row_before_it_arrives(const float* row, float* out) {
+    __shared__ __align__(16) float values[32];
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, sizeof values);
+        load_bytes(values, row, sizeof values, &full);  // WITH
+    }
+    __syncthreads();
+    out[threadIdx.x] = values[threadIdx.x];  // HAZARD early-read
+    barrier_wait(&full, 0);
+}
+CASE(reads_a_row_before_it_arrives, 1, 32, zeros<float>(32), zeros<float>(32))
+
+__global__ void a_row_beyond_its_end(const float* row, float* out) {
+    __shared__ __align__(16) float values[32];
+    __shared__ Barrier full;
+    INIT(full, 1);
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, sizeof values);
+        load_bytes(values, row, sizeof values, &full);  // HAZARD out-of-bounds
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = values[threadIdx.x];
+}
+CASE(a_row_beyond_its_end, 1, 32, zeros<float>(20), zeros<float>(32))
+
 __global__ void one_warp_does_not_wait(const __grid_constant__ Map map, float* out) {
     TILES(1);
     __shared__ Barrier full;

@@ -2,7 +2,7 @@
 // copies tiles.
 #pragma once
 
-#include <cuda_runtime.h>
+#include "cuda_runtime.h"
 
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;

@@ -76,6 +76,18 @@ bool Core::go_on() {
     return run_fibres();
 }
 
+bool Core::go_on_from_rest() {
+    become_current();
+    blockIdx = block;
+    watch_block_again(serial);
+    resting_ = false;
+    int first = 0;
+    while (!is_live(first)) ++first;
+    current = &fibres_[size_t(first)];
+    make_current(first_runnable(0, true));
+    return run_fibres();
+}
+
 bool Core::resume() {
     become_current();
     blockIdx = block;
@@ -134,7 +146,7 @@ bool Core::run_fibres() {
     if (!live_ || launch->error.load(std::memory_order_relaxed)) watch_block_end(serial);
     if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line
         launch->static_shared = shared.static_bytes();
-    return at_grid_ && !launch->error.load(std::memory_order_relaxed);
+    return (at_grid_ || resting_) && !launch->error.load(std::memory_order_relaxed);
 }
 
 void Core::prepare_fibres() {
@@ -172,8 +184,17 @@ Fibre* Core::next() {
     int home = index(current) / 32;
     Fibre* to = first_runnable(home, false);
     if (!to && work_ && advance_barriers(*this)) to = first_runnable(home, false);
-    // Threads that were paused go on when nobody else can, another warp's first.
-    return to ? to : first_runnable(home + 1, true);
+    // Threads that were paused go on when nobody else can, another warp's first: of a cooperative
+    // launch in another block, since what they wait for may be done there.
+    if (to || !launch->cooperative || !pausing()) return to ? to : first_runnable(home + 1, true);
+    resting_ = true;
+    return nullptr;
+}
+
+bool Core::pausing() const {
+    for (int w = 0; w < warp_count_; ++w)
+        if (warps_[w].paused) return true;
+    return false;
 }
 
 unsigned Core::random() {  // xorshift
@@ -234,7 +255,8 @@ void Core::make_current(Fibre* fibre) {
 void Core::yield() {
     Fibre* to = next();
     if (to) switch_to(to);
-    else if (at_grid_ == live_ || (cluster_ && !lost_)) emu_switch(&current->context, scheduler_);
+    else if (at_grid_ == live_ || resting_ || (cluster_ && !lost_))
+        emu_switch(&current->context, scheduler_);
     else report_deadlock(*this);
     if (lost_) report_deadlock(*this);
 }
@@ -254,7 +276,7 @@ void Core::finish() {
     if (!live_ && work_) end_work(*this);
     Fibre* to = live_ ? next() : nullptr;
     if (cluster_) cluster_->settle();
-    if (live_ && !to && at_grid_ != live_ && !cluster_) report_deadlock(*this);
+    if (live_ && !to && at_grid_ != live_ && !cluster_ && !resting_) report_deadlock(*this);
     void* unused;
     if (!to || index(to) / 32 != i / 32) watch_warp_end();
     if (to) make_current(to);

@@ -87,6 +87,10 @@ class Core {
     bool resume();
     void deadlock();  // nobody in the cluster can
     bool go_on();
+    // Whether all of the block's threads wait or pause; and after a turn of the other blocks:
+    // again.
+    bool rests() const { return resting_; }
+    bool go_on_from_rest();
     void lose();  // tells that the block waits for others that have ended
 
     // Called on a fibre.
@@ -137,6 +141,7 @@ class Core {
     void switch_to(Fibre* fibre);
     void make_current(Fibre* fibre);
     Fibre* next();
+    bool pausing() const;  // whether any thread has paused
     void release_barrier();
     void settle(int warp);
     bool has_come(int warp, unsigned group, const Fibre& first) const;
@@ -160,8 +165,9 @@ class Core {
     std::unique_ptr<BlockWork> work_;  // null: none so far
     Cluster* cluster_ = nullptr;
     bool lost_ = false;  // nobody can go on
-    int settling_ = 0;   // the warp whose collective is being completed
-    int ended_ = -1;     // a thread of the block that has come to the kernel's end, if any
+    bool resting_ = false;
+    int settling_ = 0;  // the warp whose collective is being completed
+    int ended_ = -1;    // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;
     uint32_t block_number_ = 0;
     uint32_t random_ = 0;

@@ -60,7 +60,7 @@ struct Word {
 struct Acquired {  // by the running block
     const Word* word;
     uint32_t count;  // releases that had happened
-    uint16_t id;
+    uint16_t id, moment;
     uint32_t phase;
 };
 
@@ -121,7 +121,7 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     if (reads(kind) && word.count) {
         for (Acquired& a : acquired)
             if (a.word == &word && a.id == me.id) a.word = nullptr;  // replaced by the later one
-        acquired.push_back(Acquired{&word, word.count, me.id, me.phase});
+        acquired.push_back(Acquired{&word, word.count, me.id, me.now, me.phase});
     }
     const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
     if (!writes(kind) || !(fences_passed[me.id - 1] || all)) return;
@@ -132,7 +132,9 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {
     for (const Acquired& a : acquired) {
-        if (!a.word || !(a.id == me.id || a.phase < me.phase)) continue;
+        const bool known =
+            a.id == me.id || a.phase < me.phase || ordered_within(a.id, a.moment, me);
+        if (!a.word || !known) continue;
         auto found = a.word->of_block.find(party.block);
         if (found == a.word->of_block.end()) continue;
         for (auto& [number, r] : found->second)

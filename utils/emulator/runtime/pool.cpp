@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <memory>
@@ -131,7 +132,7 @@ void run_clusters(Launch& launch) {
 }
 
 // A cooperative launch: every block has a core of its own, and one OS thread goes from block to
-// block until all have ended.
+// block until all have ended: on from where all of a block's threads wait for the grid, or pause.
 void run_together(Launch& launch) {
     auto& cores = cores_for(launch, launch.blocks);
     Core* const home = this_core;
@@ -140,15 +141,20 @@ void run_together(Launch& launch) {
         if (cores[b]->start(launch, b)) waiting.push_back(cores[b].get());
     bool all = waiting.size() == launch.blocks;
     while (!waiting.empty() && !launch.error) {
-        if (!all) {
+        const bool resting = std::any_of(waiting.begin(), waiting.end(),
+                                         [](const Core* core) { return core->rests(); });
+        if (!resting && !all) {
             waiting.front()->lose();
             break;
         }
-        watch_grid_barrier();
+        if (!resting) watch_grid_barrier();
         still.clear();
-        for (Core* core : waiting)
-            if (!launch.error && core->go_on()) still.push_back(core);
-        all = still.empty() || still.size() == waiting.size();
+        for (Core* core : waiting) {
+            if (resting && !core->rests()) still.push_back(core);  // it is at the grid's barrier
+            else if (!launch.error && (resting ? core->go_on_from_rest() : core->go_on()))
+                still.push_back(core);
+        }
+        all = still.empty() || ((all || !resting) && still.size() == waiting.size());
         waiting.swap(still);
     }
     this_core = home;

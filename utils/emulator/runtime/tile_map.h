@@ -33,6 +33,12 @@ inline size_t swizzle_repeats(uint32_t swizzle) {  // bytes; tiles begin at a mu
     return swizzle ? size_t(128) << swizzle : 128;
 }
 
+// What load_bytes() brings, as if it were a tile; without a mark.
+inline TileMap row_of_bytes(const void* from, int bytes) {
+    const uint32_t pieces = uint32_t(bytes / 16);
+    return {0, static_cast<char*>(const_cast<void*>(from)), pieces, 16, 16, pieces, 16, 1, 0};
+}
+
 // The part of a tile's row that is in the matrix: columns [first, first + count) of the tile.
 struct Inside {
     uint32_t first, count;

@@ -21,7 +21,8 @@ void check_tile(Core& core, const void* tile, const TileMap& map, Kind kind, Emu
     if (core.shared.offset(tile) == SharedMemory::kElsewhere)
         core.fail(cudaErrorIllegalAddress, "illegal-address", site, core.current->pc,
                   "this tile does not lie in shared memory");
-    if (watching()) watch_alignment(tile, swizzle_repeats(map.swizzle), kind, core.current->pc);
+    const size_t repeats = map.mark ? swizzle_repeats(map.swizzle) : 16;
+    if (watching()) watch_alignment(tile, repeats, kind, core.current->pc);
 }
 
 // What the tile holds of the matrix is read or written by the running thread.
@@ -95,6 +96,18 @@ extern "C" void emu_load_tile(void* tile, const CUtensorMap* map, int col, int r
     c.current->pc = EMU_CALLER;
     load(c, static_cast<char*>(tile), check(c, map, site), col, row, static_cast<char*>(barrier),
          1u << c.cluster_rank(), site);
+}
+
+// As a tile of the matrix whose rows are 16 bytes, and follow each other.
+extern "C" void emu_load_bytes(void* to, const void* from, int bytes, void* barrier, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    if (bytes <= 0 || bytes % 16 || uint64_t(from) % 16 || uint64_t(to) % 16)
+        c.fail(cudaErrorLaunchFailure, "misaligned", site, c.current->pc,
+               "%d bytes from %p to %p: all three are to be multiples of 16", bytes, from, to);
+    const TileMap map = row_of_bytes(from, bytes);
+    load(c, static_cast<char*>(to), map, 0, 0, static_cast<char*>(barrier), 1u << c.cluster_rank(),
+         site);
 }
 
 extern "C" void emu_load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row,

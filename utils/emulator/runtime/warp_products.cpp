@@ -76,12 +76,22 @@ void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts
     Factor rows[16][16];
     std::vector<Factor> cols(size_t(sums.n) * 16);
     for (int row = 0; row < 16; ++row) read_factors(a, warp % 4 * 16 + row, p.type, rows[row]);
-    for (int col = 0; col < sums.n; ++col) read_factors(b, col, p.type, &cols[size_t(col) * 16]);
-    for (int row = 0; row < 16; ++row)
+    std::vector<Factors> in_cols(size_t(sums.n));
+    for (int col = 0; col < sums.n; ++col) {
+        read_factors(b, col, p.type, &cols[size_t(col) * 16]);
+        for (int i = 0; i < k; ++i) in_cols[size_t(col)].add(cols[size_t(col) * 16 + size_t(i)]);
+    }
+    for (int row = 0; row < 16; ++row) {
+        Factors in_row;
+        for (int i = 0; i < k; ++i) in_row.add(rows[row][i]);
         for (int col = 0; col < sums.n; ++col) {
             float& sum = sums.values[size_t(row * sums.n + col)];
-            sum = tensor_sum(p.type, rows[row], &cols[size_t(col) * 16], k, p.add ? sum : 0.0f);
+            const float before = p.add ? sum : 0.0f;
+            sum = no_product(in_row, in_cols[size_t(col)]) && before - before == 0
+                      ? sum_without_products(before)
+                      : tensor_sum(p.type, rows[row], &cols[size_t(col) * 16], k, before);
         }
+    }
 }
 
 // Calls visit(register, value) for each that a lane owns: see hopper.cuh.

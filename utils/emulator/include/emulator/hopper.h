@@ -13,6 +13,7 @@ void emu_barrier_arrive(void* barrier, int bytes, EmuSite site);  // bytes: that
 void emu_barrier_wait(void* barrier, int parity, EmuSite site);
 void emu_load_tile(void* tile, const CUtensorMap* map, int col, int row, void* barrier,
                    EmuSite site);
+void emu_load_bytes(void* to, const void* from, int bytes, void* barrier, EmuSite site);
 void emu_store_tile(const CUtensorMap* map, const void* tile, int col, int row, EmuSite site);
 void emu_commit_stores();
 void emu_wait_for_stores(int most, EmuSite site);
@@ -46,6 +47,9 @@ EMU_INLINE void load_tile(void* tile, const CUtensorMap* map, int col, int row, 
                           EMU_HERE) {
     emu_load_tile(tile, map, col, row, barrier, here);
 }
+EMU_INLINE void load_bytes(void* to, const void* from, int bytes, Barrier* barrier, EMU_HERE) {
+    emu_load_bytes(to, from, bytes, barrier, here);
+}
 EMU_INLINE void store_tile_async(const CUtensorMap* map, const void* tile, int col, int row,
                                  EMU_HERE) {
     emu_store_tile(map, tile, col, row, here);
@@ -56,6 +60,7 @@ EMU_INLINE void wait_for_stores(EMU_HERE) {
     emu_wait_for_stores(MOST, here);
 }
 inline void fence_async() { emu_fence_async(); }
+inline void fence_async_global() {}
 inline void prefetch(const CUtensorMap* map, EMU_HERE) { emu_check_map(map, here); }
 
 EMU_INLINE unsigned address_in_shared(const void* pointer, EMU_HERE) {
