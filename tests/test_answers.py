@@ -1,10 +1,12 @@
 """A wrong kernel is built once where its fault shows at once, and twice where it does not."""
 
+from dataclasses import replace
+
 import pytest
 from support import toys
 
 from utils.course import answers
-from utils.course.answers import compile_wrong
+from utils.course.answers import compile_answer, compile_wrong
 from utils.errors import CheckFailed
 from utils.judge.check import check
 
@@ -48,3 +50,11 @@ def test_a_right_kernel_is_built_twice(builds):
     right = "float e = expf(x[i < n ? i : 0]); if (i < n) out[i] = x[i] * tanhf(log1pf(e));"
     check(compile_wrong(toys.tried_at(toys.MISH, {"n": 33}), MISH.replace("FAULT", right), "none"))
     assert builds == [True, False]
+
+
+def test_what_the_card_has_no_instructions_for_runs_on_the_emulator(monkeypatch):
+    monkeypatch.setattr(answers.settings, "backend", lambda: "cuda")
+    monkeypatch.setattr(answers.toolchain, "card_has", lambda needs: not needs)
+    text = MISH.replace("FAULT", "if (i < n) out[i] = x[i];")
+    kernel = compile_answer(replace(toys.MISH, needs="sm_90a"), text)
+    assert kernel.backend == "emulator"

@@ -107,3 +107,10 @@ def test_tensors_live_where_the_backend_wants_them(monkeypatch, backend, device)
     import utils
 
     assert utils.device == device
+
+
+@pytest.mark.parametrize(("capability", "has"), [((8, 6), False), ((9, 0), True), ((10, 0), False)])
+def test_instructions_of_one_architecture_are_on_its_cards_alone(monkeypatch, capability, has):
+    monkeypatch.setattr(toolchain.torch.cuda, "get_device_capability", lambda: capability)
+    assert toolchain.card_has("sm_90a") == has
+    assert toolchain.card_has("")

@@ -93,7 +93,10 @@ def load(ipython) -> None:
         kernel = ipython.user_ns[name] = compile_cell(line, cell)
         if first:
             clear_output(wait=True)
-        print(f"{name}: compiled{', and has passed its check before' * kernel.trusted}")
+        where = ""
+        if kernel.backend != settings.backend():
+            where = f" for the CPU, since this card has no {kernel.exercise.needs}"
+        print(f"{name}: compiled{where}{', and has passed its check before' * kernel.trusted}")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
     ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)

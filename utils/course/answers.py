@@ -11,9 +11,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.cuda import instrumented
+from utils.cuda import instrumented, toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.isolation import IsolatedRun
 from utils.cuda.kernel import Kernel
@@ -72,11 +73,17 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     strict.judge(text, **place, include=workspace().include)
     if exercise.faulty or not catalog.is_starter(exercise, text):  # others are not diagnosed
         instrumented.prepare(text, exercise.name, **place)
-    shapes = exercise.shapes
+    shapes, backend = exercise.shapes, backend or _backend(exercise)
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
     return Answer(**vars(kernel), exercise=exercise)
+
+
+def _backend(exercise: Exercise) -> str:
+    """This machine's; but the emulator for what its card has no instructions for."""
+    backend = settings.backend()
+    return backend if backend == "emulator" or toolchain.card_has(exercise.needs) else "emulator"
 
 
 class _Late:

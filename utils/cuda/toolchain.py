@@ -159,6 +159,11 @@ def prepare(backend: str) -> None:
             os.environ["TORCH_CUDA_ARCH_LIST"] = _architecture()
 
 
+def card_has(architecture: str) -> bool:
+    """Whether this machine's card has the instructions of one, such as `sm_90a`; "": any has."""
+    return not architecture or architecture == "sm_" + _architecture().replace(".", "")
+
+
 def _architecture() -> str:
     """The card's own, such as `8.6`; from Hopper on with what that card alone has: `9.0a`."""
     major, minor = torch.cuda.get_device_capability()

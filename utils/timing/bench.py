@@ -9,6 +9,7 @@ from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise
+from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
@@ -47,7 +48,8 @@ def bench(kernel: Answering, **sizes: int) -> None:
     else:
         gpu, entry = _stored(exercise, chosen)
         own, told = _estimated(kernel, chosen, gpu or DEFAULT)
-        notes = ["Nothing was measured here: a GPU is needed for that.", told]
+        needed = f"a GPU that has {exercise.needs}" if exercise.needs else "a GPU"
+        notes = [f"Nothing was measured here: {needed} is needed for that.", told]
         measured = False
     if chosen == dict(exercise.at.bench):  # what `workbook run` prints is of that size
         events.log("bench", exercise, **_event(entry, gpu, measured))
@@ -174,6 +176,9 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
     failed = 0
     for topic in topics:
         for exercise in catalog.topic(topic).values():
+            if not toolchain.card_has(exercise.needs):
+                print(f"{exercise.id}: needs {exercise.needs}, which this card has not")
+                continue
             try:
                 text = catalog.solution_text(exercise)
                 kernel = compile_answer(exercise, text, backend="cuda")
