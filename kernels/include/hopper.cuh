@@ -104,6 +104,18 @@ __device__ inline void load_tile_multicast(void* tile, const CUtensorMap* map, i
         : "memory");
 }
 
+// `bytes` that lie in a row, global -> shared memory: a multiple of 16, as both addresses are. They
+// count at `barrier`. One thread calls it.
+__device__ inline void load_bytes(void* to, const void* from, int bytes, Barrier* barrier) {
+    // PTX: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+    //      [to], [from], bytes, [barrier];
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1], %2, [%3];\n" ::"r"(address_in_shared(to)),
+        "l"(from), "r"(bytes), "r"(address_in_shared(barrier))
+        : "memory");
+}
+
 // A tile, shared -> global memory; what lies outside of the matrix is left out. After
 // fence_for_copies() by all who wrote the tile, and a barrier. One thread calls it.
 __device__ inline void store_tile_async(const CUtensorMap* map, const void* tile, int col,
@@ -131,6 +143,12 @@ __device__ inline void wait_for_stores() {
 __device__ inline void fence_async() {
     // PTX: fence.proxy.async.shared::cta;
     asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
+}
+
+// The same of global memory: what this thread wrote there, or has learned that others did.
+__device__ inline void fence_async_global() {
+    // PTX: fence.proxy.async.global;
+    asm volatile("fence.proxy.async.global;\n" ::: "memory");
 }
 
 // Ahead of its first use: the map itself is fetched.

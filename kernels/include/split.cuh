@@ -110,12 +110,15 @@ struct Planes {
         : rows(rows),
           padded((cols + 63) / 64 * 64),
           halves(size_t(2) * rows * padded),
-          scales(rows) {}
+          scales((rows + 3) / 4 * 4) {}
     __half* high() const { return halves.data; }
     __half* low() const { return halves.data + size_t(rows) * padded; }
     float* scale() const { return scales.data; }
 
-    void split(const float* matrix, int cols) const {
+    void split(const float* matrix, int cols) const { split(matrix, cols, rows); }
+
+    // The first `rows` of it alone.
+    void split(const float* matrix, int cols, int rows) const {
         bool quads = reinterpret_cast<size_t>(matrix) % 16 == 0;
         if (quads && cols == 8192) {
             split_kernel<8>

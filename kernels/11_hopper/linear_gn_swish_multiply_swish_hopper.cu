@@ -1,0 +1,49 @@
+#include "hopper_epilogue.cuh"
+
+// swish(swish(x) * scale), with swish(x) = x / (1 + e^-x)
+__device__ float activate(float x, float scale) {
+    x = __fdividef(x, 1.0f + expf(-x)) * scale;
+    return __fdividef(x, 1.0f + expf(-x));
+}
+
+// in: x (M, K), W (N, K), b, weight, bias, scale (N); out: (M, N)
+// out = activate(GroupNorm(x * W^T + b), scale), for groups of SIZE columns
+// One thread owns Way::BN / 2 elements of each tile, if its warpgroup multiplies: two rows of its
+// warp's 16, every fourth pair of columns. One block owns many tiles.
+template <class Way, int SIZE>
+__global__ void __launch_bounds__(Way::THREADS, 1)
+    linear_gn_swish_multiply_swish_kernel(const __grid_constant__ Operands in, float* out) {
+    extern __shared__ __align__(1024) char memory[];
+    Ring<Way> ring(memory);
+    int group = threadIdx.x / 128;
+    if (group >= CONSUMERS) return serve(ring, memory, in);
+    more_registers<Way::REGISTERS>();
+    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        Patch patch(tile.row() + 64 * group, tile.col());
+        float sums[Way::BN / 2];
+        multiply(sums, ring, in, patch);
+        auto& of = ring.columns();
+#pragma unroll
+        for (int first = 0; first < Way::BN / 2; first += SIZE / 2) {  // group by group
+            if (patch.col(first) >= in.N) break;
+            auto& y = group_of<SIZE>(sums, first);
+            // your code here
+        }
+        ring.release_columns();
+        store(out, in.M, in.N, patch, sums);
+    }
+}
+
+void linear_gn_swish_multiply_swish_hopper(const float* x, const float* W, const float* b,
+                                           const float* weight, const float* bias,
+                                           const float* scale, float* out, int M, int N, int K,
+                                           int groups, int products) {
+    auto launch = [=](auto way, auto size) {
+        auto kernel = linear_gn_swish_multiply_swish_kernel<decltype(way), decltype(size)::value>;
+        start(kernel, Prepared<decltype(way)>(x, W, M, N, K), Channels{b, weight, bias, scale},
+              out);
+    };
+    if (choose(products, N / groups, launch)) return;
+    linear_bias(x, W, b, out, M, N, K, products);
+    groupnorm_any_size<identity, activate>(out, weight, bias, scale, out, M, N, groups, EPS);
+}

@@ -1,0 +1,62 @@
+#include "hopper_product.cuh"
+#include "tensor_cores.cuh"
+
+// The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
+// 128th quad of each: it copies them to shared memory, and nobody else reads them there.
+// quads: (padded / 4) of shared memory, most_of: the largest of each warp; the next row has another
+// place. All 128 threads must call it.
+__device__ void split_rows(const Splitting& in, float4* quads, float (&most_of)[2][4]) {
+    int me = threadIdx.x % 128, turn = 0;
+    auto copy = [&](int r) {
+        for (int i = me; r < in.N && i < in.padded / 4; i += 128) {
+            const float* from = in.W + size_t(r) * in.K;
+            copy_async(&quads[i], 4 * i < in.K ? from + 4 * i : from, 4 * i < in.K ? 16 : 0);
+        }
+        commit_copies();
+    };
+    copy(in.first + blockIdx.x);
+    for (int r = in.first + blockIdx.x; r < in.N; r += gridDim.x, turn ^= 1) {
+        wait_for_copies<0>();
+        float most = 0.0f;
+        for (int i = me; i < in.padded / 4; i += 128) most = fmaxf(most, largest(quads[i]));
+        most = warp_max(most);
+        if (me % 32 == 0) most_of[turn][me / 32] = most;
+        sync_some(1, 128);  // the value of every warp is there
+        for (int i = 0; i < 4; i++) most = fmaxf(most, most_of[turn][i]);
+        int exponent = exponent_of(most);
+        float up = ldexpf(1.0f, -exponent);
+        if (me == 0) in.scale[r] = ldexpf(1.0f, exponent);
+        for (int i = me; i < in.padded / 4; i += 128) {
+            float4 v = quads[i];
+            Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+            reinterpret_cast<uint2*>(in.high + size_t(r) * in.padded)[i] = h.high;
+            reinterpret_cast<uint2*>(in.low + size_t(r) * in.padded)[i] = h.low;
+        }
+        copy(r + gridDim.x);  // its quads are read, and on their way while the row is told of
+        // your code here
+    }
+}
+
+// in: x (M, K) as halves, high and low, and W (N, K), which are split on the way; out: (M, N).
+// out = x * W^T, as exact as fp32
+// One thread owns 64 elements of each tile, if its warpgroup multiplies: two rows of its warp's 16,
+// every fourth pair of columns. One block owns many tiles, and splits every so many-th row of W.
+__global__ void __launch_bounds__(Beside::THREADS, 1)
+    linear_split_beside_kernel(const __grid_constant__ Operands in, float* out) {
+    extern __shared__ __align__(1024) char memory[];
+    Ring<Beside> ring(memory);
+    int group = threadIdx.x / 128;
+    // your code here
+    more_registers<Beside::REGISTERS>();
+    for (Tiles<Beside::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        float y[Beside::BN / 2];
+        Patch patch(tile.row() + 64 * group, tile.col());
+        multiply(y, ring, in, patch);
+        ring.release_columns();
+        store(out, in.M, in.N, patch, y);
+    }
+}
+
+void linear_split_beside(const float* x, const float* W, float* out, int M, int N, int K) {
+    start(linear_split_beside_kernel, Prepared<Beside>(x, W, M, N, K), Channels(), out);
+}

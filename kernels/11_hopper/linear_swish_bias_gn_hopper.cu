@@ -1,0 +1,45 @@
+#include "hopper_epilogue.cuh"
+
+// swish(x) + shift, with swish(x) = x / (1 + e^-x)
+__device__ float activate(float x, float shift) { return __fdividef(x, 1.0f + expf(-x)) + shift; }
+
+// in: x (M, K), W (N, K), b, weight, bias, shift (N); out: (M, N)
+// out = GroupNorm(activate(x * W^T + b, shift)), for groups of SIZE columns
+// One thread owns Way::BN / 2 elements of each tile, if its warpgroup multiplies: two rows of its
+// warp's 16, every fourth pair of columns. One block owns many tiles.
+template <class Way, int SIZE>
+__global__ void __launch_bounds__(Way::THREADS, 1)
+    linear_swish_bias_gn_kernel(const __grid_constant__ Operands in, float* out) {
+    extern __shared__ __align__(1024) char memory[];
+    Ring<Way> ring(memory);
+    int group = threadIdx.x / 128;
+    if (group >= CONSUMERS) return serve(ring, memory, in);
+    more_registers<Way::REGISTERS>();
+    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        Patch patch(tile.row() + 64 * group, tile.col());
+        float sums[Way::BN / 2];
+        multiply(sums, ring, in, patch);
+        auto& of = ring.columns();
+#pragma unroll
+        for (int first = 0; first < Way::BN / 2; first += SIZE / 2) {  // group by group
+            if (patch.col(first) >= in.N) break;
+            auto& y = group_of<SIZE>(sums, first);
+            // your code here
+        }
+        ring.release_columns();
+        store(out, in.M, in.N, patch, sums);
+    }
+}
+
+void linear_swish_bias_gn_hopper(const float* x, const float* W, const float* b,
+                                 const float* weight, const float* bias, const float* shift,
+                                 float* out, int M, int N, int K, int groups, int products) {
+    auto launch = [=](auto way, auto size) {
+        auto kernel = linear_swish_bias_gn_kernel<decltype(way), decltype(size)::value>;
+        start(kernel, Prepared<decltype(way)>(x, W, M, N, K), Channels{b, weight, bias, shift},
+              out);
+    };
+    if (choose(products, N / groups, launch)) return;
+    linear_bias(x, W, b, out, M, N, K, products);
+    groupnorm_any_size<activate, identity>(out, weight, bias, shift, out, M, N, groups, EPS);
+}

@@ -1,0 +1,278 @@
+"""11: Hopper: tiles that the copy engine brings, products of four warps, and who waits for whom."""
+
+import functools
+import inspect
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from utils.course import At, Exercise, Gate
+from utils.course.models import MODELS
+
+
+def size(M, N, K):
+    return {"M": M, "N": N, "K": K}
+
+
+def cut(x):
+    """What a tensor core sees of a float: the first 10 bits of its fraction."""
+    bits = x.detach().float().view(torch.int32) & ~0x1FFF
+    less = bits.view(torch.float32).to(x.dtype) - x.detach()
+    return x + less.nan_to_num(0, 0, 0)  # inf - inf is NaN, and an infinity stays one
+
+
+def linear(x, W):
+    return F.linear(x, W)
+
+
+def linear_tf32(x, W):
+    return F.linear(cut(x), cut(W))
+
+
+LADDER = At(
+    check=(
+        size(1, 1, 1),
+        size(5, 16, 4),
+        size(64, 128, 64),
+        size(130, 129, 70),
+        size(67, 260, 36),
+        size(3, 40, 260),
+    ),
+    card=(size(500, 300, 1000), size(300, 1000, 4096)),
+    bench=size(8192, 8192, 8192),
+    draw=size(64, 128, 64),
+    gates=size(64, 128, 32),
+    drawn=(
+        {"M": (250, 270), "N": (246, 290), "K": (3, 20)},
+        {"M": (20, 40), "N": (30, 40), "K": (700, 900)},
+    ),
+)
+
+
+WHOLE = At(
+    check=tuple(
+        {**size(M, N, K), "groups": groups, "products": products}
+        for M, N, K, groups, products in (
+            (1, 1, 1, 1, 1),
+            (5, 16, 4, 1, 3),
+            (3, 96, 7, 6, 3),
+            (67, 64, 40, 1, 1),
+            (4, 9, 5, 3, 1),
+            (130, 160, 36, 5, 3),
+            (3, 288, 36, 9, 1),
+        )
+    ),
+    card=tuple(
+        {**size(M, N, K), "groups": groups, "products": products}
+        for M, N, K, groups, products in (
+            (1000, 2048, 500, 64, 1),
+            (300, 2400, 200, 100, 3),
+            (513, 1024, 1024, 16, 3),
+            (1024, 8192, 1000, 256, 3),  # most rows of W split beside
+        )
+    ),
+    bench={**size(1024, 8192, 8192), "groups": 256, "products": 3},
+    draw={**size(128, 128, 64), "groups": 4, "products": 3},
+    gates={**size(64, 128, 32), "groups": 4, "products": 3},
+    drawn=(
+        {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8), "products": (3, 3)},
+        {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "products": (1, 1)},
+    ),
+)
+# On 16 multiprocessors the first tiles take 2,048 rows of W: others come after them.
+SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 2100, 12)), bench=size(1024, 8192, 8192))
+
+
+def in_tf32(function):
+    """The same, with PyTorch's products of floats in TF32."""
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        matmul = torch.backends.cuda.matmul
+        before, matmul.fp32_precision = matmul.fp32_precision, "tf32"
+        try:
+            return function(*args, **kwargs)
+        finally:
+            matmul.fp32_precision = before
+
+    return call
+
+
+def tensor_cores(products):
+    """All of x * W^T by tensor cores: so many products, or as many as a size of that name says."""
+    return Gate(
+        "operations of tensor cores",
+        1.0,
+        "let wgmma multiply, for the whole of x and W, high and low halves where they are split",
+        ideal=lambda M, N, K, products=products, **more: products * 2 * M * N * K,
+        at_least=True,
+    )
+
+
+def product(name, reference, at, **more):
+    return Exercise(
+        name=name,
+        shapes={"x": "M K", "W": "N K", "out": "M N"},
+        outputs=("out",),
+        reference=reference,
+        peers={"PyTorch fp32": linear, "PyTorch TF32": in_tf32(linear)},
+        library="PyTorch TF32" if reference is linear_tf32 else "PyTorch fp32",
+        flops=lambda M, N, K: 2 * M * N * K,
+        needs="sm_90a",
+        at=at,
+        **more,
+    )
+
+
+def whole(name, operations, out="M N", **more):
+    """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside. `products`
+    of a tensor core: 1, of floats as they lie; or 3, of halves, as exact as fp32."""
+    model = MODELS[name]
+
+    def plain(x, W, b, weight, bias, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, groups)
+
+    def scaled(x, W, b, weight, bias, scale, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, scale, groups)
+
+    def shifted(x, W, b, weight, bias, shift, groups):
+        return model.tail(F.linear(x, W, b), weight, bias, shift, groups)
+
+    peer = {(): plain, ("scale",): scaled, ("shift",): shifted}[model.extra]
+
+    def reference(x, W, products, **more):
+        x, W = (cut(x), cut(W)) if products == 1 else (x, W)
+        return peer(x, W, **more)
+
+    # What it takes is known from its parameters: those of the peer, and `products`.
+    takes = inspect.signature(peer)
+    products = inspect.Parameter("products", inspect.Parameter.KEYWORD_ONLY)
+    reference.__signature__ = takes.replace(parameters=[*takes.parameters.values(), products])
+
+    bench = size(model.rows, model.channels, model.features)
+    return Exercise(
+        **{
+            "name": f"linear_{name}_hopper",
+            "shapes": {
+                "x": "M K",
+                "W": "N K",
+                **dict.fromkeys(("b", "weight", "bias", *model.extra), "N"),
+                "out": out,
+            },
+            "outputs": ("out",),
+            "reference": reference,
+            "peers": {"PyTorch": peer, "PyTorch TF32": in_tf32(peer)},
+            "library": "PyTorch",
+            "flops": lambda M, N, K, groups, products: 2 * M * N * K + (9 + operations) * M * N,
+            "at": replace(WHOLE, bench={**bench, "groups": model.groups, "products": 3}),
+            "needs": "sm_90a",
+            "eps": True,
+            "follows": {"groups": "N"},
+            "gates": (tensor_cores(3),),
+            **more,
+        }
+    )
+
+
+def rung(name, at=LADDER, **more):
+    return product(name, linear_tf32, at, gates=(tensor_cores(1),), **more)
+
+
+EXERCISES = (
+    rung(
+        "linear_wgmma",
+        number="11.1",
+        title="tiles by the copy engine, products by four warps",
+        points=10,
+        effort="about 10 lines",
+    ),
+    rung(
+        "linear_ring",
+        number="11.2",
+        title="a ring of tiles: copies run ahead of the products",
+        points=10,
+        effort="about 13 lines",
+    ),
+    rung(
+        "linear_specialised",
+        number="11.3",
+        title="warpgroups with tasks of their own: one brings, two multiply",
+        points=20,
+        effort="about 22 lines",
+    ),
+    rung(
+        "linear_persistent",
+        # more tiles than the emulator has multiprocessors, in three bands
+        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 12))),
+        number="11.4",
+        title="a block for each multiprocessor, tiles in an order that shares them",
+        points=15,
+        effort="about 4 lines",
+    ),
+    rung(
+        "linear_cluster",
+        title="two blocks that share the tiles of W",
+    ),
+    product(
+        "linear_split_wgmma",
+        linear,
+        SPLIT,
+        gates=(tensor_cores(3),),
+        number="11.5",
+        title="three products of halves by warpgroups, as exact as floats",
+        points=15,
+        effort="about 7 lines",
+    ),
+    product(
+        "linear_split_beside",
+        linear,
+        SPLIT,
+        gates=(tensor_cores(3),),
+        number="11.6",
+        title="a warpgroup that splits W while two others multiply",
+        points=15,
+        effort="about 7 lines",
+    ),
+    whole(
+        "gn_swish_multiply_swish",
+        9,
+        number="11.7",
+        title="Task 88, whole, by warpgroups",
+        points=20,
+        effort="about 22 lines",
+    ),
+    whole(
+        "gn_leaky_relu_double",
+        3,
+        number="11.8",
+        title="Task 62, whole, by warpgroups",
+        points=10,
+        effort="about 8 lines",
+    ),
+    whole(
+        "bias_hardtanh_mish_gn",
+        12,
+        number="11.9",
+        title="Task 94, whole, by warpgroups",
+        points=10,
+        effort="about 10 lines",
+    ),
+    whole(
+        "swish_bias_gn",
+        5,
+        number="11.10",
+        title="Task 37, whole, by warpgroups",
+        points=10,
+        effort="about 10 lines",
+    ),
+    whole(
+        "gn_min_bias",
+        2,
+        number="11.11",
+        out="N M",  # a row for each channel
+        title="Task 75, whole, by warpgroups",
+        points=20,
+        effort="about 14 lines",
+    ),
+)

@@ -1,0 +1,360 @@
+// Tiles of x * W^T on Hopper: who brings them, in which order, and where they wait. From exercises
+// 11.2 to 11.4, for floats as they lie and for halves, high and low.
+#pragma once
+
+#include "aligned_rows.cuh"
+#include "hopper.cuh"
+#include "split.cuh"
+#include "warpgroup.cuh"
+
+constexpr int BM = 128;       // rows of a tile
+constexpr int CONSUMERS = 2;  // warpgroups that multiply, 64 rows of BM each
+constexpr int BAND = 8;       // rows of tiles that run along the columns together
+
+// How x * W^T is made: of floats, of which the first 10 bits of the fraction count; or of halves,
+// high and low, as exact as fp32, split before or, most of W, by a warpgroup beside the products.
+struct Tf32 {
+    using Element = float;
+    static constexpr bool BESIDE = false;
+    static constexpr int PLANES = 1, BN = 256, BK = 32, STAGES = 4, SETS = 2;
+    static constexpr int THREADS = 128 * (CONSUMERS + 1), REGISTERS = 232;
+};
+struct Exact {
+    using Element = __half;
+    static constexpr bool BESIDE = false;
+    static constexpr int PLANES = 2, BN = 128, BK = 64, STAGES = 3, SETS = 1;
+    static constexpr int THREADS = 128 * (CONSUMERS + 1), REGISTERS = 232;
+};
+struct Beside : Exact {
+    static constexpr bool BESIDE = true;
+    static constexpr int THREADS = 128 * (CONSUMERS + 2), REGISTERS = 208;
+};
+
+// W: (N, K) floats, and its planes, (N, padded), of which rows from `first` on are split in the
+// same launch that needs them. ready: for each BN rows of W, how many threads are done with one.
+struct Splitting {
+    const float* W;
+    __half *high, *low;
+    float* scale;
+    int* ready;
+    int first, N, K, padded;
+};
+
+// x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
+struct Operands {
+    CUtensorMap x[2], W[2];  // high and low; of floats the first alone
+    int M, N, K;
+    const float* x_scale;              // what rows of halves were divided by: (M)
+    const float *x_floats, *W_floats;  // before they were split: (M, floats), (N, floats)
+    int floats;
+    Splitting split;  // where W is split beside
+    // Of each column of out, each (N) or null: b, weight, bias, one more, and W_scale; as far as
+    // `wide`, a multiple of 4.
+    const float* of_columns[5];
+    int wide;
+};
+
+// The tiles of a matrix (M, N) that this block owns: every so many-th, in bands of BAND rows of
+// tiles, along the columns of each. Blocks that work at one time share tiles of x, and of W.
+template <int BN>
+struct Tiles {
+    int rows, cols, number = blockIdx.x;
+
+    __device__ Tiles(int M, int N) : rows((M + BM - 1) / BM), cols((N + BN - 1) / BN) {}
+    __device__ bool more() const { return number < rows * cols; }
+    __device__ void next() { number += gridDim.x; }
+    __device__ int band() const { return number / (BAND * cols); }
+    __device__ int within() const { return number % (BAND * cols); }
+    __device__ int high() const { return min(BAND, rows - band() * BAND); }  // the last may be less
+    __device__ int row() const { return (band() * BAND + within() % high()) * BM; }
+    __device__ int col() const { return within() / high() * BN; }
+};
+
+// Tiles of one round: rows of 128 bytes along K.
+template <class Way>
+struct Stage {
+    typename Way::Element x[Way::PLANES][BM][Way::BK], W[Way::PLANES][Way::BN][Way::BK];
+};
+
+// What an epilogue needs of the columns of a tile: brought with it, since two warps a scheduler are
+// too few to hide the way to global memory.
+template <int BN>
+struct Columns {
+    float b[BN], weight[BN], bias[BN], extra[BN], W_scale[BN];
+};
+
+// Stages that go round from the producer to the consumers and back.
+template <class Way>
+struct Ring {
+    struct alignas(16) Shared {
+        Stage<Way> stages[Way::STAGES];
+        Columns<Way::BN> columns[Way::SETS];
+        float most_of[2][4];  // for split_rows()
+        Barrier full[Way::STAGES], empty[Way::STAGES];
+        Barrier there[Way::SETS], used[Way::SETS];  // of columns
+    };
+    static constexpr int BYTES = sizeof(Shared);
+
+    Shared& shared;
+    int stage = 0, parity = 0;
+    int before = -1;  // the stage of the round before, where this consumer still has it
+    int tiles = 0;    // so far
+
+    // All threads of the block must call it. memory: BYTES, from a multiple of 1,024 on
+    __device__ explicit Ring(void* memory) : shared(*static_cast<Shared*>(memory)) {
+        if (threadIdx.x == 0) {
+            for (int s = 0; s < Way::STAGES; s++) {
+                barrier_init(&shared.full[s], 1);
+                barrier_init(&shared.empty[s], CONSUMERS);
+            }
+            for (int s = 0; s < Way::SETS; s++) {
+                barrier_init(&shared.there[s], 1);
+                barrier_init(&shared.used[s], 128 * CONSUMERS);
+            }
+            fence_barriers();
+        }
+        __syncthreads();  // the barriers are there before anyone waits at them
+    }
+    __device__ void next() {
+        if (++stage == Way::STAGES) stage = 0, parity ^= 1;
+    }
+
+    // The producer's thread: brings the tiles of one round, once its readers let go of the stage.
+    __device__ void bring(const Operands& in, int row0, int col0, int k) {
+        Stage<Way>& to = shared.stages[stage];
+        Barrier* full = &shared.full[stage];
+        barrier_wait(&shared.empty[stage], parity ^ 1);
+        barrier_arrive_expect(full, sizeof(Stage<Way>));
+#pragma unroll
+        for (int p = 0; p < Way::PLANES; p++) {
+            load_tile(to.x[p], &in.x[p], k, row0, full);
+            load_tile(to.W[p], &in.W[p], k, col0, full);
+        }
+        next();
+    }
+
+    // The same for what the epilogue needs of the tile's columns.
+    __device__ void bring_columns(const Operands& in, int col0) {
+        int set = tiles % Way::SETS, bytes = min(Way::BN, in.wide - col0) * 4, all = 0;
+        float* to = shared.columns[set].b;
+        barrier_wait(&shared.used[set], tiles++ / Way::SETS % 2 ^ 1);
+#pragma unroll
+        for (int p = 0; p < 5; p++) all += in.of_columns[p] ? bytes : 0;
+        barrier_arrive_expect(&shared.there[set], all);
+#pragma unroll
+        for (int p = 0; p < 5; p++) {
+            const float* from = in.of_columns[p];
+            if (from) load_bytes(to + p * Way::BN, from + col0, bytes, &shared.there[set]);
+        }
+    }
+
+    // Consumers: waits until the tiles of a round are there.
+    __device__ Stage<Way>& filled() {
+        barrier_wait(&shared.full[stage], parity);
+        return shared.stages[stage];
+    }
+    // The products of the round before are done: its stage goes back.
+    __device__ void release() {
+        if (before >= 0 && threadIdx.x % 128 == 0) barrier_arrive(&shared.empty[before]);
+        before = -1;
+    }
+    // The products of this round are under way, and those before are done.
+    __device__ void release_before() {
+        release();
+        before = stage;
+        next();
+    }
+    // Waits until what the epilogue needs of the tile's columns is there; and gives it back.
+    __device__ const Columns<Way::BN>& columns() {
+        int set = tiles % Way::SETS;
+        barrier_wait(&shared.there[set], tiles / Way::SETS % 2);
+        return shared.columns[set];
+    }
+    __device__ void release_columns() { barrier_arrive(&shared.used[tiles++ % Way::SETS]); }
+};
+
+// Waits until the rows of W from `row` on that a tile needs are split.
+__device__ inline void wait_for_rows(const Splitting& split, int row) {
+    if (row < split.first) return;
+    int all = 128 * min(Beside::BN, split.N - row);  // each row is told of by the 128 that split it
+    while (atomicAdd(&split.ready[row / Beside::BN], 0) < all) __nanosleep(64);
+    __threadfence();       // what they wrote is seen by this thread,
+    fence_async_global();  // and by the copies that it begins
+}
+
+// The producer: brings all tiles that the block needs. One of its threads does.
+template <class Way>
+__device__ inline void bring_all(Ring<Way>& ring, const Operands& in) {
+    fewer_registers<40>();
+    if (threadIdx.x % 128 > 0) return;
+    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        if (Way::BESIDE) wait_for_rows(in.split, tile.col());
+        int behind = min(Way::STAGES * Way::BK, in.K) - 1;  // the first tiles, which are urgent
+        for (int k = 0; k < in.K; k += Way::BK) {
+            ring.bring(in, tile.row(), tile.col(), k);
+            if (k <= behind && behind < k + Way::BK) ring.bring_columns(in, tile.col());
+        }
+    }
+}
+
+// What this thread's two rows of halves were divided by.
+__device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) {
+    int above = patch.row(0), below = patch.row(2);
+    return {above < in.M ? in.x_scale[above] : 1.0f, below < in.M ? in.x_scale[below] : 1.0f};
+}
+
+// y *= the scales of its row and column. What is not finite then is added up again in floats:
+// halves of an infinity leave inf - inf, which is NaN.
+template <int SUMS>
+__device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_scale,
+                             const Operands& in, const Patch& patch) {
+    bool finite = true;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+        float of_col = patch.col(i) < in.N ? W_scale[patch.at(i)] : 0.0f;
+        y[i] *= (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
+        finite &= isfinite(y[i]);
+    }
+    if (finite) return;
+#pragma unroll 1
+    for (int again = 0; again < SUMS; again++) {
+        if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
+        const float* x = in.x_floats + size_t(patch.row(again)) * in.floats;
+        const float* W = in.W_floats + size_t(patch.col(again)) * in.floats;
+        bool needed = false;
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
+        float sum = 0.0f;
+        for (int k = 0; needed && k < in.floats; k++) sum += x[k] * W[k];
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) {
+            if (needed && i == again) y[i] = sum;  // registers have no index
+        }
+    }
+}
+
+// --- Host
+
+// x and W as the copy engine wants them, in memory of their own where they do not lie so.
+template <class Way>
+struct Prepared;
+template <>
+struct Prepared<Tf32> {
+    AlignedRows x, W;
+
+    Prepared(const float* x, const float* W, int M, int N, int K) : x(x, M, K), W(W, N, K) {}
+    Operands operands() const {
+        Operands in = {};
+        in.x[0] = make_map(x.data, x.rows, x.cols, BM);
+        in.W[0] = make_map(W.data, W.rows, W.cols, Tf32::BN);
+        in.M = x.rows, in.N = W.rows, in.K = x.cols;
+        return in;
+    }
+};
+template <>
+struct Prepared<Exact> {
+    Planes x, W;
+    const float *x_floats, *W_floats;
+    int floats;
+
+    Prepared(const float* x, const float* W, int M, int N, int K) : Prepared(x, W, M, N, K, N) {}
+    Operands operands() const {
+        Operands in = {};
+        in.M = x.rows, in.N = W.rows, in.K = x.padded;
+        in.x[0] = make_map(x.high(), in.M, in.K, BM);
+        in.x[1] = make_map(x.low(), in.M, in.K, BM);
+        in.W[0] = make_map(W.high(), in.N, in.K, Exact::BN);
+        in.W[1] = make_map(W.low(), in.N, in.K, Exact::BN);
+        in.x_scale = x.scale(), in.of_columns[4] = W.scale();
+        in.x_floats = x_floats, in.W_floats = W_floats, in.floats = floats;
+        return in;
+    }
+
+   protected:
+    Prepared(const float* x, const float* W, int M, int N, int K, int first)  // rows of W
+        : x(M, K), W(N, K), x_floats(x), W_floats(W), floats(K) {
+        this->x.split(x, K);
+        if (N % 4) cudaMemsetAsync(this->W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float));
+        this->W.split(W, K, first);
+    }
+};
+
+// Blocks of a launch: one for each multiprocessor, or for each tile where there are fewer.
+template <class Way>
+int blocks_for(int M, int N) {
+    int blocks, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
+    cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0);
+    return min(blocks, tiles);
+}
+
+// Of W only those rows are split before that the first tile of each block needs; all of them where
+// the others cannot be copied in quads, or one of them has no room in shared memory.
+template <>
+struct Prepared<Beside> : Prepared<Exact> {
+    static constexpr int MOST = 227 * 1024;  // bytes of shared memory that a block may have
+    Scratch<int> ready;
+    int first;
+
+    Prepared(const float* x, const float* W, int M, int N, int K)
+        : Prepared<Exact>(x, W, M, N, K, first_rows(W, M, N, K)), ready(N), first(0) {
+        first = first_rows(W, M, N, K);
+        cudaMemsetAsync(ready.data, 0, N * sizeof(int));
+    }
+    Operands operands() const {
+        Operands in = Prepared<Exact>::operands();
+        in.split = {W_floats, W.high(), W.low(), W.scale(), ready.data, first, in.N, floats, in.K};
+        return in;
+    }
+    bool waits() const { return first < W.rows; }
+    int bytes() const { return Ring<Beside>::BYTES + (waits() ? W.padded * 4 : 0); }
+
+   private:
+    static int first_rows(const float* W, int M, int N, int K) {
+        bool quads = K % 4 == 0 && reinterpret_cast<size_t>(W) % 16 == 0;
+        if (!quads || Ring<Beside>::BYTES + (K + 63) / 64 * 64 * 4 > MOST) return N;
+        int together = min((M + BM - 1) / BM, BAND);  // tiles of the same rows of W, at first
+        return min(N, (blocks_for<Beside>(M, N) + together - 1) / together * Beside::BN);
+    }
+};
+
+// Bytes of shared memory that a launch needs, and whether blocks wait for each other.
+template <class Way>
+int bytes_for(const Prepared<Way>&) {
+    return Ring<Way>::BYTES;
+}
+inline int bytes_for(const Prepared<Beside>& prepared) { return prepared.bytes(); }
+template <class Way>
+bool waits(const Prepared<Way>&) {
+    return false;
+}
+inline bool waits(const Prepared<Beside>& prepared) { return prepared.waits(); }
+
+// What there is of each column of out, (N) each, or null.
+struct Channels {
+    const float *b = nullptr, *weight = nullptr, *bias = nullptr, *extra = nullptr;
+};
+
+// Starts kernel(operands, more ...). Blocks that wait for rows which others split run all at once,
+// or not at all: the launch is cooperative.
+template <class Way, class... More, class... Given>
+void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
+           const Channels& channels, Given... more) {
+    Operands in = prepared.operands();
+    AlignedRows b(channels.b, 1, in.N), weight(channels.weight, 1, in.N);
+    AlignedRows bias(channels.bias, 1, in.N), extra(channels.extra, 1, in.N);
+    in.of_columns[0] = b.data, in.of_columns[1] = weight.data;
+    in.of_columns[2] = bias.data, in.of_columns[3] = extra.data;
+    in.wide = b.cols;
+    cudaLaunchAttribute together = {};
+    together.id = cudaLaunchAttributeCooperative;
+    together.val.cooperative = waits(prepared);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks_for<Way>(in.M, in.N));
+    config.blockDim = dim3(Way::THREADS);
+    config.dynamicSmemBytes = bytes_for(prepared);
+    config.attrs = &together;
+    config.numAttrs = 1;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         int(config.dynamicSmemBytes));
+    cudaLaunchKernelEx(&config, kernel, in, more...);
+}
