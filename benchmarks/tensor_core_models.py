@@ -1,47 +1,60 @@
-"""The five models on tensor cores, beside PyTorch, on a Hopper GPU: times and errors of one run.
+"""The five models on tensor cores, beside all peers, on a Hopper GPU: times and errors of one run.
 
-    python benchmarks/tensor_core_models.py [--no-peers]
+    python benchmarks/tensor_core_models.py [--no-peers] [--save results/tensor_core_models.md]
 
-A study for chapters 10 and 11: `tensor_core_models.cu` has the kernels. Times are medians of 15
-rounds in which all take turns, with the L2 flushed before each; errors are against float64, by
-Frobenius norm, and the largest over (1e-4 + 1e-4 of the value). Every way runs twice on poisoned
-outputs first, and must give the same bits. results/tensor_core_models.md keeps one run.
+The kernels are the solutions of chapters 10 and 11. Peers: PyTorch in fp32 and TF32, torch.compile,
+max-autotune, the models as one Triton kernel each (triton_models.py), and three cuBLAS products of
+halves with all else compiled. Times are medians of 15 rounds in which all take turns, with the L2
+flushed before each; splitting x and W is part of every time. Errors are against float64: Frobenius
+norm, and the largest over 1e-4 + 1e-4 of the value. Ours run twice on poisoned outputs first, and
+must give the same bits.
 """
 
-import ctypes
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
+from typing import Annotated
 
 import torch
 import torch._inductor.config
 import torch.nn.functional as F
+import triton_models
+import typer
 from torch import Tensor
 
-HERE = Path(__file__).resolve().parent
-INCLUDE = HERE.parent / "kernels" / "include"
-FLAGS = ["-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-shared"]
-WAYS = {"TF32": 1, "exact, split before": 3, "exact, split beside": 4, "exact, mma.sync": 5}
-BF16 = 2
-# task: rows, outputs and inputs of its linear layer, groups
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from utils.course import catalog
+from utils.course.answers import compile_answer
+
+# task: the kernel, rows, outputs and inputs of its linear layer, groups
 MODELS = {
-    88: (1024, 8192, 8192, 256),
-    62: (1024, 8192, 8192, 512),
-    75: (1024, 8192, 8192, 512),
-    94: (1024, 8192, 8192, 256),
-    37: (32768, 4096, 1024, 64),
+    88: ("linear_gn_swish_multiply_swish", 1024, 8192, 8192, 256),
+    62: ("linear_gn_leaky_relu_double", 1024, 8192, 8192, 512),
+    75: ("linear_gn_min_bias", 1024, 8192, 8192, 512),
+    94: ("linear_bias_hardtanh_mish_gn", 1024, 8192, 8192, 256),
+    37: ("linear_swish_bias_gn", 32768, 4096, 1024, 64),
 }
+PLAIN = "linear_persistent", "linear_split_wgmma", "linear_split_beside"
 ROUNDS = 15
+told: list[str] = []  # what the file will say
 
 
-def build() -> ctypes.CDLL:
-    made = Path(tempfile.mkdtemp()) / "models.so"
-    source = HERE / "tensor_core_models.cu"
-    words = ["nvcc", *FLAGS, f"-I{INCLUDE}", "-Xcompiler", "-fPIC", "-o", made, source]
-    subprocess.run([str(word) for word in words], check=True)
-    return ctypes.CDLL(str(made))
+def tell(line: str = "") -> None:
+    told.append(line)
+    print(line, flush=True)
+
+
+def keep(path: Path | None) -> None:
+    if path:
+        path.write_text("\n".join(told) + "\n")
+
+
+def solution(name: str) -> Callable:
+    (exercise,) = (e for e in catalog.exercises() if e.name == name)
+    kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="cuda")
+    kernel.trusted = True  # called in this process, and not on copies in another one
+    return kernel
 
 
 def tail(task: int, y: Tensor, weight: Tensor, bias: Tensor, extra: Tensor, groups: int) -> Tensor:
@@ -114,9 +127,9 @@ def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[],
 
     return {
         "torch.compile fp32": compiled(whole, False),
-        "torch.compile TF32": compiled(whole, True),
         "max-autotune TF32": compiled(whole, True, mode="max-autotune-no-cudagraphs"),
         "three fp16 products, compiled": compiled(of_halves, False),
+        "Triton tf32x3": lambda: triton_models.model(task, given, groups, "tf32x3"),
     }
 
 
@@ -139,21 +152,49 @@ def times(calls: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[
     return {name: sorted(ms)[rounds // 2] for name, ms in found.items()}
 
 
-def errors(got: Tensor, expected: Tensor) -> str:
+def errors(got: Tensor, expected: Tensor) -> tuple[str, str]:
     off = got.double() - expected
     norm = float(off.norm() / expected.norm())
-    return f"{norm:.1e} {float((off.abs() / (1e-4 + 1e-4 * expected.abs())).max()):.2f}"
+    largest = float((off.abs() / (1e-4 + 1e-4 * expected.abs())).max())
+    return f"{norm:.1e}", f"{largest:.2f}"
 
 
-def pointers(tensors: list[Tensor]) -> ctypes.Array:
-    return (ctypes.c_void_p * 6)(*[tensor.data_ptr() for tensor in tensors])
-
-
-def study(library: ctypes.CDLL, task: int, with_peers: bool) -> None:
-    M, N, K, groups = MODELS[task]
-    given = inputs(M, N, K)
+def ours(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
+    name, M, N, K, _ = MODELS[task]
     out = torch.empty((N, M) if task == 75 else (M, N), device="cuda")
-    scratch = torch.empty(4 * (M + N) * K + (2 << 20), dtype=torch.uint8, device="cuda")
+    values = dict(zip(("x", "W", "b", "weight", "bias", "extra"), given, strict=True))
+    values |= {"scale": given[-1], "shift": given[-1], "out": out}
+    values |= {"M": M, "N": N, "K": K, "groups": groups}
+
+    def call(kernel: Callable, **more: int) -> Callable[[], Tensor]:
+        all_of = values | more
+        taken = {p.name: all_of[p.name] for p in kernel.parameters}
+
+        def called() -> Tensor:
+            kernel(**taken)
+            return out
+
+        return called
+
+    hopper = solution(f"{name}_hopper")
+    found = {"**TF32**": call(hopper, products=1), "**exact**": call(hopper, products=3)}
+    if task == 88:
+        found["**exact, mma.sync**"] = call(solution(f"{name}_split"))
+    return found
+
+
+def same_bits(name: str, call: Callable[[], Tensor]) -> None:
+    seen = []
+    for _ in range(2):
+        call().fill_(float("nan"))
+        seen.append(call().clone())
+    if not torch.equal(*seen):
+        raise SystemExit(f"{name} gives other bits in a second call")
+
+
+def model(task: int, with_peers: bool) -> None:
+    name, M, N, K, groups = MODELS[task]
+    given = inputs(M, N, K)
     x, W, b, *more = (tensor.double() for tensor in given)
     expected = tail(task, F.linear(x, W, b), *more, groups)
     del x, W, b, more
@@ -161,64 +202,65 @@ def study(library: ctypes.CDLL, task: int, with_peers: bool) -> None:
     def eager() -> Tensor:
         return tail(task, F.linear(*given[:3]), *given[3:], groups)
 
-    def ours(way: int) -> Tensor:
-        where = ctypes.c_void_p(out.data_ptr()), ctypes.c_void_p(scratch.data_ptr())
-        if error := library.run(task, way, pointers(given), *where, M, N, K):
-            raise RuntimeError(f"CUDA error {error}")
-        return out
-
     calls = {"PyTorch fp32": with_tf32(False, eager), "PyTorch TF32": with_tf32(True, eager)}
     calls |= peers(task, given, groups) if with_peers else {}
-    for name, way in WAYS.items():
-        if name == "exact, split beside" and K != 8192:
-            continue  # the split of x is what counts there
-        seen = []
-        for _ in range(2):
-            out.fill_(float("nan"))
-            seen.append(ours(way).clone())
-        if not torch.equal(*seen):
-            raise RuntimeError(f"{name} gives other bits in a second call")
-        calls[name] = lambda way=way: ours(way)
+    for label, call in ours(task, given, groups).items():
+        same_bits(label, call)
+        calls[label] = call
     ms = times(calls)
-    print(f"\ntask {task}: ({M}, {K}) x ({N}, {K})\n")
-    print("| way | ms | PyTorch fp32 over it | PyTorch TF32 over it | error, largest |")
-    print("| --- | --- | --- | --- | --- |")
-    for name, call in calls.items():
-        ratios = [f"{ms[peer] / ms[name]:.2f}" for peer in ("PyTorch fp32", "PyTorch TF32")]
-        row = [name, f"{ms[name]:.4f}", *ratios, errors(call(), expected)]
-        print("|", *(" | ".join(row),), "|", flush=True)
+    over = [peer for peer in calls if peer.endswith(("fp32", "TF32")) and "Triton" not in peer]
+    tell(f"\n## Task {task}: ({M}, {K}) x ({N}, {K})\n")
+    tell(f"| way | ms | {' | '.join(f'{peer} over it' for peer in over)} | error | largest |")
+    tell("| --- " * (len(over) + 4) + "|")
+    for label, call in calls.items():
+        ratios = [f"{ms[peer] / ms[label]:.2f}" for peer in over]
+        tell(f"| {' | '.join([label, f'{ms[label]:.4f}', *ratios, *errors(call(), expected)])} |")
 
 
-def plain(library: ctypes.CDLL, n: int = 8192) -> None:
-    """The product alone, TF32 and bfloat16, beside cuBLAS."""
-    zeros, out = torch.zeros(n, device="cuda"), torch.empty(n, n, device="cuda")
-    for dtype, way in ((torch.float32, WAYS["TF32"]), (torch.bfloat16, BF16)):
-        x, W = (torch.randn(n, n, device="cuda").to(dtype) for _ in range(2))
-        given = pointers([x, W, *[zeros] * 4])
-        where = ctypes.c_void_p(out.data_ptr()), ctypes.c_void_p(out.data_ptr())
+def product(M: int, N: int, K: int) -> None:
+    """The product alone, beside cuBLAS."""
+    x, W = torch.randn(M, K, device="cuda"), torch.randn(N, K, device="cuda")
+    out, expected = torch.empty(M, N, device="cuda"), x.double() @ W.double().T
 
-        def ours(way=way, given=given, where=where) -> None:
-            if error := library.run(0, way, given, *where, n, n, n):
-                raise RuntimeError(f"CUDA error {error}")
+    def cublas() -> Tensor:
+        return torch.mm(x, W.T)
 
-        def cublas(x=x, W=W) -> Tensor:
-            return torch.mm(x, W.T)
+    calls = {"cuBLAS fp32": with_tf32(False, cublas), "cuBLAS TF32": with_tf32(True, cublas)}
+    for name in PLAIN:
+        kernel = solution(name)
 
-        calls = {"cuBLAS": with_tf32(True, cublas), "ours": ours}
-        ms = times(calls, 11)
-        rate = {name: f"{2 * n**3 / t / 1e9:.0f} TFLOP/s" for name, t in ms.items()}
-        print(f"{dtype} {n}^3: {rate}, ours over cuBLAS {ms['cuBLAS'] / ms['ours']:.3f}")
+        def call(kernel: Callable = kernel) -> Tensor:
+            kernel(x=x, W=W, out=out, M=M, N=N, K=K)
+            return out
+
+        same_bits(name, call)
+        calls[f"**{name}**"] = call
+    ms = times(calls, 11)
+    tell(f"\n## The product alone: ({M}, {K}) x ({N}, {K})\n")
+    tell("| way | ms | TFLOP/s | cuBLAS TF32 over it | error | largest |")
+    tell("| --- " * 6 + "|")
+    for label, call in calls.items():
+        rate, ratio = 2 * M * N * K / ms[label] / 1e9, ms["cuBLAS TF32"] / ms[label]
+        norm, largest = errors(call(), expected)
+        tell(f"| {label} | {ms[label]:.4f} | {rate:.0f} | {ratio:.3f} | {norm} | {largest} |")
 
 
-def main() -> None:
+def main(
+    peers: Annotated[bool, typer.Option(help="time PyTorch's and Triton's ways, too")] = True,
+    save: Annotated[Path | None, typer.Option(help="write the tables to this file")] = None,
+    only: Annotated[list[int] | None, typer.Option(help="these tasks")] = None,
+) -> None:
     # Else inductor leaves out the rounding to a half, and with it what the low halves are for.
     torch._inductor.config.emulate_precision_casts = True
-    library = build()
-    print(torch.cuda.get_device_name(), torch.__version__, "CUDA", torch.version.cuda)
-    for task in MODELS:
-        study(library, task, "--no-peers" not in sys.argv)
-    plain(library)
+    tell("# The five models on tensor cores, beside all peers\n")
+    tell(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()};")
+    tell("`python benchmarks/tensor_core_models.py`, which says how. Bold: ours.")
+    product(8192, 8192, 8192)
+    product(1024, 8192, 8192)
+    for task in only or MODELS:
+        model(task, peers)
+        keep(save)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)
