@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(Beside::THREADS, 1)
     extern __shared__ __align__(1024) char memory[];
     Ring<Beside> ring(memory);
     int group = threadIdx.x / 128;
-    // your code here
+    return;  // replace: your code here
     more_registers<Beside::REGISTERS>();
     for (Tiles<Beside::BN> tile(in.M, in.N); tile.more(); tile.next()) {
         float y[Beside::BN / 2];

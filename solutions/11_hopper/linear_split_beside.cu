@@ -57,6 +57,7 @@ __global__ void __launch_bounds__(Beside::THREADS, 1)
         float4* quads = reinterpret_cast<float4*>(memory + Ring<Beside>::BYTES);
         return split_rows(in.split, quads, ring.shared.most_of);
     }
+    // STARTER: return;  // replace: your code here
     // END SOLUTION
     more_registers<Beside::REGISTERS>();
     for (Tiles<Beside::BN> tile(in.M, in.N); tile.more(); tile.next()) {

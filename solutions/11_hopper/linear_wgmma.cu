@@ -23,10 +23,11 @@ __global__ void __launch_bounds__(THREADS)
     float sums[BN / 2] = {};
     for (int round = 0; round * BK < K; round++) {
         if (threadIdx.x == 0) {
-            barrier_arrive_expect(&full, TILES);
             // BEGIN SOLUTION
+            barrier_arrive_expect(&full, TILES);
             load_tile(xs, &x, round * BK, row0, &full);
             load_tile(Ws, &W, round * BK, col0, &full);
+            // STARTER: barrier_arrive(&full);  // replace: announce TILES bytes, ask for both tiles
             // END SOLUTION
         }
         barrier_wait(&full, round % 2);  // all bytes of both tiles are there
