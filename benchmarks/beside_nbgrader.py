@@ -22,8 +22,9 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils.course import catalog
+from utils.emulator import build
 from utils.grading.grade import notebook
-from utils.paths import ROOT, environment
+from utils.paths import environment
 
 TOPIC = "02_shared_memory_tiling"
 # Cells of Python that a student adds behind the first one: nothing of the kernels is written.
@@ -106,7 +107,8 @@ def main(
     nbgrader: Annotated[Path, typer.Option(help="the program")],
     students: Annotated[int, typer.Option(help="how many")] = 10,
 ) -> None:
-    built = next((ROOT / "build/cache").glob("emulator-*"))
+    built = build.runtime_library().parent
+    build.precompile_headers()
     honest = {str(n): submission(n) for n in range(students)}
     cheats = {str(n): submission(n, text) for n, text in enumerate(CHEATS.values())}
     for what, notebooks in (("honest", honest), ("cheating", cheats)):
