@@ -70,9 +70,7 @@ class Exercise:
     library: str = ""  # which of the peers is "the library" (100 %)
     follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     gates: tuple[Gate, ...] = ()
-    needs: str = (
-        ""  # of a card: its instructions, "sm_90a"; others leave the kernel to the emulator
-    )
+    needs: str = ""  # "sm_90a": of a card; on others the emulator runs the kernel
     faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
     points: int = 0
     effort: str = ""  # "about 4 lines"
