@@ -68,7 +68,7 @@ def bars(
         if predicted_ms:
             axes.axvline(place, color="#c03030", linestyle="--", linewidth=1)
         axes.set_xlabel(unit + (" (dashed: predicted)" if predicted_ms else ""))
-        axes.set_title(title, loc="left", fontsize=9)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=9)  # long names need its whole width
         axes.spines[["top", "right"]].set_visible(False)
     return Picture(figure, title, describe(rows, bytes), text="none")
 
