@@ -83,7 +83,7 @@ WHOLE = At(
     ),
 )
 # On 16 multiprocessors the first tiles take 2,048 rows of W: others come after them.
-SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 2100, 12)), bench=size(1024, 8192, 8192))
+SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 2100, 132)), bench=size(1024, 8192, 8192))
 
 
 def in_tf32(function):
@@ -207,7 +207,7 @@ EXERCISES = (
     rung(
         "linear_persistent",
         # more tiles than the emulator has multiprocessors, in three bands
-        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 12))),
+        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 100))),
         number="11.4",
         title="a block for each multiprocessor, tiles in an order that shares them",
         points=15,
