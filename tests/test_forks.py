@@ -53,6 +53,20 @@ def test_its_status_is_told(begin, text, status):
     assert fork.wait(20) == status == fork.poll()
 
 
+def test_it_leaves_as_python_does(begin, tmp_path):
+    late = "threading.Thread(target=lambda: (time.sleep(0.3), print('a thread'))).start()"
+    text = f"import atexit, threading, time; atexit.register(print, 'the last'); {late}"
+    assert begin(text).wait(20) == 0
+    told = (tmp_path / "log.txt").read_text()
+    assert told.endswith("a thread\nthe last\n")
+
+
+def test_an_error_is_told_in_its_log(server, tmp_path):
+    log = tmp_path / "log.txt"
+    fork = server.run(["no_such_module"], env={}, cwd=str(tmp_path), log=str(log))
+    assert fork.wait(20) == 1 and "No module named no_such_module" in log.read_text()
+
+
 def test_it_has_what_it_was_given_and_no_more(begin, tmp_path):
     text = "import os, sys; print(os.getcwd(), os.environ.get('HOME'), os.environ['SEED'],"
     begin(text + " sys.stdin.read(), 'json' in sys.modules)", SEED="7").wait(20)

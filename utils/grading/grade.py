@@ -228,6 +228,7 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
 # What pytest and a notebook's kernel import.
 _MODULES = "torch pytest nbval.plugin ipykernel.kernelapp ipykernel.ipkernel".split()
 _MODULES += "utils.grading.score utils.grading.cells utils.grading.assess".split()
+_MODULES += "utils.magics utils.timing.bench utils.diagrams.draw".split()  # a first cell's
 _server: forks.ForkServer | None = None
 _beginning = threading.Lock()
 _running: set[forks.Fork] = set()
