@@ -19,6 +19,17 @@ def threads(kernel, block: int, n: int) -> str:
     return render(scene(simulate(kernel, (1,), (block,), {"out": (n,)})), "threads").caption
 
 
+def test_the_numbers_of_columns_stand_apart():
+    figure = shown("threads of a wide matrix").figure
+    texts = [t for t in figure.axes[0].texts if t.get_text().isdigit() and t.get_ha() == "center"]
+    row = min(texts, key=lambda text: text.get_position()[1]).get_position()[1]
+    boxes = [t.get_window_extent() for t in texts if t.get_position()[1] == row]
+    assert len(boxes) > 8
+    boxes.sort(key=lambda box: box.x0)
+    gaps = [after.x0 - box.x1 for box, after in zip(boxes, boxes[1:], strict=False)]
+    assert min(gaps) > 5  # pixels; some browsers' letters are wider
+
+
 # --- captions: numbers counted by hand
 
 

@@ -102,6 +102,7 @@ PICTURES = {
     "one element's tiles": lambda: (scene(traces.gemm_tiled(1, 1, 1), ("C",), TILED), "tiles"),
     "passes": lambda: (scene(traces.grid_stride(1100, 2)), "threads"),
     "threads of a matrix": lambda: (scene(traces.gemm(40, 36, 8, "row"), ("C",)), "threads"),
+    "threads of a wide matrix": lambda: (scene(traces.gemm(16, 256, 1), ("C",)), "threads"),
     "naive": lambda: (scene(traces.gemm(32, 32, 8, "row"), ("C",), NAIVE), "sectors"),
     "ragged naive": lambda: (scene(traces.gemm(40, 36, 8, "row"), ("C",), NAIVE), "sectors"),
     "coalesced": lambda: (scene(traces.gemm(32, 32, 8), ("C",), COALESCED), "sectors"),

@@ -1,5 +1,7 @@
 """The elements of an array, coloured by the thread that owns each: a strip, or a matrix."""
 
+import math
+
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
@@ -129,11 +131,17 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
             ink = cv.ink_on(colors[i])
             page.text(x, y, name, size=cv.SMALL, color=ink, ha="center", zorder=5)
     small = {"size": cv.SMALL, "color": cv.GREY}
-    for row in range(0, rows, 8):
+    for row in range(0, rows, _step(0.13, cell)):
         page.text(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right", **small)
-    for column in range(0, columns, 8):
+    widest = cv.text_width(f"{columns} ", cv.SMALL)
+    for column in range(0, columns, _step(widest, cell)):
         page.text(left + (column + 0.5) * cell, top - 0.09, str(column), ha="center", **small)
     page.y = top + rows * cell + 0.05
+
+
+def _step(needed: float, cell: float) -> int:
+    """Cells from one number to the next: 8, or more where a number needs more inches."""
+    return 8 * 2 ** max(0, math.ceil(math.log2(needed / (8 * cell))))
 
 
 def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
