@@ -218,7 +218,7 @@ def test_shared_variables_keep_their_alignment(declaration, alignment):
     source = f"constexpr int N = 16; using T = float; void k() {{ {declaration} }}"
     checks = f'static_assert(alignof(emu_t_##name) == {alignment}, "")'
     macros = f"#define EMU_SHARED(name) {checks}\n#define EMU_DYNAMIC_SHARED(name) {checks}\n"
-    compiler = ["g++", "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+    compiler = ["g++", "-std=c++17", "-fsyntax-only", "-DEMU_HOST=", "-x", "c++", "-"]
     run = subprocess.run(compiler, input=macros + body(source), text=True, capture_output=True)
     assert run.returncode == 0, run.stderr
 
@@ -396,6 +396,25 @@ def test_only_a_plain_0_takes_code_away():
 )
 def test_what_means_another_thing_on_a_gpu(source, expected):
     assert body(source) == (source if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "marked"),
+    [
+        ("void f(int n) { g(n); }", "EMU_HOST void f(int n) { g(n); }"),
+        ("template <class T> T f(T x) { return x; }", "template <class T> EMU_HOST T f("),
+        ('extern "C" int f() { return 1; }', 'extern "C" EMU_HOST int f()'),
+        ("struct A { int f() const { return 1; } };", "{ EMU_HOST int f()"),
+    ],
+)
+def test_what_is_for_the_host_alone_is_marked(source, marked):
+    assert marked in body(source)
+
+
+def test_what_may_run_on_the_device_is_not_marked_as_the_hosts():
+    for how in ("__global__", "__device__", "__host__ __device__", "constexpr", "UNKNOWN"):
+        assert "EMU_HOST" not in body(f"{how} void f(float* x) {{ x[0] = 1; }}")
+    assert "EMU_HOST" not in body("void f(int n);\nauto g = [](int n) { return n; };")
 
 
 def test_a_constant_is_its_files_own_where_that_is_asked_for():

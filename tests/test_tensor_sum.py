@@ -23,6 +23,27 @@ def library() -> ctypes.CDLL:
     return ctypes.CDLL(str(build.runtime_library()))
 
 
+def in_rows(library, type_: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The same, eight columns at once, as mma and wgmma make them."""
+    number, step = TYPES[type_]
+    cases, m, k = a.shape
+    n = b.shape[1]
+    eights = -(-n // 8)
+    wide = np.zeros((cases, 8 * eights, k), np.uint32)
+    wide[:, :n] = b
+    sums = np.zeros((cases, m, 8 * eights), np.uint32)
+    sums[:, :, :n] = c
+    for at in range(0, k, step):
+        left = np.broadcast_to(a[:, :, None, at : at + step], (cases, m, eights, step))
+        right = wide[:, :, at : at + step].reshape(cases, 1, eights, 8, step).swapaxes(3, 4)
+        right = np.broadcast_to(right, (cases, m, eights, step, 8))
+        arrays = [np.ascontiguousarray(x, np.uint32) for x in (left, right, sums)]
+        sums = np.empty_like(sums)
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*arrays, sums)]
+        library.emu_tensor_rows(number, step, sums.size // 8, *pointers)
+    return sums[:, :, :n]
+
+
 def products(library, type_: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """c + a b^T of each case, as bits, in steps along k."""
     number, step = TYPES[type_]
@@ -45,8 +66,34 @@ def products(library, type_: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -
 )
 def test_every_bit_is_the_cards(library, type_, asked):
     a, b, c, d = (ASKED[asked.format(type_, name)] for name in "abcd")
-    got = products(library, type_, a, b, np.zeros_like(c) if asked.endswith("_0") else c)
-    assert d.size > 900 and np.array_equal(got, d)
+    c = np.zeros_like(c) if asked.endswith("_0") else c
+    for sums in (products, in_rows):
+        assert d.size > 900 and np.array_equal(sums(library, type_, a, b, c), d)
+
+
+def operands(random, type_: str, shape: tuple[int, ...], spread: int) -> np.ndarray:
+    """Bits whose exponents lie `spread` around 1, some of them zeros; beyond that any bits."""
+    fraction, exponent = {"f16": (10, 5), "bf16": (7, 8), "tf32": (23, 8)}[type_]
+    bias = (1 << (exponent - 1)) - 1
+    any_bits = random.integers(0, 1 << (1 + exponent + fraction), shape, dtype=np.uint32)
+    if spread > bias:
+        return any_bits
+    fields = random.integers(bias - spread, bias + spread + 1, shape, dtype=np.uint32)
+    keep = np.uint32(1 << (exponent + fraction) | ((1 << fraction) - 1))
+    bits = any_bits & keep | fields << np.uint32(fraction)
+    return np.where(random.random(shape) < 0.1, 0, bits).astype(np.uint32)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("spread", [0, 3, 14, 60, 120, 999])
+def test_eight_sums_at_once_are_those_one_by_one(library, type_, spread):
+    random = np.random.default_rng(spread)
+    a, b = (operands(random, type_, (40, 8, TYPES[type_][1]), spread) for _ in "ab")
+    c = operands(random, "tf32", (40, 8, 8), min(2 * spread, 120) if spread < 999 else 999)
+    a[:5, 3:] = 0  # rows and columns beyond the edge
+    b[5:10, 4:] = 0x8000 if type_ != "tf32" else 0x80000000
+    one_by_one = products(library, type_, a, b, c)
+    assert np.array_equal(in_rows(library, type_, a, b, c), one_by_one)
 
 
 def test_the_questions_tell_models_apart(library):

@@ -34,10 +34,7 @@ const T& brought(const Exchange& exchange, int lane) {
 // Where lane `lane` has element (row, pair + i) of an 8 x 8 matrix: lane / 4, lane % 4 * 2 + i.
 constexpr int kRows = 16, kCols = 8;
 
-uint32_t word(const void* from, int type, int i) {
-    if (type == kTf32) return static_cast<const uint32_t*>(from)[i];
-    return static_cast<const uint16_t*>(from)[i];
-}
+uint32_t word(const void* from, int i) { return static_cast<const uint32_t*>(from)[i]; }
 
 }  // namespace
 
@@ -61,37 +58,33 @@ void combine_matrices(unsigned lanes, Exchange& exchange) {
 // columns) words lane % 4 and lane % 4 + 4 of row lane / 4, and of a also those of the row 8 below.
 void combine_products(unsigned lanes, Exchange& exchange) {
     const int type = brought<Product>(exchange, __builtin_ctz(lanes)).type;
-    const int k = depth(type), each = k / 8;  // elements in a row, in a word
-    Factor a[kRows][16] = {}, b[kCols][16] = {};
+    uint32_t a[kRows][8] = {}, b[8][kCols] = {};  // of b, word by word
     float sums[kRows][kCols] = {};
     auto each_lane = [&](auto visit) {
         for (int lane = 0; lane < 32; ++lane)
             if (lanes >> lane & 1) visit(brought<Product>(exchange, lane), lane / 4, lane % 4);
     };
     each_lane([&](const Product& mine, int row, int col) {
-        for (int half = 0; half < 2; ++half)
-            for (int e = 0; e < each; ++e) {
-                const int at = (col + 4 * half) * each + e;
-                a[row][at] = factor(type, word(mine.a, type, 2 * half * each + e));
-                a[row + 8][at] = factor(type, word(mine.a, type, (2 * half + 1) * each + e));
-                b[row][at] = factor(type, word(mine.b, type, half * each + e));
-            }
-        for (int i = 0; i < 4; ++i) sums[row + i / 2 * 8][col * 2 + i % 2] = mine.d[i];
-    });
-    Factors in_a[kRows], in_b[kCols];
-    for (int i = 0; i < k; ++i) {
-        for (int row = 0; row < kRows; ++row) in_a[row].add(a[row][i]);
-        for (int col = 0; col < kCols; ++col) in_b[col].add(b[col][i]);
-    }
-    for (int row = 0; row < kRows; ++row)
-        for (int col = 0; col < kCols; ++col) {
-            float& sum = sums[row][col];
-            sum = no_product(in_a[row], in_b[col]) && sum - sum == 0
-                      ? sum_without_products(sum)
-                      : tensor_sum(type, a[row], b[col], k, sum);
+        for (int half = 0; half < 2; ++half) {
+            a[row][col + 4 * half] = word(mine.a, 2 * half);
+            a[row + 8][col + 4 * half] = word(mine.a, 2 * half + 1);
+            b[col + 4 * half][row] = word(mine.b, half);
+            memcpy(&sums[row + 8 * half][col * 2], mine.d + 2 * half, 2 * sizeof(float));
         }
+    });
+    ColumnsOfB columns;
+    for (int col = 0; col < kCols; ++col)
+        spread<kCols>(type, &b[0][col], kCols, &columns.bits[0][col]);
+    make_ready(type, columns);
+    for (int row = 0; row < kRows; ++row) {
+        RowOfA factors;
+        spread<1>(type, a[row], 1, factors.bits);
+        make_ready(type, factors);
+        add_products(type, factors, columns, sums[row]);
+    }
     each_lane([&](const Product& mine, int row, int col) {
-        for (int i = 0; i < 4; ++i) mine.d[i] = sums[row + i / 2 * 8][col * 2 + i % 2];
+        for (int half = 0; half < 2; ++half)
+            memcpy(mine.d + 2 * half, &sums[row + 8 * half][col * 2], 2 * sizeof(float));
     });
 }
 

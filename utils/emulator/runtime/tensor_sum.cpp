@@ -70,12 +70,12 @@ EMU_WIDE float plain_sum(int more, const Factor* a, const Factor* b, int halves,
     }
     if (halves == 1) product[1] = special[1] = Eight{}, exponent[1] = Eight{} + kZero;
     const Eight later = exponent[1] > exponent[0], any = special[0] | special[1];
-    const Eight larger = (exponent[1] & later) | (exponent[0] & ~later);
+    const Eight largest = (exponent[1] & later) | (exponent[0] & ~later);
 
     const int field = int(word >> 23 & 0xff), own_exponent = std::max(field, 1) - 127;
     const int64_t own = int64_t(word & 0x7fffff) | (field ? 0x800000 : 0);
     int most = own ? own_exponent : kZero, found = 0;
-    for (int i = 0; i < 8; ++i) most = std::max(most, larger[i]), found |= any[i];
+    for (int i = 0; i < 8; ++i) most = std::max(most, largest[i]), found |= any[i];
     fine = !found;
 
     Eight sum = {};
@@ -91,7 +91,127 @@ EMU_WIDE float plain_sum(int more, const Factor* a, const Factor* b, int halves,
     return cut(total + (word >> 31 ? -cut_own : cut_own), most - kBelow);
 }
 
+typedef int32_t Four __attribute__((vector_size(16)));
+typedef int64_t FourLong __attribute__((vector_size(32)));
+typedef float EightFloats __attribute__((vector_size(32)));
+typedef float FourFloats __attribute__((vector_size(16)));
+typedef double FourDoubles __attribute__((vector_size(32)));
+
+inline Eight chosen(Eight mask, Eight one, Eight other) { return (one & mask) | (other & ~mask); }
+inline Eight larger(Eight a, Eight b) { return chosen(a > b, a, b); }
+
+// Values and exponents of operands, `count` of them, a multiple of eight: the largest exponent.
+EMU_WIDE int32_t read_operands(int type, const uint32_t* bits, int count, float* values,
+                               int32_t* exponents) {
+    Eight most = Eight{} + kNothing;
+    for (int i = 0; i < count; i += 8) {
+        Eight word, magnitude, field, value, special;
+        memcpy(&word, bits + i, sizeof word);
+        if (type == kF16) {
+            magnitude = word & 0x7fff, field = magnitude >> 10;
+            special = field == 31;
+            const Eight normal = (magnitude << 13) + (112 << 23);
+            const EightFloats small = __builtin_convertvector(magnitude, EightFloats) * 0x1p-24f;
+            value = chosen(field == 0, (Eight)small, normal) | (word & 0x8000) << 16;
+        } else {
+            value = type == kBf16 ? word << 16 : word & ~0x1fff;
+            magnitude = value & 0x7fffffff, field = magnitude >> 23;
+            special = field == 255;
+        }
+        Eight exponent = larger(field, Eight{} + 1) - (type == kF16 ? 15 : 127);
+        exponent = chosen(magnitude == 0, Eight{} + kNothing, exponent);
+        exponent = chosen(special, Eight{} + kInfinite, exponent);
+        memcpy(values + i, &value, sizeof value);
+        memcpy(exponents + i, &exponent, sizeof exponent);
+        most = larger(most, exponent);
+    }
+    int32_t all = kNothing;
+    for (int i = 0; i < 8; ++i) all = std::max(all, most[i]);
+    return all;
+}
+
+// The sums as plain_sum() makes them, where `undone` does not become all ones: where nothing is
+// special, and no power of 2 on the way beyond what a float holds. Products and what they are added
+// to are scaled so that the last bit that is kept is a 1, and become integers, which cuts them
+// toward zero. In a double, which holds a sum of these, all but 24 bits are cut.
+EMU_WIDE void eight_sums(const RowOfA& a, const ColumnsOfB& b, int k, float* sums, Eight* undone) {
+    Eight most = Eight{} + 2 * kNothing;
+    for (int i = 0; i < k; ++i) {
+        Eight exponent;
+        memcpy(&exponent, b.exponents[i], sizeof exponent);
+        most = larger(most, exponent + a.exponents[i]);
+    }
+    Eight word;
+    memcpy(&word, sums, sizeof word);
+    const Eight own = larger(word >> 23 & 0xff, Eight{} + 1) - 127;
+    most = larger(most, chosen((word & 0x7fffffff) == 0, Eight{} + kNothing, own));
+    most &= most > kNothing / 2;  // zeros alone: their sum is 0, however they are scaled
+    *undone = (most < -100) | (most > 120);
+
+    const EightFloats up = (EightFloats)((kBelow + 127 - most) << 23);
+    union {
+        Eight all;
+        Four half[2];
+    } total, kept;
+    total.all = Eight{};
+    for (int i = 0; i < k; ++i) {
+        EightFloats value;
+        memcpy(&value, b.values[i], sizeof value);
+        total.all += __builtin_convertvector(value * a.values[i] * up, Eight);
+    }
+    kept.all = __builtin_convertvector((EightFloats)word * up, Eight);
+    union {
+        EightFloats all;
+        FourFloats half[2];
+    } result;
+    for (int h = 0; h < 2; ++h) {
+        const FourDoubles sum = __builtin_convertvector(total.half[h], FourDoubles) +
+                                __builtin_convertvector(kept.half[h], FourDoubles);
+        const FourLong cut = (FourLong)sum & ~((int64_t(1) << 29) - 1);
+        result.half[h] = __builtin_convertvector((FourDoubles)cut, FourFloats);
+    }
+    result.all *= (EightFloats)((most - kBelow + 127) << 23);
+    memcpy(sums, &result.all, sizeof result.all);
+}
+
+float one_sum(int type, const RowOfA& a, const ColumnsOfB& b, int column, int k, float c) {
+    if (c != c) return from_bits(0x7fffffff);
+    if (c - c != 0 && a.most < kInfinite && b.most < kInfinite) return c;
+    Factor left[kDeepest], right[kDeepest];
+    for (int i = 0; i < k; ++i) {
+        left[i] = factor(type, a.bits[i]);
+        right[i] = factor(type, b.bits[i][column]);
+    }
+    return tensor_sum(type, left, right, k, c);
+}
+
 }  // namespace
+
+void make_ready(int type, RowOfA& a) {
+    a.most = read_operands(type, a.bits, depth(type), a.values, a.exponents);
+}
+void make_ready(int type, ColumnsOfB& b) {
+    b.most = read_operands(type, b.bits[0], depth(type) * kAtOnce, b.values[0], b.exponents[0]);
+}
+
+void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums) {
+    // Beyond the edge of a matrix there are zeros, mostly.
+    if ((a.most == kNothing && b.most < kInfinite) || (b.most == kNothing && a.most < kInfinite)) {
+        for (int i = 0; i < kAtOnce; ++i)  // never -0
+            sums[i] = sums[i] == sums[i] ? sums[i] + 0.0f : from_bits(0x7fffffff);
+        return;
+    }
+    float before[kAtOnce];
+    memcpy(before, sums, sizeof before);
+    const int k = depth(type);
+    Eight undone;
+    eight_sums(a, b, k, sums, &undone);
+    FourLong any;
+    memcpy(&any, &undone, sizeof any);
+    if (!(any[0] | any[1] | any[2] | any[3])) return;
+    for (int i = 0; i < kAtOnce; ++i)
+        if (undone[i]) sums[i] = one_sum(type, a, b, i, k, before[i]);
+}
 
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c) {
     const int fraction = type == kBf16 ? 14 : 20;  // bits of a product's
@@ -104,8 +224,8 @@ float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c) {
 
 }  // namespace emu
 
-// For the test that holds it to the card, bits for bits: of `count` sums, `k` operands each of a
-// and b, and one of c.
+// For the tests that hold it to the card, bits for bits: of `count` sums, `k` operands each of a
+// and b, and one of c. And the same of eight columns of b at once: `count` rows of a.
 extern "C" void emu_tensor_sums(int type, int k, int count, const uint32_t* a, const uint32_t* b,
                                 const uint32_t* c, uint32_t* result) {
     emu::Factor left[16], right[16];
@@ -114,5 +234,20 @@ extern "C" void emu_tensor_sums(int type, int k, int count, const uint32_t* a, c
             left[i] = emu::factor(type, a[i]), right[i] = emu::factor(type, b[i]);
         const float sum = emu::tensor_sum(type, left, right, k, emu::from_bits(c[n]));
         memcpy(&result[n], &sum, sizeof sum);
+    }
+}
+extern "C" void emu_tensor_rows(int type, int k, int count, const uint32_t* a, const uint32_t* b,
+                                const uint32_t* c, uint32_t* result) {
+    for (int n = 0; n < count; ++n) {
+        emu::RowOfA row;
+        emu::ColumnsOfB columns;
+        memcpy(row.bits, a + n * k, size_t(k) * 4);
+        memcpy(columns.bits, b + n * k * emu::kAtOnce, size_t(k) * emu::kAtOnce * 4);
+        emu::make_ready(type, row);
+        emu::make_ready(type, columns);
+        float sums[emu::kAtOnce];
+        memcpy(sums, c + n * emu::kAtOnce, sizeof sums);
+        emu::add_products(type, row, columns, sums);
+        memcpy(result + n * emu::kAtOnce, sums, sizeof sums);
     }
 }

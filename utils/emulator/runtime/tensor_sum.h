@@ -40,18 +40,41 @@ inline Factor factor(int type, uint32_t bits) {
 // Products in a sum.
 constexpr int depth(int type) { return type == kTf32 ? 8 : 16; }
 
-// What is true of all factors of a sum.
-struct Factors {
-    bool zeros = true, finite = true;
-    void add(Factor f) { zeros &= !f.significand, finite &= f.exponent < kInfinite; }
-};
-inline bool no_product(Factors a, Factors b) {  // but zeros
-    return (a.zeros && b.finite) || (b.zeros && a.finite);
-}
-// tensor_sum() where there is no product: beyond the edge of a matrix, mostly.
-inline float sum_without_products(float c) { return c == 0 ? 0 : c; }  // never -0
-
 // a[0] * b[0] + ... + c, of `k` products: depth(type).
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c);
+
+// The same for eight columns of b at once. `bits` are given, in the low ones of each word;
+// make_ready() finds the rest.
+constexpr int kDeepest = 16, kAtOnce = 8;
+constexpr int32_t kNothing = -1000;  // the exponent of a zero
+struct RowOfA {
+    uint32_t bits[kDeepest];  // by k
+    float values[kDeepest];
+    int32_t exponents[kDeepest];
+    int32_t most;  // of the exponents: kNothing where all are zeros
+};
+struct ColumnsOfB {
+    uint32_t bits[kDeepest][kAtOnce];  // by k, then by column
+    float values[kDeepest][kAtOnce];
+    int32_t exponents[kDeepest][kAtOnce];
+    int32_t most;
+};
+void make_ready(int type, RowOfA& a);
+void make_ready(int type, ColumnsOfB& b);
+void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums);
+
+// The operands in 32 bytes along k, of 8 words, `step` apart: to[i][0] is operand i.
+template <int STRIDE>
+void spread(int type, const uint32_t* words, int step, uint32_t* to) {
+    for (int w = 0; w < 8; ++w) {
+        const uint32_t word = words[w * step];
+        if (type == kTf32) {
+            to[w * STRIDE] = word;
+        } else {
+            to[2 * w * STRIDE] = word & 0xffff;
+            to[(2 * w + 1) * STRIDE] = word >> 16;
+        }
+    }
+}
 
 }  // namespace emu

@@ -19,7 +19,6 @@ namespace emu {
 namespace {
 
 constexpr uint32_t kPoison = 0xfffdfdfd;  // NaN
-constexpr int kRowBytes = 32;             // of a and b along K
 
 struct Asked {  // by a lane
     int type, n;
@@ -58,38 +57,58 @@ class Tile {
 
 int index_of(const Core& core) { return core.current_index() / 32; }
 
-void read_factors(const Tile& tile, int row, int type, Factor* factors) {
-    char bytes[kRowBytes];
-    memcpy(bytes, tile.piece(row, 0), 16);
-    memcpy(bytes + 16, tile.piece(row, 1), 16);
-    for (int i = 0; i < depth(type); ++i) {
-        uint32_t bits = 0;
-        if (type == kTf32) memcpy(&bits, bytes + 4 * i, 4);
-        else memcpy(&bits, bytes + 2 * i, 2);
-        factors[i] = factor(type, bits);
-    }
+void read_words(const Tile& tile, int row, uint32_t (&words)[8]) {
+    memcpy(words, tile.piece(row, 0), 16);
+    memcpy(words + 4, tile.piece(row, 1), 16);
 }
 
-void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums) {
-    const Tile a(core.shared, p.a), b(core.shared, p.b);
-    const int k = depth(p.type);
-    Factor rows[16][16];
-    std::vector<Factor> cols(size_t(sums.n) * 16);
-    for (int row = 0; row < 16; ++row) read_factors(a, warp % 4 * 16 + row, p.type, rows[row]);
-    std::vector<Factors> in_cols(size_t(sums.n));
-    for (int col = 0; col < sums.n; ++col) {
-        read_factors(b, col, p.type, &cols[size_t(col) * 16]);
-        for (int i = 0; i < k; ++i) in_cols[size_t(col)].add(cols[size_t(col) * 16 + size_t(i)]);
+// The columns of tiles that products read while no thread runs, each made ready once for the four
+// warps.
+class Columns {
+   public:
+    explicit Columns(const SharedMemory& shared) : shared_(shared) {}
+    const std::vector<ColumnsOfB>& of(int type, uint64_t descriptor, int n) {
+        for (const Read& read : all_)
+            if (read.type == type && read.descriptor == descriptor &&
+                int(read.columns.size()) == n / kAtOnce)
+                return read.columns;
+        all_.push_back({type, descriptor, std::vector<ColumnsOfB>(size_t(n / kAtOnce))});
+        const Tile tile(shared_, descriptor);
+        for (int col = 0; col < n; ++col) {
+            uint32_t words[8];
+            read_words(tile, col, words);
+            spread<kAtOnce>(type, words, 1,
+                            &all_.back().columns[size_t(col / kAtOnce)].bits[0][col % kAtOnce]);
+        }
+        for (ColumnsOfB& columns : all_.back().columns) make_ready(type, columns);
+        return all_.back().columns;
     }
+
+   private:
+    struct Read {
+        int type;
+        uint64_t descriptor;
+        std::vector<ColumnsOfB> columns;
+    };
+    const SharedMemory& shared_;
+    std::deque<Read> all_;
+};
+
+void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums,
+              Columns& read) {
+    const Tile a(core.shared, p.a);
+    const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, sums.n);
+    if (!p.add) std::fill(sums.values.begin(), sums.values.end(), 0.0f);
     for (int row = 0; row < 16; ++row) {
-        Factors in_row;
-        for (int i = 0; i < k; ++i) in_row.add(rows[row][i]);
-        for (int col = 0; col < sums.n; ++col) {
-            float& sum = sums.values[size_t(row * sums.n + col)];
-            const float before = p.add ? sum : 0.0f;
-            sum = no_product(in_row, in_cols[size_t(col)]) && before - before == 0
-                      ? sum_without_products(before)
-                      : tensor_sum(p.type, rows[row], &cols[size_t(col) * 16], k, before);
+        uint32_t words[8];
+        read_words(a, warp % 4 * 16 + row, words);
+        RowOfA factors;
+        spread<1>(p.type, words, 1, factors.bits);
+        make_ready(p.type, factors);
+        float* to = &sums.values[size_t(row * sums.n)];
+        for (const ColumnsOfB& eight : columns) {
+            add_products(p.type, factors, eight, to);
+            to += kAtOnce;
         }
     }
 }
@@ -193,10 +212,11 @@ bool have_committed(Core& core, int most) {
 
 // Of the four warps: all products up to a group are over.
 void complete(Core& core, int first_warp, int last) {
+    Columns read(core.shared);
     for (int warp = first_warp; warp < first_warp + 4; ++warp)
         for (WarpProducts::Sums& sums : core.work().products[size_t(warp)].sums)
             while (!sums.products.empty() && sums.products.front().group <= last) {
-                multiply(core, warp, sums.products.front(), sums);
+                multiply(core, warp, sums.products.front(), sums, read);
                 end_deed(sums.products.front().deed);
                 sums.products.pop_front();
             }

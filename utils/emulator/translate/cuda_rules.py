@@ -65,8 +65,9 @@ class Rules:
         """A text of the program, its own or a header's."""
         self._given.append((code, filename, first_line))
 
-    def judge(self) -> None:
-        """Raises CompileError, as `file:line: error: …`, for what nvcc would not compile."""
+    def judge(self) -> list[Function]:
+        """The functions that are for the host alone. Raises CompileError, as `file:line: error: …`,
+        for what nvcc would not compile."""
         macros = Macros()
         for code, _, _ in self._given:
             macros.add(code)
@@ -79,6 +80,8 @@ class Rules:
                 before = text.code.tokens[: text.code.index[position]]
                 line = text.first_line + sum(token.text.count("\n") for token in before)
                 raise CompileError(f"{text.filename}:{line}: error: {message}")
+        every = [function for text in texts for function in text.functions if function.body]
+        return [f for f in every if f.on_host and not f.on_device]
 
 
 class _Known:

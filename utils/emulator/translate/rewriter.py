@@ -15,6 +15,7 @@ from pathlib import Path
 from utils.emulator.translate.code import Code, Misunderstood
 from utils.emulator.translate.constant import limit_constants
 from utils.emulator.translate.cuda_rules import Rules
+from utils.emulator.translate.functions import Function
 from utils.emulator.translate.launches import declare_clusters, rewrite_launches
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
@@ -54,11 +55,11 @@ def rewrite(
     no CUDA.
     """
     headers = _Headers([Path(folder) for folder in include_dirs], own_constants=own_constants)
-    text = headers.rewrite(source, filename, first_line, base_dir)
-    headers.rules.judge()
-    text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{text}'
-    texts = {key: headers.texts[key] for key in headers.keys.values()}
-    return Unit(text, texts)
+    code = headers.rewrite(source, filename, first_line, base_dir)
+    for function in headers.rules.judge():
+        _mark_host(function)
+    text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{code.result()}'
+    return Unit(text, headers.texts)
 
 
 def collect(
@@ -66,9 +67,8 @@ def collect(
 ) -> Unit:
     """A text for the host's compiler, unchanged, with the headers that it includes."""
     headers = _Headers([Path(folder) for folder in include_dirs], rewrites=False)
-    text = headers.rewrite(source, filename, 1, base_dir)
-    texts = {key: headers.texts[key] for key in headers.keys.values()}
-    return Unit(f'#line 1 "{_quoted(filename)}"\n{text}', texts)
+    code = headers.rewrite(source, filename, 1, base_dir)
+    return Unit(f'#line 1 "{_quoted(filename)}"\n{code.result()}', headers.texts)
 
 
 class _Headers:
@@ -82,10 +82,18 @@ class _Headers:
         self.own_constants = own_constants
         self.emulated = include_dir()  # its headers stand in for NVIDIA's
         self.keys: dict[Path, str] = {}
-        self.texts: dict[str, str] = {}
+        self.codes: dict[Path, Code] = {}
         self.rules = Rules()
 
-    def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> str:
+    @property
+    def texts(self) -> dict[str, str]:
+        """Each header as it is written, by key."""
+        return {
+            key: f'#line 1 "{_quoted(str(path))}"\n{self.codes[path].result()}'
+            for path, key in self.keys.items()
+        }
+
+    def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> Code:
         code = Code(source)
         if self.rewrites:
             _rewrite_code(code, filename, first_line)
@@ -104,7 +112,7 @@ class _Headers:
             elif word == "include" and (match := _INCLUDE.match(rest)):
                 if key := self._include(match, folder):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
-        return code.result()
+        return code
 
     def _include(self, match: re.Match, folder: Path | None) -> str | None:
         """The key of an included header, rewritten; None for one that is not the program's own."""
@@ -123,10 +131,9 @@ class _Headers:
         if path not in self.keys:
             # The folder's hash keeps headers of the same name apart, also from the system's.
             folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
-            key = self.keys[path] = f"{folder}/{path.name}"
+            self.keys[path] = f"{folder}/{path.name}"
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            text = self.rewrite(text, str(path), 1, path.parent)
-            self.texts[key] = f'#line 1 "{_quoted(str(path))}"\n{text}'
+            self.codes[path] = self.rewrite(text, str(path), 1, path.parent)
         return self.keys[path]
 
 
@@ -161,6 +168,18 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             code.put(position, "EMU_ELSEWHERE")  # it has a section where it is defined
         if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
+
+
+def _mark_host(function: Function) -> None:
+    """A diagnosing build inlines functions of any length, for the sake of what runs on the device.
+    A launcher would have all that it calls in it, over and over."""
+    code, first = function.code, function.head[0]
+    while code.text(first) == "template":
+        first = code.angle_close(first + 1)
+    if code.text(first) == "extern" and code.token(first + 1).kind == "string":
+        first += 2
+    if first < function.at and not {code.text(p) for p in function.head} & {"requires", "["}:
+        code.out[code.index[first]] = f"EMU_HOST {code.out[code.index[first]]}"
 
 
 def _with_architecture(text: str) -> str:

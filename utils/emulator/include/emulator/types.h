@@ -21,10 +21,12 @@
 #define __grid_constant__
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
+#    define EMU_HOST __attribute__((noinline))  // before a function for the host alone
 #    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
 #    define __forceinline__ inline __attribute__((always_inline))
 #    define EMU_NOINLINE __attribute__((noinline))
+#    define EMU_HOST
 #endif
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
