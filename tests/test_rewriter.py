@@ -417,6 +417,45 @@ def test_what_may_run_on_the_device_is_not_marked_as_the_hosts():
     assert "EMU_HOST" not in body("void f(int n);\nauto g = [](int n) { return n; };")
 
 
+GATHERED = "{ emu::Products emu_products; "
+LOOP = "for (int j = 0; j < 8; j++)"
+REFERENCE = "float (&d)[4] = reinterpret_cast<float (&)[4]>(sums[i][4 * j]);"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        f"{LOOP} mma_f16(d[j], a, b[j]);",
+        f"{LOOP} {{ {LOOP} {{ mma_tf32(d[i][j], a[i], {{b[j][0], b[j][1]}}); }} }}",
+        f"{LOOP} {{ {REFERENCE} mma_f16(d, a[i], b); mma_bf16(e, a[i], b); }}",
+    ],
+)
+def test_the_products_of_a_loop_with_nothing_else_are_gathered(loop):
+    source = f"__device__ void f() {{ x(); {loop} y(); }}"
+    assert f"x(); {GATHERED}{loop} }} y();" in body(source)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        f"{LOOP} {{ mma_f16(d[j], a, b[j]); y += d[j][0]; }}",
+        f"{LOOP} {{ load_matrices(a, row); mma_f16(d[j], a, b[j]); }}",
+        f"{LOOP} if (d[0][0] > 1) mma_f16(d[j], a, b[j]);",
+        f"{LOOP} mma_tf32(d[j], a, {{d[0][0], d[0][1]}});",
+        f"{LOOP} mma_f16(d[j], a, b[int(d[0][0])]);",
+        f"{LOOP} mma_f16(d[j], a, b[d[0][0] > 1]);",
+        f"{LOOP} mma_f16(d[d[0][0] > 1], a, b);",
+        f"{LOOP} mma_f16(d[j], a, get(j));",
+        "for (int j = 0; j < most(d); j++) mma_f16(d[j], a, b[j]);",
+        "for (int j = 0; j < n[j]; j++) mma_f16(d[j], a, b[j]);",
+        f"{LOOP} y = x[j];",
+        f"\n#pragma GCC unroll 8\n{LOOP} mma_f16(d[j], a, b[j]);",
+    ],
+)
+def test_no_others_are(loop):
+    assert "emu::Products" not in body(f"__device__ void f() {{ {loop} }}")
+
+
 def test_a_constant_is_its_files_own_where_that_is_asked_for():
     source = "__constant__ float a[2], b; static __constant__ int c; extern __constant__ int d;"
     rewritten = rewrite(source, filename="cell.cu", own_constants=True).text.split("\n", 2)[2]

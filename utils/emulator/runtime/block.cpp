@@ -159,6 +159,7 @@ void Core::prepare_fibres() {
         f.waits = Waits::kNothing;
         f.site = EmuSite{};
         f.returned = false;
+        f.batch = nullptr;
         f.phase = 0;
         f.failures = 0;
         if (++thread.x == shape.x) {
@@ -181,7 +182,9 @@ void Core::prepare_fibres() {
 
 // The next thread to run: lanes of the running warp first, so that collectives complete early.
 Fibre* Core::next() {
-    int home = index(current) / 32;
+    const int i = index(current), home = i / 32;
+    const unsigned later = warps_[home].runnable & ~((2u << i % 32) - 1);
+    if (later && !order_seed) return &fibres_[size_t(32 * home + __builtin_ctz(later))];  // mostly
     Fibre* to = first_runnable(home, false);
     if (!to && work_ && advance_barriers(*this)) to = first_runnable(home, false);
     // Threads that were paused go on when nobody else can, another warp's first: of a cooperative

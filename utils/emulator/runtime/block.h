@@ -18,6 +18,7 @@
 namespace emu {
 
 constexpr int kMaxThreads = 1024;
+struct Batch;
 struct BlockWork;
 struct Cluster;
 
@@ -60,6 +61,7 @@ struct Fibre {
     bool returned;        // has come to a `return;`: it may leave before a barrier
     uint32_t phase;       // block barriers passed
     const void* barrier;  // in memory, that it waits at
+    Batch* batch;         // of products that it gathers, or null: see Products
     uint32_t failures;    // of a compare-and-swap, since the thread last let others run
 };
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "memory_barriers.h"
+#include "tensor_cores.h"
 #include "thread_copies.h"
 #include "tile_stores.h"
 #include "warp_products.h"
@@ -16,6 +18,7 @@ struct BlockWork {
         : copies(size_t(threads)), stores(size_t(threads)), products(size_t(threads + 31) / 32) {}
     std::map<const void*, MemoryBarrier> barriers;
     std::map<int, NamedBarrier> named;
+    std::unique_ptr<Batch[]> batches;    // by thread, where there are any
     std::vector<ThreadCopies> copies;    // by thread
     std::vector<TileStores> stores;      // by thread
     std::vector<WarpProducts> products;  // by warp

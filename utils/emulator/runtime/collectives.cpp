@@ -110,6 +110,7 @@ constexpr Collective kCollectives[] = {
     {EMU_MMA, "mma", combine_products},
     {EMU_MMA_BF16, "mma", combine_products},
     {EMU_MMA_TF32, "mma", combine_products},
+    {EMU_MMAS, "mma", combine_batches},
     {EMU_WGMMA, "wgmma", combine_warpgroup},
     {EMU_WGMMA_BF16, "wgmma", combine_warpgroup},
     {EMU_WGMMA_TF32, "wgmma", combine_warpgroup},

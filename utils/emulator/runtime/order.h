@@ -27,6 +27,7 @@ struct Clock {
 
 void order_block(uint32_t serial);  // a block begins, or goes on
 void order_block_end(uint32_t serial);
+int order_parties();                         // with an id, of the running block
 uint32_t order_epoch();                      // clocks of another one say nothing
 void order_phase();                          // its threads have passed a barrier
 const uint16_t* known_to(int thread);        // null: nothing

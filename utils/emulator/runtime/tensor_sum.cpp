@@ -190,6 +190,18 @@ float one_sum(int type, const RowOfA& a, const ColumnsOfB& b, int column, int k,
 void make_ready(int type, RowOfA& a) {
     a.most = read_operands(type, a.bits, depth(type), a.values, a.exponents);
 }
+void read_row(int type, const uint32_t (&words)[8], RowOfA& a) {
+    uint32_t any = 0;
+    for (uint32_t word : words) any |= word;
+    if (are_zeros(type, any)) {
+        a = RowOfA{};
+        std::fill(a.exponents, a.exponents + kDeepest, kNothing);
+        a.most = kNothing;
+        return;
+    }
+    spread<1>(type, words, 1, a.bits);
+    make_ready(type, a);
+}
 void make_ready(int type, ColumnsOfB& b) {
     b.most = read_operands(type, b.bits[0], depth(type) * kAtOnce, b.values[0], b.exponents[0]);
 }
@@ -197,8 +209,7 @@ void make_ready(int type, ColumnsOfB& b) {
 void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums) {
     // Beyond the edge of a matrix there are zeros, mostly.
     if ((a.most == kNothing && b.most < kInfinite) || (b.most == kNothing && a.most < kInfinite)) {
-        for (int i = 0; i < kAtOnce; ++i)  // never -0
-            sums[i] = sums[i] == sums[i] ? sums[i] + 0.0f : from_bits(0x7fffffff);
+        for (int i = 0; i < kAtOnce; ++i) sums[i] = sum_without_products(sums[i]);
         return;
     }
     float before[kAtOnce];

@@ -40,6 +40,26 @@ inline Factor factor(int type, uint32_t bits) {
 // Products in a sum.
 constexpr int depth(int type) { return type == kTf32 ? 8 : 16; }
 
+// Of a word of operands: whether all are zeros, also of several that were joined by `|`; and other
+// than 0 where one is no number.
+inline bool are_zeros(int type, uint32_t words) {
+    return !(words & (type == kTf32 ? 0x7fffe000 : 0x7fff7fff));
+}
+inline uint32_t specials(int type, uint32_t word) {
+    // The exponent's bits and one of its lowest carry beyond them where all are ones.
+    if (type == kTf32) return ((word & 0x7f800000) + 0x00800000) & 0x80000000;
+    const uint32_t exponent = type == kF16 ? 0x7c007c00 : 0x7f807f80;
+    const uint32_t lowest = type == kF16 ? 0x04000400 : 0x00800080;
+    return ((word & exponent) + lowest) & 0x80008000;
+}
+// The sum where there is no product but zeros: never -0.
+inline float sum_without_products(float c) {
+    const uint32_t nan = 0x7fffffff;
+    if (c == c) return c + 0.0f;
+    memcpy(&c, &nan, sizeof c);
+    return c;
+}
+
 // a[0] * b[0] + ... + c, of `k` products: depth(type).
 float tensor_sum(int type, const Factor* a, const Factor* b, int k, float c);
 
@@ -61,6 +81,7 @@ struct ColumnsOfB {
 };
 void make_ready(int type, RowOfA& a);
 void make_ready(int type, ColumnsOfB& b);
+void read_row(int type, const uint32_t (&words)[8], RowOfA& a);  // 32 bytes along k
 void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums);
 
 // The operands in 32 bytes along k, of 8 words, `step` apart: to[i][0] is operand i.

@@ -103,8 +103,7 @@ void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts
         uint32_t words[8];
         read_words(a, warp % 4 * 16 + row, words);
         RowOfA factors;
-        spread<1>(p.type, words, 1, factors.bits);
-        make_ready(p.type, factors);
+        read_row(p.type, words, factors);
         float* to = &sums.values[size_t(row * sums.n)];
         for (const ColumnsOfB& eight : columns) {
             add_products(p.type, factors, eight, to);
@@ -181,7 +180,8 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
         }
         Clock clock;
         for (int lane = 0; lane < 32; ++lane)
-            if (const uint16_t* known = known_to(32 * warp + lane)) clock.join(known, kMostParties);
+            if (const uint16_t* known = known_to(32 * warp + lane))
+                clock.join(known, order_parties());
         clock.join(knowledge(running.me));
         deed = begin_deed(uint16_t(kProducts + warp), mine.group, kLoad, mine.pc, std::move(parts),
                           &clock);

@@ -1,8 +1,8 @@
 """CUDA C++ to plain C++: what g++ cannot parse is rewritten, and not a line moves.
 
-Launches (`launches.py`), `__shared__` declarations (`shared.py`) and `__noinline__` change; so do
-the bodies of macros that hold them, and the headers that the text includes. Everything else is
-left to the emulator's `cuda_runtime.h`.
+Launches (`launches.py`), `__shared__` declarations (`shared.py`), loops of tensor core products
+(`products.py`) and `__noinline__` change; so do the bodies of macros that hold them, and the
+headers that the text includes. Everything else is left to the emulator's `cuda_runtime.h`.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from utils.emulator.translate.constant import limit_constants
 from utils.emulator.translate.cuda_rules import Rules
 from utils.emulator.translate.functions import Function
 from utils.emulator.translate.launches import declare_clusters, rewrite_launches
+from utils.emulator.translate.products import gather_products
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
 from utils.errors import CompileError
@@ -142,6 +143,7 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         rewrite_launches(code)
         declare_clusters(code)
         rewrite_shared(code)
+        gather_products(code)
         limit_constants(code)
     except Misunderstood as error:
         before = [token.text for token in code.tokens[: code.index[error.position]]]

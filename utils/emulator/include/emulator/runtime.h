@@ -77,6 +77,7 @@ enum EmuCollective {
     EMU_MMA,            // of halves; of the other types in the order of EmuTensorType
     EMU_MMA_BF16,
     EMU_MMA_TF32,
+    EMU_MMAS,   // several of these
     EMU_WGMMA,  // of four warps; this and the next two likewise
     EMU_WGMMA_BF16,
     EMU_WGMMA_TF32,
@@ -84,6 +85,8 @@ enum EmuCollective {
     EMU_WGMMA_COMMIT,
     EMU_WGMMA_WAIT,  // parameter: the most groups that may be under way
 };
+void emu_begin_products();
+void emu_end_products(EmuSite site);
 uint64_t emu_collective(int kind, unsigned mask, uint64_t value, int parameter, EmuSite site);
 unsigned emu_active_mask(EmuSite site);
 unsigned emu_thread();  // the number of the running thread in its block
@@ -124,6 +127,14 @@ constexpr void returns() {
 
 struct Here : EmuSite {
     Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) : EmuSite{file, line} {}
+};
+
+// Between its begin and its end a thread does nothing but mma, and looks at no sum: the rewriter
+// has made sure of that. So the lanes of a warp need to meet only once for all of these.
+struct Products {
+    EmuSite site;
+    explicit Products(Here here = Here()) : site(here) { emu_begin_products(); }
+    ~Products() { emu_end_products(site); }
 };
 
 // That a kernel of this module has clusters of so many blocks, by its __cluster_dims__.
