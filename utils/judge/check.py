@@ -130,6 +130,7 @@ class Trial:
         self.objections: list[tuple[Reason, Case, str]] = []  # to who did the work
         self.remarks: list[str] = []  # on the last watched call
         self.launched = ""  # a remark on the launches of the last watched call
+        self.paces: dict[str, float] = {}  # seconds for each element along a size
         self.live: list[int] = []  # bytes of device memory after each call of a size
 
     def run(self) -> Passed:
@@ -328,10 +329,12 @@ class Trial:
 
     def _soon(self, name: str, span: tuple[int, int]) -> bool:
         """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
-        shorter = (span[0] // PART, span[1] // PART)
-        sizes = cases.long_sizes(self.exercise, name, shorter, self.generator)
-        given = cases.arguments(self.kernel, self._case(sizes, cases.usual(self.exercise)))
-        return PART * self._isolated(given).seconds <= LONGEST
+        if name not in self.paces:
+            shorter = (span[0] // PART, span[1] // PART)
+            sizes = cases.long_sizes(self.exercise, name, shorter, self.generator)
+            given = cases.arguments(self.kernel, self._case(sizes, cases.usual(self.exercise)))
+            self.paces[name] = PART * self._isolated(given).seconds / span[1]
+        return self.paces[name] * span[1] <= LONGEST
 
     def again(self, sizes: tuple[Sizes, ...]) -> None:
         """A process that has called the kernel never before: a part of the sizes in another order,

@@ -26,6 +26,7 @@ Where nothing is rounded, as in the minimum of a row (`Exercise.exact`), the bou
 """
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,6 +48,7 @@ ORDER, PATH, TYPICAL = 4.0, 8.0, 128.0
 FEW = 32  # outputs that are too few to have a typical one among them
 LEAST = 2.0**-118  # e^x overflows, or 1 / x is 0, before a result is so small
 PROBES = 16  # random changes that the response is estimated from
+MOST = 1 << 18  # elements of a tensor whose changes are not drawn for it alone
 STEP = 1e-7  # their relative size, in float64
 
 
@@ -194,8 +196,24 @@ def _responses(
 
 
 def _nudged(value: Tensor, generator: Generator) -> Tensor:
+    """The value, each element changed a little at random: by a piece of what was drawn once."""
+    drawn, count = _drawn(value.dtype, value.device), value.numel()
+    if not FEW * FEW < count <= MOST:
+        return _changes(value.shape, value.dtype, generator).mul_(value)
+    start = int(torch.randint(len(drawn) - count + 1, (), generator=generator, device=value.device))
+    return drawn[start : start + count].view(value.shape) * value
+
+
+def _changes(shape: torch.Size | int, dtype: torch.dtype, generator: Generator) -> Tensor:
     most = 3**0.5 * STEP  # evenly spread up to there: then STEP is the root of the mean square
-    return torch.empty_like(value).uniform_(1 - most, 1 + most, generator=generator).mul_(value)
+    changes = torch.empty(shape, dtype=dtype, device=generator.device)
+    return changes.uniform_(1 - most, 1 + most, generator=generator)
+
+
+@functools.cache
+def _drawn(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Changes enough for most tensors. To draw one takes ten times as long as to use it."""
+    return _changes(2 * MOST, dtype, Generator(device).manual_seed(1))
 
 
 class _Rounding(TorchFunctionMode):
