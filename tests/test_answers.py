@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from support import toys
 
 from utils.course import answers
 from utils.course.answers import compile_answer, compile_wrong
+from utils.cuda.instrumented import instrumented
 from utils.errors import CheckFailed
 from utils.judge.check import check
 
@@ -58,3 +60,20 @@ def test_what_the_card_has_no_instructions_for_runs_on_the_emulator(monkeypatch)
     text = MISH.replace("FAULT", "if (i < n) out[i] = x[i];")
     kernel = compile_answer(replace(toys.MISH, needs="sm_90a"), text)
     assert kernel.backend == "emulator"
+
+
+@pytest.mark.parametrize(("asked", "count"), [(0, 16), (3, 3)])
+def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(asked, count):
+    text = """__global__ void mish_kernel(float* out, int count, int most) {
+        out[threadIdx.x] = threadIdx.x ? most : count;
+    }
+    void mish(const float* x, float* out, int n) {
+        int count, most;
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, mish_kernel, 1024, 0);
+        mish_kernel<<<1, 2>>>(out, count, most);
+    }"""
+    kernel = compile_answer(replace(toys.MISH, multiprocessors=asked), text, backend="emulator")
+    given = {"x": torch.zeros(2), "out": torch.zeros(2), "n": 2}
+    for after in (kernel.isolated(given).after, instrumented(kernel).watched(given).after):
+        assert after["out"].tolist() == [count, 2]

@@ -62,7 +62,8 @@ WHOLE = At(
             (67, 64, 40, 1, 1),
             (4, 9, 5, 3, 1),
             (130, 160, 36, 5, 3),
-            (3, 288, 36, 9, 1),
+            (3, 288, 36, 9, 3),
+            (260, 288, 36, 9, 1),
         )
     ),
     card=tuple(
@@ -82,8 +83,9 @@ WHOLE = At(
         {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "products": (1, 1)},
     ),
 )
-# On 16 multiprocessors the first tiles take 2,048 rows of W: others come after them.
-SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 2100, 132)), bench=size(1024, 8192, 8192))
+# The first tiles of FEW blocks take 256 rows of W: others come after them.
+SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 300, 516)), bench=size(1024, 8192, 8192))
+FEW = 2  # multiprocessors of the emulator's card, so that a block owns several tiles
 
 
 def in_tf32(function):
@@ -169,6 +171,7 @@ def whole(name, operations, out="M N", **more):
             "flops": lambda M, N, K, groups, products: 2 * M * N * K + (9 + operations) * M * N,
             "at": replace(WHOLE, bench={**bench, "groups": model.groups, "products": 3}),
             "needs": "sm_90a",
+            "multiprocessors": FEW,
             "products": TF32,  # the faster of its two ways
             "eps": True,
             "follows": {"groups": "N"},
@@ -206,8 +209,8 @@ EXERCISES = (
     ),
     rung(
         "linear_persistent",
-        # more tiles than the emulator has multiprocessors, in three bands
-        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 100))),
+        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 100))),  # tiles in three bands
+        multiprocessors=FEW,
         number="11.4",
         title="a block for each multiprocessor, tiles in an order that shares them",
         points=15,
@@ -223,6 +226,7 @@ EXERCISES = (
         SPLIT,
         gates=(tensor_cores(3),),
         products=3,
+        multiprocessors=FEW,
         number="11.5",
         title="three products of halves by warpgroups, as exact as floats",
         points=15,
@@ -234,6 +238,7 @@ EXERCISES = (
         SPLIT,
         gates=(tensor_cores(3),),
         products=3,
+        multiprocessors=FEW,
         number="11.6",
         title="a warpgroup that splits W while two others multiply",
         points=15,

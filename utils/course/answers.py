@@ -77,7 +77,12 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
-    return Answer(**vars(kernel), exercise=exercise)
+    return _answer(exercise, vars(kernel))
+
+
+def _answer(exercise: Exercise, kernel: dict) -> Answer:
+    """A kernel's attributes, and what it answers."""
+    return Answer(**{**kernel, "multiprocessors": exercise.multiprocessors}, exercise=exercise)
 
 
 def _backend(exercise: Exercise) -> str:
@@ -107,7 +112,7 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
     compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
     watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
     linked.judge(watched["library"], source=text, **place)
-    return Answer(**{**watched, "library": _Late(compiled)}, exercise=exercise)
+    return _answer(exercise, {**watched, "library": _Late(compiled)})
 
 
 def exercise_of(kernel: Kernel | Answering) -> Exercise:

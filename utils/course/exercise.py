@@ -70,6 +70,7 @@ class Exercise:
     library: str = ""  # which of the peers is "the library" (100 %)
     follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     gates: tuple[Gate, ...] = ()
+    multiprocessors: int = 0  # of the emulator's card: few, for blocks that work on; 0: any number
     needs: str = ""  # "sm_90a": of a card; on others the emulator runs the kernel
     faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
     points: int = 0

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
@@ -43,7 +44,7 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
         for known in list(_plans)[: 1 - KEEP]:
             del _plans[known]
         _plans[key] = build  # to translate the text once more takes as long as to run it
-    return _begin(_plans[key]).result()
+    return replace(_begin(_plans[key]).result(), multiprocessors=kernel.multiprocessors)
 
 
 _plans: dict[tuple, Build] = {}  # by what they are made of

@@ -87,6 +87,7 @@ class Call:
     parameters: Sequence[Parameter]
     arguments: Mapping[str, Tensor | int | float]  # by parameter name, without the stream
     timeout: float  # in seconds
+    multiprocessors: int = 0  # of the emulator's card; 0: as many as it has
 
     def run(self, rehearsal: bool = False, calls: int = 1) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
@@ -126,6 +127,7 @@ class Call:
             "pointers": [i for i, p in enumerate(self.parameters) if p.is_tensor],
             "regions": [{"start": r.start, "stop": r.stop} for r in layout.regions],
             "limit": self.timeout,
+            "multiprocessors": self.multiprocessors,
         }
         return layout, command
 

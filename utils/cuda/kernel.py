@@ -39,6 +39,7 @@ class Kernel:
     trusted: bool = False  # has passed `check`
     first_line: int = 1  # what messages call the first line of `source`,
     filename: str = ""  # and where they say that it is
+    multiprocessors: int = 0  # of the emulator's card; 0: as many as it has
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.ctype} {p.name}" for p in self.parameters)
@@ -115,7 +116,13 @@ class Kernel:
 
     def _call(self, given: dict, timeout: float) -> isolation.Call:
         return isolation.Call(
-            self.name, self.library, self.backend, self.parameters, given, timeout
+            self.name,
+            self.library,
+            self.backend,
+            self.parameters,
+            given,
+            timeout,
+            self.multiprocessors,
         )
 
     # --- in this process, on the GPU

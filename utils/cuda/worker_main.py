@@ -7,6 +7,7 @@ library only: without PyTorch it starts in 20 ms. Commands and replies are JSON 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null,
+      "multiprocessors": of the emulator's card, 0 for as many as it has,
       "rehearsal": on the emulator, whether launches are only held against the device's limits}
                                 -> {"error": code, "name", "text", "seconds", "live", "threads"}
     {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
@@ -110,6 +111,7 @@ class Executor:
                 library.emu_lend_memory(ctypes.c_void_p(first), ctypes.c_size_t(length))
             if not on_device:
                 library.emu_rehearse(command["rehearsal"])
+                library.emu_set_multiprocessors(command["multiprocessors"])
             start = time.perf_counter()
             error = library.workbook_run(array) or library.workbook_sync()
             self._limit(library, 0.0)
@@ -173,6 +175,7 @@ class Executor:
         slots = bytearray.fromhex(command["slots"])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         library.emu_set_order(command["order"])
+        library.emu_set_multiprocessors(command["multiprocessors"])
         library.emu_watch_begin()
         bases = [self._lend(library, here, region) for region in command["regions"]]
         for index in command["pointers"]:

@@ -20,6 +20,8 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;  // of a host thread
 std::atomic<cudaError_t> fault{cudaSuccess};        // after which nothing runs any more
 size_t max_dynamic = kStaticShared;
+constexpr int kMultiprocessors = 16;
+int asked_for = 0;  // multiprocessors; 0: kMultiprocessors
 
 constexpr int kKilohertz = 1000000;  // clock() and clock64() of a kernel count nanoseconds
 
@@ -30,6 +32,8 @@ cudaError_t result(cudaError_t error) {
     if (error != cudaSuccess) last_error = error;
     return error;
 }
+
+int multiprocessors() { return asked_for ? asked_for : kMultiprocessors; }
 
 size_t total_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
 
@@ -132,7 +136,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
     p->maxGridSize[0] = 0x7fffffff;
     p->maxGridSize[1] = p->maxGridSize[2] = 65535;
     p->major = 8;
-    p->multiProcessorCount = kMultiprocessors;
+    p->multiProcessorCount = multiprocessors();
     p->l2CacheSize = 4 << 20;
     p->maxThreadsPerMultiProcessor = kResidentThreads;
     p->maxBlocksPerMultiProcessor = int(kResidentBlocks);
@@ -223,16 +227,17 @@ cudaError_t emu_function_attributes(cudaFuncAttributes* attributes, const void*)
     attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
     return result(cudaSuccess);
 }
+void emu_set_multiprocessors(int count) { emu::asked_for = count; }
 cudaError_t emu_resident_blocks(int* blocks, int threads, size_t shared) {
     if (threads <= 0) return result(cudaErrorInvalidValue);
     *blocks = threads > kMaxThreads || shared > kDynamicShared
                   ? 0
-                  : int(resident_grid(threads, shared) / uint64_t(kMultiprocessors));
+                  : int(resident_grid(threads, shared) / uint64_t(multiprocessors()));
     return result(cudaSuccess);
 }
 cudaError_t emu_potential_grid(int* grid, int threads, size_t shared) {
     const cudaError_t error = emu_resident_blocks(grid, threads, shared);
-    *grid *= kMultiprocessors;
+    *grid *= multiprocessors();
     return error;
 }
 // Work has ended when a launch returns; what is left is to say how it ended.

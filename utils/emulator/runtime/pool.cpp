@@ -167,7 +167,7 @@ uint64_t resident_grid(int threads, size_t shared) {
     uint64_t blocks = uint64_t(kResidentThreads / (32 * warps));
     if (blocks > kResidentBlocks) blocks = kResidentBlocks;
     const size_t by_shared = (kDynamicShared + 1024) / (shared + 1024);
-    return kMultiprocessors * (by_shared < blocks ? by_shared : blocks);
+    return multiprocessors() * (by_shared < blocks ? by_shared : blocks);
 }
 
 bool find_busy_thread(pthread_t* thread) {
