@@ -209,7 +209,11 @@ EXERCISES = (
     ),
     rung(
         "linear_persistent",
-        at=replace(LADDER, check=(*LADDER.check, size(2100, 1, 100))),  # tiles in three bands
+        at=replace(  # tiles in three bands, and in two, of which the last has several columns
+            LADDER,
+            check=(*LADDER.check, size(2100, 1, 100)),
+            drawn=(*LADDER.drawn, {"M": (1160, 1200), "N": (260, 290), "K": (3, 8)}),
+        ),
         multiprocessors=FEW,
         number="11.4",
         title="a block for each multiprocessor, tiles in an order that shares them",

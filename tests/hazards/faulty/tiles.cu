@@ -585,3 +585,14 @@ __global__ void __cluster_dims__(2)
     cluster_sync();
 }
 CASE(sent_and_read_too_early, 2, 32, matrix(), zeros<float>(32))
+
+__global__ void waits_for_a_phase_by_its_number(float* out) {
+    __shared__ Barrier done;
+    INIT(done, 32);
+    for (int phase = 0; phase < 3; phase++) {
+        barrier_arrive(&done);
+        barrier_wait(&done, phase);  // HAZARD invalid-barrier
+    }
+    out[threadIdx.x] = 1;
+}
+CASE(waits_for_a_phase_by_its_number, 1, 32, zeros<float>(32))

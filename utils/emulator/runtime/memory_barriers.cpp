@@ -191,8 +191,11 @@ extern "C" void emu_barrier_wait(void* barrier, int parity, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     MemoryBarrier& b = find(c, c, barrier, site);
+    if (parity != 0 && parity != 1)
+        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+               "a phase has parity 0 or 1, and not %d: take the number of the phase %% 2", parity);
     if (running.core) watch_uncounted(barrier, 8, kAtomic, c.current->pc);
-    if ((b.phase & 1) == (unsigned(parity) & 1)) {
+    if (int(b.phase & 1) == parity) {
         ++b.waiting;
         c.block_on(Waits::kMemoryBarrier, barrier, site);
     }
