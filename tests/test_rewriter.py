@@ -134,6 +134,22 @@ def test_rewritten_text(source, expected):
     assert body(source) == expected
 
 
+@pytest.mark.parametrize(
+    ("declaration", "label"),
+    [
+        ("auto f = k;", "k"),
+        ("auto* f = &g; auto f = space::k<int, 2>;", "space::k"),
+        ("auto* const f = k;", "f"),
+        ("auto f = b ? k : other;", "f"),
+        ("auto f = pick(3);", "f"),
+        ("void (*f)(int*) = k;", "f"),
+        ("", "f"),
+    ],
+)
+def test_a_launch_of_a_variable_is_called_by_the_kernel_that_it_holds(declaration, label):
+    assert f', "{label}", [&]' in body(f"void l() {{ {declaration} f<<<1, 2>>>(x); }}")
+
+
 def test_an_expression_that_yields_the_kernel_is_evaluated_once():
     assert "[&, emu_kernel = table[i++]](auto&&" in body("table[i++]<<<1, 2>>>(x);")
     assert "[&, emu_kernel = pick<3>(i++)](auto&&" in body("pick<3>(i++)<<<1, 2>>>(x);")

@@ -85,10 +85,11 @@ MODEL = At(
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
     ),
 )
-# The last two: more than one promotion; and sums of one sign, long enough that what a tensor core
+# More than one promotion; and sums of one sign, long enough that what a tensor core
 # cuts off shows (their number chooses the values: utils.course.cases.plan).
 LONG_SUMS = size(16, 8, 300), size(2, 3, 1850)
-SPLIT = replace(TILES, check=(*TILES.check, *LONG_SUMS), bench=size(1024, 8192, 8192))
+FEW = size(6, 9, 20)  # one round, for the sizes that are called many times
+SPLIT = replace(TILES, check=(*TILES.check, *LONG_SUMS, FEW), bench=size(1024, 8192, 8192))
 
 
 def product(name, reference, at, **more):

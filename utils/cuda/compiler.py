@@ -182,9 +182,7 @@ def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit
 def _emulator_unit(
     source: str, filename: str, first_line: int, entry: str, instrumented: bool, counted: bool
 ) -> _Unit:
-    unit = rewriter.rewrite(
-        source, filename=filename, first_line=first_line, include_dirs=[workspace().include]
-    )
+    unit = _rewritten(source, filename, first_line, workspace().include, headers())
     return _Unit(
         unit.text + _apart(entry),
         filename,
@@ -194,6 +192,21 @@ def _emulator_unit(
         unit.headers,
         {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},
     )
+
+
+@functools.lru_cache(maxsize=8)  # of one text there is a plain build, and another one beside it
+def _rewritten(
+    source: str, filename: str, first_line: int, include: Path, state: tuple
+) -> rewriter.Unit:
+    return rewriter.rewrite(
+        source, filename=filename, first_line=first_line, include_dirs=[include]
+    )
+
+
+def headers() -> tuple[tuple[Path, int], ...]:
+    """What kernels may include, and when it was written."""
+    files = sorted(workspace().include.rglob("*"))
+    return tuple((path, path.stat().st_mtime_ns) for path in files)
 
 
 def _apart(entry: str) -> str:

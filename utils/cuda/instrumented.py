@@ -8,7 +8,6 @@ from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
 from utils.cuda.kernel import Kernel
 from utils.errors import WorkbookError
-from utils.paths import workspace
 
 KEEP = 64  # builds that are remembered; a forgotten one is found in the cache on disk
 
@@ -36,7 +35,8 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
 
     Raises what `compile_cuda` raises.
     """
-    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, counted, _headers())
+    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, counted)
+    key += (toolchain.cxx(), compiler.headers())
     if key not in _plans:
         place = {"first_line": kernel.first_line, "filename": kernel.filename}
         place |= {"instrumented": True, "counted": counted}
@@ -48,12 +48,6 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
 
 
 _plans: dict[tuple, Build] = {}  # by what they are made of
-
-
-def _headers() -> tuple:
-    """The compiler; what kernels may include, and when it was written."""
-    files = sorted(workspace().include.rglob("*"))
-    return (toolchain.cxx(), *((path, path.stat().st_mtime_ns) for path in files))
 
 
 def _begin(build: Build) -> Future[Kernel]:

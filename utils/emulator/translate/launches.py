@@ -175,8 +175,25 @@ def _is_call(code: Code, position: int) -> bool:
     return before in ("]", ">")
 
 
+def _initialiser(code: Code, position: int) -> tuple[int, int] | None:
+    """Of `auto kernel = name<...>;`, where `kernel` is launched: where the name stands."""
+    variable = code.text(position)
+    for p in range(position - 1, 1, -1):
+        if code.text(p) == variable and code.text(p + 1) == "=":
+            if code.text(p - 1) != "auto" and code.text(p - 2) != "auto":
+                return None
+            stop = p + 2
+            while code.is_name(stop) or code.text(stop) == "::":
+                stop += 1
+            end = code.angle_close(stop) if code.text(stop) == "<" else stop
+            return (p + 2, stop) if stop > p + 2 and code.text(end) == ";" else None
+    return None
+
+
 def _label(code: Code, start: int, stop: int) -> str:
     """The kernel's name as a C++ string; a macro's parameter is spelt out where it is used."""
+    if stop == start + 1 and (named := _initialiser(code, start)):
+        start, stop = named
     names = [code.text(p) for p in range(start, stop) if code.text(p) != "##"]
     if any(name in code.params for name in names):
         return " ".join(f"#{n}" if n in code.params else f'"{n}"' for n in names)
