@@ -211,7 +211,7 @@ EXERCISES = (
         "linear_persistent",
         at=replace(  # tiles in three bands, and in two, of which the last has several columns
             LADDER,
-            check=(*LADDER.check, size(2100, 1, 100)),
+            check=(*LADDER.check, size(2100, 1, 132)),
             drawn=(*LADDER.drawn, {"M": (1160, 1200), "N": (260, 290), "K": (3, 8)}),
         ),
         multiprocessors=FEW,
