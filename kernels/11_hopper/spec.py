@@ -209,10 +209,10 @@ EXERCISES = (
     ),
     rung(
         "linear_persistent",
-        at=replace(  # tiles in three bands, and in two, of which the last has several columns
+        at=replace(  # tiles in two bands, of one column and of two
             LADDER,
-            check=(*LADDER.check, size(2100, 1, 132)),
-            drawn=(*LADDER.drawn, {"M": (1160, 1200), "N": (260, 290), "K": (3, 8)}),
+            check=(*LADDER.check, size(1030, 1, 132)),
+            drawn=(*LADDER.drawn, {"M": (1026, 1034), "N": (257, 260), "K": (1, 4)}),
         ),
         multiprocessors=FEW,
         number="11.4",
