@@ -62,6 +62,13 @@ def test_an_honest_file_passes(path, task, box):
     assert verdict.passed, str(verdict)
 
 
+@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+def test_of_pytorchs_own_model_all_is_right_but_who_computes_it(path, box):
+    text = HEAD + path.read_text().replace("class Model(", "class ModelNew(")
+    verdict = model.judge_text(text, model_task.read(path), box, SEED)
+    assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message
+
+
 def test_a_verdict_names_the_seed_that_repeats_it(task, box):
     path = FILES / "cheats/affine_left_out.py"
     verdict = model.judge_text(text_of(path), task, box)

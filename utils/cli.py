@@ -419,7 +419,8 @@ def judge(
 
     from utils.judge.model import judge
 
-    verdict = judge(model, task=task, reference=reference, seed=seed)
+    with Console(stderr=True).status("building and judging: a first build takes half a minute"):
+        verdict = judge(model, task=task, reference=reference, seed=seed)
     print(dumps(verdict.as_json(), indent=2) if json else verdict)
     raise typer.Exit(0 if verdict.passed else 1)
 

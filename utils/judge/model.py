@@ -159,7 +159,8 @@ class Call:
     kind: str
     state: list[Tensor]
     inputs: list[Tensor]
-    slope: Tensor | None  # the gradient of the output, where the model is to train
+    slope: Tensor | None  # the gradient of the output, where gradients are asked for
+    train: bool = False  # whether they might be
 
     def expected(self, model: nn.Module) -> dict[str, Truth]:
         """Worked out after the run."""
@@ -281,7 +282,7 @@ class Trial:
                 with torch.no_grad():
                     shape = model(*inputs).shape
                 slope = torch.randn(shape, generator=self.generator)
-            calls.append(Call(kind, state, inputs, slope))
+            calls.append(Call(kind, state, inputs, slope, slope is not None))
         return calls
 
     def _randomised(self, parameter: Tensor) -> Tensor:
@@ -294,7 +295,7 @@ class Trial:
         self, session: Session, made: int, size: Size, calls: Sequence[Call], slopes: bool = True
     ) -> list[Answer] | None:
         blobs = [blob for call in calls for blob in call.blobs()]
-        shapes = [{"shapes": size.shapes, "train": call.slope is not None} for call in calls]
+        shapes = [{"shapes": size.shapes, "train": call.train} for call in calls]
         most = 16 * sum(map(len, blobs)) + (1 << 20)
         told, values = session.ask(
             CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
@@ -381,7 +382,7 @@ class Trial:
 
     def _plain_call(self, size: Size, number: int) -> Call:
         call = self._calls(size, 1)[number]
-        return Call(call.kind, call.state, call.inputs, None)
+        return Call(call.kind, call.state, call.inputs, None, train=number % 2 == 1)
 
 
 # --- rules for one answer

@@ -1,4 +1,4 @@
-# rejected: raises
+# rejected: raises, left behind
 """A process that outlives the call."""
 
 import os
