@@ -12,8 +12,6 @@ file and never pass it.
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 import torch
@@ -23,8 +21,22 @@ from utils import files
 from utils.cuda.model_box import Box, Left, Session
 from utils.errors import ArgumentValueError
 from utils.judge import accuracy
-from utils.judge.accuracy import Truth
+from utils.judge.model_calls import (
+    KINDS,
+    Answer,
+    Call,
+    about,
+    answers_of,
+    gradients_right,
+    output_of,
+    place_of,
+    same_inputs,
+    same_parameters,
+    tensor_of,
+    whose,
+)
 from utils.judge.model_task import Size, Task, find
+from utils.judge.model_verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 
 LOADING, CALLING = (
@@ -33,72 +45,6 @@ LOADING, CALLING = (
 )  # seconds to load a file, builds not counted; for the calls of a size
 SEEDS = 5  # for each size
 _KERNEL = "__global__"
-
-
-class Why(StrEnum):
-    """What a model is rejected for."""
-
-    BUILD = "does not build"
-    LOAD = "does not load"
-    NO_MODEL = "no ModelNew"
-    PARAMETERS = "other parameters"
-    INITIAL = "other initial values"
-    RAISED = "raises"
-    ENDED = "ended"
-    TIMEOUT = "timeout"
-    PROTOCOL = "answered out of turn"
-    NOT_A_TENSOR = "not a plain tensor"
-    SHAPE = "wrong shape"
-    DTYPE = "wrong dtype"
-    LAUNCH = "launch error"
-    INPUT = "input modified"
-    PARAMETER = "parameter modified"
-    CHANGED = "output changed afterwards"
-    STALE = "stale output"
-    NOT_WRITTEN = "not written"
-    NAN = "nan"
-    VALUES = "wrong values"
-    IMPRECISE = "too imprecise"
-    NO_TRAINING = "does not train"
-    GRADIENT = "wrong gradient"
-    PATCHED = "changes its surroundings"
-    LEFT = "left behind"
-    NO_KERNEL = "no kernel"
-    LIBRARY = "library"
-
-
-class Rejected(Exception):
-    """A model is not what it should be: `why`, and a message."""
-
-    def __init__(self, why: Why, message: str):
-        super().__init__(f"{why}: {message}")
-        self.why, self.message = why, message
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the judge says of a file. `notes` are on what was not judged."""
-
-    task: str
-    passed: bool
-    seed: int
-    reason: str = ""
-    message: str = ""
-    calls: int = 0
-    runtime: dict | None = None  # milliseconds, by whose they are; None where nothing was timed
-    notes: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict:
-        """For other programs."""
-        return {"evaluation": "passed" if self.passed else "failed", **asdict(self)}
-
-    def __str__(self) -> str:
-        lines = [f"Evaluation: {'passed' if self.passed else 'failed'}"]
-        if not self.passed:
-            lines += [f"Reason: {self.reason}: {self.message}", f"Seed: {self.seed}"]
-        else:
-            lines += [f"Task: {self.task}, {self.calls} calls beside float64, gradients too"]
-        return "\n".join([*lines, *self.notes])
 
 
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
@@ -129,58 +75,6 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
         return Verdict(passed=False, reason=rejected.why, message=rejected.message, **told)
     told["notes"] = [*trial.notes, UNTIMED]
     return Verdict(passed=True, calls=trial.count, **told)
-
-
-# --- what a model is tried on
-
-Draw = Callable[[Sequence[int], torch.Generator], Tensor]
-
-
-def _heavy(shape: Sequence[int], generator: torch.Generator) -> Tensor:
-    """Student's t, of 2 degrees of freedom."""
-    squares = torch.randn((2, *shape), generator=generator).square().sum(0)
-    return torch.randn(shape, generator=generator) / (squares / 2).sqrt()
-
-
-KINDS: dict[str, Draw] = {
-    "uniform": lambda shape, g: torch.rand(shape, generator=g),
-    "normal": lambda shape, g: torch.randn(shape, generator=g),
-    "shifted": lambda shape, g: torch.randn(shape, generator=g) + 5,
-    "heavy-tailed": _heavy,
-    "large": lambda shape, g: 100 * torch.randn(shape, generator=g),
-    "small": lambda shape, g: 1e-3 * torch.randn(shape, generator=g),
-}
-
-
-@dataclass
-class Call:
-    """One call: what goes in, and what should come out once that has been asked for."""
-
-    kind: str
-    state: list[Tensor]
-    inputs: list[Tensor]
-    slope: Tensor | None  # the gradient of the output, where gradients are asked for
-    train: bool = False  # whether they might be
-
-    def expected(self, model: nn.Module) -> dict[str, Truth]:
-        """Worked out after the run."""
-        return accuracy.truths(model, self.state, self.inputs, self.slope)
-
-    def blobs(self) -> list[bytes]:
-        """As the process gets it."""
-        tensors = [*self.state, *self.inputs]
-        return [*map(_bytes, tensors), _bytes(self.slope) if self.slope is not None else b""]
-
-
-@dataclass
-class Answer:
-    """What came of a call: hints in `told`, and bytes."""
-
-    told: dict
-    output: bytes
-    after: list[bytes]  # of the inputs, then of the parameters
-    grads: list[bytes | None]
-    kept: bytes = b""  # the output again, after the last call
 
 
 class Trial:
@@ -254,8 +148,8 @@ class Trial:
         )
         if "error" in told:
             return self._refused(size, told)
-        _same_parameters(told.get("parameters"), named)
-        if at := [n for (n, p), v in zip(named, values, strict=False) if not _about(p, v)]:
+        same_parameters(told.get("parameters"), named)
+        if at := [n for (n, p), v in zip(named, values, strict=False) if not about(p, v)]:
             raise Rejected(
                 Why.INITIAL, f"the same seed gives Model and ModelNew another {', '.join(at)}"
             )
@@ -303,23 +197,23 @@ class Trial:
         if "error" in told:
             return self._refused(size, told)
         self.count += len(calls)
-        return _answers(told, values, calls)
+        return answers_of(told, values, calls)
 
     def _judge(self, model: nn.Module, calls: Sequence[Call], answers: Sequence[Answer]) -> None:
         """What came of the calls of one size."""
         expected = [call.expected(model) for call in calls]
         names = [name for name, _ in model.named_parameters()]
         for number, (call, answer) in enumerate(zip(calls, answers, strict=True)):
-            place = _place(call, number, calls)
-            output = _output(answer, expected[number]["output"].value.shape, place)
-            _same_inputs(call, answer, names, place)
+            place = place_of(call, number, calls)
+            output = output_of(answer, expected[number]["output"].value.shape, place)
+            same_inputs(call, answer, names, place)
             if found := accuracy.objection(output, expected[number]["output"]):
-                whose = _whose(output, [e["output"] for e in expected], number)
+                other = whose(output, [e["output"] for e in expected], number)
                 if answer.kept != answer.output:
                     raise Rejected(Why.CHANGED, f"{place}: it was not done when it was returned")
-                if whose is not None:
+                if other is not None:
                     raise Rejected(
-                        Why.STALE, f"{place}: it returned what call {whose + 1} asks for"
+                        Why.STALE, f"{place}: it returned what call {other + 1} asks for"
                     )
                 raise Rejected(Why(found[0]), f"{place}: {found[1]}")
             if answer.kept != answer.output:
@@ -328,7 +222,7 @@ class Trial:
                 )
         for number, (call, answer) in enumerate(zip(calls, answers, strict=True)):
             if call.slope is not None:
-                _gradients(answer, expected[number], _place(call, number, calls))
+                gradients_right(answer, expected[number], place_of(call, number, calls))
 
     def _surroundings(self, session: Session) -> None:
         """What it has changed or left behind. That is seen or told before any value is judged."""
@@ -354,7 +248,7 @@ class Trial:
             truth = call.expected(model)["output"]
             if len(answer.output) != 4 * truth.value.numel():
                 continue
-            if accuracy.objection(_tensor(answer.output, truth.value.shape), truth) is None:
+            if accuracy.objection(tensor_of(answer.output, truth.value.shape), truth) is None:
                 raise Rejected(
                     Why.NO_KERNEL, "the same values come out when none of its kernels runs"
                 )
@@ -374,7 +268,7 @@ class Trial:
         model = self.task.make(size, 0)
         for call, answer in zip(calls, answers, strict=True):
             truth = call.expected(model)["output"]
-            output = _output(answer, truth.value.shape, "PyTorch's own operations switched off")
+            output = output_of(answer, truth.value.shape, "PyTorch's own operations switched off")
             if found := accuracy.objection(output, truth):
                 raise Rejected(
                     Why.LIBRARY, f"without PyTorch's own operations it is {found[0]}: {found[1]}"
@@ -383,114 +277,3 @@ class Trial:
     def _plain_call(self, size: Size, number: int) -> Call:
         call = self._calls(size, 1)[number]
         return Call(call.kind, call.state, call.inputs, None, train=number % 2 == 1)
-
-
-# --- rules for one answer
-
-
-def _same_parameters(told: object, named: list[tuple[str, nn.Parameter]]) -> None:
-    wanted = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
-    if told == wanted:
-        return
-    told = told if isinstance(told, list) else []
-    theirs, ours = [str(t[0]) for t in told if t], [n for n, _ in named]
-    if missing := [name for name in ours if name not in theirs]:
-        say = f"it has no {', '.join(missing)}"
-    elif more := [name for name in theirs if name not in ours]:
-        say = f"it has {', '.join(more)[:200]}, too"
-    elif theirs != ours:
-        say = "they come in another order"
-    else:
-        say = ", ".join(
-            f"{w[0]} is {t[1:]}, not {w[1:]}" for t, w in zip(told, wanted, strict=True) if t != w
-        )
-    raise Rejected(Why.PARAMETERS, f"{say}; Model has {', '.join(ours)}")
-
-
-def _about(parameter: Tensor, blob: bytes) -> bool:
-    """Whether these are its values, but for a last digit, which hangs on a processor's vectors."""
-    if len(blob) != 4 * parameter.numel():
-        return False
-    return torch.allclose(_tensor(blob, parameter.shape), parameter, rtol=1e-4, atol=1e-5)
-
-
-def _answers(told: dict, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
-    """The blobs of each call, in their places. Raises Rejected where they do not add up."""
-    found, blobs = [], iter(values)
-    try:
-        results = told["results"]
-        for call, result in zip(calls, results, strict=True):
-            flags = [flag is True for flag in result["grads"]]
-            output = next(blobs)
-            after = [next(blobs) for _ in (*call.inputs, *call.state)]
-            grads = [next(blobs) if flag else None for flag in flags]
-            found.append(Answer(result, output, after, grads))
-        for answer in found:
-            answer.kept = next(blobs)
-        if next(blobs, None) is not None:
-            raise ValueError
-    except (KeyError, TypeError, ValueError, StopIteration):
-        raise Rejected(Why.PROTOCOL, "its answer does not fit the question") from None
-    return found
-
-
-def _place(call: Call, number: int, calls: Sequence[Call]) -> str:
-    return f"{call.kind} values, call {number + 1} of {len(calls)}"
-
-
-def _output(answer: Answer, shape: torch.Size, place: str) -> Tensor:
-    told = answer.told
-    if told.get("kind") not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        raise Rejected(Why.NOT_A_TENSOR, f"{place}: forward returned a {told.get('kind')}"[:300])
-    if told.get("error"):
-        raise Rejected(Why.LAUNCH, f"{place}: {told['error']}"[:300])
-    if told.get("shape") != list(shape):
-        raise Rejected(Why.SHAPE, f"{place}: {told.get('shape')}, not {list(shape)}"[:300])
-    if told.get("type") != "float32":
-        raise Rejected(Why.DTYPE, f"{place}: {told.get('type')}, not float32"[:300])
-    if len(answer.output) != 4 * shape.numel():
-        raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-    return _tensor(answer.output, shape)
-
-
-def _same_inputs(call: Call, answer: Answer, names: Sequence[str], place: str) -> None:
-    for i, (was, now) in enumerate(zip([*call.inputs, *call.state], answer.after, strict=True)):
-        if _bytes(was) == now:
-            continue
-        if i < len(call.inputs):
-            raise Rejected(Why.INPUT, f"{place}: input {i} was written to")
-        raise Rejected(Why.PARAMETER, f"{place}: {names[i - len(call.inputs)]} was written to")
-
-
-def _gradients(answer: Answer, expected: dict[str, Truth], place: str) -> None:
-    names = [name for name in expected if name != "output"]
-    if answer.told.get("trains") is not True:
-        raise Rejected(
-            Why.NO_TRAINING, f"{place}: the output hangs on no parameter: no backward was written"
-        )
-    if len(answer.grads) != len(names):
-        raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-    for name, grad in zip(names, answer.grads, strict=True):
-        truth = expected[name]
-        if grad is None:
-            raise Rejected(Why.NO_TRAINING, f"{place}: {name} gets no gradient")
-        if len(grad) != 4 * truth.value.numel():
-            raise Rejected(Why.GRADIENT, f"{place}: that of {name} has another shape or dtype")
-        if found := accuracy.objection(_tensor(grad, truth.value.shape), truth):
-            raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {found[0]}: {found[1]}")
-
-
-def _whose(output: Tensor, truths: Sequence[Truth], number: int) -> int | None:
-    """The other call that these are the values of."""
-    for other, truth in enumerate(truths):
-        if other != number and accuracy.objection(output, truth) is None:
-            return other
-    return None
-
-
-def _tensor(blob: bytes, shape: Sequence[int]) -> Tensor:
-    return torch.frombuffer(bytearray(blob), dtype=torch.float32).reshape(tuple(shape))
-
-
-def _bytes(tensor: Tensor) -> bytes:
-    return tensor.detach().contiguous().numpy().tobytes()
