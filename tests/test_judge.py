@@ -158,6 +158,13 @@ def test_a_message_that_is_none_is_garbled():
         wire.receive(read_of(whole.getvalue()), most=2)
 
 
+@pytest.mark.parametrize("told", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])
+def test_an_answer_that_is_none_is_no_error_of_the_judges(told):
+    named = list(torch.nn.Linear(1, 1).named_parameters())
+    with pytest.raises(model.Rejected, match="answered out of turn"):
+        model.same_parameters(told, named)
+
+
 def test_the_command_tells_its_verdict_and_its_exit_code(tmp_path):
     path = tmp_path / "88.py"
     path.write_text("class ModelNew: pass")

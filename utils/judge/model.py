@@ -229,9 +229,12 @@ class Trial:
         told, _ = session.ask(CALLING, "after")
         if session.processes():
             raise Rejected(Why.LEFT, "a process that it has started still runs")
-        if left := told.get("left"):
+        left, changed = told.get("left"), told.get("changed")
+        if not (isinstance(left, list) and isinstance(changed, list)):
+            raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
+        if left:
             raise Rejected(Why.LEFT, f"threads still run: {', '.join(map(str, left))}"[:500])
-        if changed := told.get("changed"):
+        if changed:
             raise Rejected(Why.PATCHED, f"it changes {', '.join(map(str, changed))}"[:500])
 
     def _without_kernels(self, session: Session, size: Size) -> None:

@@ -68,8 +68,9 @@ def same_parameters(told: object, named: list[tuple[str, nn.Parameter]]) -> None
     wanted = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
     if told == wanted:
         return
-    told = told if isinstance(told, list) else []
-    theirs, ours = [str(t[0]) for t in told if t], [n for n, _ in named]
+    if not (isinstance(told, list) and all(isinstance(t, list) and len(t) == 3 for t in told)):
+        raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
+    theirs, ours = [str(t[0]) for t in told], [n for n, _ in named]
     if missing := [name for name in ours if name not in theirs]:
         say = f"it has no {', '.join(missing)}"
     elif more := [name for name in theirs if name not in ours]:
