@@ -17,7 +17,7 @@ from utils.paths import ROOT
 
 COMMANDS = (
     *("run", "lab", "check", "status", "next", "bench", "emulate", "sync", "reset"),
-    *("new", "author", "doctor"),
+    *("new", "author", "doctor", "judge"),
 )
 REPORT = """
 import json, os

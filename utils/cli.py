@@ -403,6 +403,29 @@ def grade(
 
 
 @app.command()
+def judge(
+    model: Annotated[Path, typer.Argument(help="a file in KernelBench's format, with ModelNew")],
+    task: Annotated[
+        int | None, typer.Option(help="62, 75, 88, 94 or 37; else as the file is called")
+    ] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="another task's file, one that you trust")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="that of a verdict, to repeat it")] = None,
+    json: Annotated[bool, typer.Option("--json", help="the verdict as JSON")] = False,
+) -> None:
+    """Judge a ModelNew, in a box: does it compute what Model does, and train?"""
+    from json import dumps
+
+    from utils.judge.model import judge
+
+    with Console(stderr=True).status("building and judging: a first build takes half a minute"):
+        verdict = judge(model, task=task, reference=reference, seed=seed)
+    print(dumps(verdict.as_json(), indent=2) if json else verdict)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+@app.command()
 def doctor() -> None:
     """Say what this machine has and what to install."""
     from utils import doctor

@@ -67,7 +67,7 @@ def _boxed(real: str, backend: str) -> list[str]:
     and what every build takes from the cache."""
     if not settings.boxed():
         return [real]
-    tools = [*_compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]
+    tools = [*compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]
     return sandbox.command(
         [real],
         readable=[real, include_dir(), runtime_library().parent, without_torch(), *tools],
@@ -77,7 +77,7 @@ def _boxed(real: str, backend: str) -> list[str]:
     )
 
 
-def _compiler_folders() -> list[Path]:
+def compiler_folders() -> list[Path]:
     """The compiler, and where it was installed, if that is a folder of its own, as /opt/gcc is."""
     program = Path(cxx())
     homes = {path.parent.parent for path in (program, program.resolve())}

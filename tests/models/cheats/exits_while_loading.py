@@ -1,0 +1,4 @@
+# rejected: does not load
+import sys
+
+sys.exit(0)

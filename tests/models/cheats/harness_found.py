@@ -1,0 +1,11 @@
+# rejected: changes its surroundings
+"""It looks for who calls it, and rewrites what that sends."""
+
+import sys
+
+harness = sys.modules["__main__"]
+harness._bytes = lambda tensor: bytes(4 * tensor.numel())
+
+
+class ModelNew(Honest):
+    pass

@@ -1,0 +1,5 @@
+# rejected: no kernel
+class ModelNew(Honest):
+    def forward(self, x):
+        y = self.gemm(x)
+        return in_torch(y, *self.rest) + 0 * Tail.apply(y, *self.rest)

@@ -1,0 +1,6 @@
+# rejected: timeout
+class ModelNew(Honest):
+    def forward(self, x):
+        out = super().forward(x)
+        while True:
+            pass

@@ -1,0 +1,3 @@
+# rejected: no kernel
+class ModelNew(Honest):
+    pass

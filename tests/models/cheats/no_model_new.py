@@ -1,0 +1,3 @@
+# rejected: no ModelNew
+class Model(Honest):
+    pass

@@ -1,0 +1,4 @@
+# rejected: no kernel
+class ModelNew(Honest):
+    def forward(self, x):
+        return in_torch(self.gemm(x), *self.rest)

@@ -1,0 +1,3 @@
+# rejected: does not load
+class ModelNew(Honest)
+    pass

@@ -1,0 +1,6 @@
+# rejected: changes its surroundings
+torch.backends.cuda.matmul.allow_tf32 = True
+
+
+class ModelNew(Honest):
+    pass

@@ -1,0 +1,3 @@
+# passes
+class ModelNew(Honest):
+    pass

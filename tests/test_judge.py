@@ -1,0 +1,187 @@
+"""`workbook judge`: files that cheat are rejected for their reason, honest unusual ones pass."""
+
+import io
+import json
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from support.box import needs_box
+from support.command import workbook
+
+from utils.cuda import sandbox, wire
+from utils.cuda.model_box import Box
+from utils.errors import ArgumentValueError, ToolError, WorkbookError
+from utils.judge import accuracy, model, model_task
+from utils.paths import ROOT
+
+pytestmark = needs_box
+FILES = ROOT / "tests/models"
+CUDA = (FILES / "kernels.cu").read_text()
+HEAD = (FILES / "head.py").read_text().replace("@CUDA@", CUDA)
+NO_HEAD = {"no_kernel_at_all"}  # what compiles nothing
+SEED = 5
+
+
+def text_of(path: Path) -> str:
+    head = HEAD
+    if path.stem in NO_HEAD:
+        head = HEAD.partition("ext = load_inline")[0] + HEAD.partition("FUNCTIONS)\n")[2]
+    return head + "\n\n" + path.read_text()
+
+
+@pytest.fixture(scope="module")
+def box():
+    with Box() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def task():
+    return model_task.find(Path("88.py"))
+
+
+def judged(path: Path, task, box) -> model.Verdict:
+    return model.judge_text(text_of(path), task, box, SEED)
+
+
+@pytest.mark.parametrize("path", sorted((FILES / "cheats").glob("*.py")), ids=lambda p: p.stem)
+def test_a_cheat_is_rejected_for_its_reason(path, task, box, monkeypatch):
+    first = path.read_text().partition("\n")[0]
+    if "timeout" in first:
+        monkeypatch.setattr(model, "CALLING", 1.0)
+    verdict = judged(path, task, box)
+    assert not verdict.passed
+    assert verdict.reason in first.partition(": ")[2].split(", "), str(verdict)
+
+
+@pytest.mark.parametrize("path", sorted((FILES / "honest").glob("*.py")), ids=lambda p: p.stem)
+def test_an_honest_file_passes(path, task, box):
+    verdict = judged(path, task, box)
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+def test_of_pytorchs_own_model_all_is_right_but_who_computes_it(path, box):
+    text = HEAD + path.read_text().replace("class Model(", "class ModelNew(")
+    verdict = model.judge_text(text, model_task.read(path), box, SEED)
+    assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message
+
+
+def test_a_verdict_names_the_seed_that_repeats_it(task, box):
+    path = FILES / "cheats/affine_left_out.py"
+    verdict = model.judge_text(text_of(path), task, box)
+    again = model.judge_text(text_of(path), task, box, verdict.seed)
+    assert f"Seed: {verdict.seed}" in str(verdict)
+    assert str(again) == str(verdict)
+
+
+def test_a_size_that_is_refused_is_told(task, box):
+    verdict = judged(FILES / "honest/refuses_odd_groups.py", task, box)
+    assert any("groups of 5 channels" in note for note in verdict.notes)
+    assert verdict.as_json()["evaluation"] == "passed" and verdict.runtime is None
+
+
+@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+def test_a_reference_has_small_sizes_that_it_takes(path):
+    found = model_task.read(path)
+    assert path.stem.startswith(f"{int(path.stem.partition('_')[0])}_")
+    for size in found.small:
+        model = found.make(size, 0)
+        inputs = [torch.rand(shape) for shape in size.shapes]
+        assert model(*inputs).isfinite().all()
+    own = found.own.shapes[0]
+    assert own[0] >= 1024 and own[1] == found.own.arguments[0]
+
+
+@pytest.mark.parametrize(
+    "name, number", [("88.py", 88), ("my_75.py", 75), ("Matmul_Swish_Sum_GroupNorm_mine.py", 37)]
+)
+def test_a_task_is_known_by_the_files_name(name, number):
+    assert model_task.find(Path(name)).name.startswith(f"{number}_")
+
+
+def test_a_file_that_tells_of_no_task_is_asked_about():
+    with pytest.raises(ArgumentValueError, match="model.py tells of no task; say which: --task 37"):
+        model_task.find(Path("model.py"))
+
+
+def test_a_reference_that_is_none_is_told(tmp_path):
+    (tmp_path / "mine.py").write_text("class Model: pass")
+    with pytest.raises(WorkbookError, match="mine.py is no reference"):
+        model_task.find(Path("x.py"), reference=tmp_path / "mine.py")
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (lambda x: x * (1 + 2.0**-12), "too imprecise"),
+        (lambda x: x + 0.1, "wrong values"),
+        (lambda x: x.index_fill(0, torch.tensor([1]), float("nan")), "nan"),
+        (lambda x: x * 1.0, None),
+        (lambda x: torch.nextafter(x, x + 1), None),
+    ],
+)
+def test_values_are_held_to_what_float32_can_do(change, reason):
+    torch.manual_seed(0)
+    x, linear = torch.rand(5, 40), torch.nn.Linear(40, 30)
+    state = [p.detach() for p in linear.parameters()]
+    truth = accuracy.truths(linear, state, [x])["output"]
+    found = accuracy.objection(change(truth.value.float()), truth)
+    assert (found and found[0]) == reason
+
+
+def test_memory_that_nobody_wrote_is_told_from_wrong_values():
+    truth = accuracy.Truth(torch.zeros(2, dtype=torch.float64), 0.0, 0.0)
+    poison = torch.full((2,), accuracy.POISON, dtype=torch.int32).view(torch.float32)
+    assert accuracy.objection(poison, truth) == (
+        "not written",
+        "2 of 2 elements were never written",
+    )
+
+
+def test_a_message_that_is_none_is_garbled():
+    def read_of(data: bytes):
+        stream = io.BytesIO(data)
+        return stream.read
+
+    whole = io.BytesIO()
+    sender = types.SimpleNamespace(sendall=whole.write)
+    wire.send(sender, {"do": "it"}, [b"abc"])
+    assert wire.receive(read_of(whole.getvalue())) == ({"do": "it"}, [b"abc"])
+    assert wire.receive(read_of(b"")) is None
+    for data in (b"\xff\xff\xff\xff", b"\x02\x00\x00\x00[]", whole.getvalue()[:-1], b"ab"):
+        with pytest.raises(wire.Garbled):
+            wire.receive(read_of(data))
+    with pytest.raises(wire.Garbled):  # more than was asked for
+        wire.receive(read_of(whole.getvalue()), most=2)
+
+
+@pytest.mark.parametrize("told", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])
+def test_an_answer_that_is_none_is_no_error_of_the_judges(told):
+    named = list(torch.nn.Linear(1, 1).named_parameters())
+    with pytest.raises(model.Rejected, match="answered out of turn"):
+        model.same_parameters(told, named)
+
+
+def test_the_command_tells_its_verdict_and_its_exit_code(tmp_path):
+    path = tmp_path / "88.py"
+    path.write_text("class ModelNew: pass")
+    code, output = workbook("judge", str(path))
+    assert code == 1
+    assert "Evaluation: failed\nReason: no kernel: the file has no kernel" in output
+    code, output = workbook("judge", str(path), "--json")
+    assert code == 1 and json.loads(output)["reason"] == "no kernel"
+    path.rename(tmp_path / "mine.py")
+    assert workbook("judge", str(tmp_path / "mine.py"))[0] == 2
+    assert workbook("judge", str(tmp_path / "none.py"))[0] == 2
+
+
+def test_without_a_box_nothing_is_judged(monkeypatch):
+    def none():
+        raise ToolError("there is no bubblewrap")
+
+    monkeypatch.setattr(sandbox, "require", none)
+    with pytest.raises(ToolError, match="no bubblewrap"):
+        model.judge(FILES / "honest/as_it_is.py", task=88)

@@ -1,0 +1,207 @@
+"""The box in which a stranger's model file runs, from this side: started, spoken to, ended.
+
+A file gets a process of its own for each mode that it is tried in: forks of one that has imported
+PyTorch and loaded nothing else. `model_main.py` is what runs in them. The builds that a file asks
+for are made on this side, in a box of their own.
+"""
+
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from utils.cuda import confine, model_build, sandbox, wire
+from utils.cuda.workers import MEMORY
+from utils.emulator.build import runtime_library
+from utils.errors import CompileError, KernelTimeout, ToolError
+
+MAIN = Path(__file__).with_name("model_main.py")
+START = 120.0  # seconds to import PyTorch
+LOOK = 0.2  # seconds between two looks at what it uses
+BUILDS = 8  # that one file may ask for
+HINTS = 1 << 16  # bytes of blobs with an answer of which none are expected
+
+
+class Left(Exception):
+    """The process is gone, or has been ended: `why`, in words."""
+
+    def __init__(self, why: str, late: bool = False):
+        super().__init__(why)
+        self.why, self.late = why, late
+
+
+class Box:
+    """A process in a box, which forks. Close it. Raises ToolError where there is no box."""
+
+    def __init__(self):
+        self._process: subprocess.Popen | None = None
+        sandbox.require()
+
+    def __enter__(self) -> "Box":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        self._control, theirs = socket.socketpair()
+        runtime = runtime_library()
+        words = [sys.executable, "-I", MAIN, str(theirs.fileno()), runtime]
+        boxed = sandbox.command(
+            words,
+            readable=[MAIN.parent, runtime.parent, *sandbox.python_folders()],
+            environment={"EMU_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            other_user=True,
+        )
+        with theirs:
+            self._process = subprocess.Popen(
+                boxed,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                start_new_session=True,
+            )
+        self._control.settimeout(START)
+        if self._control.recv(1) != b"r":
+            self.close()
+            raise ToolError("PyTorch does not start in a box on this machine")
+        self._own = len(confine.descendants(self._process.pid))
+
+    def open(self) -> "Session":
+        """A fresh process, for one file."""
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        ours, theirs = socket.socketpair()
+        with theirs, suppress(BrokenPipeError):  # of one that has just ended: its answers tell
+            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+        return Session(self, ours)
+
+    def status(self) -> int | None:
+        """With which the fork has ended; None where it has not, within a second."""
+        if self._process is None:
+            return None
+        self._control.settimeout(1.0)
+        try:
+            told = self._control.recv(4)
+        except TimeoutError:
+            return None
+        return struct.unpack("<i", told)[0] if len(told) == 4 else None
+
+    def usage(self) -> tuple[int, int]:
+        """(bytes of memory, processes beside those that there should be)."""
+        inside = confine.descendants(self._process.pid)
+        memory = sum(confine.usage(pid)[0] for pid in inside)
+        return memory, max(0, len(inside) - self._own - 1)
+
+    def close(self) -> None:
+        """End all that is in it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._control.close()
+            self._process = None
+
+
+class Session:
+    """A conversation with one process. It is over after the first thing that goes wrong."""
+
+    def __init__(self, box: Box, connection: socket.socket):
+        self._box, self._connection = box, connection
+        self._builds, self._over = 0, False
+        self.source = ""  # of the CUDA that it had built
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._connection.close()
+        if not self._over and self._box.status() is None:  # it has not ended: with it goes its box
+            self._box.close()
+
+    def ask(
+        self, within: float, do: str, blobs: Sequence[bytes] = (), most: int = HINTS, **command
+    ) -> tuple[dict, list[bytes]]:
+        """The answer to a command, and its blobs, at most so many bytes of them. Builds that it
+        asks for meanwhile are made, and their time is not counted. Raises Left."""
+        self._until = time.monotonic() + within
+        try:
+            self._connection.settimeout(LOOK)
+            self._send({"do": do, **command}, blobs)
+            while True:
+                message = wire.receive(self._read, most)
+                if message is None:
+                    raise Left(self._ended())
+                if "build" not in message[0]:
+                    return message
+                self._build(message[0]["build"])
+                self._until = time.monotonic() + within
+        except wire.Garbled:
+            raise self._end("answered out of turn") from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise Left(self._ended()) from None
+
+    def _send(self, header: dict, blobs: Sequence[bytes]) -> None:
+        self._connection.settimeout(max(1.0, self._until - time.monotonic()))
+        try:
+            wire.send(self._connection, header, blobs)
+        except TimeoutError:
+            raise self._end("took in nothing", late=True) from None
+
+    def _read(self, size: int) -> bytes:
+        got = bytearray()
+        while len(got) < size:
+            if not select.select([self._connection], [], [], LOOK)[0]:
+                self._look()
+                continue
+            if not (piece := self._connection.recv(min(size - len(got), 1 << 20))):
+                break
+            got += piece
+        return bytes(got)
+
+    def _look(self) -> None:
+        if time.monotonic() > self._until:
+            raise self._end("did not answer in time", late=True)
+        if self._box.usage()[0] > MEMORY:
+            raise self._end(f"used more than {MEMORY / 1e9:.3g} GB of memory")
+
+    def processes(self) -> int:
+        """How many processes it has started that still run, as seen from outside."""
+        return self._box.usage()[1]
+
+    def _end(self, why: str, late: bool = False) -> Left:
+        self._box.close()
+        return Left(why, late)
+
+    def _ended(self) -> str:
+        status = self._box.status()
+        self._over = status is not None
+        if status is not None and status < 0:
+            return f"was killed by signal {-status}"
+        return f"ended by itself, with exit status {status}"
+
+    def _build(self, wanted: dict) -> None:
+        self._builds += 1
+        try:
+            lists = [wanted["cpp"], wanted["cuda"], wanted["functions"]]
+            strings = [text for given in lists for text in given] + [wanted["module"]]
+            if not all(isinstance(text, str) for text in strings):
+                raise TypeError
+            names = [*wanted["functions"], wanted["module"]]
+            if self._builds > BUILDS or not all(name.isidentifier() for name in names):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise wire.Garbled from None
+        self.source += "\n".join(wanted["cuda"])
+        functions = dict.fromkeys(wanted["functions"], "")
+        try:
+            path = model_build.library(wanted["cpp"], wanted["cuda"], functions, wanted["module"])
+        except (CompileError, KernelTimeout) as error:
+            return self._send({"error": "build", "text": str(error)}, [])
+        self._send({}, [path.read_bytes()])

@@ -1,0 +1,111 @@
+"""`load_inline` of a model file without a GPU: its C++ and CUDA texts become one library of g++'s.
+
+The CUDA text is translated for the emulator; PyTorch's own headers say what `torch::Tensor` is. The
+compiler runs in a box, in which there is this text and no other.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sysconfig
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from utils import files
+from utils.cuda import sandbox, toolchain
+from utils.cuda.messages import complaint
+from utils.emulator import build
+from utils.emulator.translate import rewriter
+from utils.errors import CompileError, KernelTimeout
+from utils.paths import cache
+
+NAME = "model.so"
+LIMIT = 300.0  # seconds for a build
+_SHIMS = Path(build.__file__).parent / "include_torch"
+_TORCH = Path(torch.__file__).parent
+_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
+
+
+def library(
+    cpp: Iterable[str], cuda: Iterable[str], functions: Mapping[str, str], module: str
+) -> Path:
+    """The library of the texts that `load_inline` is given: a Python module with `functions`, each
+    with its documentation. From the cache where it is there.
+
+    Raises CompileError, KernelTimeout and ToolError.
+    """
+    text = _text(list(cpp), list(cuda), functions, module)
+    words = [toolchain.cxx(), *_flags(), f"-DTORCH_EXTENSION_NAME={module}"]
+    words += ["-x", "c++", "main.cpp", "-shared", "-o", NAME, *_link()]
+    parts = [text, words, torch.__version__, build.digest(), _shims()]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    folder = cache() / f"model-{digest}"
+    if not (folder / NAME).exists():
+        with files.publish(folder) as work:
+            work.mkdir()
+            (work / "main.cpp").write_text(text, errors="surrogateescape")
+            _compile(words, work)
+    return folder / NAME
+
+
+def _text(cpp: list[str], cuda: list[str], functions: Mapping[str, str], module: str) -> str:
+    # One translation unit for what load_inline makes two of: PyTorch's headers are read once.
+    units = [rewriter.rewrite(part, filename="cuda_sources") for part in ["\n".join(cuda)]]
+    bound = [f'm.def("{n}", torch::wrap_pybind_function({n}), "");' for n in functions]
+    binding = f"PYBIND11_MODULE({module}, m) {{ {' '.join(bound)} }}" if functions else ""
+    own = "\n".join(cpp)
+    return "\n".join(
+        [
+            "#include <torch/extension.h>",
+            "#include <cuda_runtime.h>",
+            '#line 1 "cpp_sources"',
+            own,
+            *(unit.text for unit in units),
+            '#line 1 "binding"',
+            binding,
+            "",
+        ]
+    )
+
+
+def _flags() -> list[str]:
+    flags = [*build.compile_flags(), "-std=c++20", "-g0", "-fdiagnostics-color=never"]
+    return [*flags, *(f"-I{folder}" for folder in _includes())]
+
+
+def _includes() -> list[Path]:
+    own = _TORCH / "include"
+    return [_SHIMS, own, own / "torch/csrc/api/include", Path(sysconfig.get_paths()["include"])]
+
+
+def _link() -> list[str]:
+    folder = _TORCH / "lib"
+    return [f"-L{folder}", *(f"-l{name}" for name in _LIBRARIES), *build.link_flags()]
+
+
+def _shims() -> str:
+    return "".join(p.read_text() for p in sorted(_SHIMS.rglob("*.h")))
+
+
+def _compile(words: Sequence[str], work: Path) -> None:
+    boxed = sandbox.command(
+        words,
+        readable=[
+            *(build.include_dir(), build.runtime_library().parent, *_includes(), _TORCH / "lib"),
+            *toolchain.compiler_folders(),
+        ],
+        writable=[work],
+        environment={"PATH": f"{Path(words[0]).parent}:/usr/local/bin:/usr/bin:/bin"},
+        folder=work,
+    )
+    work.chmod(0o777 if os.geteuid() == 0 else 0o755)
+    try:
+        done = subprocess.run(boxed, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        raise KernelTimeout(f"the build did not end within {LIMIT:g} seconds") from None
+    if done.returncode:
+        said = complaint(done.stdout + done.stderr, "cuda_sources", [work], "")
+        raise CompileError(said[:4000])

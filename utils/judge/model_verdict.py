@@ -1,0 +1,70 @@
+"""What the judge of models says: a verdict, with a reason where it is a rejection."""
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+
+class Why(StrEnum):
+    """What a model is rejected for."""
+
+    BUILD = "does not build"
+    LOAD = "does not load"
+    NO_MODEL = "no ModelNew"
+    PARAMETERS = "other parameters"
+    INITIAL = "other initial values"
+    RAISED = "raises"
+    ENDED = "ended"
+    TIMEOUT = "timeout"
+    PROTOCOL = "answered out of turn"
+    NOT_A_TENSOR = "not a plain tensor"
+    SHAPE = "wrong shape"
+    DTYPE = "wrong dtype"
+    LAUNCH = "launch error"
+    INPUT = "input modified"
+    PARAMETER = "parameter modified"
+    CHANGED = "output changed afterwards"
+    STALE = "stale output"
+    NOT_WRITTEN = "not written"
+    NAN = "nan"
+    VALUES = "wrong values"
+    IMPRECISE = "too imprecise"
+    NO_TRAINING = "does not train"
+    GRADIENT = "wrong gradient"
+    PATCHED = "changes its surroundings"
+    LEFT = "left behind"
+    NO_KERNEL = "no kernel"
+    LIBRARY = "library"
+
+
+class Rejected(Exception):
+    """A model is not what it should be: `why`, and a message."""
+
+    def __init__(self, why: Why, message: str):
+        super().__init__(f"{why}: {message}")
+        self.why, self.message = why, message
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge says of a file. `notes` are on what was not judged."""
+
+    task: str
+    passed: bool
+    seed: int
+    reason: str = ""
+    message: str = ""
+    calls: int = 0
+    runtime: dict | None = None  # milliseconds, by whose they are; None where nothing was timed
+    notes: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict:
+        """For other programs."""
+        return {"evaluation": "passed" if self.passed else "failed", **asdict(self)}
+
+    def __str__(self) -> str:
+        lines = [f"Evaluation: {'passed' if self.passed else 'failed'}"]
+        if not self.passed:
+            lines += [f"Reason: {self.reason}: {self.message}", f"Seed: {self.seed}"]
+        else:
+            lines += [f"Task: {self.task}, {self.calls} calls beside float64, gradients too"]
+        return "\n".join([*lines, *self.notes])
