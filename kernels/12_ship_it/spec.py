@@ -313,7 +313,7 @@ COLUMNS = dict(
         card=({"rows": 100_003, "channels": 130}, {"rows": 33, "channels": 100_003}),
         bench={"rows": 32768, "channels": 4096},
         draw={"rows": 16, "channels": 32},
-        gates={"rows": 256, "channels": 256},
+        gates={"rows": 1024, "channels": 64},
         drawn=(
             {"rows": (2000, 3000), "channels": (40, 60)},
             {"rows": (20, 30), "channels": (4000, 5000)},

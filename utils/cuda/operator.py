@@ -112,8 +112,8 @@ class _Op:
             words = self.kernel.shapes[p.name].split() if p.is_tensor else []
             if judged and p.is_tensor and given[p.name].dim() != len(words):
                 raise ArgumentValueError(
-                    f"{self.kernel.name}: {p.name} has {given[p.name].dim()} dimensions, and should "
-                    f"have {len(words)}: ({', '.join(words)})"
+                    f"{self.kernel.name}: {p.name} has {given[p.name].dim()} dimensions and "
+                    f"should have {len(words)}: ({', '.join(words)})"
                 )
             for word, size in zip(words, given[p.name].shape if words else (), strict=True):
                 if judged and sizes.get(word, size) != size:
