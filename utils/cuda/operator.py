@@ -34,8 +34,10 @@ def operator(
     for kernel in (forward, backward):
         if not kernel.trusted:
             raise WorkbookError(f"{kernel.name} has not passed its check: check it before it ships")
-    ahead, back = _Op(forward, parts), _Op(backward, parts)
+    ahead, back = _Op(forward, parts), _Op(backward, {})
     saved = _saved(ahead, back)
+    function = ahead.registered(forward.name)
+    gradient = back.registered(f"{forward.name}_gradients")
 
     def remember(ctx, inputs, output):
         known = _named(ahead.arguments, inputs)
@@ -49,14 +51,14 @@ def operator(
     def gradients(ctx, *grads):
         known = dict(zip(saved, ctx.saved_tensors, strict=True)) | ctx.numbers
         known |= {f"d{p.name}": grad for p, grad in zip(ahead.results, grads, strict=True)}
-        found = back.call(*(known[p.name] for p in back.arguments))
+        found = gradient(*(known[p.name] for p in back.arguments))
         by_name = _named(back.results, found if isinstance(found, tuple) else (found,))
         return tuple(by_name.get(f"d{p.name}") for p in ahead.arguments)
 
-    ahead.call.register_autograd(gradients, setup_context=remember)
+    function.register_autograd(gradients, setup_context=remember)
     for device in ("cpu", "cuda"):
-        ahead.call.register_autocast(device, torch.float32)
-    return ahead.call
+        function.register_autocast(device, torch.float32)
+    return function
 
 
 class _Op:
@@ -71,10 +73,13 @@ class _Op:
         numbers = [p for p in kernel.parameters if not p.is_tensor and not p.is_stream]
         self.sizes = [p.name for p in numbers if p.name in told]
         self.arguments = [*given, *(p for p in numbers if p.name not in told)]
-        self.call = torch.library.custom_op(
-            f"{NAMESPACE}::{kernel.name}", self._run, mutates_args=(), schema=self._schema()
-        )
-        self.call.register_fake(self._empty)
+
+    def registered(self, name: str):
+        """The operator, under this name; one that had it before goes."""
+        name, schema = f"{NAMESPACE}::{name}", self._schema()
+        function = torch.library.custom_op(name, self._run, mutates_args=(), schema=schema)
+        function.register_fake(self._empty)
+        return function
 
     def _schema(self) -> str:
         arguments = [f"{_schema_type(p)} {p.name}" for p in self.arguments]
