@@ -9,7 +9,7 @@ from utils.errors import WorkbookError
 
 # out = x * weight, and rows of `parts` parts: a number that no shape tells
 SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "dout")}
-SHAPES |= {"weight": "channels", "dweight": "channels"}
+SHAPES |= dict.fromkeys(("weight", "dweight", "gain", "dgain"), "channels")
 FORWARD = """
 __global__ void scale_kernel(const float* x, const float* weight, float* out, int n, int channels) {
     int i = blockIdx.x * 64 + threadIdx.x;
