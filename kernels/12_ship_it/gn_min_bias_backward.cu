@@ -1,0 +1,52 @@
+#include "column_sums.cuh"
+#include "eps.cuh"
+#include "groups.cuh"
+
+constexpr int THREADS = 256;
+
+// dout: (channels, rows), dshift: (channels). dshift[c] = the sum of dout[c][r]
+// One warp owns a channel. One block owns 8 of them.
+__global__ void row_sums_kernel(const float* dout, float* dshift, int rows, int channels) {
+    int channel = (blockIdx.x * THREADS + threadIdx.x) / 32;
+    if (channel >= channels) return;  // the whole warp leaves
+    float sum = 0.0f;
+    for (int r = threadIdx.x % 32; r < rows; r += 32) sum += dout[size_t(channel) * rows + r];
+    sum = warp_sum(sum);
+    if (threadIdx.x % 32 == 0) dshift[channel] = sum;
+}
+
+// y, dy: (rows, channels), weight: (channels), argmin, d: (rows), normal: (rows)
+// d[r] is the gradient of row r's minimum, which is at channel argmin[r]. normal[r] = its value in
+// y, normalised. One thread owns every 256th channel of a row. One block owns a row, and its first
+// warp the group of the minimum.
+__global__ void gn_min_bias_backward_kernel(const float* y, const float* weight, const int* argmin,
+                                            const float* d, float* dy, float* normal, int channels,
+                                            int size) {
+    int row = blockIdx.x, least = argmin[row];
+    int first = least / size * size;  // the first channel of the group
+    const float* values = &y[row * channels + first];
+    // your code here
+}
+
+// argmin, d, normal: (rows), dweight, dbias: (channels). dbias[c] = the sum of d[r], dweight[c] of
+// d[r] * normal[r], over the rows whose minimum is at c.
+// One thread owns every 8th row for a channel. One block of (32, 8) threads owns 32 channels.
+__global__ void gather_kernel(const int* argmin, const float* d, const float* normal,
+                              float* dweight, float* dbias, int rows, int channels) {
+    __shared__ float weights[8][32], biases[8][32];
+    int channel = blockIdx.x * 32 + threadIdx.x;
+    float w = 0.0f, b = 0.0f;
+    // your code here
+}
+
+void gn_min_bias_backward(const float* y, const float* weight, const int* argmin, const float* dout,
+                          float* dy, float* dweight, float* dbias, float* dshift, int rows,
+                          int channels, int groups) {
+    Scratch<float> d(rows), normal(rows);
+    add_columns(dout, d.data, channels, rows);
+    row_sums_kernel<<<(channels + 7) / 8, THREADS>>>(dout, dshift, rows, channels);
+    gn_min_bias_backward_kernel<<<rows, THREADS>>>(y, weight, argmin, d.data, dy, normal.data,
+                                                   channels, channels / groups);
+    gather_kernel<<<(channels + 31) / 32, dim3(32, 8)>>>(argmin, d.data, normal.data, dweight,
+                                                         dbias, rows, channels);
+}

@@ -1,0 +1,498 @@
+"""12: the tails of chapter 08 backwards: what makes an operator train."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from utils.course import MODELS, At, Exercise, Gate
+from utils.course.cases import sometimes_nan
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.models import EPS
+
+PART = 16  # rows whose gradients of parameters a thread adds up
+
+
+def backward(forward: Callable[..., Tensor], dout: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """The gradients of `inputs`, by PyTorch, where `dout` is that of forward(*inputs)."""
+    with torch.enable_grad():
+        again = any(x.requires_grad for x in (dout, *inputs))  # somebody differentiates them, too
+        leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+        out = forward(*leaves)
+        return torch.autograd.grad(out, leaves, dout.reshape(out.shape), create_graph=again)
+
+
+# --- inputs and sizes
+
+
+def size(rows, channels, groups):
+    return {"rows": rows, "channels": channels, "groups": groups}
+
+
+SIZES = (
+    size(1, 1, 1),
+    size(3, 7, 7),  # one channel a group: its variance is zero
+    size(2, 12, 3),  # one quad a group
+    size(5, 64, 4),
+    size(19, 96, 3),  # two parts, the second of three rows
+    size(2, 66, 2),  # one more than a warp
+    size(6, 192, 16),  # quads, but 3 of them a group
+    size(33, 48, 3),
+    size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
+)
+CARD_SIZES = (
+    size(1024, 8192, 256),
+    size(37, 4096, 64),
+    size(1000, 8000, 80),
+    size(9, 8192, 1),
+    size(1021, 2048, 128),
+)
+AT = At(
+    check=SIZES,
+    card=CARD_SIZES,
+    bench=size(1024, 8192, 256),
+    draw=size(2, 64, 4),
+    gates=size(16, 1024, 32),
+    drawn=(
+        {"rows": (4, 5), "channels": (17_000, 19_000), "groups": (3, 9)},
+        {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
+    ),
+)
+
+
+def kinds_of_rows(sizes, generator, nan=True):
+    """Each row of a kind of its own: normal, small, far from zero beside its spread, large; in
+    the larger sizes one value may be NaN, unless nobody wants it."""
+    rows, channels = sizes["rows"], sizes["channels"]
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, device=generator.device)
+
+    kinds = torch.arange(rows, device=generator.device).reshape(-1, 1) % 4
+    y = draw(rows, channels)
+    y = torch.where(kinds == 1, y * 1e-3, y)
+    y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
+    y = torch.where(kinds == 3, y * 3, y)
+    y = sometimes_nan(y, generator) if nan and channels >= 96 else y
+    drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
+    return {"y": y, **drawn, "dout": draw(rows, channels)}
+
+
+def groups_of_x(sizes, generator):
+    """The same for GroupNorm alone, whose kernels call the values x."""
+    given = kinds_of_rows(sizes, generator)
+    return {"x": given["y"], "weight": given["weight"], "dout": given["dout"]}
+
+
+def with_scale(sizes, generator):
+    """The same where the parameter is a factor: every fourth one brings values which e^x does not
+    hold."""
+    given = kinds_of_rows(sizes, generator)
+    scale = given.pop("shift")
+    scale[3::4] *= 300
+    return {**given, "scale": scale}
+
+
+def away_from(kink: Tensor, dout: Tensor) -> Tensor:
+    """`dout`, but 0 where the slope jumps so near that rounding decides which one it is."""
+    return torch.where(kink.abs() < 1e-3, 0.0, dout)
+
+
+def away_from_zero(sizes, generator):
+    """For LeakyReLU, whose slope jumps at 0."""
+    given = kinds_of_rows(sizes, generator)
+    given.pop("shift")
+    wide = [given[name].double() for name in ("y", "weight", "bias")]
+    z = torch.group_norm(wide[0], sizes["groups"], *wide[1:], EPS)
+    return {**given, "dout": away_from(z, given["dout"])}
+
+
+def around_zero(sizes, generator, nan=True):
+    """Where the activation comes first. No group is far from zero: a group of equal values has no
+    digits."""
+    given = kinds_of_rows(sizes, generator, nan)
+    given.pop("bias")
+    channels, groups = sizes["channels"], sizes["groups"]
+    group = torch.arange(channels, device=generator.device) * groups // channels
+    given["shift"] *= torch.where(group % 2 == 0, 0.5, 1e-3)
+    if channels == groups:  # a lone value is its mean, but for a rounding, 316 times it
+        given["weight"] *= 0.05
+    return given
+
+
+def away_from_one(sizes, generator):
+    """For hardtanh, whose slope jumps at -1 and 1: values so near that rounding decides on which
+    side they are become smaller. No NaN: PyTorch takes its slope for 0 or 1, as it happens."""
+    given = around_zero(sizes, generator, nan=False)
+    near = ((given["y"].double() + given["shift"]).abs() - 1).abs() < 1e-3
+    given["y"] = torch.where(near, given["y"] * 0.9 - 0.005 * given["shift"].sign(), given["y"])
+    return given
+
+
+def minima(sizes, generator):
+    """Minima where the forward found them: of GroupNorm with a bias, which no gradient needs.
+    No NaN: autograd multiplies those of a group by 0, and spreads them."""
+    given = kinds_of_rows(sizes, generator, nan=False)
+    given.pop("shift")
+    bias = given.pop("bias")
+    z = torch.group_norm(given["y"], sizes["groups"], given["weight"], bias, EPS)
+    return {**given, "argmin": z.min(dim=1).indices.int(), "dout": given["dout"].T.contiguous()}
+
+
+# --- gates
+
+NO_ATOMICS = Gate(
+    "atomic operations",
+    1.0,
+    "let each thread store a sum of its own, and a second launch add these: atomic additions come "
+    "in another order each time, and so do the last bits of a float",
+    ideal=lambda **sizes: 0,
+)
+
+
+def loads(floats, times, advice, a_warp=128):
+    """`floats` for each element of the matrix, and so many of them a request."""
+    return Gate(
+        "load requests to global memory",
+        times,
+        advice,
+        ideal=lambda rows, channels, **more: floats * rows * channels / a_warp,
+    )
+
+
+def stores(floats, times, advice, a_warp=128):
+    """The same for what is written."""
+    return Gate(
+        "store requests to global memory",
+        times,
+        advice,
+        ideal=lambda rows, channels, **more: floats * rows * channels / a_warp,
+    )
+
+
+def two_launches(most):
+    return Gate(
+        "launches",
+        1.0,
+        "what needs its own rows alone fits into one launch; sums over all rows need another",
+        ideal=lambda **sizes: most,
+    )
+
+
+ONCE = "read y and dout once, four values at a time, and keep them in registers"
+
+
+def fused(parameters, gradients):
+    """Gates of a kernel that reads two matrices and so many parameters, and writes one matrix and
+    the parts of so many gradients, which are read again, a float each."""
+    read = 2 + parameters / PART + 4 * gradients / PART
+    written = 1 + gradients / PART + 4 * gradients / PART
+    return (
+        NO_ATOMICS,
+        two_launches(1 + 2 * gradients),
+        loads(read, 1.25, ONCE),
+        stores(written, 1.25, "store quads, and the sums of a part once"),
+        COALESCED_LOADS,
+        COALESCED_STORES,
+        ALL_LANES,
+    )
+
+
+# --- references
+
+
+def column_sums(x: Tensor) -> Tensor:
+    return x.sum(dim=0)
+
+
+def group_norm(x: Tensor, weight: Tensor, bias: Tensor, groups: int) -> Tensor:
+    return torch.group_norm(x, groups, weight, bias, EPS)
+
+
+def groupnorm_gradients(x, weight, dout, groups):
+    bias = torch.zeros_like(weight)
+    return backward(lambda *leaves: group_norm(*leaves, groups), dout, x, weight, bias)
+
+
+def groupnorm_dx(x, weight, dout, groups):
+    return groupnorm_gradients(x, weight, dout, groups)[0]
+
+
+def of_minima(y, weight, argmin, dout, groups):
+    """min(dim=1) gives all of its gradient to the element whose index it returned, and so does
+    this; amin(dim=1) would share it among equals."""
+
+    def forward(y, weight, bias, shift):
+        z = group_norm(y, weight, bias, groups)
+        least = z.gather(1, argmin.long()[:, None])
+        return least + shift.reshape(1, -1, 1, 1)
+
+    zeros = torch.zeros_like(weight), torch.zeros_like(weight)
+    return backward(forward, dout, y, weight, *zeros)
+
+
+def tail_gradients(name, groups, dout, *inputs):
+    """Those of a model's tail, by its own PyTorch."""
+    return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), dout, *inputs)
+
+
+def leaky_relu_gradients(y, weight, bias, dout, groups):
+    return tail_gradients("gn_leaky_relu_double", groups, dout, y, weight, bias)
+
+
+def swish_multiply_swish_gradients(y, weight, bias, scale, dout, groups):
+    return tail_gradients("gn_swish_multiply_swish", groups, dout, y, weight, bias, scale)
+
+
+def hardtanh_mish_gradients(y, weight, shift, dout, groups):
+    bias = torch.zeros_like(weight)  # added last, so no gradient depends on it
+    return tail_gradients("bias_hardtanh_mish_gn", groups, dout, y, weight, bias, shift)
+
+
+def swish_bias_gradients(y, weight, shift, dout, groups):
+    bias = torch.zeros_like(weight)
+    return tail_gradients("swish_bias_gn", groups, dout, y, weight, bias, shift)
+
+
+# --- exercises
+
+BOTH_WAYS = "PyTorch, forward and backward"  # autograd has no backward without its forward
+NORM = dict(
+    follows={"groups": "channels"},
+    eps=True,
+    at=AT,
+    library=BOTH_WAYS,
+)
+
+
+def shapes(parameters, gradients, matrix="y"):
+    """Of a backward kernel: what it reads by channel, and what it writes by channel."""
+    return {
+        matrix: "rows channels",
+        **dict.fromkeys(parameters, "channels"),
+        "dout": "rows channels",
+        f"d{matrix}": "rows channels",
+        **dict.fromkeys(gradients, "channels"),
+    }
+
+
+def tail(name, reference, parameters, gradients, operations, **more):
+    """The exercise that takes a model's tail backwards: what it reads and what it writes by
+    channel, and the operations for each element beside GroupNorm's."""
+    usual = dict(
+        shapes=shapes(parameters, gradients),
+        outputs=("dy", *gradients),
+        reference=reference,
+        peers={BOTH_WAYS: reference},
+        at=replace(AT, bench=MODELS[name].sizes),
+        flops=lambda rows, channels, groups: (18 + operations) * rows * channels,
+        gates=fused(len(parameters), len(gradients)),
+    )
+    return Exercise(name=f"{name}_backward", **{**NORM, **usual, **more})
+
+
+COLUMNS = dict(
+    shapes={"x": "rows channels", "out": "channels"},
+    outputs=("out",),
+    reference=column_sums,
+    ladder="column_sums",
+    flops=lambda rows, channels: rows * channels,
+    peers={"PyTorch": column_sums},
+    library="PyTorch",
+    at=At(
+        check=(
+            {"rows": 1, "channels": 1},
+            {"rows": 5, "channels": 3},
+            {"rows": 128, "channels": 32},
+            {"rows": 129, "channels": 65},  # one more than a part, and than two blocks
+            {"rows": 300, "channels": 7},
+            {"rows": 2, "channels": 1000},
+            {"rows": 1030, "channels": 33},
+        ),
+        card=({"rows": 100_003, "channels": 130}, {"rows": 33, "channels": 100_003}),
+        bench={"rows": 32768, "channels": 4096},
+        draw={"rows": 16, "channels": 32},
+        gates={"rows": 1024, "channels": 64},
+        drawn=(
+            {"rows": (2000, 3000), "channels": (40, 60)},
+            {"rows": (20, 30), "channels": (4000, 5000)},
+        ),
+    ),
+)
+
+EXERCISES = (
+    Exercise(
+        name="column_sums_atomic",
+        title="the sum of each column, every thread adds its element to one place",
+        **COLUMNS,
+    ),
+    Exercise(
+        number="12.1",
+        name="column_sums",
+        title="the sum of each column, in parts, the same bits every time",
+        gates=(
+            NO_ATOMICS,
+            loads(1, 1.25, "read each value once, by whole warps", a_warp=32),
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            Gate(
+                "blocks",
+                0.25,
+                "cut the rows into parts: one block for all rows leaves most of the card idle",
+                ideal=lambda rows, channels: rows * channels / 32 / 128,
+                at_least=True,
+            ),
+            NO_CONFLICTS,
+        ),
+        points=10,
+        effort="about 12 lines",
+        **COLUMNS,
+    ),
+    Exercise(
+        name="groupnorm_backward_serial",
+        title="GroupNorm backwards, one thread for each group",
+        shapes=shapes(("weight",), ("dweight", "dbias"), "x"),
+        outputs=("dx", "dweight", "dbias"),
+        reference=groupnorm_gradients,
+        ladder="groupnorm_backward",
+        flops=lambda rows, channels, groups: 18 * rows * channels,
+        peers={BOTH_WAYS: groupnorm_gradients},
+        inputs=groups_of_x,
+        **NORM,
+    ),
+    Exercise(
+        number="12.2",
+        name="groupnorm_dx",
+        title="GroupNorm backwards to its input: two sums for each group",
+        shapes=shapes(("weight",), (), "x"),
+        outputs=("dx",),
+        reference=groupnorm_dx,
+        flops=lambda rows, channels, groups: 15 * rows * channels,
+        peers={BOTH_WAYS: groupnorm_dx},
+        inputs=groups_of_x,
+        gates=(
+            two_launches(1),
+            loads(3, 1.125, ONCE),
+            stores(1, 1.125, "store quads"),
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            ALL_LANES,
+        ),
+        points=15,
+        effort="about 10 lines",
+        **NORM,
+    ),
+    Exercise(
+        number="12.3",
+        name="groupnorm_backward",
+        title="GroupNorm backwards, all three gradients, 16 rows a thread",
+        shapes=shapes(("weight",), ("dweight", "dbias"), "x"),
+        outputs=("dx", "dweight", "dbias"),
+        reference=groupnorm_gradients,
+        ladder="groupnorm_backward",
+        flops=lambda rows, channels, groups: 18 * rows * channels,
+        peers={BOTH_WAYS: groupnorm_gradients},
+        inputs=groups_of_x,
+        gates=fused(1, 2),
+        points=20,
+        effort="about 14 lines",
+        **NORM,
+    ),
+    tail(
+        "gn_leaky_relu_double",
+        leaky_relu_gradients,
+        ("weight", "bias"),
+        ("dweight", "dbias"),
+        4,
+        number="12.4",
+        title="Task 62 backwards: x + x, LeakyReLU, GroupNorm",
+        inputs=away_from_zero,
+        points=15,
+        effort="about 12 lines",
+    ),
+    tail(
+        "gn_swish_multiply_swish",
+        swish_multiply_swish_gradients,
+        ("weight", "bias", "scale"),
+        ("dweight", "dbias", "dscale"),
+        23,
+        number="12.5",
+        title="Task 88 backwards: swish, scale, swish, GroupNorm",
+        inputs=with_scale,
+        points=20,
+        effort="about 16 lines",
+    ),
+    tail(
+        "bias_hardtanh_mish_gn",
+        hardtanh_mish_gradients,
+        ("weight", "shift"),
+        ("dweight", "dbias", "dshift"),
+        25,
+        number="12.6",
+        title="Task 94 backwards: GroupNorm, mish, hardtanh, shift",
+        inputs=away_from_one,
+        drops_nan=True,
+        points=20,
+        effort="about 16 lines",
+    ),
+    tail(
+        "swish_bias_gn",
+        swish_bias_gradients,
+        ("weight", "shift"),
+        ("dweight", "dbias", "dshift"),
+        12,
+        number="12.7",
+        title="Task 37 backwards: GroupNorm, shift, swish",
+        inputs=around_zero,
+        points=15,
+        effort="about 14 lines",
+    ),
+    Exercise(
+        number="12.8",
+        name="gn_min_bias_backward",
+        title="Task 75 backwards: one element of a row, and one group",
+        shapes={
+            "y": "rows channels",
+            "weight": "channels",
+            "argmin": "rows",
+            "dout": "channels rows",
+            "dy": "rows channels",
+            **dict.fromkeys(("dweight", "dbias", "dshift"), "channels"),
+        },
+        outputs=("dy", "dweight", "dbias", "dshift"),
+        reference=of_minima,
+        inputs=minima,
+        drops_nan=True,
+        must_read={"y": 0.0, "weight": 0.0},  # one group of each row, one channel of each
+        # dout, and dy; one group of y for each row
+        traffic=lambda rows, channels, groups: (
+            4 * (2 * rows * channels + rows * channels // groups + 3 * channels)
+        ),
+        flops=lambda rows, channels, groups: rows * (2 * channels + 15 * channels // groups),
+        peers={BOTH_WAYS: of_minima},
+        gates=(
+            NO_ATOMICS,
+            # dout for the minima and for the shifts, argmin for each channel; a group of each row
+            Gate(
+                "load requests to global memory",
+                1.25,
+                "read one group of y for each row: the gradients of all others are 0",
+                ideal=lambda rows, channels, groups: 3 * rows * channels / 32 + 20 * rows,
+            ),
+            Gate(
+                "store requests to global memory",
+                1.25,
+                "let all lanes write dy",
+                ideal=lambda rows, channels, groups: rows * channels / 32 + 3 * rows + channels,
+            ),
+            COALESCED_STORES,
+        ),
+        points=30,
+        effort="about 25 lines",
+        **{
+            **NORM,
+            "at": replace(AT, bench=MODELS["gn_min_bias"].sizes, gates=size(64, 512, 16)),
+        },
+    ),
+)

@@ -1,0 +1,111 @@
+"""Two checked kernels as an operator of PyTorch: results, gradients, and what it refuses."""
+
+import pytest
+import torch
+
+from utils.cuda.compiler import compile_cuda
+from utils.cuda.operator import operator
+from utils.errors import WorkbookError
+
+# out = x * weight, and rows of `parts` parts: a number that no shape tells
+SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "dout")}
+SHAPES |= dict.fromkeys(("weight", "dweight", "gain", "dgain"), "channels")
+FORWARD = """
+__global__ void scale_kernel(const float* x, const float* weight, float* out, int n, int channels) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) out[i] = x[i] * weight[i % channels];
+}
+void scale(const float* x, const float* weight, float* out, int rows, int channels, int parts) {
+    int n = rows * channels;
+    scale_kernel<<<(n + 63) / 64, 64>>>(x, weight, out, n, channels);
+}
+"""
+BACKWARD = """
+__global__ void scale_backward_kernel(const float* x, const float* weight, const float* dout,
+                                      float* dx, float* dweight, int rows, int channels) {
+    int c = threadIdx.x;
+    float sum = 0.0f;
+    for (int i = c; i < rows * channels; i += channels) {
+        dx[i] = dout[i] * weight[c];
+        sum += dout[i] * x[i];
+    }
+    dweight[c] = sum;
+}
+void scale_backward(const float* x, const float* weight, const float* dout, float* dx,
+                    float* dweight, int rows, int channels) {
+    scale_backward_kernel<<<1, channels>>>(x, weight, dout, dx, dweight, rows, channels);
+}
+"""
+
+
+def compiled(text, name, trusted=True):
+    kernel = compile_cuda(text, name, shapes=SHAPES, backend="emulator")
+    kernel.trusted = trusted
+    return kernel
+
+
+@pytest.fixture(scope="module")
+def scale():
+    forward, backward = compiled(FORWARD, "scale"), compiled(BACKWARD, "scale_backward")
+    return operator(forward, backward, parts={"parts": "channels"})
+
+
+@pytest.fixture
+def given():
+    torch.manual_seed(0)
+    return [torch.randn(3, 8, requires_grad=True), torch.randn(8, requires_grad=True)]
+
+
+def gradients(function, tensors):
+    return torch.autograd.grad(function(*tensors).square().sum(), tensors)
+
+
+def test_result_and_gradients_are_those_of_pytorch(scale, given):
+    assert torch.equal(scale(*given, 2), given[0] * given[1])
+    found = gradients(lambda x, weight: scale(x, weight, 2), given)
+    wanted = gradients(lambda x, weight: x * weight, given)
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_opcheck_and_a_full_graph_take_it(scale, given):
+    assert set(torch.library.opcheck(scale, (*given, 2)).values()) == {"SUCCESS"}
+    traced = torch.compile(lambda *t: scale(*t, 2), fullgraph=True, backend="aot_eager")
+    for a, b in zip(
+        gradients(traced, given), gradients(lambda *t: scale(*t, 2), given), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+def test_a_tensor_that_is_not_contiguous_and_one_of_autocast_are_converted(scale, given):
+    x, weight = (t.detach() for t in given)
+    assert torch.equal(scale(x.T.contiguous().T, weight, 2), x * weight)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert scale(x.bfloat16(), weight, 2).dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("change", "parts", "told"),
+    [
+        (lambda x: x.double(), 2, "x has dtype torch.float64"),
+        (lambda x: x[:, :4], 2, "weight has 8 channels, and another tensor 4"),
+        (lambda x: x[0], 2, "x has 1 dimensions and should have 2"),
+        (lambda x: x, 3, "8 channels are not 3 parts of one size"),
+        (lambda x: x, 0, "8 channels are not 0 parts of one size"),
+    ],
+)
+def test_what_it_cannot_take_is_named(scale, given, change, parts, told):
+    x, weight = (t.detach() for t in given)
+    with pytest.raises(WorkbookError, match=told):
+        scale(change(x), weight, parts)
+
+
+def test_kernels_that_are_not_checked_or_do_not_belong_together_make_no_operator():
+    forward, backward = compiled(FORWARD, "scale"), compiled(BACKWARD, "scale_backward")
+    with pytest.raises(WorkbookError, match="scale has not passed its check"):
+        operator(compiled(FORWARD, "scale", trusted=False), backward)
+    with pytest.raises(WorkbookError, match="scale writes out, and scale reads nothing"):
+        operator(forward, forward)
+    other = compiled(BACKWARD.replace("weight", "gain"), "scale_backward")
+    with pytest.raises(WorkbookError, match="scale_backward reads gain, and scale neither"):
+        operator(forward, other)
