@@ -17,7 +17,7 @@ bool device_lost();                 // after a fault, until the process ends
 void for_the_host(const char* function, const void* pc);
 
 // As a GPU of the pretended kind has them.
-int multiprocessors();  // as many as a run asked for
+int multiprocessors();                    // as many as a run asked for
 constexpr int kResidentThreads = 2048;    // on a multiprocessor
 constexpr uint64_t kResidentBlocks = 32;  // likewise
 
