@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from itertools import chain
 from pathlib import Path
 
@@ -106,3 +107,9 @@ def test_what_tests_share_stands_in_support():
     for path in (ROOT / "tests").rglob("*.py"):
         taken = named.findall(path.read_text())
         assert not taken, f"{path.name}: {taken}; move what they share to tests/support/"
+
+
+def test_no_module_beside_a_program_hides_one_of_pythons_own():
+    """`python utils/cuda/limited.py` looks there first, so `import operator` would find ours."""
+    beside = {path.stem for path in (ROOT / "utils/cuda").glob("*.py")}
+    assert not beside & sys.stdlib_module_names

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.cuda.operator import operator
+from utils.cuda.custom_op import operator
 from utils.errors import WorkbookError
 
 # out = x * weight, and rows of `parts` parts: a number that no shape tells
