@@ -77,12 +77,13 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
-    return _answer(exercise, vars(kernel))
+    return as_answer(exercise, kernel)
 
 
-def _answer(exercise: Exercise, kernel: dict) -> Answer:
-    """A kernel's attributes, and what it answers."""
-    return Answer(**{**kernel, "multiprocessors": exercise.multiprocessors}, exercise=exercise)
+def as_answer(exercise: Exercise, kernel: Kernel, **instead) -> Answer:
+    """A kernel as one that answers an exercise, with some attributes others `instead`."""
+    told = {**vars(kernel), "multiprocessors": exercise.multiprocessors, **instead}
+    return Answer(**told, exercise=exercise)
 
 
 def _backend(exercise: Exercise) -> str:
@@ -110,9 +111,9 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
     place = {"first_line": 1, "filename": f"{exercise.name}__{name}.cu"}
     strict.judge(text, **place, include=workspace().include)
     compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
-    watched = vars(compiled(shapes=exercise.shapes, instrumented=True))
-    linked.judge(watched["library"], source=text, **place)
-    return _answer(exercise, {**watched, "library": _Late(compiled)})
+    watched = compiled(shapes=exercise.shapes, instrumented=True)
+    linked.judge(watched.library, source=text, **place)
+    return as_answer(exercise, watched, library=_Late(compiled))
 
 
 def exercise_of(kernel: Kernel | Answering) -> Exercise:

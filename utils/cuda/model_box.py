@@ -199,7 +199,7 @@ class Session:
         except (KeyError, TypeError, ValueError):
             raise wire.Garbled from None
         self.source += "\n".join(wanted["cuda"])
-        functions = dict.fromkeys(wanted["functions"], "")
+        functions = dict.fromkeys(wanted["functions"])  # each once
         try:
             path = model_build.library(wanted["cpp"], wanted["cuda"], functions, wanted["module"])
         except (CompileError, KernelTimeout) as error:

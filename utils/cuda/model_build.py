@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -29,15 +29,13 @@ _TORCH = Path(torch.__file__).parent
 _LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
-def library(
-    cpp: Iterable[str], cuda: Iterable[str], functions: Mapping[str, str], module: str
-) -> Path:
-    """The library of the texts that `load_inline` is given: a Python module with `functions`, each
-    with its documentation. From the cache where it is there.
+def library(cpp: Iterable[str], cuda: Iterable[str], functions: Iterable[str], module: str) -> Path:
+    """The library of the texts that `load_inline` is given: a Python module with `functions`.
+    From the cache where it is there.
 
     Raises CompileError, KernelTimeout and ToolError.
     """
-    text = _text(list(cpp), list(cuda), functions, module)
+    text = _text("\n".join(cpp), "\n".join(cuda), list(functions), module)
     words = [toolchain.cxx(), *_flags(), f"-DTORCH_EXTENSION_NAME={module}"]
     words += ["-x", "c++", "main.cpp", "-shared", "-o", NAME, *_link()]
     parts = [text, words, torch.__version__, build.digest(), _shims()]
@@ -51,19 +49,17 @@ def library(
     return folder / NAME
 
 
-def _text(cpp: list[str], cuda: list[str], functions: Mapping[str, str], module: str) -> str:
+def _text(cpp: str, cuda: str, functions: list[str], module: str) -> str:
     # One translation unit for what load_inline makes two of: PyTorch's headers are read once.
-    units = [rewriter.rewrite(part, filename="cuda_sources") for part in ["\n".join(cuda)]]
     bound = [f'm.def("{n}", torch::wrap_pybind_function({n}), "");' for n in functions]
     binding = f"PYBIND11_MODULE({module}, m) {{ {' '.join(bound)} }}" if functions else ""
-    own = "\n".join(cpp)
     return "\n".join(
         [
             "#include <torch/extension.h>",
             "#include <cuda_runtime.h>",
             '#line 1 "cpp_sources"',
-            own,
-            *(unit.text for unit in units),
+            cpp,
+            rewriter.rewrite(cuda, filename="cuda_sources").text,
             '#line 1 "binding"',
             binding,
             "",

@@ -39,14 +39,10 @@ from utils.judge.model_task import Size, Task, find
 from utils.judge.model_verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 
-LOADING, CALLING = (
-    120.0,
-    30.0,
-)  # seconds to load a file, builds not counted; for the calls of a size
+LOADING = 120.0  # seconds to load a file, builds not counted
+CALLING = 30.0  # seconds for the calls of a size
 SEEDS = 5  # for each size
 _KERNEL = "__global__"
-
-
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
 
 
@@ -67,14 +63,14 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
     """The same of the text of a file, in a box that is there."""
     seed = secrets.randbits(31) if seed is None else seed
     trial = Trial(text, task, box, seed)
-    told = {"task": task.name, "seed": seed, "notes": [*trial.notes, UNTIMED]}
+    told = {"task": task.name, "seed": seed}
     try:
         with one_thread(), torch.enable_grad():
             trial.run()
     except Rejected as rejected:
-        return Verdict(passed=False, reason=rejected.why, message=rejected.message, **told)
-    told["notes"] = [*trial.notes, UNTIMED]
-    return Verdict(passed=True, calls=trial.count, **told)
+        why = {"reason": rejected.why, "message": rejected.message}
+        return Verdict(passed=False, notes=[UNTIMED], **why, **told)
+    return Verdict(passed=True, calls=trial.count, notes=[*trial.notes, UNTIMED], **told)
 
 
 class Trial:

@@ -17,7 +17,7 @@ import torch
 from torch import Generator, Tensor
 
 from utils.course import cases, catalog
-from utils.course.answers import Answer, Answering
+from utils.course.answers import Answer, Answering, as_answer
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import card, stopwatch, workers
@@ -87,7 +87,7 @@ def solution(exercise: Exercise, backend: str) -> Answer:
     """The workbook's own kernel, which stands for what can be reached."""
     text = catalog.solution_text(exercise)
     made = compile_cuda(text, exercise.name, shapes=exercise.shapes, backend=backend)
-    return Answer(**vars(made), exercise=exercise)
+    return as_answer(exercise, made)
 
 
 class _NotTimed(Exception):
