@@ -85,6 +85,12 @@ def library(
     return folder / NAME
 
 
+def wrapped() -> list[str]:
+    """For the linker, before its libraries: each way to launch goes through its switch. The
+    switches alone ask for what they stand for, and weakly: a library is kept for that, too."""
+    return ["-Wl,--no-as-needed", *(f"-Wl,--wrap={name}" for name in _LAUNCHES)]
+
+
 def switches() -> str:
     """C++ that `launches_off(1)` lets a library's launches do nothing by."""
     lines = ["using P = void*; using U = unsigned; using Z = unsigned long;"]
@@ -116,5 +122,4 @@ def _architecture(cuda_flags: Sequence[str]) -> list[str]:
 def _linked(home: Path) -> list[str]:
     names = [*LIBRARIES, "c10_cuda", "torch_cuda"]
     folders = [f"-L{TORCH / 'lib'}", f"-L{toolchain.cudart_folder(home)}"]
-    wrapped = [f"-Wl,--wrap={name}" for name in _LAUNCHES]
-    return [*folders, *(f"-l{name}" for name in names), "-lcudart", *wrapped]
+    return [*wrapped(), *folders, *(f"-l{name}" for name in names), "-lcudart"]

@@ -83,6 +83,7 @@ class Run(Arrays):
             "pointers": [i for i, p in enumerate(self.kernel.parameters) if p.is_tensor],
             "size": self.size,
             "limit": within,
+            "multiprocessors": self.kernel.multiprocessors,
         }
         self.hide()
         start = time.perf_counter()
