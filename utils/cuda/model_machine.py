@@ -34,6 +34,8 @@ _frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch
 class Emulated:
     """The CPU's tensors, on which the emulator works."""
 
+    threads = ("emulator",)  # how the names of its own begin
+
     def __init__(self, runtime: str):
         self.runtime = ctypes.CDLL(runtime)
         self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
@@ -66,6 +68,10 @@ class Emulated:
     def wait(self) -> None:
         """Until all is done."""
 
+    def kernels(self, call) -> list[str]:
+        """The names of those that ran in a call: nobody asks the emulator."""
+        return []
+
     def borrow(self, file: int, size: int):
         """A function of offset and count: float32 values in memory that another process lends."""
         memory = mmap.mmap(file, size)
@@ -77,6 +83,8 @@ class Emulated:
 
 class Card:
     """A GPU: the first one that this process sees."""
+
+    threads = ("cuda", "pt_autograd")  # how the names of the driver's and PyTorch's own begin
 
     def __init__(self):
         self.libraries, self.borrowed, self.off = [], [], False
@@ -120,6 +128,14 @@ class Card:
     def wait(self) -> None:
         """Until all is done."""
         _synchronize()
+
+    def kernels(self, call) -> list[str]:
+        """The names of those that ran in a call."""
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            call()
+            _synchronize()
+        ran = sorted((e for e in seen.events()), key=lambda event: event.time_range.start)
+        return [e.name for e in ran if e.device_type == torch.autograd.DeviceType.CUDA]
 
     def borrow(self, file: int, size: int):
         """A function of offset and count: float32 values in memory that another process lends."""

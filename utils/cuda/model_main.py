@@ -10,6 +10,7 @@ serves one connection, and never more than one file. Messages are those of `wire
                                                      {"changed": [...], "left": [...]}
     {"do": "clock", "made", "size", "calls", ...}, and an open file that stands for memory       {}
     {"do": "release"}                                                                            {}
+    {"do": "kernels", "made", "shapes"}                                     {"kernels": [name, ...]}
     and meanwhile, the other way: {"build": what load_inline was given}
 
 What this process says of itself is worth no more than a hint: a file that it has loaded can say it
@@ -49,6 +50,7 @@ import wire
 del sys.path[0]
 
 TEXT = 2000  # characters of an exception
+NAMES = 100  # of kernels
 POISON = 0x7F  # of every byte of fresh memory: a float of 3.39e38
 # Taken before a file is loaded, which may put others in their places.
 _grad, _frombuffer = torch.autograd.grad, torch.frombuffer
@@ -127,8 +129,9 @@ def _settings() -> dict[str, object]:
 class Surroundings:
     """How a process was before a file was loaded into it."""
 
-    def __init__(self):
-        self.names, self.settings, self.tasks = _names(), _settings(), _tasks()
+    def __init__(self, own: tuple[str, ...]):
+        """`own`: how the names of threads begin that are nobody's but the machine's."""
+        self.names, self.settings, self.tasks, self.own = _names(), _settings(), _tasks(), own
 
     def changed(self) -> list[str]:
         """Names of what was put in another's place, and of settings that were changed."""
@@ -140,7 +143,8 @@ class Surroundings:
     def left(self) -> list[str]:
         """Names of threads that were left behind."""
         time.sleep(0.01)
-        return sorted(set(_tasks().values()) - set(self.tasks.values()) - {"emulator"}) + [
+        found = set(_tasks().values()) - set(self.tasks.values())
+        return sorted(name for name in found if not name.startswith(self.own)) + [
             thread.name for thread in threading.enumerate() if thread is not threading.main_thread()
         ]
 
@@ -184,7 +188,7 @@ class Session:
         self.machine.begin()
         if "torch.library" in text or "torch.compile" in text:
             importlib.import_module("torch._dynamo")  # as they do: it patches a few itself
-        self.surroundings = Surroundings()
+        self.surroundings = Surroundings(self.machine.threads)
         if mode == "library off":
             self.switched = self.machine.library_off()
         self.module = types.ModuleType("model")
@@ -313,6 +317,12 @@ class Session:
                     _copy_(there, output)
         self.machine.wait()
         return {}, []
+
+    def kernels(self, blobs, made: int, shapes):
+        """The names of the kernels of a call, in their order: for whoever would like to know."""
+        inputs = [self.machine.on(torch.rand(shape)) for shape in shapes]
+        with _no_grad():
+            return {"kernels": self.machine.kernels(lambda: self.models[made](*inputs))[:NAMES]}, []
 
     def release(self, blobs):
         """Use no memory any more that was handed over; who is judged is not asked to."""

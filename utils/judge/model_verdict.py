@@ -56,6 +56,7 @@ class Runtime:
     calls: int  # of a run
     overhead: float  # milliseconds of a run that are no call's, and that no time above has in it
     rounds: list[dict[str, float]]  # milliseconds of a call, by whose they are
+    kernels: list[str] = field(default_factory=list)  # of a call, as its process tells of them
 
     def __str__(self) -> str:
         def beside(whose: str, time: float | None) -> str:

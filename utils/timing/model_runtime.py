@@ -18,7 +18,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import torch
@@ -48,6 +48,7 @@ COMPILING = 300.0  # seconds for torch.compile
 USUAL = "uniform", "normal"  # values of timed calls
 # float32 by tensor cores takes three products of halves; with two, the values are not right.
 PRODUCTS, PART = 2, 0.8  # and a time below this part of what those take is no time
+LONG = 200  # characters of a kernel's name
 UNTIMED = "Runtime: not measured; {}"
 
 _COMPILED = """
@@ -162,6 +163,7 @@ class Race:
     def __init__(self, text: str, task: Task, box: Box, peers: Peers):
         self.text, self.task, self.box, self.peers = text, task, box, peers
         self.device, self.size = peers.device, task.own
+        self.kernels: list[str] = []
 
     def run(self) -> Runtime:
         """All in turns, so that what changes on the machine changes for all."""
@@ -188,6 +190,7 @@ class Race:
             calls=count,
             overhead=1e3 * idle,
             rounds=each,
+            kernels=self.kernels,
         )
 
     def _fitting(self) -> int:
@@ -221,6 +224,10 @@ class Race:
                 clock(session, 0, warming, self.size, within)
         seconds = clock(session, 0, arrays, self.size, within)
         process.surroundings(session)
+        with suppress(Left, Rejected):  # no part of the verdict
+            told = asked(session, process.CALLING, "kernels", made=0, shapes=self.size.shapes)
+            if isinstance(names := told.get("kernels"), list):
+                self.kernels = [str(name)[:LONG] for name in names]
         return seconds
 
     def _verify(self, arrays: Arrays, drawn: Sequence[int]) -> None:
