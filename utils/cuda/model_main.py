@@ -40,7 +40,6 @@ import types
 
 import torch
 import torch.testing
-import torch.utils.cpp_extension
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
 import confine
@@ -49,6 +48,15 @@ import wire
 
 del sys.path[0]
 
+
+def _import_extensions() -> None:
+    """It asks at once whether there is a card. That starts CUDA, which no fork could use then."""
+    asked, torch.cuda.is_available = torch.cuda.is_available, lambda: True
+    importlib.import_module("torch.utils.cpp_extension")
+    torch.cuda.is_available = asked
+
+
+_import_extensions()
 TEXT = 2000  # characters of an exception
 NAMES = 100  # of kernels
 POISON = 0x7F  # of every byte of fresh memory: a float of 3.39e38

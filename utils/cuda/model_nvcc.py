@@ -56,7 +56,7 @@ def library(
     }
     others = _other_headers()
     found = [f"-I{folder}" for folder in (*includes(), home / "include")]
-    found += [word for folder in others for word in ("-idirafter", str(folder))]
+    found += [word for folder in others for word in ("-isystem", str(folder))]
     common = [f"-DTORCH_EXTENSION_NAME={module}", "-DTORCH_API_INCLUDE_EXTENSION_H", *found]
     host = [compiler, "-c", *common, "-fPIC", "-std=c++20", *cflags]
     device = [str(home / "bin/nvcc"), "-ccbin", compiler, "-c", *common, *COMMON_NVCC_FLAGS]
