@@ -57,9 +57,9 @@ def main(
         print(f"PyTorch's own are ready after {time.perf_counter() - start:.1f} s {peers.failed}")
         for path in paths:
             rows.append(row(path, task, box, peers, clock))
+            if out:
+                out.write_text(json.dumps(rows, indent=1) + "\n")
     right = sum(row["good"] for row in rows)
-    if out:
-        out.write_text(json.dumps(rows, indent=1) + "\n")
     print(f"{right} of {len(rows)} as expected")
     raise typer.Exit(0 if right == len(rows) else 1)
 

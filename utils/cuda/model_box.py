@@ -40,6 +40,8 @@ class Left(Exception):
 class Box:
     """A process in a box, which forks. Close it. Raises ToolError where there is no box."""
 
+    how = "limited"
+
     def __init__(self, backend: str = "emulator"):
         self.backend = backend
         self._process: subprocess.Popen | None = None
@@ -54,7 +56,7 @@ class Box:
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
         runtimes = [runtime_library()] if self.backend == "emulator" else []
-        words = [sys.executable, "-I", MAIN, str(theirs.fileno()), *map(str, runtimes)]
+        words = [sys.executable, "-I", MAIN, str(theirs.fileno()), self.how, *map(str, runtimes)]
         with theirs:
             self._process = subprocess.Popen(
                 self._around(words, [MAIN.parent, *(path.parent for path in runtimes)]),
@@ -123,6 +125,8 @@ class Box:
 
 class Unboxed(Box):
     """The same for a text of the workbook's own, such as a peer's: as this user, in no box."""
+
+    how = "trusted"
 
     def __init__(self, backend: str = "emulator"):
         self.backend = backend

@@ -1,7 +1,7 @@
 """The process in a box in which a stranger's model file is loaded and called.
 
-Started by `model_box.py` as `python -I model_main.py CONTROL [RUNTIME]`: with the emulator's
-runtime, or else for a card. It imports PyTorch, and then forks when it is asked to: each fork
+Started by `model_box.py` as `python -I model_main.py CONTROL limited|trusted [RUNTIME]`: with the
+emulator's runtime, or else for a card. It imports PyTorch, and then forks when it is asked to: each fork
 serves one connection, and never more than one file. Messages are those of `wire.py`:
 
     {"do": "load", "text", "mode"}: plain, trusted, kernels off, library off      {"new": bool}
@@ -363,7 +363,8 @@ def _bytes(tensor) -> bytes:
 
 def main() -> None:
     """Fork when asked to, one process after the other, and tell how each has ended."""
-    control, runtime = socket.socket(fileno=int(sys.argv[1])), "".join(sys.argv[2:])
+    control, limited = socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "limited"
+    runtime = "".join(sys.argv[3:])
     torch.set_num_threads(1)
     warm()
     control.send(b"r")
@@ -373,7 +374,10 @@ def main() -> None:
             return
         if not (pid := os.fork()):
             control.close()
-            serve(*(socket.socket(fileno=file) for file in files), runtime)
+            give_up(limited, runtime)
+            machine = model_machine.Emulated(runtime) if runtime else model_machine.Card()
+            Session(*(socket.socket(fileno=file) for file in files), machine).serve()
+            _exit(0)
         for file in files:
             os.close(file)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -389,22 +393,18 @@ def warm() -> None:
     torch.mm(narrow, narrow), narrow.float().half()
 
 
-def serve(connection: socket.socket, hands: socket.socket, runtime: str) -> None:
-    """In a fork: give up what a file does not need, and answer.
+def give_up(limited: bool, runtime: str) -> None:
+    """In a fork: what a file does not need.
 
     A driver opens devices, maps memory and starts threads as it sees fit: with a card, the box and
     the limits alone hold.
     """
     if runtime:
-        machine = model_machine.Emulated(runtime)
         ctypes.CDLL(None).mallopt(-6, POISON ^ 0xFF)  # M_PERTURB
-        confine.limit()
+    if limited:
+        confine.limit(confine.MAX_FILES if runtime else None)
+    if limited and runtime:
         confine.lock_in([os.path.dirname(runtime), os.path.dirname(os.path.abspath(__file__))])
-    else:
-        machine = model_machine.Card()
-        confine.limit(None)
-    Session(connection, hands, machine).serve()
-    _exit(0)
 
 
 if __name__ == "__main__":
