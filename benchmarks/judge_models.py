@@ -24,7 +24,7 @@ from support import model_files
 
 from utils import settings
 from utils.cuda.model_box import Box
-from utils.judge import model, model_task
+from utils.judge import model, model_probe, model_task
 from utils.judge.model_task import Size, Task
 from utils.judge.model_verdict import Verdict
 from utils.timing import model_runtime
@@ -53,6 +53,7 @@ def main(
     paths = [p for p in paths if not (emulator and model_files.for_a_card(p))]
     rows = []
     start = time.perf_counter()
+    print(f"A model that is right: {model_probe.objection(backend) or 'is found so'}", flush=True)
     with Box(backend) as box, model_runtime.Peers(task, backend) as peers:
         print(f"PyTorch's own are ready after {time.perf_counter() - start:.1f} s {peers.failed}")
         for path in paths:

@@ -15,10 +15,11 @@ import torch
 from support.box import needs_box
 from support.model_files import FILES, for_a_card, head, of, reasons, text_of
 
-from utils.cuda import confine, model_nvcc, toolchain
+from utils.cuda import confine, model_box, model_nvcc, toolchain
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import Box
-from utils.judge import accuracy, model, model_task
+from utils.errors import CompileError
+from utils.judge import accuracy, model, model_probe, model_task
 from utils.judge.model_task import Size
 from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
 from utils.timing import model_runtime
@@ -179,6 +180,44 @@ def test_what_keeps_pytorch_from_running_is_no_fault_of_the_file(task, box):
     with Peers(broken, "emulator") as peers:
         verdict = raced(text_of(FILES / "honest/as_it_is.py"), task, box, peers)
     assert verdict.passed and "not measured; PyTorch's own model" in verdict.notes[-1]
+
+
+def test_where_the_judge_does_not_find_pytorch_right_it_times_nothing(
+    task, box, peers, monkeypatch
+):
+    clocked = Race._clocked
+
+    def odd(race, count, within):
+        if race.text.endswith(model_runtime._ITSELF):
+            raise Rejected(Why.LEFT, "threads still run: driver")
+        return clocked(race, count, within)
+
+    monkeypatch.setattr(Race, "_clocked", odd)
+    verdict = raced(text_of(FILES / "honest/as_it_is.py"), task, box, peers)
+    assert verdict.passed and verdict.runtime is None
+    assert "not found right: left behind: threads still run" in verdict.notes[-1]
+
+
+def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypatch):
+    path = tmp_path / "88.py"
+    path.write_text(text_of(FILES / "honest/as_it_is.py"))
+    model_probe.objection.cache_clear()
+    monkeypatch.setattr(model_nvcc, "library", no_headers)
+    boxes, genuine = [], model_box.Box._around
+
+    def around(box, words, readable):
+        boxes.append(box.backend)
+        return genuine(model_box.Box(), words, readable)
+
+    monkeypatch.setattr(model_box.Box, "_around", around)
+    verdict = model_runtime.judge(path, backend="cuda")
+    assert verdict.passed and verdict.runtime is None and boxes == ["cuda", "emulator"]
+    assert "This card is not used" in verdict.notes[-1], str(verdict)
+    model_probe.objection.cache_clear()
+
+
+def no_headers(*texts):
+    raise CompileError("cusparse.h: No such file or directory")
 
 
 def test_a_rejection_names_the_sizes_that_were_refused(full, box):

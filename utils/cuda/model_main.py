@@ -1,8 +1,8 @@
 """The process in a box in which a stranger's model file is loaded and called.
 
 Started by `model_box.py` as `python -I model_main.py CONTROL limited|trusted [RUNTIME]`: with the
-emulator's runtime, or else for a card. It imports PyTorch, and then forks when it is asked to: each fork
-serves one connection, and never more than one file. Messages are those of `wire.py`:
+emulator's runtime, or else for a card. It imports PyTorch, and then forks when it is asked to: each
+fork serves one connection, and never more than one file. Messages are those of `wire.py`:
 
     {"do": "load", "text", "mode"}: plain, trusted, kernels off, library off      {"new": bool}
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values

@@ -19,6 +19,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -29,7 +30,7 @@ from utils.cuda import card
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import Box, Left, Session, Unboxed
 from utils.errors import WorkbookError
-from utils.judge import accuracy, oracle
+from utils.judge import accuracy, model_probe, oracle
 from utils.judge import model as judging
 from utils.judge import model_process as process
 from utils.judge.model_calls import KINDS, randomised
@@ -51,6 +52,10 @@ PRODUCTS, PART = 2, 0.8  # and a time below this part of what those take is no t
 LONG = 200  # characters of a kernel's name
 UNTIMED = "Runtime: not measured; {}"
 
+# Whatever may go wrong around a file; RuntimeError is PyTorch's, also where memory runs out.
+TROUBLE = (WorkbookError, MemoryError, OSError, RuntimeError)
+_ITSELF = "\n\nModelNew = Model\n"
+STEADY = 1.5  # PyTorch's own model as a file, over the same in a process that can be trusted
 _COMPILED = """
 
 class ModelNew(Model):
@@ -75,26 +80,36 @@ def judge(
     compute.
     """
     text, wanted = judging.asked(path, task, reference)
+    if backend != "emulator" and (why := model_probe.objection(backend)):
+        with Box() as box:
+            verdict = judging.judge_text(text, wanted, box, seed)
+            note = f"This card is not used, for a model that is right is not found so: {why}"
+            return replace(verdict, notes=[*verdict.notes, note])
     with Box(backend) as box:
         verdict = judging.judge_text(text, wanted, box, seed)
         if not verdict.passed or backend == "emulator":
             return verdict
-        with Peers(wanted, backend) as peers:
-            return timed(verdict, text, wanted, box, peers)
+        try:
+            with Peers(wanted, backend) as peers:
+                return timed(verdict, text, wanted, box, peers)
+        except TROUBLE as error:
+            return untimed(verdict, error)
 
 
 def timed(verdict: Verdict, text: str, task: Task, box: Box, peers: "Peers") -> Verdict:
     """A verdict with the file's time, or that on what came out when it was timed."""
-    told = {"task": task.name, "seed": verdict.seed, "calls": verdict.calls}
     try:
-        runtime = Race(text, task, box, peers).run()
+        return replace(verdict, runtime=Race(text, task, box, peers).run())
     except Rejected as rejected:
-        why = {"reason": rejected.why, "message": rejected.message}
-        return Verdict(passed=False, notes=verdict.notes, **why, **told)
-    except (NotTimed, MemoryError, OSError, torch.OutOfMemoryError) as error:
-        note = UNTIMED.format(str(error).partition("\n")[0])
-        return Verdict(passed=True, notes=[*verdict.notes, note], **told)
-    return Verdict(passed=True, notes=verdict.notes, runtime=runtime, **told)
+        return replace(verdict, passed=False, reason=rejected.why, message=rejected.message)
+    except TROUBLE as error:
+        return untimed(verdict, error)
+
+
+def untimed(verdict: Verdict, error: BaseException) -> Verdict:
+    """The same verdict: that nothing can be timed is no fault of the file."""
+    said = str(error).strip().partition("\n")[0] or type(error).__name__
+    return replace(verdict, notes=[*verdict.notes, UNTIMED.format(said[:LONG])])
 
 
 class NotTimed(WorkbookError):
@@ -170,6 +185,7 @@ class Race:
         with card.alone(), oracle.full_precision(), oracle.one_thread():
             count = self._fitting()
             idle = self.peers.clocked(Peers.EAGER, count, idle=True)
+            self._sound(count)
             rounds: list[dict[str, float]] = []
             for _ in range(ROUNDS):
                 taken = {}
@@ -192,6 +208,20 @@ class Race:
             rounds=each,
             kernels=self.kernels,
         )
+
+    def _sound(self, count: int) -> None:
+        """Clock PyTorch's own model as if it were the file: it must be found right, and as fast as
+        it is. Raises NotTimed where the judge does not work as it should on this machine."""
+        eager = self.peers.clocked(Peers.EAGER, count)
+        itself = Race(self.task.text + _ITSELF, self.task, self.box, self.peers)
+        try:
+            seconds = itself._clocked(count, LIMIT + 20 * eager)
+        except Rejected as rejected:
+            raise NotTimed(f"PyTorch's own model is not found right: {rejected}") from rejected
+        if self.device is not None and not 1 / STEADY < seconds / eager < STEADY:
+            raise NotTimed(
+                f"PyTorch's own model took {seconds:.3g} s as a file, {eager:.3g} s beside it"
+            )
 
     def _fitting(self) -> int:
         """How many calls make a run of eager of RUN seconds, or as many as there is memory for."""
