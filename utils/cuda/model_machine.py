@@ -31,14 +31,27 @@ _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ 
 _frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch.cuda.synchronize
 
 
-class Emulated:
+class Machine:
+    """What both have in common."""
+
+    def runs_on(self, library: str) -> None:
+        """By this library of CUDA's runtime, or what stands for it."""
+        self.runtime = ctypes.CDLL(library)
+        self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
+
+    def error(self) -> str:
+        """What CUDA has to say of the launches; "" where all is well."""
+        error = self.runtime.cudaDeviceSynchronize() or self.runtime.cudaGetLastError()
+        return self.runtime.cudaGetErrorName(error).decode() if error else ""
+
+
+class Emulated(Machine):
     """The CPU's tensors, on which the emulator works."""
 
     threads = ("emulator",)  # how the names of its own begin
 
     def __init__(self, runtime: str):
-        self.runtime = ctypes.CDLL(runtime)
-        self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
+        self.runs_on(runtime)
 
     def begin(self) -> None:
         """Before a file is loaded."""
@@ -60,11 +73,6 @@ class Emulated:
         """A tensor or a model, there."""
         return what
 
-    def error(self) -> str:
-        """What CUDA has to say of the launches; "" where all is well."""
-        error = self.runtime.cudaDeviceSynchronize() or self.runtime.cudaGetLastError()
-        return self.runtime.cudaGetErrorName(error).decode() if error else ""
-
     def wait(self) -> None:
         """Until all is done."""
 
@@ -81,7 +89,7 @@ class Emulated:
         """Nothing of it is used any more."""
 
 
-class Card:
+class Card(Machine):
     """A GPU: the first one that this process sees."""
 
     threads = ("cuda", "pt_autograd")  # how the names of the driver's and PyTorch's own begin
@@ -95,8 +103,7 @@ class Card:
         weight = torch.ones(8, 8, device="cuda", requires_grad=True)
         torch.mm(weight, weight).sum().backward()
         _synchronize()
-        self.runtime = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
-        self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
+        self.runs_on(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
 
     def loaded(self, path: str) -> None:
         """A library of the file's has been loaded."""
@@ -119,11 +126,6 @@ class Card:
     def on(self, what):
         """A tensor or a model, there."""
         return what.cuda()
-
-    def error(self) -> str:
-        """What CUDA has to say of the launches; "" where all is well."""
-        error = self.runtime.cudaDeviceSynchronize() or self.runtime.cudaGetLastError()
-        return self.runtime.cudaGetErrorName(error).decode() if error else ""
 
     def wait(self) -> None:
         """Until all is done."""

@@ -52,8 +52,6 @@ PRODUCTS, PART = 2, 0.8  # and a time below this part of what those take is no t
 LONG = 200  # characters of a kernel's name
 UNTIMED = "Runtime: not measured; {}"
 
-# Whatever may go wrong around a file; RuntimeError is PyTorch's, also where memory runs out.
-TROUBLE = (WorkbookError, MemoryError, OSError, RuntimeError)
 _ITSELF = "\n\nModelNew = Model\n"
 STEADY = 1.5  # PyTorch's own model as a file, over the same in a process that can be trusted
 _COMPILED = """
@@ -92,7 +90,7 @@ def judge(
         try:
             with Peers(wanted, backend) as peers:
                 return timed(verdict, text, wanted, box, peers)
-        except TROUBLE as error:
+        except Exception as error:  # whatever it is: the evaluation stands
             return untimed(verdict, error)
 
 
@@ -102,7 +100,7 @@ def timed(verdict: Verdict, text: str, task: Task, box: Box, peers: "Peers") -> 
         return replace(verdict, runtime=Race(text, task, box, peers).run())
     except Rejected as rejected:
         return replace(verdict, passed=False, reason=rejected.why, message=rejected.message)
-    except TROUBLE as error:
+    except Exception as error:  # whatever it is: the evaluation stands
         return untimed(verdict, error)
 
 
