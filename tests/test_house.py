@@ -138,5 +138,6 @@ def test_every_picture_of_an_executed_notebook_is_seen_without_trust():
         cells = json.loads(path.read_text())["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", ())]
         shown = [output["data"] for output in outputs if "data" in output]
-        assert shown and not [data for data in shown if "<IPython" in str(data["text/plain"])]
+        assert outputs and (shown or path.stem == "13_capstone"), path.name  # that one only prints
+        assert not [data for data in shown if "<IPython" in str(data["text/plain"])]
         assert all("image/png" in data for data in shown if "image/svg+xml" in data), path.name
