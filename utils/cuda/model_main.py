@@ -4,7 +4,7 @@ Started by `model_box.py` as `python -I model_main.py CONTROL RUNTIME`. It impor
 then forks when it is asked to: each fork serves one connection, and never more than one file.
 Messages are those of `wire.py`:
 
-    {"do": "load", "text", "mode"}: plain, kernels off or library off      {"new": bool}
+    {"do": "load", "text", "mode", "capability"}                           {"new": bool}
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
     {"do": "calls", "made", "calls": [...]}, values  {"results": [...]}, values; {"do": "after"}
                                                      {"changed": [...], "left": [...]}
@@ -127,16 +127,17 @@ class Stream:
         return event or Stream()
 
 
-def pose() -> None:
-    """Let torch.cuda answer as if there were the card that the emulator stands for."""
+def pose(capability: tuple[int, int]) -> None:
+    """Let torch.cuda answer as if there were a card of that compute capability."""
+    major, minor = capability
     properties = types.SimpleNamespace(
-        name="emulator", major=8, minor=0, multi_processor_count=4, warp_size=32
+        name="emulator", major=major, minor=minor, multi_processor_count=4, warp_size=32
     )
     for name, answer in {
         "is_available": True,
         "device_count": 1,
         "current_device": 0,
-        "get_device_capability": (8, 0),
+        "get_device_capability": capability,
         "get_device_name": "emulator",
         "get_device_properties": properties,
         "synchronize": None,
@@ -269,10 +270,10 @@ class Session:
                 values = []
             wire.send(self.connection, told, values)
 
-    def load(self, blobs, text: str, mode: str):
+    def load(self, blobs, text: str, mode: str, capability):
         """Run the file's text as a module."""
         self.mode = mode
-        pose()
+        pose(tuple(capability))
         torch.utils.cpp_extension.load_inline = self.load_inline
         torch.utils.cpp_extension.load = _refuse
         Posing().__enter__()

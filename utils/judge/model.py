@@ -59,10 +59,17 @@ def judge(
         return judge_text(text, wanted, box, seed)
 
 
-def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verdict:
-    """The same of the text of a file, in a box that is there."""
+def judge_text(
+    text: str,
+    task: Task,
+    box: Box,
+    seed: int | None = None,
+    capability: tuple[int, int] = (8, 0),
+) -> Verdict:
+    """The same of the text of a file, in a box that is there, on a card of this compute capability:
+    the emulator has what each card has."""
     seed = secrets.randbits(31) if seed is None else seed
-    trial = Trial(text, task, box, seed)
+    trial = Trial(text, task, box, seed, capability)
     told = {"task": task.name, "seed": seed}
     try:
         with one_thread(), torch.enable_grad():
@@ -76,7 +83,10 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
 class Trial:
     """A file and what it is tried on, by a seed. `run` raises Rejected."""
 
-    def __init__(self, text: str, task: Task, box: Box, seed: int):
+    def __init__(
+        self, text: str, task: Task, box: Box, seed: int, capability: tuple[int, int]
+    ):
+        self.capability = capability
         self.text, self.task, self.box, self.seed = text, task, box, seed
         self.generator = torch.Generator().manual_seed(seed)
         self.notes: list[str] = []
@@ -106,7 +116,9 @@ class Trial:
             raise Rejected(why, f"its process {left.why}") from None
 
     def _load(self, session: Session, mode: str) -> None:
-        told, _ = session.ask(LOADING, "load", text=self.text, mode=mode)
+        told, _ = session.ask(
+            LOADING, "load", text=self.text, mode=mode, capability=self.capability
+        )
         if "error" in told:
             text = str(told.get("text", ""))
             why = Why.BUILD if text.startswith("Error building extension") else Why.LOAD
