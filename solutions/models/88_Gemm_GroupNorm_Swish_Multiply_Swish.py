@@ -30,6 +30,7 @@ HOST = r"""
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
