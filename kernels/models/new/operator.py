@@ -86,7 +86,12 @@ def gradients(ctx, dout, _):
     groups, portable = ctx.given
     wanted = ctx.needs_input_grad
     found = backward(dout, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
-    return *(g if want else None for g, want in zip(found, wanted[:6], strict=True)), None, None, None
+    return (
+        *(g if want else None for g, want in zip(found, wanted[:6], strict=True)),
+        None,
+        None,
+        None,
+    )
 
 
 TENSORS = "Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias, Tensor? parameter"
