@@ -274,6 +274,12 @@ def test_a_prediction_is_the_larger_of_two_times():
     assert roofline.predict(limits, 10**9, 10**11) == roofline.Prediction(10.0, "arithmetic")
 
 
+def test_an_exercise_of_two_ways_is_predicted_by_the_one_that_it_is_asked_for():
+    exercise = catalog.load("11_hopper/linear_swish_bias_gn_hopper")
+    halves = [exercise.halves({**exercise.at.bench, "products": n}) for n in (3, 1)]
+    assert halves == [3, 2]  # one product in TF32 takes as long as two of halves
+
+
 def test_three_products_of_halves_are_predicted_by_the_rate_of_tensor_cores():
     limits = Ceilings("x", 1e12, flops_per_second=1e13, halves_per_second=3e14)
     assert roofline.predict(limits.by_tensor_cores(3), 10**9, 10**12).milliseconds == 10.0

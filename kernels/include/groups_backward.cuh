@@ -96,7 +96,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     auto [mean, rstd] = statistics(size, EPS, value);
     float sum = 0.0f, along = 0.0f;
     for (int i = lane; i < size; i += 32) {
-        float x = (value(i) - mean) * rstd, dp = 0.0f;
+        float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
         float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
@@ -109,7 +109,8 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     sum = warp_sum(sum) / size;
     along = warp_sum(along) / size;
     for (int i = lane; i < size; i += 32) {
-        float dp = 0.0f, x = (value(i) - mean) * rstd, d = (dy[first + i] - sum - x * along) * rstd;
+        float dp = 0.0f, x = __fsub_rn(value(i), mean) * rstd,
+              d = (dy[first + i] - sum - x * along) * rstd;
         dy[first + i] = Chain::before_backward(in.y[first + i], p(i), d, dp);
         if (dparameter) dparameter[first + i] += dp;
     }

@@ -58,7 +58,8 @@ class Exercise:
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
-    products: int = 0  # of halves, by tensor cores, for each of floats; 0: without tensor cores
+    # Of halves, by tensor cores, for each of floats, or the same from the sizes by name; 0: none.
+    products: int | Callable[..., int] = 0
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
@@ -81,6 +82,10 @@ class Exercise:
     def id(self) -> str:
         """What `%%cuda` names it by: "04_reduce/row_softmax"."""
         return f"{self.topic}/{self.name}"
+
+    def halves(self, sizes: Sizes) -> int:
+        """`products` of a call."""
+        return self.products(**sizes) if callable(self.products) else self.products
 
     def bytes(self, **sizes: int) -> int:
         """The least traffic of a call: each tensor read once, written once, or both; of floats."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, attempted, compile_answer, exercise_of
-from utils.course.exercise import Exercise
+from utils.course.exercise import Exercise, Sizes
 from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
@@ -61,7 +61,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
             f"Stored figures, of the workbook's own kernels as reference: {gpu}, {entry.date}."
         )
     rows = [*own, *_ladder(exercise, entry, gpu, measured)]
-    limits = _ceilings(exercise, gpu, measured)
+    limits = _ceilings(exercise, chosen, gpu, measured)
     _show(
         tables.comparison(exercise, entry, rows, limits, notes),
         _plot(exercise, entry, rows, limits),
@@ -140,9 +140,9 @@ def _alike(one: Entry, other: Entry) -> bool:
 # --- what is shown
 
 
-def _ceilings(exercise: Exercise, gpu: str, measured: bool) -> Ceilings:
+def _ceilings(exercise: Exercise, sizes: Sizes, gpu: str, measured: bool) -> Ceilings:
     """Those of the GPU; its bandwidth is measured where it is at hand and not in the list."""
-    limits = roofline.ceilings(gpu).by_tensor_cores(exercise.products)
+    limits = roofline.ceilings(gpu).by_tensor_cores(exercise.halves(sizes))
     if measured and not limits.bytes_per_second:
         return replace(limits, bytes_per_second=measure.copy_bandwidth())
     return limits
@@ -191,7 +191,7 @@ def bench_all(topics: Sequence[str], save: Path | None = None) -> int:
             _session[exercise.id] = entry
             gpu = measure.gpu()
             rows = _ladder(exercise, entry, gpu, measured=True)
-            limits = _ceilings(exercise, gpu, True)
+            limits = _ceilings(exercise, exercise.at.bench, gpu, True)
             print(tables.comparison(exercise, entry, rows, limits, notes), end="\n\n")
             if save:
                 results.write(save, Results(gpu, {exercise.id: entry}))

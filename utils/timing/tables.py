@@ -71,7 +71,7 @@ def least_times(exercise: Exercise, sizes: Sizes, notes: Sequence[str]) -> Table
     bytes, flops = exercise.bytes(**sizes), exercise.flops(**sizes)
     lines = []
     for known in roofline.known():
-        limits = known.by_tensor_cores(exercise.products)
+        limits = known.by_tensor_cores(exercise.halves(sizes))
         if least := roofline.predict(limits, bytes, flops):
             lines.append([limits.gpu, digits(least.milliseconds), least.bound])
     moved = f"{quantity(bytes, 'B')} moved, {quantity(flops, 'FLOP')}"

@@ -1,0 +1,180 @@
+"""The five models with the linear layer split over columns, on one and on more Hopper GPUs.
+
+    python benchmarks/many_gpus.py [--save results/many_gpus.md]
+
+Each GPU has whole groups: its rows of W, and its part of all that has one value a channel. Every
+GPU has all of x, and keeps its columns of the result; only 75's minimum of a row crosses, by an
+all-reduce. The kernels are the fp32-accurate ones of chapter 11. Strong: the task's columns, split.
+Weak: the task's columns on each. A time is the median over rounds of the slowest GPU's; the L2 is
+flushed and all GPUs meet before each. A part of the columns on one GPU alone is measured as well:
+that predicts more GPUs than there are. Before it times, each GPU computes the whole and finds its
+columns of it in the same bits.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import torch.distributed as dist
+import typer
+from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from utils.course import catalog
+from utils.course.answers import Answer, compile_answer
+from utils.course.models import MODELS, Model
+
+ROUNDS, PARTS = 21, (1, 2, 4, 8)
+
+
+def kernels() -> dict[str, Answer]:
+    """By the model's name, compiled beside each other where they are not yet."""
+    hopper = {e.name: e for e in catalog.exercises() if e.topic == "11_hopper"}
+    wanted = {model: hopper[f"linear_{model}_hopper"] for model in MODELS}
+
+    def kernel(exercise) -> Answer:
+        answer = compile_answer(exercise, catalog.solution_text(exercise), backend="cuda")
+        answer.trusted = True  # called in this process, and not on copies in another one
+        return answer
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(wanted, pool.map(kernel, wanted.values()), strict=True))
+
+
+def inputs(model: Model, share: float) -> dict[str, Tensor]:
+    """Those of the model with this share of its channels; the first of them are the same."""
+    draw = torch.Generator("cuda").manual_seed(1)
+    N, K = int(model.channels * share), model.features
+    x = torch.rand(model.rows, K, device="cuda", generator=draw)
+    W = (torch.rand(N, K, device="cuda", generator=draw) * 2 - 1) / K**0.5
+    names = ("b", "weight", "bias", *model.extra)
+    return {"x": x, "W": W} | {n: torch.randn(N, device="cuda", generator=draw) for n in names}
+
+
+def columns(model: Model, given: Mapping[str, Tensor], rank: int, ranks: int) -> dict[str, Tensor]:
+    """The part of one of `ranks` GPUs."""
+    return {n: v if n == "x" else v.chunk(ranks)[rank].contiguous() for n, v in given.items()}
+
+
+def call(
+    kernel: Answer, model: Model, given: Mapping[str, Tensor], groups: int, crosses: bool
+) -> Callable[[], Tensor]:
+    """The model on these channels. `crosses`: a row's minimum is that of all GPUs."""
+    (M, K), N = given["x"].shape, len(given["W"])
+    minimum = model.output != "rows channels"
+    out = torch.empty((N, M) if minimum else (M, N), device="cuda")
+    values = {**given, "out": out, "M": M, "N": N, "K": K, "groups": groups, "products": 3}
+    if crosses and minimum:
+        values["shift"] = torch.zeros_like(given["shift"])  # it is added when all have met
+    taken = {p.name: values[p.name] for p in kernel.parameters}
+    shift = given.get("shift")
+
+    def called() -> Tensor:
+        kernel(**taken)
+        if not (crosses and minimum):
+            return out
+        least = out[0].clone()  # of each row: the same for all channels
+        dist.all_reduce(least, dist.ReduceOp.MIN)
+        return torch.add(least, shift[:, None], out=out)
+
+    return called
+
+
+def time(function: Callable[[], Tensor]) -> float:
+    """Milliseconds, of the slowest GPU: the median over rounds."""
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    meet, found = torch.zeros(1, device="cuda"), []
+    for _ in range(3):
+        function()
+    for _ in range(ROUNDS):
+        flush.zero_()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(1_000_000)  # so that the host is ahead of the card
+        dist.all_reduce(meet)
+        start.record()
+        function()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(start.elapsed_time(end))
+    slowest = torch.tensor(found, device="cuda")
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    return float(slowest.median())
+
+
+def rank_main(rank: int, ranks: int, folder: str) -> None:
+    """What each process does; the first leaves its times in the folder."""
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", f"file://{folder}/meet{ranks}", rank=rank, world_size=ranks)
+    times: dict[str, float] = {}
+    for name, kernel in kernels().items():
+        model = MODELS[name]
+        whole = inputs(model, 1)
+        mine = call(
+            kernel, model, columns(model, whole, rank, ranks), model.groups // ranks, ranks > 1
+        )
+        across = 0 if model.output != "rows channels" else 1  # the dimension of channels
+        alone = call(kernel, model, whole, model.groups, crosses=False)()
+        if not torch.equal(mine(), alone.chunk(ranks, across)[rank]):
+            raise SystemExit(f"{name}: other bits on {ranks} GPUs than on one")
+        times[f"{name} strong"] = time(mine)
+        weak = call(kernel, model, whole, model.groups, ranks > 1)
+        times[f"{name} weak"] = time(weak)
+        for parts in PARTS if ranks == 1 else ():
+            given = columns(model, whole, 0, parts)
+            times[f"{name} 1/{parts}"] = time(
+                call(kernel, model, given, model.groups // parts, parts > 1)
+            )
+    if rank == 0:
+        torch.save(times, f"{folder}/times{ranks}")
+    dist.destroy_process_group()
+
+
+def table(found: Mapping[int, Mapping[str, float]]) -> list[str]:
+    """Of the times by number of GPUs."""
+    most, one = max(found), found[1]
+    lines = [
+        f"| task | one GPU, ms | {most} GPUs, ms | times as fast | predicted | weak, ms on {most} "
+        "| efficiency | predicted for 4 | for 8 |",
+        "| --- " * 9 + "|",
+    ]
+    for name, model in MODELS.items():
+        strong, alone = found[most][f"{name} strong"], one[f"{name} strong"]
+        weak = found[most][f"{name} weak"]
+        ahead = [alone / one[f"{name} 1/{parts}"] for parts in (most, 4, 8)]
+        lines.append(
+            f"| {model.task} | {alone:.4f} | {strong:.4f} | **{alone / strong:.2f}** | "
+            f"{ahead[0]:.2f} | {weak:.4f} | {alone / weak:.2f} | {ahead[1]:.2f} | {ahead[2]:.2f} |"
+        )
+    return lines
+
+
+def main(
+    save: Annotated[Path | None, typer.Option(help="write the table to this file")] = None,
+) -> None:
+    gpus = torch.cuda.device_count()
+    kernels()  # built once, before every process asks for them
+    found = {}
+    os.environ.setdefault("NCCL_DEBUG", "WARN")
+    with tempfile.TemporaryDirectory() as folder:
+        for ranks in sorted({1, min(gpus, max(PARTS))}):
+            torch.multiprocessing.spawn(rank_main, (ranks, folder), nprocs=ranks)
+            found[ranks] = torch.load(f"{folder}/times{ranks}")
+    told = [
+        "# The five models on more than one GPU\n",
+        f"{gpus} x {torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()};",
+        "`python benchmarks/many_gpus.py`, which says how.\n",
+        *table(found),
+    ]
+    print("\n".join(told))
+    if save:
+        save.write_text("\n".join(told) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
