@@ -43,12 +43,18 @@ struct Splitting {
     int first, N, K, padded;
 };
 
+// A matrix of floats before it was split: element (r, k) is at data[r * row + k * along].
+struct Floats {
+    const float* data;
+    size_t row, along;
+};
+
 // x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
 struct Operands {
     CUtensorMap x[2], W[2];  // high and low; of floats the first alone
     int M, N, K;
-    const float* x_scale;              // what rows of halves were divided by: (M)
-    const float *x_floats, *W_floats;  // before they were split: (M, floats), (N, floats), or null
+    const float* x_scale;       // what rows of halves were divided by: (M)
+    Floats x_floats, W_floats;  // of which K is `floats`
     int floats;
     Splitting split;  // where W is split beside
     float* linear;    // (M, N): where x * W^T + b is kept, in training
@@ -207,8 +213,8 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
     return {above < in.M ? in.x_scale[above] : 1.0f, below < in.M ? in.x_scale[below] : 1.0f};
 }
 
-// y *= the scales of its row and column. What is not finite then is added up again in floats, where
-// they are known: halves of an infinity leave inf - inf, which is NaN.
+// y *= the scales of its row and column. What is not finite then is added up again in floats:
+// halves of an infinity leave inf - inf, which is NaN.
 template <int SUMS>
 __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_scale,
                              const Operands& in, const Patch& patch) {
@@ -219,17 +225,19 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
         y[i] *= (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
         finite &= isfinite(y[i]);
     }
-    if (finite || !in.x_floats) return;
+    if (finite) return;
 #pragma unroll 1
     for (int again = 0; again < SUMS; again++) {
         if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
-        const float* x = in.x_floats + size_t(patch.row(again)) * in.floats;
-        const float* W = in.W_floats + size_t(patch.col(again)) * in.floats;
+        const float* x = in.x_floats.data + patch.row(again) * in.x_floats.row;
+        const float* W = in.W_floats.data + patch.col(again) * in.W_floats.row;
         bool needed = false;
 #pragma unroll
         for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
         float sum = 0.0f;
-        for (int k = 0; needed && k < in.floats; k++) sum += x[k] * W[k];
+        for (int k = 0; needed && k < in.floats; k++) {
+            sum += x[k * in.x_floats.along] * W[k * in.W_floats.along];
+        }
 #pragma unroll
         for (int i = 0; i < SUMS; i++) {
             if (needed && i == again) y[i] = sum;  // registers have no index
@@ -260,13 +268,15 @@ struct Prepared<Tf32> {
 template <>
 struct Prepared<Exact> {
     Planes x, W;
-    const float *x_floats = nullptr, *W_floats = nullptr;
-    int floats = 0;
+    Floats x_floats, W_floats;
+    int floats;
     float* linear = nullptr;  // see Operands
 
     Prepared(const float* x, const float* W, int M, int N, int K) : Prepared(x, W, M, N, K, N) {}
-    Prepared(int M, int N, int K) : x(M, K), W(N, K) {  // the caller splits both
-        if (N % 4) cudaMemsetAsync(W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float));
+    // The caller splits both.
+    Prepared(Floats x, Floats W, int M, int N, int K)
+        : x(M, K), W(N, K), x_floats(x), W_floats(W), floats(K) {
+        if (N % 4) cudaMemsetAsync(this->W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float));
     }
     Operands operands() const {
         Operands in = {};
@@ -285,8 +295,7 @@ struct Prepared<Exact> {
 
    protected:
     Prepared(const float* x, const float* W, int M, int N, int K, int first)  // rows of W
-        : Prepared(M, N, K) {
-        x_floats = x, W_floats = W, floats = K;
+        : Prepared(Floats{x, size_t(K), 1}, Floats{W, size_t(K), 1}, M, N, K) {
         this->x.split(x, K);
         this->W.split(W, K, first);
     }
@@ -316,7 +325,8 @@ struct Prepared<Beside> : Prepared<Exact> {
     }
     Operands operands() const {
         Operands in = Prepared<Exact>::operands();
-        in.split = {W_floats, W.high(), W.low(), W.scale(), ready.data, first, in.N, floats, in.K};
+        in.split = {W_floats.data, W.high(), W.low(), W.scale(), ready.data,
+                    first,         in.N,     floats,  in.K};
         return in;
     }
     bool waits() const { return first < W.rows; }

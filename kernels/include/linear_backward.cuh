@@ -24,17 +24,19 @@ static __global__ void __launch_bounds__(Exact::THREADS, 1)
     }
 }
 
-// dx = dy * W. dy: (M, N), W: (N, K), dx: (M, K). NaN where an infinity takes part.
+// dx = dy * W. dy: (M, N), W: (N, K), dx: (M, K).
 inline void linear_dx(const float* dy, const float* W, float* dx, int M, int N, int K) {
-    Prepared<Exact> in(M, K, N);
+    Floats of_dy = {dy, size_t(N), 1}, of_W = {W, 1, size_t(K)};  // W^T
+    Prepared<Exact> in(of_dy, of_W, M, K, N);
     in.x.split(dy, N);
     split_transposed(W, N, in.W);
     start(product_kernel, in, Channels(), dx);
 }
 
-// dW = dy^T * x. dy: (M, N), x: (M, K), dW: (N, K). NaN where an infinity takes part.
+// dW = dy^T * x. dy: (M, N), x: (M, K), dW: (N, K).
 inline void linear_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
-    Prepared<Exact> in(N, K, M);
+    Floats of_dy = {dy, 1, size_t(N)}, of_x = {x, 1, size_t(K)};  // dy^T, x^T
+    Prepared<Exact> in(of_dy, of_x, N, K, M);
     split_transposed(dy, M, in.x);
     split_transposed(x, M, in.W);
     start(product_kernel, in, Channels(), dW);

@@ -258,13 +258,19 @@ struct Statistics {
 
 // The statistics of value(0) to value(size - 1). One lane owns every 32nd of them, one warp all.
 // All 32 lanes of the warp must call it.
+// __fsub_rn: value(i) is rounded first. Were it a product, a fused multiply-add would take the mean
+// off the exact one, and leave what the mean's rounding lost, 316 times as large behind a rstd of
+// 1 / sqrt(eps): a group of one value would not be 0.
 template <class Value>
 __device__ Statistics statistics(int size, float eps, Value value) {
     int lane = threadIdx.x % 32;
     float sum = 0.0f, squares = 0.0f;
     for (int i = lane; i < size; i += 32) sum += value(i);
     float mean = warp_sum(sum) / size;
-    for (int i = lane; i < size; i += 32) squares += (value(i) - mean) * (value(i) - mean);
+    for (int i = lane; i < size; i += 32) {
+        float off = __fsub_rn(value(i), mean);
+        squares += off * off;
+    }
     return {mean, rsqrtf(warp_sum(squares) / size + eps)};
 }
 
@@ -292,7 +298,7 @@ __global__ void groupnorm_any_size_kernel(const float* y, const float* weight, c
     auto before = [=](int i) { return applied(BEFORE, y[first + i], parameter, channel + i); };
     auto [mean, rstd] = statistics(size, eps, before);
     for (int i = lane; i < size; i += 32) {
-        float x = (before(i) - mean) * rstd * weight[channel + i] + bias[channel + i];
+        float x = __fsub_rn(before(i), mean) * rstd * weight[channel + i] + bias[channel + i];
         out[first + i] = applied(AFTER, x, parameter, channel + i);
     }
 }
@@ -620,7 +626,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     auto [mean, rstd] = statistics(size, EPS, value);
     float sum = 0.0f, along = 0.0f;
     for (int i = lane; i < size; i += 32) {
-        float x = (value(i) - mean) * rstd, dp = 0.0f;
+        float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
         float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
@@ -633,7 +639,8 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     sum = warp_sum(sum) / size;
     along = warp_sum(along) / size;
     for (int i = lane; i < size; i += 32) {
-        float dp = 0.0f, x = (value(i) - mean) * rstd, d = (dy[first + i] - sum - x * along) * rstd;
+        float dp = 0.0f, x = __fsub_rn(value(i), mean) * rstd,
+              d = (dy[first + i] - sum - x * along) * rstd;
         dy[first + i] = Chain::before_backward(in.y[first + i], p(i), d, dp);
         if (dparameter) dparameter[first + i] += dp;
     }
@@ -1318,12 +1325,18 @@ struct Splitting {
     int first, N, K, padded;
 };
 
+// A matrix of floats before it was split: element (r, k) is at data[r * row + k * along].
+struct Floats {
+    const float* data;
+    size_t row, along;
+};
+
 // x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
 struct Operands {
     CUtensorMap x[2], W[2];  // high and low; of floats the first alone
     int M, N, K;
-    const float* x_scale;              // what rows of halves were divided by: (M)
-    const float *x_floats, *W_floats;  // before they were split: (M, floats), (N, floats), or null
+    const float* x_scale;       // what rows of halves were divided by: (M)
+    Floats x_floats, W_floats;  // of which K is `floats`
     int floats;
     Splitting split;  // where W is split beside
     float* linear;    // (M, N): where x * W^T + b is kept, in training
@@ -1482,8 +1495,8 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
     return {above < in.M ? in.x_scale[above] : 1.0f, below < in.M ? in.x_scale[below] : 1.0f};
 }
 
-// y *= the scales of its row and column. What is not finite then is added up again in floats, where
-// they are known: halves of an infinity leave inf - inf, which is NaN.
+// y *= the scales of its row and column. What is not finite then is added up again in floats:
+// halves of an infinity leave inf - inf, which is NaN.
 template <int SUMS>
 __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_scale,
                              const Operands& in, const Patch& patch) {
@@ -1494,17 +1507,19 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
         y[i] *= (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
         finite &= isfinite(y[i]);
     }
-    if (finite || !in.x_floats) return;
+    if (finite) return;
 #pragma unroll 1
     for (int again = 0; again < SUMS; again++) {
         if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
-        const float* x = in.x_floats + size_t(patch.row(again)) * in.floats;
-        const float* W = in.W_floats + size_t(patch.col(again)) * in.floats;
+        const float* x = in.x_floats.data + patch.row(again) * in.x_floats.row;
+        const float* W = in.W_floats.data + patch.col(again) * in.W_floats.row;
         bool needed = false;
 #pragma unroll
         for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
         float sum = 0.0f;
-        for (int k = 0; needed && k < in.floats; k++) sum += x[k] * W[k];
+        for (int k = 0; needed && k < in.floats; k++) {
+            sum += x[k * in.x_floats.along] * W[k * in.W_floats.along];
+        }
 #pragma unroll
         for (int i = 0; i < SUMS; i++) {
             if (needed && i == again) y[i] = sum;  // registers have no index
@@ -1535,13 +1550,15 @@ struct Prepared<Tf32> {
 template <>
 struct Prepared<Exact> {
     Planes x, W;
-    const float *x_floats = nullptr, *W_floats = nullptr;
-    int floats = 0;
+    Floats x_floats, W_floats;
+    int floats;
     float* linear = nullptr;  // see Operands
 
     Prepared(const float* x, const float* W, int M, int N, int K) : Prepared(x, W, M, N, K, N) {}
-    Prepared(int M, int N, int K) : x(M, K), W(N, K) {  // the caller splits both
-        if (N % 4) cudaMemsetAsync(W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float), current_stream());
+    // The caller splits both.
+    Prepared(Floats x, Floats W, int M, int N, int K)
+        : x(M, K), W(N, K), x_floats(x), W_floats(W), floats(K) {
+        if (N % 4) cudaMemsetAsync(this->W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float), current_stream());
     }
     Operands operands() const {
         Operands in = {};
@@ -1560,8 +1577,7 @@ struct Prepared<Exact> {
 
    protected:
     Prepared(const float* x, const float* W, int M, int N, int K, int first)  // rows of W
-        : Prepared(M, N, K) {
-        x_floats = x, W_floats = W, floats = K;
+        : Prepared(Floats{x, size_t(K), 1}, Floats{W, size_t(K), 1}, M, N, K) {
         this->x.split(x, K);
         this->W.split(W, K, first);
     }
@@ -1591,7 +1607,8 @@ struct Prepared<Beside> : Prepared<Exact> {
     }
     Operands operands() const {
         Operands in = Prepared<Exact>::operands();
-        in.split = {W_floats, W.high(), W.low(), W.scale(), ready.data, first, in.N, floats, in.K};
+        in.split = {W_floats.data, W.high(), W.low(), W.scale(), ready.data,
+                    first,         in.N,     floats,  in.K};
         return in;
     }
     bool waits() const { return first < W.rows; }
@@ -2088,17 +2105,19 @@ static __global__ void __launch_bounds__(Exact::THREADS, 1)
     }
 }
 
-// dx = dy * W. dy: (M, N), W: (N, K), dx: (M, K). NaN where an infinity takes part.
+// dx = dy * W. dy: (M, N), W: (N, K), dx: (M, K).
 inline void linear_dx(const float* dy, const float* W, float* dx, int M, int N, int K) {
-    Prepared<Exact> in(M, K, N);
+    Floats of_dy = {dy, size_t(N), 1}, of_W = {W, 1, size_t(K)};  // W^T
+    Prepared<Exact> in(of_dy, of_W, M, K, N);
     in.x.split(dy, N);
     split_transposed(W, N, in.W);
     start(product_kernel, in, Channels(), dx);
 }
 
-// dW = dy^T * x. dy: (M, N), x: (M, K), dW: (N, K). NaN where an infinity takes part.
+// dW = dy^T * x. dy: (M, N), x: (M, K), dW: (N, K).
 inline void linear_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
-    Prepared<Exact> in(N, K, M);
+    Floats of_dy = {dy, 1, size_t(N)}, of_x = {x, 1, size_t(K)};  // dy^T, x^T
+    Prepared<Exact> in(of_dy, of_x, N, K, M);
     split_transposed(dy, M, in.x);
     split_transposed(x, M, in.W);
     start(product_kernel, in, Channels(), dW);
@@ -2220,7 +2239,12 @@ def gradients(ctx, dout, _):
     groups, portable = ctx.given
     wanted = ctx.needs_input_grad
     found = backward(dout, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
-    return *(g if want else None for g, want in zip(found, wanted[:6], strict=True)), None, None, None
+    return (
+        *(g if want else None for g, want in zip(found, wanted[:6], strict=True)),
+        None,
+        None,
+        None,
+    )
 
 
 TENSORS = "Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias, Tensor? parameter"
