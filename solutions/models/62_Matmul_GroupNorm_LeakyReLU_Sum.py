@@ -1,11 +1,11 @@
-"""Task 62 of KernelBench, level 2, by kernels of this course: `ModelNew`, which trains.
+"""Task 62 of KernelBench by kernels of this course: `ModelNew`, which trains.
 
-Made by `workbook sync` of kernels/models/new, solutions/08_fused_tails/gn_leaky_relu_double.cu,
-solutions/11_hopper/linear_gn_leaky_relu_double_hopper.cu, solutions/12_ship_it/gn_leaky_relu_double_backward.cu
-and what these include in kernels/include. Change those: what is changed here is lost.
+Made by `workbook sync` of kernels/models/new, of kernels/include and, in solutions/, of
+08_fused_tails/gn_leaky_relu_double.cu, 12_ship_it/gn_leaky_relu_double_backward.cu and
+11_hopper/linear_gn_leaky_relu_double_hopper.cu. Change those: what is changed here is lost.
 
-On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32, and
-all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
+On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
+and all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
 multiplies. It takes and gives float32, also under autocast, and has first derivatives only.
 """
 
@@ -17,6 +17,7 @@ NAME = "task_62"
 
 
 def result_shape(M, N):
+    """Of the result, for M rows and N channels."""
     return (M, N)
 
 
@@ -2167,6 +2168,7 @@ def on_tensor_cores(N: int, groups: int, portable: bool) -> bool:
 
 
 def empty_results(x, W, b, weight, bias, parameter, groups, keep, portable):
+    """What a forward gives, with nothing in it: all that torch.compile asks of a call."""
     M, N = x.shape[0], W.shape[0]
     return x.new_empty(result_shape(M, N)), x.new_empty((M, N) if keep else (0,))
 
@@ -2187,6 +2189,7 @@ def run(x, W, b, weight, bias, parameter, groups, keep, portable):
 
 
 def empty_gradients(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
+    """The same of a backward."""
     dx, dW = x.new_empty(x.shape if want_x else (0,)), W.new_empty(W.shape if want_W else (0,))
     small = [p.new_empty(p.shape) for p in (b, weight, bias)]
     return dx, dW, *small, x.new_empty((0,) if parameter is None else parameter.shape)
@@ -2213,6 +2216,7 @@ def run_backward(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want
 
 
 def remember(ctx, inputs, output):
+    """What the backward needs. y is no result to be differentiated."""
     x, W, b, weight, bias, parameter, groups, _, portable = inputs
     ctx.save_for_backward(x, W, b, weight, bias, parameter, output[1])
     ctx.given = groups, portable
@@ -2221,6 +2225,7 @@ def remember(ctx, inputs, output):
 
 
 def gradients(ctx, dout, _):
+    """Of all arguments of a forward."""
     if dout is None:  # the result took no part
         return (None,) * 9
     groups, portable = ctx.given
@@ -2274,4 +2279,5 @@ class ModelNew(nn.Module):
         self.gn = nn.GroupNorm(num_groups, hidden_size)
 
     def forward(self, x):
+        """x: (batch, features), float32, on a CUDA card."""
         return call(x, self.fc, self.gn, None, self.portable)

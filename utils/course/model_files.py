@@ -47,14 +47,14 @@ def _text(reference: Path, number: int) -> str:
         "KERNELS": on_the_current_stream(kernels),
         "KERNELS_HOPPER": on_the_current_stream(on_hopper),
     }
-    head = f'''"""Task {number} of KernelBench, level 2, by kernels of this course: `ModelNew`, which trains.
+    head = f'''"""Task {number} of KernelBench by kernels of this course: `ModelNew`, which trains.
 
-Made by `workbook sync` of kernels/models/new, solutions/{tail},
-solutions/{whole}, solutions/{back}
-and what these include in kernels/include. Change those: what is changed here is lost.
+Made by `workbook sync` of kernels/models/new, of kernels/include and, in solutions/, of
+{tail}, {back} and
+{whole}. Change those: what is changed here is lost.
 
-On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32, and
-all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
+On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
+and all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
 multiplies. It takes and gives float32, also under autocast, and has first derivatives only.
 """
 
@@ -66,6 +66,7 @@ NAME = "task_{number}"
 
 
 def result_shape(M, N):
+    """Of the result, for M rows and N channels."""
     return {shape}
 
 '''

@@ -83,9 +83,7 @@ def judge_text(
 class Trial:
     """A file and what it is tried on, by a seed. `run` raises Rejected."""
 
-    def __init__(
-        self, text: str, task: Task, box: Box, seed: int, capability: tuple[int, int]
-    ):
+    def __init__(self, text: str, task: Task, box: Box, seed: int, capability: tuple[int, int]):
         self.capability = capability
         self.text, self.task, self.box, self.seed = text, task, box, seed
         self.generator = torch.Generator().manual_seed(seed)

@@ -11,4 +11,5 @@ class ModelNew(nn.Module):
         self.gn = nn.GroupNorm(num_groups, hidden_size)
 
     def forward(self, x):
+        """x: (batch, features), float32, on a CUDA card."""
         return call(x, self.fc, self.gn, None, self.portable)

@@ -10,4 +10,5 @@ class ModelNew(nn.Module):
         self.multiply_weight = nn.Parameter(torch.randn(multiply_weight_shape))
 
     def forward(self, x):
+        """x: (batch, features), float32, on a CUDA card."""
         return call(x, self.gemm, self.group_norm, self.multiply_weight, self.portable)

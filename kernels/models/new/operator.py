@@ -27,6 +27,7 @@ def on_tensor_cores(N: int, groups: int, portable: bool) -> bool:
 
 
 def empty_results(x, W, b, weight, bias, parameter, groups, keep, portable):
+    """What a forward gives, with nothing in it: all that torch.compile asks of a call."""
     M, N = x.shape[0], W.shape[0]
     return x.new_empty(result_shape(M, N)), x.new_empty((M, N) if keep else (0,))
 
@@ -47,6 +48,7 @@ def run(x, W, b, weight, bias, parameter, groups, keep, portable):
 
 
 def empty_gradients(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
+    """The same of a backward."""
     dx, dW = x.new_empty(x.shape if want_x else (0,)), W.new_empty(W.shape if want_W else (0,))
     small = [p.new_empty(p.shape) for p in (b, weight, bias)]
     return dx, dW, *small, x.new_empty((0,) if parameter is None else parameter.shape)
@@ -73,6 +75,7 @@ def run_backward(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want
 
 
 def remember(ctx, inputs, output):
+    """What the backward needs. y is no result to be differentiated."""
     x, W, b, weight, bias, parameter, groups, _, portable = inputs
     ctx.save_for_backward(x, W, b, weight, bias, parameter, output[1])
     ctx.given = groups, portable
@@ -81,6 +84,7 @@ def remember(ctx, inputs, output):
 
 
 def gradients(ctx, dout, _):
+    """Of all arguments of a forward."""
     if dout is None:  # the result took no part
         return (None,) * 9
     groups, portable = ctx.given
