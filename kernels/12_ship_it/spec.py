@@ -255,10 +255,6 @@ def swish_bias_gradients(y, weight, shift, dout, groups):
     return tail_gradients("swish_bias_gn", groups, dout, y, weight, bias, shift)
 
 
-def linear_gradients(dy, x, W):
-    return dy @ W, dy.T @ x, dy.sum(dim=0)
-
-
 # --- exercises
 
 BOTH_WAYS = "PyTorch, forward and backward"  # autograd has no backward without its forward
@@ -498,29 +494,5 @@ EXERCISES = (
             **NORM,
             "at": replace(AT, bench=MODELS["gn_min_bias"].sizes, gates=size(64, 512, 16)),
         },
-    ),
-    Exercise(
-        name="linear_backward",
-        title="the linear layer backwards: two products on Hopper, as exact as fp32",
-        shapes={"dy": "M N", "x": "M K", "W": "N K", "dx": "M K", "dW": "N K", "db": "N"},
-        outputs=("dx", "dW", "db"),
-        reference=linear_gradients,
-        peers={"PyTorch": linear_gradients},
-        library="PyTorch",
-        flops=lambda M, N, K: (4 * K + 1) * M * N,
-        needs="sm_90a",
-        multiprocessors=2,  # of the emulator's card: a block owns several tiles at small sizes
-        products=3,
-        at=At(
-            check=tuple(
-                {"M": M, "N": N, "K": K}
-                for M, N, K in ((1, 1, 1), (3, 66, 5), (70, 33, 130), (129, 4, 257), (65, 300, 36))
-            ),
-            card=({"M": 1000, "N": 513, "K": 2050}, {"M": 2051, "N": 1024, "K": 100}),
-            bench={"M": 1024, "N": 8192, "K": 8192},
-            draw={"M": 64, "N": 64, "K": 64},
-            gates={"M": 64, "N": 128, "K": 64},
-            drawn=({"M": (250, 270), "N": (130, 140), "K": (3, 12)},),
-        ),
     ),
 )
