@@ -1,6 +1,6 @@
 // The two large products of a linear layer backwards, y = x * W^T + b, as exact as fp32, on Hopper.
 // Both are products along rows, as the forward's is, of a matrix that was turned around while it
-// was split. From chapter 12.
+// was split. For solutions/models.
 #pragma once
 
 #include "hopper_product.cuh"

@@ -1,5 +1,5 @@
-// A matrix of floats, turned around, as two of halves: for products along its rows. From
-// chapter 12.
+// A matrix of floats, turned around, as two of halves: for products along its columns. For
+// solutions/models.
 #pragma once
 
 #include "split.cuh"

@@ -75,7 +75,8 @@ std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tenso
     TORCH_CHECK(W.dim() == 2 && W.size(1) == x.size(1), "x has ", x.size(1),
                 " features, and the linear layer's weight is ", W.sizes());
     int64_t N = W.size(0), most = std::max({x.size(0) * N, x.numel(), W.numel()});
-    TORCH_CHECK(most < int64_t(1) << 31, "x is too large: no matrix may have 2^31 elements");
+    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),  // kernels count in int, and some beyond
+                "x is too large: no matrix may have 2^31 elements");
     TORCH_CHECK(groups > 0 && N % groups == 0, N, " channels are not ", groups,
                 " groups of one size");
     std::vector<Tensor> all = {prepared(x), prepared(W)};
@@ -2021,10 +2022,10 @@ __global__ void __launch_bounds__(Way::THREADS, 1)
 
 // The two large products of a linear layer backwards, y = x * W^T + b, as exact as fp32, on Hopper.
 // Both are products along rows, as the forward's is, of a matrix that was turned around while it
-// was split. From chapter 12.
+// was split. For solutions/models.
 
-// A matrix of floats, turned around, as two of halves: for products along its rows. From
-// chapter 12.
+// A matrix of floats, turned around, as two of halves: for products along its columns. For
+// solutions/models.
 
 
 constexpr int TURN_ROWS = 64, TURN_COLS = 32;  // of a tile that is turned around
@@ -2215,13 +2216,13 @@ def empty_gradients(dout, x, W, b, weight, bias, parameter, y, groups, want_x, w
 def run_backward(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
     """Gradients of x, W, b, weight, bias and parameter; none of x or W where none is wanted."""
     given = b, weight, bias, parameter
-    x, W, b, weight, bias, *_ = kernels.arguments(x, W, *given, groups)
+    x, W, b, weight, bias, *rest = kernels.arguments(x, W, *given, groups)
     found = empty_gradients(dout, x, W, *given, y, groups, want_x, want_W, portable)
     if x.shape[0] == 0:
         return tuple(gradient.zero_() for gradient in found)
     dx, dW, db, dweight, dbias, dparameter = found
     dy = torch.empty_like(y)
-    parameter, slope = (None, None) if parameter is None else (parameter.contiguous(), dparameter)
+    parameter, slope = (rest[0], dparameter) if rest else (None, None)
     kernels.tail_backward(y, weight, bias, parameter, dout, dy, dweight, dbias, slope, groups)
     kernels.column_sums(dy, db)
     if on_tensor_cores(W.shape[0], groups, portable):

@@ -51,7 +51,8 @@ std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tenso
     TORCH_CHECK(W.dim() == 2 && W.size(1) == x.size(1), "x has ", x.size(1),
                 " features, and the linear layer's weight is ", W.sizes());
     int64_t N = W.size(0), most = std::max({x.size(0) * N, x.numel(), W.numel()});
-    TORCH_CHECK(most < int64_t(1) << 31, "x is too large: no matrix may have 2^31 elements");
+    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),  // kernels count in int, and some beyond
+                "x is too large: no matrix may have 2^31 elements");
     TORCH_CHECK(groups > 0 && N % groups == 0, N, " channels are not ", groups,
                 " groups of one size");
     std::vector<Tensor> all = {prepared(x), prepared(W)};

@@ -57,13 +57,13 @@ def empty_gradients(dout, x, W, b, weight, bias, parameter, y, groups, want_x, w
 def run_backward(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
     """Gradients of x, W, b, weight, bias and parameter; none of x or W where none is wanted."""
     given = b, weight, bias, parameter
-    x, W, b, weight, bias, *_ = kernels.arguments(x, W, *given, groups)
+    x, W, b, weight, bias, *rest = kernels.arguments(x, W, *given, groups)
     found = empty_gradients(dout, x, W, *given, y, groups, want_x, want_W, portable)
     if x.shape[0] == 0:
         return tuple(gradient.zero_() for gradient in found)
     dx, dW, db, dweight, dbias, dparameter = found
     dy = torch.empty_like(y)
-    parameter, slope = (None, None) if parameter is None else (parameter.contiguous(), dparameter)
+    parameter, slope = (rest[0], dparameter) if rest else (None, None)
     kernels.tail_backward(y, weight, bias, parameter, dout, dy, dweight, dbias, slope, groups)
     kernels.column_sums(dy, db)
     if on_tensor_cores(W.shape[0], groups, portable):
