@@ -1,5 +1,6 @@
 """A wrong kernel is built once where its fault shows at once, and twice where it does not."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from support import toys
 
 from utils.course import answers
 from utils.course.answers import compile_answer, compile_wrong
+from utils.cuda import stopwatch
 from utils.cuda.instrumented import instrumented
 from utils.errors import CheckFailed
 from utils.judge.check import check
@@ -77,3 +79,8 @@ def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(
     given = {"x": torch.zeros(2), "out": torch.zeros(2), "n": 2}
     for after in (kernel.isolated(given).after, instrumented(kernel).watched(given).after):
         assert after["out"].tolist() == [count, 2]
+    with closing(stopwatch.Run(kernel, given, 1, None)) as run:
+        run.fill(0, given)
+        with stopwatch.process(kernel, None) as worker:
+            run.clock(worker, 5)
+        assert run.tensor(0, "out").tolist() == [count, 2]

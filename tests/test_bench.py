@@ -1,6 +1,7 @@
 """bench: nothing is timed unchecked, nothing is called measured that was not."""
 
 import base64
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -372,3 +373,16 @@ def test_columns_of_words_are_set_left_and_source_is_marked():
         '<td style="text-align: left"><code style="white-space: pre">a &lt; b;</code></td>' in html
     )
     assert '<td style="text-align: right">32</td>' in html
+
+
+@pytest.mark.parametrize(("shortest", "predicted"), [(0.0574, 0.0236), (24.8, 0.001), (3.0, 2.2)])
+def test_the_numbers_of_a_logarithmic_axis_stand_apart(shortest, predicted):
+    rows = [
+        Row("one", "ours", *[shortest] * 3),
+        Row("other", "library", *[22 * max(shortest, predicted)] * 3),
+    ]
+    figure = plots.bars(rows, "axpy on X", predicted).figure
+    figure.draw_without_rendering()
+    labels = [t for t in figure.axes[0].get_xticklabels(which="both") if t.get_text()]
+    ends = sorted((box.x0, box.x1) for box in (label.get_window_extent() for label in labels))
+    assert len(ends) > 2 and all(a[1] < b[0] for a, b in itertools.pairwise(ends))

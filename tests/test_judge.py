@@ -9,26 +9,16 @@ import pytest
 import torch
 from support.box import needs_box
 from support.command import workbook
+from support.model_files import FILES, head, of, reasons, text_of
 
 from utils.cuda import sandbox, wire
 from utils.cuda.model_box import Box
 from utils.errors import ArgumentValueError, ToolError, WorkbookError
-from utils.judge import accuracy, model, model_task
-from utils.paths import ROOT
+from utils.judge import accuracy, model, model_process, model_task
+from utils.timing import model_runtime
 
 pytestmark = needs_box
-FILES = ROOT / "tests/models"
-CUDA = (FILES / "kernels.cu").read_text()
-HEAD = (FILES / "head.py").read_text().replace("@CUDA@", CUDA)
-NO_HEAD = {"no_kernel_at_all"}  # what compiles nothing
 SEED = 5
-
-
-def text_of(path: Path) -> str:
-    head = HEAD
-    if path.stem in NO_HEAD:
-        head = HEAD.partition("ext = load_inline")[0] + HEAD.partition("FUNCTIONS)\n")[2]
-    return head + "\n\n" + path.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +36,17 @@ def judged(path: Path, task, box) -> model.Verdict:
     return model.judge_text(text_of(path), task, box, SEED)
 
 
-@pytest.mark.parametrize("path", sorted((FILES / "cheats").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", of("cheats"), ids=lambda p: p.stem)
 def test_a_cheat_is_rejected_for_its_reason(path, task, box, monkeypatch):
     first = path.read_text().partition("\n")[0]
     if "timeout" in first:
-        monkeypatch.setattr(model, "CALLING", 1.0)
+        monkeypatch.setattr(model_process, "CALLING", 1.0)
     verdict = judged(path, task, box)
     assert not verdict.passed
-    assert verdict.reason in first.partition(": ")[2].split(", "), str(verdict)
+    assert verdict.reason in reasons(path), str(verdict)
 
 
-@pytest.mark.parametrize("path", sorted((FILES / "honest").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", of("honest"), ids=lambda p: p.stem)
 def test_an_honest_file_passes(path, task, box):
     verdict = judged(path, task, box)
     assert verdict.passed, str(verdict)
@@ -64,7 +54,7 @@ def test_an_honest_file_passes(path, task, box):
 
 @pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
 def test_of_pytorchs_own_model_all_is_right_but_who_computes_it(path, box):
-    text = HEAD + path.read_text().replace("class Model(", "class ModelNew(")
+    text = head() + path.read_text().replace("class Model(", "class ModelNew(")
     verdict = model.judge_text(text, model_task.read(path), box, SEED)
     assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message
 
@@ -184,4 +174,4 @@ def test_without_a_box_nothing_is_judged(monkeypatch):
 
     monkeypatch.setattr(sandbox, "require", none)
     with pytest.raises(ToolError, match="no bubblewrap"):
-        model.judge(FILES / "honest/as_it_is.py", task=88)
+        model_runtime.judge(FILES / "honest/as_it_is.py", task=88)

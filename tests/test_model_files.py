@@ -102,9 +102,9 @@ def test_one_of_the_files_passes_the_judge(name, portable):
     text = TEXTS[name]
     if portable:
         text = text.replace("portable = False", "portable = True")
-    with Box() as box:
+    with Box(capability=HOPPER) as box:
         task = model_task.find(Path(f"{name}.py"))
-        verdict = model.judge_text(text, task, box, capability=HOPPER)
+        verdict = model.judge_text(text, task, box)
     assert verdict.passed, f"{name}: {verdict}"
 
 

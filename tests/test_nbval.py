@@ -112,7 +112,8 @@ def test_with_solutions_every_cell_passes(notebook, solved):
     assert {cell: text for cell, text in found.items() if text} == {}
     assert set(found) == set(code_cells(notebook)), "every cell ran"
     points = solved.points[notebook.stem]
-    assert points["points"] == points["of"] > 0
+    assert points["points"] == points["of"]
+    assert bool(points["of"]) == bool(exercises(notebook))  # a judge grades the capstone
 
 
 @each

@@ -87,6 +87,7 @@ def test_every_module_of_a_room_is_used_from_somewhere():
     """Dead code goes: a module that only its test knows is dead."""
     doors = {"utils", "utils.cli", "utils.cuda.worker_main", "utils.cuda.limited"}
     doors.add("utils.cuda.model_main")  # a program
+    doors.add("utils.cuda.model_machine")  # what that runs on
     doors.add("utils.grading.nbval_plugin")  # pytest's
     doors.add("utils.grading.assess")  # what the plugin asks a notebook's kernel for
     doors.add("utils.notebooks.redraw")  # make pictures

@@ -24,6 +24,11 @@ def inside(script: str, **lent) -> subprocess.CompletedProcess:
 
 
 @needs_box
+def test_a_program_starts_in_its_folder_also_beside_a_gpus_nodes(tmp_path):
+    assert inside("pwd", gpu=True, folder="/tmp").stdout == "/tmp\n"
+
+
+@needs_box
 @USERS
 def test_nothing_but_what_is_lent_can_be_reached(tmp_path, other_user, monkeypatch):
     monkeypatch.setenv("SECRET", "42")

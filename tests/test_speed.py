@@ -14,7 +14,7 @@ from support.attacks import exercise_named
 from support.box import needs_box
 from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
-from utils.cuda import confine, stopwatch, workers
+from utils.cuda import arrays, confine, stopwatch, workers
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.timing import speed
 
@@ -106,7 +106,7 @@ def test_few_outputs_are_looked_at_as_a_whole(run):
 def test_of_many_outputs_places_are_drawn_in_each(swish):
     with closing(speed.filled(swish, {"n": 40_000}, [1, 2], None)) as run:
         places = run.drawn_places()
-        assert len(places) == stopwatch.LOOKED_AT and not (places == run.drawn_places()).all()
+        assert len(places) == arrays.LOOKED_AT and not (places == run.drawn_places()).all()
         starts = [4 * run.tensor(call, "out").storage_offset() for call in range(2)]
         inside = [(places >= start) & (places < start + 160_000) for start in starts]
         assert (inside[0] | inside[1]).all() and all(part.sum() > 30_000 for part in inside)

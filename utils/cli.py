@@ -414,13 +414,15 @@ def judge(
     seed: Annotated[int | None, typer.Option(help="that of a verdict, to repeat it")] = None,
     json: Annotated[bool, typer.Option("--json", help="the verdict as JSON")] = False,
 ) -> None:
-    """Judge a ModelNew, in a box: does it compute what Model does, and train?"""
+    """Judge a ModelNew, in a box: does it compute what Model does, and train? How fast?"""
     from json import dumps
 
-    from utils.judge.model import judge
+    from utils import settings
+    from utils.timing.model_runtime import judge
 
     with Console(stderr=True).status("building and judging: a first build takes half a minute"):
-        verdict = judge(model, task=task, reference=reference, seed=seed)
+        where = {"backend": settings.backend()}
+        verdict = judge(model, task=task, reference=reference, seed=seed, **where)
     print(dumps(verdict.as_json(), indent=2) if json else verdict)
     raise typer.Exit(0 if verdict.passed else 1)
 

@@ -292,6 +292,7 @@ EXERCISES = (
     Exercise(
         number="04.7",
         name="row_argmin",
+        listed=False,
         title="where the smallest element of each row is: the first one, NaN before all others",
         shapes={"x": "rows channels", "out": "rows"},
         outputs=("out",),

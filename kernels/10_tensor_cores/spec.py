@@ -170,6 +170,7 @@ EXERCISES = (
     ),
     Exercise(
         name="split_rows",
+        listed=False,
         number="10.3",
         title="a row of floats as two rows of halves and a power of two",
         shapes={"x": "rows cols", "high": "rows padded", "low": "rows padded", "scale": "rows"},

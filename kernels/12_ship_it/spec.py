@@ -297,6 +297,7 @@ COLUMNS = dict(
     outputs=("out",),
     reference=column_sums,
     ladder="column_sums",
+    listed=False,
     flops=lambda rows, channels: rows * channels,
     peers={"PyTorch": column_sums},
     library="PyTorch",

@@ -53,7 +53,8 @@ class Exercise:
     flops: Callable[..., int]  # arithmetic operations, from the sizes by name
     number: str | None = None  # "01.1" for an exercise
     ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
-    listed: bool = False  # in the README's table, though its chapter has a later rung
+    # In the README's table; None: if its chapter has no later rung of the same ladder.
+    listed: bool | None = None
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones

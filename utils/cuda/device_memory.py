@@ -65,6 +65,19 @@ class Piece:
         _call("cuMemRelease", self._handle)
 
 
+class Array:
+    """What PyTorch takes for an array in such memory: as_tensor(Array(...), device=...)."""
+
+    def __init__(self, address: int, count: int, kind: str) -> None:
+        """`kind`: as numpy writes it, "|u1" for bytes and "<f4" for float32."""
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "typestr": kind,
+            "data": (address, False),
+            "version": 3,
+        }
+
+
 def create(size: int, device: int) -> Piece:
     """At least `size` bytes of the device. Raises OSError; MemoryError where it has no more."""
     properties = _Properties(

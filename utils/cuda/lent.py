@@ -52,7 +52,8 @@ class _OfDevice:
         torch.cuda.synchronize(device)  # the context exists afterwards
         torch.cuda.empty_cache()  # what PyTorch keeps is memory, too
         self._piece = device_memory.create(size, device)
-        self.bytes = torch.as_tensor(_Bytes(self._piece), device=f"cuda:{device}")
+        all_of_it = device_memory.Array(self._piece.address, self._piece.size, "|u1")
+        self.bytes = torch.as_tensor(all_of_it, device=f"cuda:{device}")
         if self.bytes.data_ptr() != self._piece.address:
             raise OSError("PyTorch made a copy of memory that was to be lent")
         self.file = self._piece.file()
@@ -62,15 +63,3 @@ class _OfDevice:
         os.close(self.file)
         del self.bytes
         self._piece.close()
-
-
-class _Bytes:
-    """What PyTorch asks of foreign memory."""
-
-    def __init__(self, piece: device_memory.Piece) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (piece.size,),
-            "typestr": "|u1",
-            "data": (piece.address, False),
-            "version": 3,
-        }

@@ -1,8 +1,9 @@
 """The box in which a stranger's model file runs, from this side: started, spoken to, ended.
 
-A file gets a process of its own for each mode that it is tried in: forks of one that has imported
-PyTorch and loaded nothing else. `model_main.py` is what runs in them. The builds that a file asks
-for are made on this side, in a box of their own.
+With the emulator, or on a card, whose nodes are then in the box. A file gets a process of its own
+for each mode that it is tried in: forks of one that has imported PyTorch and loaded nothing else.
+`model_main.py` is what runs in them. The builds that a file asks for are made on this side, in a
+box of their own.
 """
 
 import select
@@ -15,10 +16,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from utils.cuda import confine, model_build, sandbox, wire
-from utils.cuda.workers import MEMORY
+from utils.cuda import confine, model_build, model_nvcc, sandbox, wire
+from utils.cuda.workers import MEMORY, environment
 from utils.emulator.build import runtime_library
 from utils.errors import CompileError, KernelTimeout, ToolError
+from utils.paths import cache
 
 MAIN = Path(__file__).with_name("model_main.py")
 START = 120.0  # seconds to import PyTorch
@@ -36,9 +38,15 @@ class Left(Exception):
 
 
 class Box:
-    """A process in a box, which forks. Close it. Raises ToolError where there is no box."""
+    """A process in a box, which forks. Close it. Raises ToolError where there is no box.
 
-    def __init__(self):
+    `capability`: of the card that the emulator poses as. It has what each of them has.
+    """
+
+    how = "limited"
+
+    def __init__(self, backend: str = "emulator", capability: tuple[int, int] = (8, 0)):
+        self.backend, self.capability = backend, capability
         self._process: subprocess.Popen | None = None
         sandbox.require()
 
@@ -50,17 +58,12 @@ class Box:
 
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
-        runtime = runtime_library()
-        words = [sys.executable, "-I", MAIN, str(theirs.fileno()), runtime]
-        boxed = sandbox.command(
-            words,
-            readable=[MAIN.parent, runtime.parent, *sandbox.python_folders()],
-            environment={"EMU_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            other_user=True,
-        )
+        runtimes = [runtime_library()] if self.backend == "emulator" else []
+        words = [sys.executable, "-I", MAIN, str(theirs.fileno()), self.how, *map(str, runtimes)]
+        words += map(str, self.capability if runtimes else ())
         with theirs:
             self._process = subprocess.Popen(
-                boxed,
+                self._around(words, [MAIN.parent, *(path.parent for path in runtimes)]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -74,14 +77,25 @@ class Box:
             raise ToolError("PyTorch does not start in a box on this machine")
         self._own = len(confine.descendants(self._process.pid))
 
+    def _around(self, words: list, readable: list[Path]) -> list[str]:
+        """How the program is started."""
+        return sandbox.command(
+            words,
+            readable=[*readable, *sandbox.python_folders()],
+            environment=environment(self.backend) | {"EMU_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            other_user=True,
+            gpu=self.backend == "cuda",
+        )
+
     def open(self) -> "Session":
         """A fresh process, for one file."""
-        if self._process is None or self._process.poll() is not None:
+        if not self.running():
             self._start()
         ours, theirs = socket.socketpair()
-        with theirs, suppress(BrokenPipeError):  # of one that has just ended: its answers tell
-            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
-        return Session(self, ours)
+        giving, taking = socket.socketpair()
+        with theirs, taking, suppress(BrokenPipeError):  # of one that has just ended: answers tell
+            socket.send_fds(self._control, [b"f"], [theirs.fileno(), taking.fileno()])
+        return Session(self, ours, giving)
 
     def status(self) -> int | None:
         """With which the fork has ended; None where it has not, within a second."""
@@ -94,11 +108,15 @@ class Box:
             return None
         return struct.unpack("<i", told)[0] if len(told) == 4 else None
 
+    def running(self) -> bool:
+        """Whether it is there, with a file in it or none."""
+        return self._process is not None and self._process.poll() is None
+
     def usage(self) -> tuple[int, int]:
-        """(bytes of memory, processes beside those that there should be)."""
+        """(bytes of memory, processes that files have or are)."""
         inside = confine.descendants(self._process.pid)
         memory = sum(confine.usage(pid)[0] for pid in inside)
-        return memory, max(0, len(inside) - self._own - 1)
+        return memory, max(0, len(inside) - self._own)
 
     def close(self) -> None:
         """End all that is in it."""
@@ -109,11 +127,28 @@ class Box:
             self._process = None
 
 
+class Unboxed(Box):
+    """The same for a text of the workbook's own, such as a peer's: as this user, in no box."""
+
+    how = "trusted"
+
+    def __init__(self, backend: str = "emulator", capability: tuple[int, int] = (8, 0)):
+        self.backend, self.capability = backend, capability
+        self._process: subprocess.Popen | None = None
+
+    def _around(self, words: list, readable: list[Path]) -> list[str]:
+        kept = cache() / "peers"
+        kept.mkdir(parents=True, exist_ok=True)
+        own = {"TORCHINDUCTOR_CACHE_DIR": kept, "TRITON_CACHE_DIR": kept / "triton"}
+        own |= {"TORCHINDUCTOR_COMPILE_THREADS": 1}  # no processes of its own
+        return ["env", *(f"{name}={value}" for name, value in own.items()), *map(str, words)]
+
+
 class Session:
     """A conversation with one process. It is over after the first thing that goes wrong."""
 
-    def __init__(self, box: Box, connection: socket.socket):
-        self._box, self._connection = box, connection
+    def __init__(self, box: Box, connection: socket.socket, hands: socket.socket):
+        self._box, self._connection, self._hands = box, connection, hands
         self._builds, self._over = 0, False
         self.source = ""  # of the CUDA that it had built
 
@@ -122,8 +157,16 @@ class Session:
 
     def __exit__(self, *_) -> None:
         self._connection.close()
-        if not self._over and self._box.status() is None:  # it has not ended: with it goes its box
+        self._hands.close()
+        ended = self._over or self._box.status() is not None
+        if not ended or self._box.running() and self._box.usage()[1]:  # with it goes its box
             self._box.close()
+
+    def hand(self, file: int) -> None:
+        """Give it an open file, for the next command that takes one. Raises nothing where it has
+        ended: the command will."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._hands, [b"."], [file])
 
     def ask(
         self, within: float, do: str, blobs: Sequence[bytes] = (), most: int = HINTS, **command
@@ -173,7 +216,7 @@ class Session:
 
     def processes(self) -> int:
         """How many processes it has started that still run, as seen from outside."""
-        return self._box.usage()[1]
+        return max(0, self._box.usage()[1] - 1)
 
     def _end(self, why: str, late: bool = False) -> Left:
         self._box.close()
@@ -189,7 +232,8 @@ class Session:
     def _build(self, wanted: dict) -> None:
         self._builds += 1
         try:
-            lists = [wanted["cpp"], wanted["cuda"], wanted["functions"]]
+            flags = [wanted[f"extra_{what}flags"] for what in ("c", "cuda_c", "ld")]
+            lists = [wanted["cpp"], wanted["cuda"], wanted["functions"], *flags]
             strings = [text for given in lists for text in given] + [wanted["module"]]
             if not all(isinstance(text, str) for text in strings):
                 raise TypeError
@@ -200,8 +244,12 @@ class Session:
             raise wire.Garbled from None
         self.source += "\n".join(wanted["cuda"])
         functions = dict.fromkeys(wanted["functions"])  # each once
+        texts = wanted["cpp"], wanted["cuda"], functions, wanted["module"]
         try:
-            path = model_build.library(wanted["cpp"], wanted["cuda"], functions, wanted["module"])
+            if self._box.backend == "emulator":
+                path = model_build.library(*texts)
+            else:
+                path = model_nvcc.library(*texts, *flags)
         except (CompileError, KernelTimeout) as error:
             return self._send({"error": "build", "text": str(error)}, [])
         self._send({}, [path.read_bytes()])

@@ -25,8 +25,8 @@ from utils.paths import cache
 NAME = "model.so"
 LIMIT = 300.0  # seconds for a build
 _SHIMS = Path(build.__file__).parent / "include_torch"
-_TORCH = Path(torch.__file__).parent
-_LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
+TORCH = Path(torch.__file__).parent
+LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
 def library(cpp: Iterable[str], cuda: Iterable[str], functions: Iterable[str], module: str) -> Path:
@@ -45,7 +45,8 @@ def library(cpp: Iterable[str], cuda: Iterable[str], functions: Iterable[str], m
         with files.publish(folder) as work:
             work.mkdir()
             (work / "main.cpp").write_text(text, errors="surrogateescape")
-            _compile(words, work)
+            runs_on = [build.include_dir(), build.runtime_library().parent, _SHIMS]
+            run(words, work, [*runs_on, *torch_folders()])
     return folder / NAME
 
 
@@ -73,28 +74,39 @@ def _flags() -> list[str]:
 
 
 def _includes() -> list[Path]:
-    own = _TORCH / "include"
-    return [_SHIMS, own, own / "torch/csrc/api/include", Path(sysconfig.get_paths()["include"])]
+    return [_SHIMS, *includes()]
+
+
+def includes() -> list[Path]:
+    """Where the headers of PyTorch and Python are."""
+    own = TORCH / "include"
+    return [own, own / "torch/csrc/api/include", Path(sysconfig.get_paths()["include"])]
+
+
+def torch_folders() -> list[Path]:
+    """What of PyTorch and Python a build reads."""
+    return [*includes(), TORCH / "lib"]
 
 
 def _link() -> list[str]:
-    folder = _TORCH / "lib"
-    return [f"-L{folder}", *(f"-l{name}" for name in _LIBRARIES), *build.link_flags()]
+    folder = TORCH / "lib"
+    return [f"-L{folder}", *(f"-l{name}" for name in LIBRARIES), *build.link_flags()]
 
 
 def _shims() -> str:
     return "".join(p.read_text() for p in sorted(_SHIMS.rglob("*.h")))
 
 
-def _compile(words: Sequence[str], work: Path) -> None:
+def run(words: Sequence[str], work: Path, readable: Iterable[Path]) -> None:
+    """Run a compiler in a folder, in a box in which there is this folder and what it reads.
+
+    Raises CompileError, KernelTimeout and ToolError.
+    """
     boxed = sandbox.command(
         words,
-        readable=[
-            *(build.include_dir(), build.runtime_library().parent, *_includes(), _TORCH / "lib"),
-            *toolchain.compiler_folders(),
-        ],
+        readable=[*readable, *toolchain.compiler_folders()],
         writable=[work],
-        environment={"PATH": f"{Path(words[0]).parent}:/usr/local/bin:/usr/bin:/bin"},
+        environment={"PATH": f"{Path(toolchain.cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
         folder=work,
     )
     work.chmod(0o777 if os.geteuid() == 0 else 0o755)

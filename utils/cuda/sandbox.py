@@ -53,8 +53,8 @@ def command(
         prefix += ["--ro-bind-try", path, path]
     prefix += ["--proc", "/proc", "--dev", "/dev", "--size", str(TMP), "--tmpfs", "/tmp"]
     if gpu:
-        for folder, pattern in _GPU:
-            for node in sorted(Path(folder).glob(pattern)):
+        for nodes, pattern in _GPU:
+            for node in sorted(Path(nodes).glob(pattern)):
                 prefix += ["--dev-bind", str(node), str(node)]
     lent = sorted(_lent(readable))  # an outer one first
     prefix += _parents(lent)

@@ -17,28 +17,21 @@ tells how much that is; of whoever can be trusted.
 """
 
 import contextlib
-import itertools
-import math
-import secrets
 import struct
 import time
 from collections.abc import Iterator, Mapping
 
-import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from utils.cuda import workers
-from utils.cuda.arena import ALIGNMENT
+from utils.cuda.arrays import Arrays
 from utils.cuda.entry import slot_format
 from utils.cuda.kernel import Kernel
-from utils.cuda.lent import lend
 from utils.cuda.workers import Ended, Worker
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 
 Arguments = Mapping[str, Tensor | int | float]  # by parameter name
 
-LOOKED_AT = 1 << 16  # bytes of the outputs: who leaves a thousandth undone is found
-GAPS = 64  # between arrays, at most, in units of ALIGNMENT
 START = 60.0  # seconds for a process to start and load the library, the GPU's context with it
 
 
@@ -58,35 +51,22 @@ def process(kernel: Kernel, device: int | None) -> Iterator[Worker]:
         worker.wait_until_gone()
 
 
-class Run:
+class Run(Arrays):
     """The memory of several calls of one kernel with arguments of the same types and shapes."""
 
     def __init__(self, kernel: Kernel, like: Arguments, calls: int, device: int | None) -> None:
         """Raises MemoryError, and OSError where memory cannot be lent."""
-        self.kernel, self.device = kernel, device
-        self._like = {p.name: like[p.name].to("meta") for p in kernel.parameters if p.is_tensor}
-        self._offsets, size = _placed(self._like, calls)
+        self.kernel = kernel
+        tensors = {p.name: like[p.name] for p in kernel.parameters if p.is_tensor}
+        written = {p.name for p in kernel.parameters if p.is_tensor and not p.is_const}
+        super().__init__(tensors, written, calls, device)
         self._values: list[Arguments] = [{}] * calls
-        self._lent = lend(size, device)
-        self.size = len(self._lent.bytes)
-
-    @staticmethod
-    def bytes(like: Arguments) -> int:
-        """What a call takes, at most."""
-        tensors = [value for value in like.values() if isinstance(value, Tensor)]
-        return sum(t.nbytes + ALIGNMENT * (GAPS + 1) for t in tensors)
 
     def fill(self, call: int, arguments: Arguments) -> None:
         """What a call is made with."""
         for name in self._like:
             self.tensor(call, name).copy_(arguments[name])
-        self._values[call] = {n: v for n, v in arguments.items() if n not in self._like}
-
-    def tensor(self, call: int, name: str) -> Tensor:
-        """An argument of a call, as it is in the memory now."""
-        like, start = self._like[name], self._offsets[call, name]
-        flat = self._lent.bytes[start : start + like.nbytes]
-        return flat.view(like.dtype).view(like.shape)
+        self._values[call] = {n: v for n, v in arguments.items() if not isinstance(v, Tensor)}
 
     def clock(self, worker: Worker, within: float, idle: bool = False) -> float:
         """Seconds that the calls take; `idle`: that none of them takes, with all that is around.
@@ -103,73 +83,19 @@ class Run:
             "pointers": [i for i, p in enumerate(self.kernel.parameters) if p.is_tensor],
             "size": self.size,
             "limit": within,
+            "multiprocessors": self.kernel.multiprocessors,
         }
-        self._places = self.drawn_places()
-        self.look()  # what is slow the first time
-        self._wait()
+        self.hide()
         start = time.perf_counter()
-        worker.hand(self._lent.file)
+        worker.hand(self.file)
         _answered(self.kernel, worker, within, do="time", **command)
-        self._seen = self.look()
-        self._wait()
+        self.look()
         return time.perf_counter() - start
 
-    def drawn_places(self) -> Tensor:
-        """Secret places of bytes of the outputs; all of them where they are few."""
-        written = {p.name for p in self.kernel.parameters if p.is_tensor and not p.is_const}
-        spans = [
-            (start, self._like[name].nbytes)
-            for (_, name), start in self._offsets.items()
-            if name in written and self._like[name].nbytes
-        ]
-        total = sum(length for _, length in spans)
-        drawn = torch.arange(total) if total <= LOOKED_AT else _drawn(total, LOOKED_AT)
-        starts = torch.tensor([start for start, _ in spans])
-        ends = torch.tensor(list(itertools.accumulate(length for _, length in spans)))
-        lengths = torch.tensor([length for _, length in spans])
-        span = torch.searchsorted(ends, drawn, right=True)
-        places = starts[span] + drawn - (ends - lengths)[span]
-        return places.to(self._lent.bytes.device)
-
-    def look(self) -> Tensor:
-        """The bytes at those places, as they are now."""
-        return self._lent.bytes[self._places]
-
-    def changed_since(self) -> bool:
-        """Whether an output is another than it was when the clock stopped."""
-        return not torch.equal(self.look(), self._seen)
-
-    def close(self) -> None:
-        """Give back the memory."""
-        self._lent.close()
-
     def _slots(self, call: int) -> bytes:
-        offsets = {name: self._offsets[call, name] for name in self._like}
-        values = {**self._values[call], **offsets}
+        values = {**self._values[call], **self.offsets(call)}
         parameters = self.kernel.parameters
         return struct.pack(slot_format(parameters), *(values.get(p.name, 0) for p in parameters))
-
-    def _wait(self) -> None:
-        if self.device is not None:
-            torch.cuda.synchronize(self.device)
-
-
-def _drawn(below: int, count: int) -> Tensor:
-    """So many whole numbers that nobody can foresee."""
-    return torch.randint(below, (count,), generator=Generator().manual_seed(secrets.randbits(63)))
-
-
-def _placed(like: Mapping[str, Tensor], calls: int) -> tuple[dict[tuple[int, str], int], int]:
-    """Where the arrays of each call begin, in bytes, in an order and at distances that nobody can
-    foresee; and how many bytes that are."""
-    arrays = [(call, name) for call in range(calls) for name in like]
-    secrets.SystemRandom().shuffle(arrays)
-    offsets, position = {}, 0
-    for call, name in arrays:
-        position += ALIGNMENT * (1 + secrets.randbelow(GAPS))
-        offsets[call, name] = position
-        position += math.ceil(like[name].nbytes / ALIGNMENT) * ALIGNMENT
-    return offsets, position + ALIGNMENT
 
 
 def _answered(kernel: Kernel, worker: Worker, within: float, **command) -> None:

@@ -156,15 +156,15 @@ def prepare(backend: str) -> None:
     if backend == "cuda":
         os.environ["CUDA_HOME"] = str(cuda_home())
         if not os.environ.get("TORCH_CUDA_ARCH_LIST"):
-            os.environ["TORCH_CUDA_ARCH_LIST"] = _architecture()
+            os.environ["TORCH_CUDA_ARCH_LIST"] = card_architecture()
 
 
 def card_has(architecture: str) -> bool:
     """Whether this machine's card has the instructions of one, such as `sm_90a`; "": any has."""
-    return not architecture or architecture == "sm_" + _architecture().replace(".", "")
+    return not architecture or architecture == "sm_" + card_architecture().replace(".", "")
 
 
-def _architecture() -> str:
+def card_architecture() -> str:
     """The card's own, such as `8.6`; from Hopper on with what that card alone has: `9.0a`."""
     major, minor = torch.cuda.get_device_capability()
     return f"{major}.{minor}" + ("a" if major >= 9 else "")

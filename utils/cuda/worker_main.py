@@ -139,6 +139,7 @@ class Executor:
         if command["device"] is None:
             library.emu_lend_memory(ctypes.c_void_p(base), ctypes.c_size_t(command["size"]))
             library.emu_rehearse(False)
+            library.emu_set_multiprocessors(command["multiprocessors"])
         self._limit(library, command["limit"])
         for first in range(0, len(array), each or 1):
             for index in command["pointers"]:

@@ -94,13 +94,13 @@ class Worker:
         self.hands, taking = socket.socketpair()
         passed = (theirs_in, theirs_out, self.arena, taking.fileno())
         words = [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))]
-        environment = _environment(backend) | {"EMU_REPORT_FD": str(reported)}
+        passed_on = environment(backend) | {"EMU_REPORT_FD": str(reported)}
         self.boxed = settings.boxed()
         if self.boxed:
             words = sandbox.command(
                 words,
                 readable=[WORKER.parent, *sandbox.python_folders(), *self.folders],
-                environment=environment,
+                environment=passed_on,
                 other_user=True,
                 gpu=backend == "cuda",
             )
@@ -111,7 +111,7 @@ class Worker:
             stderr=self.printed,
             pass_fds=(*passed, reported),
             cwd="/",
-            env=environment,
+            env=passed_on,
             start_new_session=True,  # an interrupt is for the notebook, which then ends the worker
         )
         for file in (theirs_in, theirs_out, reported):
@@ -270,7 +270,7 @@ def _text(said: bytes) -> str:
     return said.decode(errors="replace") + cut
 
 
-def _environment(backend: str) -> dict[str, str]:
+def environment(backend: str) -> dict[str, str]:
     """What of this process's environment a worker is given."""
     passed = (*PASSED, *PASSED_TO_GPU) if backend == "cuda" else PASSED
     return {name: value for name, value in os.environ.items() if name.startswith(passed)}

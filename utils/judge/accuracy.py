@@ -41,13 +41,12 @@ def truths(
     """What a call of a reference model, with these parameters, should give: "output" and, for a
     gradient `slope` of it, the gradient of each input, by its number, and parameter, by name."""
     exact = _evaluate(model, state, inputs, slope, torch.float64)
-    generator = torch.Generator().manual_seed(0)
+    where = exact["output"].device
+    generator = torch.Generator(where).manual_seed(0)
 
     def nudged(tensors: Sequence[Tensor]) -> list[Tensor]:
-        return [
-            t.double() * (1 + UNIT * torch.randn(t.shape, generator=generator, dtype=torch.float64))
-            for t in tensors
-        ]
+        how = {"generator": generator, "dtype": torch.float64, "device": where}
+        return [t.double() * (1 + UNIT * torch.randn(t.shape, **how)) for t in tensors]
 
     with full_precision():
         others = [_evaluate(model, state, inputs, slope, torch.float32)]

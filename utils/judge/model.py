@@ -11,16 +11,17 @@ file and never pass it.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from utils import files
 from utils.cuda.model_box import Box, Left, Session
 from utils.errors import ArgumentValueError
 from utils.judge import accuracy
+from utils.judge import model_process as process
 from utils.judge.model_calls import (
     KINDS,
     Answer,
@@ -30,6 +31,7 @@ from utils.judge.model_calls import (
     gradients_right,
     output_of,
     place_of,
+    randomised,
     same_inputs,
     same_parameters,
     tensor_of,
@@ -39,52 +41,37 @@ from utils.judge.model_task import Size, Task, find
 from utils.judge.model_verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 
-LOADING = 120.0  # seconds to load a file, builds not counted
-CALLING = 30.0  # seconds for the calls of a size
 SEEDS = 5  # for each size
 _KERNEL = "__global__"
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
 
 
-def judge(
-    path: Path, *, task: int | None = None, reference: Path | None = None, seed: int | None = None
-) -> Verdict:
-    """The verdict on a file in KernelBench's format. Raises ToolError where there is no box, and
-    WorkbookError where it is not known what the file should compute."""
+def asked(path: Path, task: int | None, reference: Path | None) -> tuple[str, Task]:
+    """A file's text, and what it should compute. Raises WorkbookError where that is not known."""
     if not path.is_file():
         raise ArgumentValueError(f"there is no file {path}")
-    text = files.read_source(path)
-    wanted = find(path, task, reference)
-    with Box() as box:
-        return judge_text(text, wanted, box, seed)
+    return files.read_source(path), find(path, task, reference)
 
 
-def judge_text(
-    text: str,
-    task: Task,
-    box: Box,
-    seed: int | None = None,
-    capability: tuple[int, int] = (8, 0),
-) -> Verdict:
-    """The same of the text of a file, in a box that is there, on a card of this compute capability:
-    the emulator has what each card has."""
+def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verdict:
+    """The verdict on the text of a file in KernelBench's format."""
     seed = secrets.randbits(31) if seed is None else seed
-    trial = Trial(text, task, box, seed, capability)
+    trial = Trial(text, task, box, seed)
     told = {"task": task.name, "seed": seed}
+    untimed = [UNTIMED] if box.backend == "emulator" else []
     try:
         with one_thread(), torch.enable_grad():
             trial.run()
     except Rejected as rejected:
         why = {"reason": rejected.why, "message": rejected.message}
-        return Verdict(passed=False, notes=[UNTIMED], **why, **told)
-    return Verdict(passed=True, calls=trial.count, notes=[*trial.notes, UNTIMED], **told)
+        return Verdict(passed=False, notes=[*trial.notes, *untimed], **why, **told)
+    return Verdict(passed=True, calls=trial.count, notes=[*trial.notes, *untimed], **told)
 
 
 class Trial:
     """A file and what it is tried on, by a seed. `run` raises Rejected."""
 
-    def __init__(self, text: str, task: Task, box: Box, seed: int, capability: tuple[int, int]):
-        self.capability = capability
+    def __init__(self, text: str, task: Task, box: Box, seed: int):
         self.text, self.task, self.box, self.seed = text, task, box, seed
         self.generator = torch.Generator().manual_seed(seed)
         self.notes: list[str] = []
@@ -95,40 +82,16 @@ class Trial:
     def run(self) -> None:
         """Raises Rejected where the file is not what it should be."""
         with self.box.open() as session:
-            self._safely(session, self._behaves)
+            process.safely(self._behaves, session)
         size = self.sizes[0]
         with self.box.open() as session:
             self._without_kernels(session, size)
         with self.box.open() as session:
-            self._safely(session, self._without_library, size)
-
-    @staticmethod
-    def _safely(session: Session, action: Callable, *arguments) -> None:
-        try:
-            action(session, *arguments)
-        except Left as left:
-            if left.late:
-                raise Rejected(Why.TIMEOUT, f"the model {left.why}") from None
-            out_of_turn = left.why == str(Why.PROTOCOL)
-            why = Why.PROTOCOL if out_of_turn else Why.ENDED
-            raise Rejected(why, f"its process {left.why}") from None
-
-    def _load(self, session: Session, mode: str) -> None:
-        told, _ = session.ask(
-            LOADING, "load", text=self.text, mode=mode, capability=self.capability
-        )
-        if "error" in told:
-            text = str(told.get("text", ""))
-            why = Why.BUILD if text.startswith("Error building extension") else Why.LOAD
-            raise Rejected(why, f"{told['error']}: {text}")
-        if told.get("new") is not True:
-            raise Rejected(Why.NO_MODEL, "the file defines no class ModelNew")
-        if mode == "plain":
-            self._surroundings(session)
+            process.safely(self._without_library, session, size)
 
     def _behaves(self, session: Session) -> None:
         """As it is: does it compute what it should, and nothing else?"""
-        self._load(session, "plain")
+        process.load(session, self.text, "plain")
         if _KERNEL not in session.source:
             raise Rejected(Why.NO_KERNEL, "the file has no kernel of its own compiled")
         tried = []
@@ -140,7 +103,7 @@ class Trial:
             if answers is not None:
                 tried.append((size, calls, answers))
                 self.sizes.append(size)
-        self._surroundings(session)
+        process.surroundings(session)
         for size, calls, answers in tried:  # what is expected is worked out from here on
             self._judge(self.task.make(size, 0), calls, answers)
 
@@ -150,7 +113,7 @@ class Trial:
         named = list(reference.named_parameters())
         most = 8 * sum(p.numel() for _, p in named) + 4096
         told, values = session.ask(
-            CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
+            process.CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
         )
         if "error" in told:
             return self._refused(size, told)
@@ -176,7 +139,7 @@ class Trial:
             kind = kinds[(i + number) % len(kinds)]
             inputs = [KINDS[kind](shape, self.generator) for shape in size.shapes]
             model = self.task.make(size, int(torch.randint(1 << 30, (), generator=self.generator)))
-            state = [self._randomised(p.detach()) for p in model.parameters()]
+            state = [randomised(p.detach(), self.generator) for p in model.parameters()]
             slope = None
             if (i + number) % 2 == 0:
                 with torch.no_grad():
@@ -185,12 +148,6 @@ class Trial:
             calls.append(Call(kind, state, inputs, slope, slope is not None))
         return calls
 
-    def _randomised(self, parameter: Tensor) -> Tensor:
-        """Matrices as a fresh model has them; what is 0 or 1 in one is neither here."""
-        if parameter.ndim == 2:
-            return parameter
-        return parameter + 0.5 * torch.randn(parameter.shape, generator=self.generator)
-
     def _ask(
         self, session: Session, made: int, size: Size, calls: Sequence[Call], slopes: bool = True
     ) -> list[Answer] | None:
@@ -198,7 +155,7 @@ class Trial:
         shapes = [{"shapes": size.shapes, "train": call.train} for call in calls]
         most = 16 * sum(map(len, blobs)) + (1 << 20)
         told, values = session.ask(
-            CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
+            process.CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
         )
         if "error" in told:
             return self._refused(size, told)
@@ -230,25 +187,14 @@ class Trial:
             if call.slope is not None:
                 gradients_right(answer, expected[number], place_of(call, number, calls))
 
-    def _surroundings(self, session: Session) -> None:
-        """What it has changed or left behind. That is seen or told before any value is judged."""
-        told, _ = session.ask(CALLING, "after")
-        if session.processes():
-            raise Rejected(Why.LEFT, "a process that it has started still runs")
-        left, changed = told.get("left"), told.get("changed")
-        if not (isinstance(left, list) and isinstance(changed, list)):
-            raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-        if left:
-            raise Rejected(Why.LEFT, f"threads still run: {', '.join(map(str, left))}"[:500])
-        if changed:
-            raise Rejected(Why.PATCHED, f"it changes {', '.join(map(str, changed))}"[:500])
-
     def _without_kernels(self, session: Session, size: Size) -> None:
         """No launch does anything: the values must not come out right."""
         calls = [self._plain_call(size, number) for number in range(3)]
         try:
-            self._load(session, "kernels off")
-            told, _ = session.ask(CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
+            process.load(session, self.text, "kernels off")
+            told, _ = session.ask(
+                process.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28
+            )
             answers = self._ask(session, 0, size, calls)
         except (Left, Rejected):  # as it may, where its kernels are not there
             return
@@ -264,8 +210,8 @@ class Trial:
 
     def _without_library(self, session: Session, size: Size) -> None:
         """PyTorch's own operations fail, but for products and the like: the kernels must do."""
-        self._load(session, "library off")
-        session.ask(CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
+        process.load(session, self.text, "library off")
+        session.ask(process.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
         calls = [self._plain_call(size, number) for number in range(2)]
         notes = list(self.notes)
         answers = self._ask(session, 0, size, calls)

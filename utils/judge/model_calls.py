@@ -13,20 +13,31 @@ from utils.judge.model_verdict import Rejected, Why
 Draw = Callable[[Sequence[int], torch.Generator], Tensor]
 
 
+def _normal(shape: Sequence[int], generator: torch.Generator) -> Tensor:
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
 def _heavy(shape: Sequence[int], generator: torch.Generator) -> Tensor:
     """Student's t, of 2 degrees of freedom."""
-    squares = torch.randn((2, *shape), generator=generator).square().sum(0)
-    return torch.randn(shape, generator=generator) / (squares / 2).sqrt()
+    squares = _normal((2, *shape), generator).square().sum(0)
+    return _normal(shape, generator) / (squares / 2).sqrt()
 
 
 KINDS: dict[str, Draw] = {
-    "uniform": lambda shape, g: torch.rand(shape, generator=g),
-    "normal": lambda shape, g: torch.randn(shape, generator=g),
-    "shifted": lambda shape, g: torch.randn(shape, generator=g) + 5,
+    "uniform": lambda shape, g: torch.rand(shape, generator=g, device=g.device),
+    "normal": _normal,
+    "shifted": lambda shape, g: _normal(shape, g) + 5,
     "heavy-tailed": _heavy,
-    "large": lambda shape, g: 100 * torch.randn(shape, generator=g),
-    "small": lambda shape, g: 1e-3 * torch.randn(shape, generator=g),
+    "large": lambda shape, g: 100 * _normal(shape, g),
+    "small": lambda shape, g: 1e-3 * _normal(shape, g),
 }
+
+
+def randomised(parameter: Tensor, generator: torch.Generator) -> Tensor:
+    """Matrices as a fresh model has them; what is 0 or 1 in one is neither here."""
+    if parameter.ndim == 2:
+        return parameter
+    return parameter + 0.5 * _normal(parameter.shape, generator)
 
 
 @dataclass

@@ -33,16 +33,18 @@ class Size:
 
 @dataclass(frozen=True)
 class Task:
-    """A reference: its name, its class, its own size, and smaller ones."""
+    """A reference: its name, its text, its class, its own size, and smaller ones."""
 
     name: str
+    text: str
     model: type[nn.Module]
     own: Size
     small: Sequence[Size]
 
-    def make(self, size: Size, seed: int) -> nn.Module:
-        """A reference model, float32, on the CPU, with the initial parameters of a seed."""
-        with torch.random.fork_rng(devices=[]):
+    def make(self, size: Size, seed: int, device: str = "cpu") -> nn.Module:
+        """A reference model, float32, with the initial parameters of a seed, made on a device."""
+        cards = [device] if device.startswith("cuda") else []
+        with torch.random.fork_rng(devices=cards), torch.device(device):
             torch.manual_seed(seed)
             return self.model(*size.arguments)
 
@@ -54,7 +56,8 @@ def read(path: Path) -> Task:
     """
     module = types.ModuleType(path.stem)
     try:
-        exec(compile(path.read_text(), str(path), "exec"), module.__dict__)
+        text = path.read_text()
+        exec(compile(text, str(path), "exec"), module.__dict__)
         model, arguments = module.Model, tuple(module.get_init_inputs())
         own = Size(arguments, _shapes(module))
         given = getattr(module, "SIZES", ())
@@ -64,7 +67,7 @@ def read(path: Path) -> Task:
         told = f"{type(error).__name__}: {error}"
         raise WorkbookError(f"{path.name} is no reference: {told}") from error
     small = [Size(tuple(arguments), tuple(map(tuple, shapes))) for arguments, shapes in given]
-    return Task(path.stem, model, own, small or [own])
+    return Task(path.stem, text, model, own, small or [own])
 
 
 def _shapes(module) -> tuple[tuple[int, ...], ...]:

@@ -33,6 +33,7 @@ class Why(StrEnum):
     PATCHED = "changes its surroundings"
     LEFT = "left behind"
     NO_KERNEL = "no kernel"
+    TOO_FAST = "faster than possible"
     LIBRARY = "library"
 
 
@@ -45,6 +46,29 @@ class Rejected(Exception):
 
 
 @dataclass(frozen=True)
+class Runtime:
+    """Milliseconds of a call, medians of some rounds, in each of which all took their turns."""
+
+    gpu: str
+    milliseconds: float
+    eager: float
+    compiled: float | None  # by torch.compile; None where that failed
+    calls: int  # of a run
+    overhead: float  # milliseconds of a run that are no call's, and that no time above has in it
+    rounds: list[dict[str, float]]  # milliseconds of a call, by whose they are
+    kernels: list[str] = field(default_factory=list)  # of a call, as its process tells of them
+
+    def __str__(self) -> str:
+        def beside(whose: str, time: float | None) -> str:
+            if time is None:
+                return f"{whose}, which failed"
+            return f"{whose} {time:.3f} ms ({time / self.milliseconds:.2f}x)"
+
+        others = beside("eager", self.eager), beside("torch.compile", self.compiled)
+        return f"Runtime: {self.milliseconds:.3f} ms beside {' and '.join(others)}, {self.gpu}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the judge says of a file. `notes` are on what was not judged."""
 
@@ -54,7 +78,7 @@ class Verdict:
     reason: str = ""
     message: str = ""
     calls: int = 0
-    runtime: dict | None = None  # milliseconds, by whose they are; None where nothing was timed
+    runtime: Runtime | None = None  # None where nothing was timed
     notes: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict:
@@ -67,4 +91,5 @@ class Verdict:
             lines += [f"Reason: {self.reason}: {self.message}", f"Seed: {self.seed}"]
         else:
             lines += [f"Task: {self.task}, {self.calls} calls beside float64, gradients too"]
-        return "\n".join([*lines, *self.notes])
+        timed = [str(self.runtime)] if self.runtime else []
+        return "\n".join([*lines, *timed, *self.notes])

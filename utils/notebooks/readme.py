@@ -60,10 +60,12 @@ def _measured(found: Results) -> list[Exercise]:
 
 
 def _last_rungs(found: Results) -> list[Exercise]:
-    """Of the exercises of a chapter that compute the same, the last; and those to be listed."""
+    """Of the exercises of a chapter that compute the same, the last; and as `listed` says."""
     last: dict[tuple, Exercise] = {}
     for exercise in _measured(found):
         if exercise.number is None or exercise.faulty or exercise.id not in found.entries:
+            continue
+        if exercise.listed is False:
             continue
         stays = exercise.listed or not exercise.ladder
         row = (exercise.id,) if stays else (exercise.topic, exercise.ladder)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from utils.diagrams.parts.canvas import BLUE
 from utils.diagrams.picture import Picture, own_style
@@ -52,9 +53,12 @@ def bars(
         axes.invert_yaxis()
         unit = "GB/s" if bytes else "milliseconds"
         place = _length(predicted_ms, bytes) if predicted_ms else lengths[0]
-        if max(*lengths, place) > 20 * min(*lengths, place):
+        share = max(*lengths, place) / min(*lengths, place)
+        if share > 20:
             axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if share < 200 else (1,)))
             axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter("")  # its labels would stand on each other
             unit += " on a logarithmic scale"
         for y, (length, (_, _, high)) in enumerate(zip(lengths, ends, strict=True)):
             axes.annotate(

@@ -139,11 +139,12 @@ def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) ->
     least, most = CALLS
     like = cases.arguments(reference, _case(reference, sizes, 0), _device(reference))
     free = torch.cuda.mem_get_info()[0] if reference.backend == "cuda" else 1 << 30
-    most = min(most, min(free // 3, MEMORY) // stopwatch.Run.bytes(like))
+    tensors = [value for value in like.values() if isinstance(value, Tensor)]
+    most = min(most, min(free // 3, MEMORY) // stopwatch.Run.bytes_of(tensors))
     if most < 1:
         raise _NotTimed(f"a call of {cases.size_text(sizes)} needs more memory than there is")
     calls = min(least, most)
-    del like  # memory
+    del like, tensors  # memory
     seconds = clocked(reference, sizes, calls, bounds)
     for _ in range(2):  # of few calls, most may be overhead
         if seconds >= RUN or calls == most:

@@ -1,0 +1,101 @@
+"""Does the judge work on this card? Asked before any file is judged there.
+
+A model of ours, which is right, is judged as a file is. Where it is rejected, the fault is the
+machine's or the judge's: a compiler without headers, a driver that a box does not reach. Files are
+then judged on the emulator.
+"""
+
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from utils.cuda.model_box import Box
+from utils.judge.model import judge_text
+from utils.judge.model_task import Size, Task
+
+TEXT = '''
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
+
+// x, y: (n). A thread owns an element.
+__global__ void relu_kernel(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+
+torch::Tensor relu_of(torch::Tensor x) {
+    TORCH_CHECK(x.is_cuda() && x.is_contiguous() && x.scalar_type() == torch::kFloat32);
+    at::cuda::CUDAGuard guard(x.device());
+    auto y = torch::empty_like(x);
+    int n = x.numel();
+    relu_kernel<<<(n + 127) / 128, 128, 0, at::cuda::getCurrentCUDAStream()>>>(
+        x.data_ptr<float>(), y.data_ptr<float>(), n);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+    return y;
+}
+"""
+ext = load_inline(
+    name="probe",
+    cpp_sources="torch::Tensor relu_of(torch::Tensor x);",
+    cuda_sources=CUDA,
+    functions=["relu_of"],
+)
+
+
+class Relu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = ext.relu_of(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return grad * (y > 0)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, outputs):
+        super().__init__()
+        self.linear = nn.Linear(features, outputs)
+
+    def forward(self, x):
+        return Relu.apply(self.linear(x))
+'''
+
+
+class Model(nn.Module):
+    """relu(linear(x))."""
+
+    def __init__(self, features: int, outputs: int):
+        super().__init__()
+        self.linear = nn.Linear(features, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, features) -> (N, outputs)."""
+        return torch.relu(self.linear(x))
+
+
+def task() -> Task:
+    """What the probe should compute."""
+    size = Size((33, 40), ((5, 33),))
+    return Task("probe", TEXT, Model, size, [size])
+
+
+@cache
+def objection(backend: str) -> str:
+    """Why files cannot be judged on the card; "" where they can."""
+    try:
+        with Box(backend) as box:
+            verdict = judge_text(TEXT, task(), box, seed=1)
+    except Exception as error:  # whatever it is: no file's fault
+        return f"{type(error).__name__}: {error}"
+    return "" if verdict.passed else f"{verdict.reason}: {verdict.message}"
