@@ -133,7 +133,10 @@ def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[],
     }
 
 
-def times(calls: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
+def times(
+    calls: dict[str, Callable[[], object]], rounds: int = ROUNDS, ahead: int = 200_000
+) -> dict[str, float]:
+    """Milliseconds. ahead: cycles that the card waits for the host"""
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
     found: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -143,7 +146,7 @@ def times(calls: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[
         for name, call in calls.items():
             flush.zero_()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(200_000)  # so that the host is ahead of the card
+            torch.cuda._sleep(ahead)  # so that the host is ahead of the card
             start.record()
             call()
             end.record()

@@ -29,6 +29,23 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Tf32>& ring, const Operan
     ring.release();
 }
 
+// in.linear = y + b: what a backward needs of the forward. N is even, as with groups of 16.
+template <int SUMS>
+__device__ inline void keep(const float (&y)[SUMS], const float* b, const Operands& in,
+                            const Patch& patch) {
+#pragma unroll
+    for (int first = 0; first < 4; first += 2) {  // one row, then the other
+        if (patch.row(first) >= in.M) continue;
+        float* row = in.linear + size_t(patch.row(first)) * in.N + patch.col0;
+#pragma unroll
+        for (int i = first; i < SUMS; i += 4) {
+            int at = patch.at(i);
+            if (patch.col0 + at >= in.N) break;
+            __stcs(reinterpret_cast<float2*>(row + at), {y[i] + b[at], y[i + 1] + b[at + 1]});
+        }
+    }
+}
+
 // The same as exact as fp32: of halves, high and low, promoted every 256 of K, and scaled.
 template <class Way, int SUMS>
 __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operands& in,
@@ -60,6 +77,7 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operand
         for (int i = 0; i < SUMS; i++) y[i] += sums[i];
     }
     scale(y, x_scale, ring.columns().W_scale, in, patch);
+    if constexpr (Way::KEEPS) keep(y, ring.columns().b, in, patch);
 }
 
 // --- Host

@@ -15,19 +15,22 @@ constexpr int BAND = 8;       // rows of tiles that run along the columns togeth
 // high and low, as exact as fp32, split before or, most of W, by a warpgroup beside the products.
 struct Tf32 {
     using Element = float;
-    static constexpr bool BESIDE = false;
+    static constexpr bool BESIDE = false, KEEPS = false;
     static constexpr int PLANES = 1, BN = 256, BK = 32, STAGES = 4, SETS = 2;
     static constexpr int THREADS = 128 * (CONSUMERS + 1), REGISTERS = 232;
 };
 struct Exact {
     using Element = __half;
-    static constexpr bool BESIDE = false;
+    static constexpr bool BESIDE = false, KEEPS = false;
     static constexpr int PLANES = 2, BN = 128, BK = 64, STAGES = 3, SETS = 1;
     static constexpr int THREADS = 128 * (CONSUMERS + 1), REGISTERS = 232;
 };
 struct Beside : Exact {
     static constexpr bool BESIDE = true;
     static constexpr int THREADS = 128 * (CONSUMERS + 2), REGISTERS = 208;
+};
+struct Training : Beside {  // and keeps x * W^T + b, which a backward needs
+    static constexpr bool KEEPS = true;
 };
 
 // W: (N, K) floats, and its planes, (N, padded), of which rows from `first` on are split in the
@@ -40,14 +43,21 @@ struct Splitting {
     int first, N, K, padded;
 };
 
+// A matrix of floats before it was split: element (r, k) is at data[r * row + k * along].
+struct Floats {
+    const float* data;
+    size_t row, along;
+};
+
 // x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
 struct Operands {
     CUtensorMap x[2], W[2];  // high and low; of floats the first alone
     int M, N, K;
-    const float* x_scale;              // what rows of halves were divided by: (M)
-    const float *x_floats, *W_floats;  // before they were split: (M, floats), (N, floats)
+    const float* x_scale;       // what rows of halves were divided by: (M)
+    Floats x_floats, W_floats;  // of which K is `floats`
     int floats;
     Splitting split;  // where W is split beside
+    float* linear;    // (M, N): where x * W^T + b is kept, in training
     // Of each column of out, each (N) or null: b, weight, bias, one more, and W_scale; as far as
     // `wide`, a multiple of 4.
     const float* of_columns[5];
@@ -219,13 +229,15 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
 #pragma unroll 1
     for (int again = 0; again < SUMS; again++) {
         if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
-        const float* x = in.x_floats + size_t(patch.row(again)) * in.floats;
-        const float* W = in.W_floats + size_t(patch.col(again)) * in.floats;
+        const float* x = in.x_floats.data + patch.row(again) * in.x_floats.row;
+        const float* W = in.W_floats.data + patch.col(again) * in.W_floats.row;
         bool needed = false;
 #pragma unroll
         for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
         float sum = 0.0f;
-        for (int k = 0; needed && k < in.floats; k++) sum += x[k] * W[k];
+        for (int k = 0; needed && k < in.floats; k++) {
+            sum += x[k * in.x_floats.along] * W[k * in.W_floats.along];
+        }
 #pragma unroll
         for (int i = 0; i < SUMS; i++) {
             if (needed && i == again) y[i] = sum;  // registers have no index
@@ -250,14 +262,22 @@ struct Prepared<Tf32> {
         in.M = x.rows, in.N = W.rows, in.K = x.cols;
         return in;
     }
+    bool waits() const { return false; }             // whether blocks wait for each other
+    int bytes() const { return Ring<Tf32>::BYTES; }  // of shared memory that a block needs
 };
 template <>
 struct Prepared<Exact> {
     Planes x, W;
-    const float *x_floats, *W_floats;
+    Floats x_floats, W_floats;
     int floats;
+    float* linear = nullptr;  // see Operands
 
     Prepared(const float* x, const float* W, int M, int N, int K) : Prepared(x, W, M, N, K, N) {}
+    // The caller splits both.
+    Prepared(Floats x, Floats W, int M, int N, int K)
+        : x(M, K), W(N, K), x_floats(x), W_floats(W), floats(K) {
+        if (N % 4) cudaMemsetAsync(this->W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float));
+    }
     Operands operands() const {
         Operands in = {};
         in.M = x.rows, in.N = W.rows, in.K = x.padded;
@@ -267,14 +287,16 @@ struct Prepared<Exact> {
         in.W[1] = make_map(W.low(), in.N, in.K, Exact::BN);
         in.x_scale = x.scale(), in.of_columns[4] = W.scale();
         in.x_floats = x_floats, in.W_floats = W_floats, in.floats = floats;
+        in.linear = linear;
         return in;
     }
+    bool waits() const { return false; }
+    int bytes() const { return Ring<Exact>::BYTES; }
 
    protected:
     Prepared(const float* x, const float* W, int M, int N, int K, int first)  // rows of W
-        : x(M, K), W(N, K), x_floats(x), W_floats(W), floats(K) {
+        : Prepared(Floats{x, size_t(K), 1}, Floats{W, size_t(K), 1}, M, N, K) {
         this->x.split(x, K);
-        if (N % 4) cudaMemsetAsync(this->W.scale(), 0, (N + 3) / 4 * 4 * sizeof(float));
         this->W.split(W, K, first);
     }
 };
@@ -282,8 +304,9 @@ struct Prepared<Exact> {
 // Blocks of a launch: one for each multiprocessor, or for each tile where there are fewer.
 template <class Way>
 int blocks_for(int M, int N) {
-    int blocks, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
-    cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, 0);
+    int device, blocks, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device);
     return min(blocks, tiles);
 }
 
@@ -302,7 +325,8 @@ struct Prepared<Beside> : Prepared<Exact> {
     }
     Operands operands() const {
         Operands in = Prepared<Exact>::operands();
-        in.split = {W_floats, W.high(), W.low(), W.scale(), ready.data, first, in.N, floats, in.K};
+        in.split = {W_floats.data, W.high(), W.low(), W.scale(), ready.data,
+                    first,         in.N,     floats,  in.K};
         return in;
     }
     bool waits() const { return first < W.rows; }
@@ -317,17 +341,13 @@ struct Prepared<Beside> : Prepared<Exact> {
     }
 };
 
-// Bytes of shared memory that a launch needs, and whether blocks wait for each other.
-template <class Way>
-int bytes_for(const Prepared<Way>&) {
-    return Ring<Way>::BYTES;
-}
-inline int bytes_for(const Prepared<Beside>& prepared) { return prepared.bytes(); }
-template <class Way>
-bool waits(const Prepared<Way>&) {
-    return false;
-}
-inline bool waits(const Prepared<Beside>& prepared) { return prepared.waits(); }
+template <>
+struct Prepared<Training> : Prepared<Beside> {
+    Prepared(const float* x, const float* W, int M, int N, int K, float* kept)
+        : Prepared<Beside>(x, W, M, N, K) {
+        linear = kept;
+    }
+};
 
 // What there is of each column of out, (N) each, or null.
 struct Channels {
@@ -347,11 +367,11 @@ void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
     in.wide = b.cols;
     cudaLaunchAttribute together = {};
     together.id = cudaLaunchAttributeCooperative;
-    together.val.cooperative = waits(prepared);
+    together.val.cooperative = prepared.waits();
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks_for<Way>(in.M, in.N));
     config.blockDim = dim3(Way::THREADS);
-    config.dynamicSmemBytes = bytes_for(prepared);
+    config.dynamicSmemBytes = prepared.bytes();
     config.attrs = &together;
     config.numAttrs = 1;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -38,12 +38,15 @@ class Left(Exception):
 
 
 class Box:
-    """A process in a box, which forks. Close it. Raises ToolError where there is no box."""
+    """A process in a box, which forks. Close it. Raises ToolError where there is no box.
+
+    `capability`: of the card that the emulator poses as. It has what each of them has.
+    """
 
     how = "limited"
 
-    def __init__(self, backend: str = "emulator"):
-        self.backend = backend
+    def __init__(self, backend: str = "emulator", capability: tuple[int, int] = (8, 0)):
+        self.backend, self.capability = backend, capability
         self._process: subprocess.Popen | None = None
         sandbox.require()
 
@@ -57,6 +60,7 @@ class Box:
         self._control, theirs = socket.socketpair()
         runtimes = [runtime_library()] if self.backend == "emulator" else []
         words = [sys.executable, "-I", MAIN, str(theirs.fileno()), self.how, *map(str, runtimes)]
+        words += map(str, self.capability if runtimes else ())
         with theirs:
             self._process = subprocess.Popen(
                 self._around(words, [MAIN.parent, *(path.parent for path in runtimes)]),
@@ -128,8 +132,8 @@ class Unboxed(Box):
 
     how = "trusted"
 
-    def __init__(self, backend: str = "emulator"):
-        self.backend = backend
+    def __init__(self, backend: str = "emulator", capability: tuple[int, int] = (8, 0)):
+        self.backend, self.capability = backend, capability
         self._process: subprocess.Popen | None = None
 
     def _around(self, words: list, readable: list[Path]) -> list[str]:

@@ -50,12 +50,13 @@ class Emulated(Machine):
 
     threads = ("emulator",)  # how the names of its own begin
 
-    def __init__(self, runtime: str):
+    def __init__(self, runtime: str, capability: tuple[int, int]):
+        self.capability = capability
         self.runs_on(runtime)
 
     def begin(self) -> None:
         """Before a file is loaded."""
-        pose()
+        pose(self.capability)
         Posing().__enter__()
 
     def loaded(self, path: str) -> None:
@@ -229,16 +230,17 @@ class Stream:
         return event or Stream()
 
 
-def pose() -> None:
-    """Let torch.cuda answer as if there were the card that the emulator stands for."""
+def pose(capability: tuple[int, int]) -> None:
+    """Let torch.cuda answer as if there were a card of that compute capability."""
+    major, minor = capability
     properties = types.SimpleNamespace(
-        name="emulator", major=8, minor=0, multi_processor_count=4, warp_size=32
+        name="emulator", major=major, minor=minor, multi_processor_count=4, warp_size=32
     )
     for name, answer in {
         "is_available": True,
         "device_count": 1,
         "current_device": 0,
-        "get_device_capability": (8, 0),
+        "get_device_capability": capability,
         "get_device_name": "emulator",
         "get_device_properties": properties,
         "synchronize": None,

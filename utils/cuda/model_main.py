@@ -1,8 +1,9 @@
 """The process in a box in which a stranger's model file is loaded and called.
 
-Started by `model_box.py` as `python -I model_main.py CONTROL limited|trusted [RUNTIME]`: with the
-emulator's runtime, or else for a card. It imports PyTorch, and then forks when it is asked to: each
-fork serves one connection, and never more than one file. Messages are those of `wire.py`:
+Started by `model_box.py` as `python -I model_main.py CONTROL limited|trusted
+[RUNTIME MAJOR MINOR]`: with the emulator's runtime and the compute capability that it poses with,
+or else for a card. It imports PyTorch, and then forks when it is asked to: each fork serves one
+connection, and never more than one file. Messages are those of `wire.py`:
 
     {"do": "load", "text", "mode"}: plain, trusted, kernels off, library off      {"new": bool}
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
@@ -364,7 +365,8 @@ def _bytes(tensor) -> bytes:
 def main() -> None:
     """Fork when asked to, one process after the other, and tell how each has ended."""
     control, limited = socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "limited"
-    runtime = "".join(sys.argv[3:])
+    runtime, *capability = sys.argv[3:] or [""]
+    major, minor = map(int, capability or (0, 0))
     torch.set_num_threads(1)
     warm()
     control.send(b"r")
@@ -375,7 +377,9 @@ def main() -> None:
         if not (pid := os.fork()):
             control.close()
             give_up(limited, runtime)
-            machine = model_machine.Emulated(runtime) if runtime else model_machine.Card()
+            machine = model_machine.Card()
+            if runtime:
+                machine = model_machine.Emulated(runtime, (major, minor))
             Session(*(socket.socket(fileno=file) for file in files), machine).serve()
             _exit(0)
         for file in files:

@@ -14,7 +14,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from utils import files
-from utils.course import catalog, markup, selection
+from utils.course import catalog, markup, model_files, selection
 from utils.course.exercise import Exercise
 from utils.emulator.translate.tokens import tokenize
 from utils.errors import WorkbookError
@@ -234,6 +234,8 @@ def sync(check: bool = False) -> Synced:
     _sync_starters(report, check)
     for path in selection.notebooks():
         _sync_notebook(path, report, check)
+    for path, text in model_files.texts():
+        report.write(path, text, check)
     _sync_readme(report, check)
     _sync_picture(report, check)
     return report

@@ -12,3 +12,31 @@
 
 #define is_cuda() is_cpu()
 #define kCUDA kCPU
+
+// Their memory is no device's for cudaMemset and cudaMemcpy, which look.
+#include <cuda_runtime.h>
+
+#include <cstring>
+namespace emu_tensors {
+inline bool on_device(const void* memory) {
+    cudaPointerAttributes of = {};
+    return cudaPointerGetAttributes(&of, memory) == cudaSuccess && of.type == cudaMemoryTypeDevice;
+}
+inline cudaError_t fill(void* to, int value, size_t bytes, cudaStream_t = nullptr) {
+    if (on_device(to)) return cudaMemset(to, value, bytes);
+    std::memset(to, value, bytes);
+    return cudaSuccess;
+}
+inline cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                        cudaStream_t = nullptr) {
+    if (on_device(to) && on_device(from)) {
+        return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+    }
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+}
+}  // namespace emu_tensors
+#define cudaMemset emu_tensors::fill
+#define cudaMemsetAsync emu_tensors::fill
+#define cudaMemcpy emu_tensors::copy
+#define cudaMemcpyAsync emu_tensors::copy

@@ -1,0 +1,27 @@
+// The calls of `hopper.cpp`: the fused model, of which y = x * W^T + b is kept where it is asked
+// for, and the linear layer backwards.
+
+void start_whole(const float* x, const float* W, const float* b, const float* weight,
+                 const float* bias, const float* parameter, float* y, float* out, int M, int N,
+                 int K, int groups) {
+    Channels of = {b, weight, bias};
+    auto launch = [=](auto size) {
+        if (y) {
+            auto kernel = hopper::linear_gn_leaky_relu_double_kernel<Training, size()>;
+            start(kernel, Prepared<Training>(x, W, M, N, K, y), of, out);
+        } else {
+            auto kernel = hopper::linear_gn_leaky_relu_double_kernel<Beside, size()>;
+            start(kernel, Prepared<Beside>(x, W, M, N, K), of, out);
+        }
+    };
+    int size = N / groups;
+    if (size == 16) launch(std::integral_constant<int, 16>());
+    if (size == 32) launch(std::integral_constant<int, 32>());
+    if (size == 64) launch(std::integral_constant<int, 64>());
+}
+void start_dx(const float* dy, const float* W, float* dx, int M, int N, int K) {
+    linear_dx(dy, W, dx, M, N, K);
+}
+void start_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
+    linear_dW(dy, x, dW, M, N, K);
+}

@@ -1,0 +1,106 @@
+// Tensors in, launches out. Names of sizes: x (M, K), W (N, K), y = x * W^T + b (M, N).
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+using at::Tensor;
+using Maybe = std::optional<Tensor>;
+
+// --- What the kernels' text asks for
+
+cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream(); }
+void* take_memory(size_t bytes, void** address) {
+    auto options = at::TensorOptions().device(at::kCUDA).dtype(at::kByte);
+    auto* tensor = new Tensor(at::empty({int64_t(bytes)}, options));
+    *address = tensor->data_ptr();
+    return tensor;
+}
+void give_back(void* taken) { delete static_cast<Tensor*>(taken); }
+
+// --- Checks
+
+// The tensor as kernels want it: a copy where it is not contiguous, or does not begin at a multiple
+// of 16 bytes, as quads must.
+Tensor prepared(const Tensor& tensor) {
+    Tensor dense = tensor.contiguous();
+    return reinterpret_cast<size_t>(dense.data_ptr()) % 16 ? dense.clone() : dense;
+}
+
+void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
+    TORCH_CHECK(tensor.is_cuda(), name, " is on ", tensor.device(), " and must be on a CUDA card");
+    TORCH_CHECK(tensor.device() == x.device(), name, " is on ", tensor.device(), ", and x on ",
+                x.device());
+    TORCH_CHECK(tensor.scalar_type() == at::kFloat, name, " is ", tensor.scalar_type(),
+                " and must be float32");
+}
+
+// The arguments of a forward as kernels want them. Raises where they do not fit.
+std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias,
+                              Maybe parameter, int64_t groups) {
+    check_kind(x, "x", x);
+    TORCH_CHECK(x.dim() == 2, "x has ", x.dim(), " dimensions and must have 2: (batch, features)");
+    check_kind(W, "the linear layer's weight", x);
+    TORCH_CHECK(W.dim() == 2 && W.size(1) == x.size(1), "x has ", x.size(1),
+                " features, and the linear layer's weight is ", W.sizes());
+    int64_t N = W.size(0), most = std::max({x.size(0) * N, x.numel(), W.numel()});
+    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),  // kernels count in int, and some beyond
+                "x is too large: no matrix may have 2^31 elements");
+    TORCH_CHECK(groups > 0 && N % groups == 0, N, " channels are not ", groups,
+                " groups of one size");
+    std::vector<Tensor> all = {prepared(x), prepared(W)};
+    auto of_channels = [&](const Tensor& tensor, const char* name) {
+        check_kind(tensor, name, x);
+        TORCH_CHECK(tensor.numel() == N, name, " has ", tensor.numel(), " elements, not ", N);
+        all.push_back(prepared(tensor));
+    };
+    of_channels(b, "the linear layer's bias");
+    of_channels(weight, "GroupNorm's weight");
+    of_channels(bias, "GroupNorm's bias");
+    if (parameter) of_channels(*parameter, "the parameter");
+    return all;
+}
+
+const float* in(const Tensor& tensor) { return tensor.data_ptr<float>(); }
+const float* in(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
+float* out(const Tensor& tensor) { return tensor.numel() ? tensor.data_ptr<float>() : nullptr; }
+float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
+
+// --- Calls. Tensors are as arguments() gives them; there is at least one row.
+
+void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
+                float* out, int rows, int channels, int groups);
+void start_tail_backward(const float* y, const float* weight, const float* bias,
+                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         float* dbias, float* dparameter, int rows, int channels, int groups);
+void start_column_sums(const float* x, float* out, int rows, int channels);
+
+void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, int64_t groups) {
+    c10::cuda::CUDAGuard guard(y.device());
+    start_tail(in(y), in(weight), in(bias), in(parameter), out(result), y.size(0), y.size(1),
+               groups);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+// dy, dweight, dbias and dparameter are written.
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
+                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+    c10::cuda::CUDAGuard guard(y.device());
+    Tensor given = prepared(dout);
+    start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
+                        out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+void column_sums(Tensor x, Tensor sums) {
+    c10::cuda::CUDAGuard guard(x.device());
+    start_column_sums(in(x), out(sums), x.size(0), x.size(1));
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+}

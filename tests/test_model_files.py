@@ -1,0 +1,149 @@
+"""`solutions/models/`: files that stand alone, that the judge passes, and that are good operators.
+
+To build one takes as long as twenty of the suite's other tests, since it reads PyTorch's headers.
+So of the five another one is built each time, and its name is in the message where it fails.
+"""
+
+import importlib.machinery
+import importlib.util
+import secrets
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from support.box import needs_box
+
+from utils.course import model_files
+from utils.cuda import model_build
+from utils.cuda.model_box import Box
+from utils.judge import model, model_task
+
+TEXTS = {path.stem: text for path, text in model_files.texts()}
+HOPPER, OTHER = (9, 0), (8, 0)
+
+
+def loaded(monkeypatch, text: str, cards: list[tuple[int, int]], load_inline) -> types.ModuleType:
+    """A file run as a module, as if these cards were there."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(cards))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda i: cards[i])
+    monkeypatch.setattr("torch.utils.cpp_extension.load_inline", load_inline)
+    module = types.ModuleType("model")
+    exec(compile(text, "model.py", "exec"), module.__dict__)
+    return module
+
+
+def unbuilt(*args, **how) -> types.SimpleNamespace:
+    return types.SimpleNamespace(sources="".join(how["cuda_sources"]), **how)
+
+
+def built(name, cpp_sources, cuda_sources, functions, **how) -> types.ModuleType:
+    path = str(model_build.library(cpp_sources, cuda_sources, functions, name))
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_the_files_are_what_their_sources_make():
+    for path, text in model_files.texts():
+        assert path.read_text() == text, f"{path.name} is out of step: workbook sync"
+
+
+@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+def test_a_file_has_the_parameters_of_its_reference_and_tells_the_shape(path, monkeypatch):
+    module = loaded(monkeypatch, TEXTS[path.stem], [OTHER], unbuilt)
+    task = model_task.read(path)
+    size = task.small[0]
+    torch.manual_seed(3)
+    ours, theirs = module.ModelNew(*size.arguments), task.make(size, 3)
+    for (name, p), (known, q) in zip(
+        ours.named_parameters(), theirs.named_parameters(), strict=True
+    ):
+        assert name == known and torch.equal(p, q)
+    theirs.load_state_dict(ours.state_dict())
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.empty(size.shapes[0], device="meta")
+    out = ours.to("meta")(x)  # as torch.compile sees it: nothing is computed
+    assert out.shape == theirs.to("meta")(x).shape and out.requires_grad
+
+
+def test_a_file_is_built_for_the_cards_that_are_there(monkeypatch):
+    for text in TEXTS.values():
+        kernels = loaded(monkeypatch, text, [HOPPER, HOPPER], unbuilt).kernels
+        assert kernels.extra_cuda_cflags == ["-gencode=arch=compute_90a,code=sm_90a"]
+        assert "wgmma" in kernels.sources
+        for cards in ([OTHER], [OTHER, HOPPER]):
+            kernels = loaded(monkeypatch, text, cards, unbuilt).kernels
+            assert "wgmma" not in kernels.sources and "products" not in kernels.functions
+        assert kernels.extra_cuda_cflags[1] == "-gencode=arch=compute_90,code=sm_90"
+        with pytest.raises(RuntimeError, match=r"task_\d\d needs a CUDA card"):
+            loaded(monkeypatch, text, [], unbuilt)
+
+
+def test_nothing_is_left_to_the_default_stream_or_to_memory_of_cudas_own():
+    for text in TEXTS.values():
+        kernels = text.partition('KERNELS = r"""')[2]
+        launches = kernels.split("<<<")[1:]
+        assert launches and all("current_stream()" in x.partition(">>>")[0] for x in launches)
+        assert kernels.count("config.stream = current_stream()") == kernels.count("LaunchKernelEx(")
+        assert kernels.count("cudaMemsetAsync(") == kernels.count(", current_stream());")
+        assert "cudaMalloc" not in kernels and '#include "groups' not in kernels
+
+
+@pytest.fixture(scope="module")
+def name() -> str:
+    return secrets.choice(list(TEXTS))
+
+
+@needs_box
+@pytest.mark.parametrize("portable", [False, True])
+def test_one_of_the_files_passes_the_judge(name, portable):
+    text = TEXTS[name]
+    if portable:
+        text = text.replace("portable = False", "portable = True")
+    with Box(capability=HOPPER) as box:
+        task = model_task.find(Path(f"{name}.py"))
+        verdict = model.judge_text(text, task, box)
+    assert verdict.passed, f"{name}: {verdict}"
+
+
+@needs_box
+def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
+    module = loaded(monkeypatch, TEXTS[name], [HOPPER], built)
+    task = model_task.find(Path(f"{name}.py"))
+    ours = module.ModelNew(*task.small[0].arguments)
+    x = torch.randn(task.small[0].shapes[0], requires_grad=True)
+    layers = [m for m in ours.children() if list(m.parameters())]
+    linear, norm = sorted(layers, key=lambda m: -m.weight.ndim)
+    own = next((p for n, p in ours.named_parameters() if "." not in n), None)
+    given = x, linear.weight, linear.bias, norm.weight, norm.bias, own, norm.num_groups
+    tests = "test_schema", "test_autograd_registration", "test_faketensor"
+    for portable in (False, True):
+        torch.library.opcheck(module.forward, (*given, True, portable), test_utils=tests)
+    _not_contiguous(ours, x.detach())
+    _empty(ours, x)
+    (grad,) = torch.autograd.grad(ours(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="no autograd formula"):
+        grad.sum().backward()
+    for wrong, words in (
+        (x.double(), "x is Double and must be float32"),
+        (x[:, :-1], "x has 39 features, and the linear layer's weight is"),
+        (x[None], "x has 3 dimensions and must have 2"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            ours(wrong)
+    with pytest.raises(RuntimeError, match="channels are not 7 groups of one size"):
+        module.forward(*given[:-1], 7, True, False)
+
+
+def _not_contiguous(ours, x):
+    expected = ours(x)
+    for same in (x.t().contiguous().t(), torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x)):
+        assert torch.equal(ours(same), expected)
+
+
+def _empty(ours, x):
+    found = ours(x[:0])
+    assert 0 in found.shape
+    assert not any(g.any() for g in torch.autograd.grad(found.sum(), list(ours.parameters())))
