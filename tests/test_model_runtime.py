@@ -20,6 +20,7 @@ from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import Box
 from utils.errors import CompileError
 from utils.judge import accuracy, model, model_probe, model_task
+from utils.judge import model_process as process
 from utils.judge.model_task import Size
 from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
 from utils.timing import model_runtime
@@ -97,6 +98,26 @@ class ModelNew(Honest):
 """
     runtime = raced(head() + slow, task, box, peers).runtime
     assert runtime.milliseconds > 25 > runtime.eager
+
+
+def test_who_works_on_unseen_when_it_has_said_that_it_is_done_gains_nothing(
+    task, box, peers, monkeypatch
+):
+    monkeypatch.setattr(process, "surroundings", lambda session: None)
+    verdict = raced(text_of(FILES / "timed/later_in_a_thread.py"), task, box, peers)
+    assert verdict.reason == Why.NOT_WRITTEN
+
+
+def test_right_values_that_came_too_late_do_not_count(task, box, peers, monkeypatch):
+    drawn = model_runtime.seeds(3)
+    with closing(model_runtime.filled(task, SMALL, drawn, None)) as arrays:
+        model_runtime.clock(peers._session, Peers.EAGER, arrays, SMALL, 10)
+        race = Race("", task, box, peers)
+        race._verify(arrays, drawn)
+        output = arrays.tensor(1, "output")
+        output[0, 0] = torch.nextafter(output[0, 0], output[0, 0] + 1)  # as near as can be
+        with pytest.raises(Rejected, match="it was not"):
+            race._verify(arrays, drawn)
 
 
 def test_the_clock_stops_when_the_outputs_have_been_looked_at(peers, monkeypatch):
