@@ -4,6 +4,7 @@ Tensors that share memory share it there too. A region starts where a GPU's allo
 so a kernel meets the alignment that it would meet on a GPU.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -122,10 +123,14 @@ class Layout:
 
 def _red(zone: Tensor, number: int) -> Tensor:
     """What a red zone of the region of that number holds while nobody has written to it."""
-    pair = [MARKS[number % len(MARKS)], RED]
-    if zone.storage_offset() % 2:
-        pair.reverse()
-    return torch.tensor(pair, dtype=torch.uint8).repeat(len(zone) // 2 + 1)[: len(zone)]
+    return _pattern(MARKS[number % len(MARKS)], zone.storage_offset() % 2 == 1, len(zone))
+
+
+@functools.lru_cache(maxsize=64)  # zones are of a few lengths, and each call fills and reads them
+def _pattern(mark: int, late: bool, length: int) -> Tensor:
+    """So many bytes of a mark and red in turns; `late`: red is first. Not to be written to."""
+    pair = [RED, mark] if late else [mark, RED]
+    return torch.tensor(pair, dtype=torch.uint8, device="cpu").repeat(length // 2 + 1)[:length]
 
 
 def _flat(tensor: Tensor) -> Tensor:
