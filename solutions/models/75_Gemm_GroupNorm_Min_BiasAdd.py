@@ -1762,10 +1762,11 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Tf32>& ring, const Operan
     ring.release();
 }
 
-// in.linear = y + b: what a backward needs of the forward. N is even, as with groups of 16.
+// in.linear = y + b: what a backward needs of the forward. linear begins at a multiple of 8 bytes.
 template <int SUMS>
 __device__ inline void keep(const float (&y)[SUMS], const float* b, const Operands& in,
                             const Patch& patch) {
+    bool pairs = in.N % 2 == 0;  // may be written at once
 #pragma unroll
     for (int first = 0; first < 4; first += 2) {  // one row, then the other
         if (patch.row(first) >= in.M) continue;
@@ -1774,7 +1775,12 @@ __device__ inline void keep(const float (&y)[SUMS], const float* b, const Operan
         for (int i = first; i < SUMS; i += 4) {
             int at = patch.at(i);
             if (patch.col0 + at >= in.N) break;
-            __stcs(reinterpret_cast<float2*>(row + at), {y[i] + b[at], y[i + 1] + b[at + 1]});
+            if (pairs) {
+                __stcs(reinterpret_cast<float2*>(row + at), {y[i] + b[at], y[i + 1] + b[at + 1]});
+            } else {
+                row[at] = y[i] + b[at];
+                if (patch.col0 + at + 1 < in.N) row[at + 1] = y[i + 1] + b[at + 1];
+            }
         }
     }
 }
