@@ -40,6 +40,7 @@ class Run:
             env=environment(
                 WORKBOOK_SOLUTIONS="1" if solutions else "",
                 PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+                OMP_NUM_THREADS="1",  # the cores have other tests, and threads that wait spin
                 **(QUICK if settings.backend() == "emulator" else {}),
             ),
             capture_output=True,
