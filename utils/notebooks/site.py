@@ -148,10 +148,28 @@ def write_sources(folder: Path, paths: Sequence[Path]) -> None:
         notebook = nbformat.read(path, as_version=4)
         notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "workbook"}
         _name_pictures(notebook, folder / "_static", path.stem)
+        _take_along(notebook, folder)
         files.write_text(folder / path.name, documents.to_text(notebook))
         entries.append(_entry(path, "\n\n".join(c.source for c in notebook.cells[:2])))
     names = "\n".join(path.stem for path in paths)
     (folder / "index.md").write_text(INDEX.format(entries="\n\n".join(entries), names=names))
+
+
+def _take_along(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Copy what the notebook links to beside notebooks, and let it link there."""
+
+    def taken(link: re.Match) -> str:
+        path = workspace().root / link[1]
+        if not path.is_file():
+            return link[0]  # Sphinx names it
+        name = link[1] + (".txt" if path.suffix == ".md" else "")  # no page of its own
+        (folder / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / "files" / name)
+        return f"](files/{name})"
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = re.sub(r"\]\(\.\./([^)#]+)\)", taken, cell.source)
 
 
 def _entry(path: Path, beginning: str) -> str:
