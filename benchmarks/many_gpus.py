@@ -23,34 +23,26 @@ from typing import Annotated
 import torch
 import torch.distributed as dist
 import typer
+from tensor_core_models import solution
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils.course import catalog
-from utils.course.answers import Answer, compile_answer
 from utils.course.models import MODELS, Model
 
 ROUNDS, PARTS = 21, (1, 2, 4, 8)
 
 
-def kernels() -> dict[str, Answer]:
+def kernels() -> dict[str, Callable]:
     """By the model's name, compiled beside each other where they are not yet."""
-    hopper = {e.name: e for e in catalog.exercises() if e.topic == "11_hopper"}
-    wanted = {model: hopper[f"linear_{model}_hopper"] for model in MODELS}
-
-    def kernel(exercise) -> Answer:
-        answer = compile_answer(exercise, catalog.solution_text(exercise), backend="cuda")
-        answer.trusted = True  # called in this process, and not on copies in another one
-        return answer
-
     with ThreadPoolExecutor() as pool:
-        return dict(zip(wanted, pool.map(kernel, wanted.values()), strict=True))
+        found = pool.map(solution, [f"linear_{name}_hopper" for name in MODELS])
+        return dict(zip(MODELS, found, strict=True))
 
 
-def inputs(model: Model, share: float) -> dict[str, Tensor]:
-    """Those of the model with this share of its channels; the first of them are the same."""
+def inputs(model: Model) -> dict[str, Tensor]:
+    """Those of the whole model."""
     draw = torch.Generator("cuda").manual_seed(1)
-    N, K = int(model.channels * share), model.features
+    N, K = model.channels, model.features
     x = torch.rand(model.rows, K, device="cuda", generator=draw)
     W = (torch.rand(N, K, device="cuda", generator=draw) * 2 - 1) / K**0.5
     names = ("b", "weight", "bias", *model.extra)
@@ -63,7 +55,7 @@ def columns(model: Model, given: Mapping[str, Tensor], rank: int, ranks: int) ->
 
 
 def call(
-    kernel: Answer, model: Model, given: Mapping[str, Tensor], groups: int, crosses: bool
+    kernel: Callable, model: Model, given: Mapping[str, Tensor], groups: int, crosses: bool
 ) -> Callable[[], Tensor]:
     """The model on these channels. `crosses`: a row's minimum is that of all GPUs."""
     (M, K), N = given["x"].shape, len(given["W"])
@@ -114,7 +106,7 @@ def rank_main(rank: int, ranks: int, folder: str) -> None:
     times: dict[str, float] = {}
     for name, kernel in kernels().items():
         model = MODELS[name]
-        whole = inputs(model, 1)
+        whole = inputs(model)
         mine = call(
             kernel, model, columns(model, whole, rank, ranks), model.groups // ranks, ranks > 1
         )

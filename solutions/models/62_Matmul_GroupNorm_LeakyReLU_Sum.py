@@ -2123,7 +2123,7 @@ inline void linear_dW(const float* dy, const float* x, float* dW, int M, int N, 
 void start_whole(const float* x, const float* W, const float* b, const float* weight,
                  const float* bias, const float* parameter, float* y, float* out, int M, int N,
                  int K, int groups) {
-    Channels of = {b, weight, bias};
+    Channels of = {b, weight, bias, parameter};
     auto launch = [=](auto size) {
         if (y) {
             auto kernel = hopper::linear_gn_leaky_relu_double_kernel<Training, size()>;

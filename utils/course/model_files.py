@@ -10,15 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from utils.course.markup import solved
+from utils.course.models import MODELS
 from utils.paths import workspace
 
-TASKS = {
-    37: "swish_bias_gn",
-    62: "gn_leaky_relu_double",
-    75: "gn_min_bias",
-    88: "gn_swish_multiply_swish",
-    94: "bias_hardtanh_mish_gn",
-}
+TASKS = {model.task: name for name, model in MODELS.items()}
 _INCLUDE = re.compile(r'^#include "([\w.]+)"[^\n]*\n', re.MULTILINE)
 _STANDARD = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
 
@@ -39,7 +34,9 @@ def _text(reference: Path, number: int) -> str:
     kernels += flat.namespace("backwards", solutions / back) + flat.file(parts / f"{number}.cu")
     on_hopper = flat.header("hopper_epilogue.cuh", without="linear_bias")
     on_hopper += flat.namespace("hopper", solutions / whole, only_kernels=True)
-    on_hopper += flat.header("linear_backward.cuh") + flat.file(parts / f"{number}_hopper.cu")
+    on_hopper += flat.header("linear_backward.cuh")
+    calls = parts / ("75_hopper.cu" if number == 75 else "whole_hopper.cu")
+    on_hopper += flat.file(calls).replace("NAME", name) + flat.file(parts / "products_hopper.cu")
     shape = "(1, N, M, 1)" if number == 75 else "(M, N)"
     pieces = {
         "HOST": (parts / "host.cpp").read_text(),

@@ -29,9 +29,3 @@ void start_whole(const float* x, const float* W, const float* b, const float* we
     dim3 grid((M + 127) / 128, min(N, 256));
     hopper::spread_kernel<<<grid, 128>>>(keys.data, parameter, out, M, N);
 }
-void start_dx(const float* dy, const float* W, float* dx, int M, int N, int K) {
-    linear_dx(dy, W, dx, M, N, K);
-}
-void start_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
-    linear_dW(dy, x, dW, M, N, K);
-}

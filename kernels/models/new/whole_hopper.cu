@@ -7,10 +7,10 @@ void start_whole(const float* x, const float* W, const float* b, const float* we
     Channels of = {b, weight, bias, parameter};
     auto launch = [=](auto size) {
         if (y) {
-            auto kernel = hopper::linear_swish_bias_gn_kernel<Training, size()>;
+            auto kernel = hopper::linear_NAME_kernel<Training, size()>;
             start(kernel, Prepared<Training>(x, W, M, N, K, y), of, out);
         } else {
-            auto kernel = hopper::linear_swish_bias_gn_kernel<Beside, size()>;
+            auto kernel = hopper::linear_NAME_kernel<Beside, size()>;
             start(kernel, Prepared<Beside>(x, W, M, N, K), of, out);
         }
     };
@@ -18,10 +18,4 @@ void start_whole(const float* x, const float* W, const float* b, const float* we
     if (size == 16) launch(std::integral_constant<int, 16>());
     if (size == 32) launch(std::integral_constant<int, 32>());
     if (size == 64) launch(std::integral_constant<int, 64>());
-}
-void start_dx(const float* dy, const float* W, float* dx, int M, int N, int K) {
-    linear_dx(dy, W, dx, M, N, K);
-}
-void start_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
-    linear_dW(dy, x, dW, M, N, K);
 }
