@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
+from utils.course.common_gates import NOT_IN_FLOATS
 from utils.course.models import MODELS
 
 TF32 = 2  # products of halves take as long as one in TF32
@@ -175,7 +176,7 @@ def whole(name, operations, out="M N", **more):
             "products": lambda products, **sizes: 3 if products == 3 else TF32,
             "eps": True,
             "follows": {"groups": "N"},
-            "gates": (tensor_cores(3),),
+            "gates": (tensor_cores(3), NOT_IN_FLOATS),
             **more,
         }
     )
@@ -231,7 +232,7 @@ EXERCISES = (
         "linear_split_wgmma",
         linear,
         SPLIT,
-        gates=(tensor_cores(3),),
+        gates=(tensor_cores(3), NOT_IN_FLOATS),
         products=3,
         multiprocessors=FEW,
         number="11.5",
@@ -244,7 +245,7 @@ EXERCISES = (
         "linear_split_beside",
         linear,
         SPLIT,
-        gates=(tensor_cores(3),),
+        gates=(tensor_cores(3), NOT_IN_FLOATS),
         products=3,
         multiprocessors=FEW,
         number="11.6",

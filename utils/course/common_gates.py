@@ -46,6 +46,18 @@ def tensor_cores(products: int) -> Gate:
     )
 
 
+# What is not finite, the headers add up in floats, element by element: 2 K loads for each. Values
+# that were never written are NaN on the emulator, and would come out right that way.
+NOT_IN_FLOATS = Gate(
+    "bytes loaded from global memory",
+    8.0,
+    "nearly every element was added up in floats, since its products are not finite: are the high "
+    "and low halves of x and of W all there before they are multiplied?",
+    # Once to find a row's largest element, once to split the row, once as halves.
+    ideal=lambda M, N, K, **more: 3 * 4 * (M + N) * K,
+)
+
+
 def without_conflicts(way: str) -> Gate:
     """NO_CONFLICTS, with the way out of them that an exercise has."""
     return replace(NO_CONFLICTS, advice=f"several lanes want different words of one bank: {way}")
