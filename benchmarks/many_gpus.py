@@ -4,7 +4,8 @@
 
 Each GPU has whole groups: its rows of W, and its part of all that has one value a channel. Every
 GPU has all of x, and keeps its columns of the result; only 75's minimum of a row crosses, by an
-all-reduce. The kernels are the fp32-accurate ones of chapter 11. Strong: the task's columns, split.
+all-reduce, or, between two, by reading what the other has written, through NVLink. The kernels are
+the fp32-accurate ones of chapter 11. Strong: the task's columns, split.
 Weak: the task's columns on each. A time is the median over rounds of the slowest GPU's; the L2 is
 flushed and all GPUs meet before each. A part of the columns on one GPU alone is measured as well:
 that predicts more GPUs than there are. Before it times, each GPU computes the whole and finds its
@@ -22,14 +23,38 @@ from typing import Annotated
 
 import torch
 import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric
 import typer
 from tensor_core_models import solution
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from utils.course import catalog
 from utils.course.models import MODELS, Model
+from utils.cuda.compiler import compile_cuda
+from utils.cuda.kernel import Kernel
 
 ROUNDS, PARTS = 21, (1, 2, 4, 8)
+# 75 in two launchers, behind the text of its solution: the minima of these channels as keys, which
+# are ordered like them; and the result, from the keys of two GPUs.
+IN_TWO = """
+__global__ void spread_both_kernel(const int* mine, const int* theirs, const float* shift,
+                                   float* out, int M, int N) {
+    int m = blockIdx.x * blockDim.x + threadIdx.x;
+    if (m >= M) return;
+    float least = from_key(min(unsigned(mine[m]), unsigned(theirs[m])));
+    for (int n = blockIdx.y; n < N; n += gridDim.y)
+        __stcs(&out[size_t(n) * M + m], least + shift[n]);
+}
+void find_least(const float* x, const float* W, const float* b, const float* weight,
+                const float* bias, int* keys, float* out, int M, int N, int K, int groups) {
+    cudaMemsetAsync(keys, 0xff, M * sizeof(int));
+    find_keys(x, W, {b, weight, bias}, reinterpret_cast<unsigned*>(keys), out, M, N, K, groups, 3);
+}
+void spread_both(const int* mine, const int* theirs, const float* shift, float* out, int M, int N) {
+    spread_both_kernel<<<dim3((M + 127) / 128, min(N, 256)), 128>>>(mine, theirs, shift, out, M, N);
+}
+"""
 
 
 def kernels() -> dict[str, Callable]:
@@ -37,6 +62,17 @@ def kernels() -> dict[str, Callable]:
     with ThreadPoolExecutor() as pool:
         found = pool.map(solution, [f"linear_{name}_hopper" for name in MODELS])
         return dict(zip(MODELS, found, strict=True))
+
+
+def in_two() -> tuple[Kernel, Kernel]:
+    """The launchers of IN_TWO."""
+    text = catalog.solution_text(catalog.load("11_hopper/linear_gn_min_bias_hopper")) + IN_TWO
+    found = tuple(
+        compile_cuda(text, name, backend="cuda") for name in ("find_least", "spread_both")
+    )
+    for kernel in found:
+        kernel.trusted = True  # called in this process, and not on copies in another one
+    return found
 
 
 def inputs(model: Model) -> dict[str, Tensor]:
@@ -78,6 +114,30 @@ def call(
     return called
 
 
+def beside(given: Mapping[str, Tensor], groups: int) -> Callable[[], Tensor]:
+    """75 on two GPUs: each writes its minima where the other can read them, and they meet."""
+    (M, K), N = given["x"].shape, len(given["W"])
+    find, spread = in_two()
+    out = torch.empty(N, M, device="cuda")
+    taken = {n: given[n] for n in ("x", "W", "b", "weight", "bias")}
+    taken |= {"out": out, "M": M, "N": N, "K": K, "groups": groups}
+    places = []  # two, in turns: the other one may still read those of the call before
+    for _ in range(2):
+        mine = symmetric.empty(M, dtype=torch.int32, device="cuda")
+        both = symmetric.rendezvous(mine, dist.group.WORLD)
+        places.append((mine, both, both.get_buffer(1 - dist.get_rank(), mine.shape, mine.dtype)))
+
+    def called() -> Tensor:
+        mine, both, theirs = places[0]
+        places.reverse()
+        find(**taken, keys=mine)
+        both.barrier()
+        spread(mine=mine, theirs=theirs, shift=given["shift"], out=out, M=M, N=N)
+        return out
+
+    return called
+
+
 def time(function: Callable[[], Tensor]) -> float:
     """Milliseconds, of the slowest GPU: the median over rounds."""
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
@@ -110,13 +170,18 @@ def rank_main(rank: int, ranks: int, folder: str) -> None:
         mine = call(
             kernel, model, columns(model, whole, rank, ranks), model.groups // ranks, ranks > 1
         )
-        across = 0 if model.output != "rows channels" else 1  # the dimension of channels
+        across = int(model.output == "rows channels")  # the dimension of channels
         alone = call(kernel, model, whole, model.groups, crosses=False)()
         if not torch.equal(mine(), alone.chunk(ranks, across)[rank]):
             raise SystemExit(f"{name}: other bits on {ranks} GPUs than on one")
         times[f"{name} strong"] = time(mine)
         weak = call(kernel, model, whole, model.groups, ranks > 1)
         times[f"{name} weak"] = time(weak)
+        if across == 0 and ranks == 2:
+            direct = beside(columns(model, whole, rank, ranks), model.groups // ranks)
+            if not torch.equal(direct(), alone.chunk(ranks, across)[rank]):
+                raise SystemExit(f"{name}: other bits where one GPU reads what another wrote")
+            times[f"{name} read"] = time(direct)
         for parts in PARTS if ranks == 1 else ():
             given = columns(model, whole, 0, parts)
             times[f"{name} 1/{parts}"] = time(
@@ -143,6 +208,11 @@ def table(found: Mapping[int, Mapping[str, float]]) -> list[str]:
             f"| {model.task} | {alone:.4f} | {strong:.4f} | **{alone / strong:.2f}** | "
             f"{ahead[0]:.2f} | {weak:.4f} | {alone / weak:.2f} | {ahead[1]:.2f} | {ahead[2]:.2f} |"
         )
+        if read := found[most].get(f"{name} read"):
+            lines.append(
+                f"| {model.task}, without an all-reduce | {alone:.4f} | {read:.4f} | "
+                f"**{alone / read:.2f}** | | | | | |"
+            )
     return lines
 
 
@@ -150,7 +220,7 @@ def main(
     save: Annotated[Path | None, typer.Option(help="write the table to this file")] = None,
 ) -> None:
     gpus = torch.cuda.device_count()
-    kernels()  # built once, before every process asks for them
+    kernels(), in_two()  # built once, before every process asks for them
     found = {}
     os.environ.setdefault("NCCL_DEBUG", "WARN")
     with tempfile.TemporaryDirectory() as folder:
