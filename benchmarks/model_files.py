@@ -20,8 +20,10 @@ import json
 import subprocess
 import sys
 import time
+import traceback
 import types
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -325,25 +327,13 @@ def close(got: Tensor, expected: Tensor) -> None:
 
 
 class Stands:
-    """Checks of one task, each a method; what they raise is told."""
+    """Checks of one task, each a method, which raises or says more than "pass"."""
 
     def __init__(self, task: Task):
         self.task = task
         arguments, features = SMALL[task.number]
         self.theirs, self.ours = task.pair(5, arguments)
         self.x = torch.rand(50, features, device=CARD)
-
-    def run(self) -> None:
-        names = [n for n in vars(Stands) if n.startswith("it_")]
-        said = []
-        for name in names:
-            try:
-                result = getattr(self, name)()
-                said.append(f"{name[3:].replace('_', ' ')}: {result or 'pass'}")
-            except Exception as error:
-                text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
-                said.append(f"**{name[3:].replace('_', ' ')}: FAIL: {text}**")
-        tell("- " + "; ".join(said))
 
     def arguments(self, portable: bool) -> tuple:
         by_name = dict(self.ours.named_parameters())
@@ -485,26 +475,61 @@ class Stands:
         close(back(self.x), again(self.x))
 
 
+def stands(tasks: list[int]) -> dict[int, str]:
+    """What comes of all checks, by task. Each has a process of its own, which it may end."""
+    names = [name for name in vars(Stands) if name.startswith("it_")]
+
+    def said(task: int, name: str) -> str:
+        words = [sys.executable, "-X", "faulthandler", __file__, "--only", str(task)]
+        how = {"capture_output": True, "text": True, "errors": "replace"}
+        done = subprocess.run([*words, "--check", name], **how)
+        last = (done.stdout.strip().splitlines() or [""])[-1]
+        what = name[3:].replace("_", " ")
+        if done.returncode == 0:
+            return f"{what}: {last}"
+        print(f"--- task {task}, {what}: {done.returncode}\n{done.stderr[-3000:]}", flush=True)
+        return f"**{what}: FAIL: {last[:400] or done.returncode}**"
+
+    with ThreadPoolExecutor(8) as pool:
+        found = {t: [pool.submit(said, t, name) for name in names] for t in tasks}
+        return {t: "; ".join(f.result() for f in futures) for t, futures in found.items()}
+
+
+def check(task: int, name: str) -> None:
+    """One of them, in this process."""
+    try:
+        print(getattr(Stands(Task(task)), name)() or "pass")
+    except Exception as error:
+        traceback.print_exc()
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}")
+        raise typer.Exit(1) from None
+
+
 def main(
     save: Annotated[Path | None, typer.Option(help="write what is found to this file")] = None,
     only: Annotated[list[int] | None, typer.Option(help="these tasks")] = None,
+    alone: Annotated[str, typer.Option("--check", help="one check of Stands, nothing else")] = "",
+    figures: Annotated[bool, typer.Option(help="all but what they stand, too")] = True,
 ) -> None:
     tasks = only or [88, 62, 75, 94, 37]
+    if alone:
+        return check(tasks[0], alone)
     tell("# The five model files\n")
     made = f"torch {torch.__version__}, CUDA {torch.version.cuda}, {date.today()}"
     tell(f"{torch.cuda.get_device_name()}, {made};")
     tell("`python benchmarks/model_files.py`, which says how. Bold: ours.\n")
     tell(f"- built, {len(tasks)} files at once: {build(tasks):.0f} s")
     parts = (right, forward_times, training_times, gradient_errors, loss_curves)
+    results = stands(tasks)
     loaded = [Task(number) for number in tasks]
     for task in loaded:
         tell(f"\n## {FILES[task.number].stem}\n")
-        for part in (*parts, lambda task: Stands(task).run()):
+        tell(f"- {results[task.number]}")
+        for part in parts if figures else ():
             try:
                 part(task)
             except Exception as error:
-                name = getattr(part, "__name__", "stands")
-                tell(f"- **{name}: FAIL: {type(error).__name__}: {str(error)[:1500]}**")
+                tell(f"- **{part.__name__}: FAIL: {type(error).__name__}: {str(error)[:1500]}**")
             torch.cuda.empty_cache()
             keep(save)
         tell(f"- at {time.monotonic() - began:.0f} s")

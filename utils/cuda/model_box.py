@@ -237,7 +237,7 @@ class Session:
             strings = [text for given in lists for text in given] + [wanted["module"]]
             if not all(isinstance(text, str) for text in strings):
                 raise TypeError
-            names = [*wanted["functions"], wanted["module"]]
+            names, bare = [*wanted["functions"], wanted["module"]], wanted["bare"] is True
             if self._builds > BUILDS or not all(name.isidentifier() for name in names):
                 raise ValueError
         except (KeyError, TypeError, ValueError):
@@ -249,7 +249,7 @@ class Session:
             if self._box.backend == "emulator":
                 path = model_build.library(*texts)
             else:
-                path = model_nvcc.library(*texts, *flags)
+                path = model_nvcc.library(*texts, bare, *flags)
         except (CompileError, KernelTimeout) as error:
             return self._send({"error": "build", "text": str(error)}, [])
         self._send({}, [path.read_bytes()])

@@ -104,6 +104,7 @@ class Card(Machine):
         weight = torch.ones(8, 8, device="cuda", requires_grad=True)
         torch.mm(weight, weight).sum().backward()
         _synchronize()
+        torch.cuda.device_count()  # which it keeps, once CUDA has been started
         self.runs_on(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
 
     def loaded(self, path: str) -> None:

@@ -215,7 +215,8 @@ class Session:
         lists = {"cpp": cpp_sources, "cuda": cuda_sources, "functions": functions}
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
-        wire.send(self.connection, {"build": {**wanted, "module": name}})
+        wanted |= {"module": name, "bare": bool(how.get("no_implicit_headers"))}
+        wire.send(self.connection, {"build": wanted})
         header, blobs = wire.receive(self.read)
         if "error" in header:
             raise RuntimeError(f"Error building extension '{name}': {header['text']}")

@@ -29,7 +29,8 @@ _LAUNCHES = {
     "cuLaunchKernel": "P f, U x, U y, U z, U i, U j, U k, U m, P s, P a, P e",
     "cuLaunchKernelEx": "P c, P f, P a, P e",
 }
-_HEADERS = ("torch/types.h", "cuda.h", "cuda_runtime.h")
+_HEADER = "#include <torch/extension.h>"
+_CUDA_HEADERS = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>"
 
 
 def library(
@@ -37,12 +38,13 @@ def library(
     cuda: Iterable[str],
     functions: Iterable[str],
     module: str,
+    bare: bool = False,
     cflags: Sequence[str] = (),
     cuda_flags: Sequence[str] = (),
     ldflags: Sequence[str] = (),
 ) -> Path:
     """The library of the texts that `load_inline` is given: a Python module with `functions`.
-    From the cache where it is there.
+    From the cache where it is there. `bare`: the texts name all headers themselves.
 
     Raises CompileError, KernelTimeout and ToolError.
     """
@@ -50,8 +52,8 @@ def library(
     bound = [f'm.def("{n}", torch::wrap_pybind_function({n}), "{n}");' for n in functions]
     binding = f"PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{ {' '.join(bound)} }}" if bound else ""
     texts = {
-        "main.cpp": "\n".join(["#include <torch/extension.h>", *cpp, binding, ""]),
-        "cuda.cu": "\n".join([*(f"#include <{name}>" for name in _HEADERS), *cuda, ""]),
+        "main.cpp": "\n".join(["" if bare else _HEADER, *cpp, binding, ""]),
+        "cuda.cu": "\n".join(["" if bare else _CUDA_HEADERS, *cuda, ""]),
         "launches.cpp": switches(),
     }
     others = _other_headers()
