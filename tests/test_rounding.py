@@ -55,7 +55,26 @@ def test_what_is_rounded_behind_a_clamp_may_yet_be_normalised(ulps, passes):
 def test_a_sum_may_fall_on_the_other_side_of_a_bend():
     """Large terms that nearly cancel, behind a clamp: a right sum may be off by many times what the
     last place of the result holds, and the clamp's edge may lie between it and the exact one."""
-    K, above = 1000, 6e-4
+    above = 6e-4
+    small, right = cancelling(1.0, above)
+    assert (right.value[:32] == 1).all() and small.bound[:32].max() < 1e-4
+    error = 8e-4  # 16 units of the last place of the terms' sum, 500
+    assert right.bound[0] > error - above  # the sum is 1 - 2e-4 then
+    assert (right.bound[1:32] == small.bound[1:32]).all()
+
+
+def test_a_sum_may_fall_beyond_the_other_edge():
+    """Where the rounding of large terms exceeds the clamp's width, a value is at either edge."""
+    small, right = cancelling(2.0**20, 500.0)
+    assert (right.value[:32] == 1).all() and small.bound[:32].max() < 1e-4
+    assert right.bound[0] > 2  # from 1 to -1
+    assert (right.bound[1:32] == small.bound[1:32]).all()
+
+
+def cancelling(size: float, above: float) -> tuple[oracle.Expected, oracle.Expected]:
+    """The bounds without and with bends, of sums of terms of this size behind a clamp: half of
+    them far beyond its edge, but the first one only this much."""
+    K = 1000
     exercise = Exercise(
         name="clamped",
         title="clamped",
@@ -67,20 +86,16 @@ def test_a_sum_may_fall_on_the_other_side_of_a_bend():
     )
     generator = Generator().manual_seed(0)
     a = 16 + torch.randn(64, K, generator=generator, dtype=torch.float64)
-    b = torch.randn(K, generator=generator, dtype=torch.float64)
+    b = size * torch.randn(K, generator=generator, dtype=torch.float64)
     shift = torch.zeros(64, dtype=torch.float64)
-    shift[:32] = 200  # half of the sums lie far beyond the edge,
-    shift[0] = 1 + above  # one just so
+    shift[:32] = 200 * size
+    shift[0] = 1 + above
     shift -= a @ b
     tensors = {"a": a, "b": b, "shift": shift}
     case = Case({"n": 64, "K": K}, "cancelling", tensors, {})
     dtypes = dict.fromkeys(exercise.shapes, torch.float32)
     small = oracle.expect(exercise, case, dtypes)["out"]
-    right = oracle.expect(exercise, case, dtypes, bends=True)["out"]
-    assert (right.value[:32] == 1).all() and small.bound[:32].max() < 1e-4
-    error = 8e-4  # 16 units of the last place of the terms' sum, 500
-    assert right.bound[0] > error - above  # the sum is 1 - 2e-4 then
-    assert (right.bound[1:32] == small.bound[1:32]).all()
+    return small, oracle.expect(exercise, case, dtypes, bends=True)["out"]
 
 
 def test_a_product_in_tf32_is_refused():

@@ -170,7 +170,7 @@ def expect(
         relative = ORDER * fans[name] ** 0.5 * unit + PATH * float(errors.max())
         typical = _typical(scale[values[name].isfinite()], others[name])
         if bends:
-            far = _responses(exercise, case, wide, values, [name], PROBES, relative)[name]
+            far = _reach(exercise, case, wide, values, name, relative)
             scale = torch.where(far > BEND * responses[name], values[name].abs() + far, scale)
         bound = relative * scale + TYPICAL * unit * typical
         bounds[name] = exercise.share * bound + LEAST
@@ -184,19 +184,41 @@ def _typical(scale: Tensor, others: Tensor) -> float:
 
 
 def _responses(
+    exercise: Exercise, case: Case, wide: dict, values: dict, names: list[str], probes: int
+) -> dict[str, Tensor]:
+    """Root mean square of the outputs' change under random relative changes of all values, over
+    the size of these."""
+    squares = {name: torch.zeros_like(values[name]) for name in names}
+    for changes in _changed(exercise, case, wide, values, names, probes, STEP):
+        for name in names:
+            squares[name] += changes[name] ** 2 / probes
+    if probes < PROBES:
+        squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
+    return {name: square.sqrt() for name, square in squares.items()}
+
+
+def _reach(
+    exercise: Exercise, case: Case, wide: dict, values: dict, name: str, step: float
+) -> Tensor:
+    """The largest such change of an output, and a little more. A sum that may come out on either
+    side of two edges is on one or the other, and never in the middle."""
+    most = torch.zeros_like(values[name])
+    for changes in _changed(exercise, case, wide, values, [name], PROBES, step):
+        most = torch.maximum(most, changes[name].abs())
+    return 1.25 * most
+
+
+def _changed(
     exercise: Exercise,
     case: Case,
     wide: dict,
     values: dict,
     names: list[str],
     probes: int,
-    step: float = STEP,
-) -> dict[str, Tensor]:
-    """Root mean square of the outputs' change under random relative changes of all values, over
-    the size of these, `step`."""
-    device = values[names[0]].device
-    generator = torch.Generator(device).manual_seed(0)
-    squares = {name: torch.zeros_like(values[name]) for name in names}
+    step: float,
+) -> Iterator[dict[str, Tensor]]:
+    """What random relative changes of this size, of all values, do to outputs, over the size."""
+    generator = torch.Generator(values[names[0]].device).manual_seed(0)
     for _ in range(probes):
         changed = dict(wide)
         for name, value in wide.items():
@@ -204,12 +226,7 @@ def _responses(
                 changed[name] = _nudged(value, generator, step)
         with _Rounding(generator, step):
             nudged = outputs(exercise, case, changed)
-        for name in names:
-            change = (nudged[name] - values[name]).nan_to_num(0, 0, 0) / step
-            squares[name] += change**2 / probes
-    if probes < PROBES:
-        squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
-    return {name: square.sqrt() for name, square in squares.items()}
+        yield {name: (nudged[name] - values[name]).nan_to_num(0, 0, 0) / step for name in names}
 
 
 def _nudged(value: Tensor, generator: Generator, step: float) -> Tensor:
