@@ -128,7 +128,7 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
         grad.sum().backward()
     for wrong, words in (
         (x.double(), "x is Double and must be float32"),
-        (x[:, :-1], "x has 39 features, and the linear layer's weight is"),
+        (x[:, :-1], "x has 39 features, and the linear layer's weight takes 40"),
         (x[None], "x has 3 dimensions and must have 2"),
     ):
         with pytest.raises(RuntimeError, match=words):

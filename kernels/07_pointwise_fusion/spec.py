@@ -15,7 +15,7 @@ AT = At(
         {"rows": 7, "channels": 31},
         {"rows": 33, "channels": 12},
         {"rows": 9, "channels": 1024},
-        {"rows": 2, "channels": 1030},
+        {"rows": 4, "channels": 1030},
         {"rows": 5, "channels": 2052},
     ),
     # the second has more groups of rows than a grid can count along y

@@ -33,6 +33,7 @@ HOST = r"""
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 using at::Tensor;
@@ -58,6 +59,10 @@ Tensor prepared(const Tensor& tensor) {
     return reinterpret_cast<size_t>(dense.data_ptr()) % 16 ? dense.clone() : dense;
 }
 
+// A number in words of PyTorch's, whose stream must not print it: a compiler that links a C++ library
+// of its own into this one crashes there.
+std::string told(int64_t number) { return std::to_string(number); }
+
 void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
     TORCH_CHECK(tensor.is_cuda(), name, " is on ", tensor.device(), " and must be on a CUDA card");
     TORCH_CHECK(tensor.device() == x.device(), name, " is on ", tensor.device(), ", and x on ",
@@ -70,19 +75,23 @@ void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
 std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias,
                               Maybe parameter, int64_t groups) {
     check_kind(x, "x", x);
-    TORCH_CHECK(x.dim() == 2, "x has ", x.dim(), " dimensions and must have 2: (batch, features)");
+    TORCH_CHECK(x.dim() == 2, "x has ", told(x.dim()),
+                " dimensions and must have 2: (batch, features)");
     check_kind(W, "the linear layer's weight", x);
-    TORCH_CHECK(W.dim() == 2 && W.size(1) == x.size(1), "x has ", x.size(1),
-                " features, and the linear layer's weight is ", W.sizes());
+    TORCH_CHECK(W.dim() == 2, "the linear layer's weight has ", told(W.dim()),
+                " dimensions and must have 2: (channels, features)");
+    TORCH_CHECK(W.size(1) == x.size(1), "x has ", told(x.size(1)),
+                " features, and the linear layer's weight takes ", told(W.size(1)));
     int64_t N = W.size(0), most = std::max({x.size(0) * N, x.numel(), W.numel()});
     TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),  // kernels count in int, and some beyond
                 "x is too large: no matrix may have 2^31 elements");
-    TORCH_CHECK(groups > 0 && N % groups == 0, N, " channels are not ", groups,
+    TORCH_CHECK(groups > 0 && N % groups == 0, told(N), " channels are not ", told(groups),
                 " groups of one size");
     std::vector<Tensor> all = {prepared(x), prepared(W)};
     auto of_channels = [&](const Tensor& tensor, const char* name) {
         check_kind(tensor, name, x);
-        TORCH_CHECK(tensor.numel() == N, name, " has ", tensor.numel(), " elements, not ", N);
+        TORCH_CHECK(tensor.numel() == N, name, " has ", told(tensor.numel()), " elements, not ",
+                    told(N));
         all.push_back(prepared(tensor));
     };
     of_channels(b, "the linear layer's bias");
