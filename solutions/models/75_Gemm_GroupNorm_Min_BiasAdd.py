@@ -59,8 +59,8 @@ Tensor prepared(const Tensor& tensor) {
     return reinterpret_cast<size_t>(dense.data_ptr()) % 16 ? dense.clone() : dense;
 }
 
-// A number in words of PyTorch's, whose stream must not print it: a compiler that links a C++ library
-// of its own into this one crashes there.
+// A number in words of PyTorch's, whose stream must not print it: a compiler that links a C++
+// library of its own into this one crashes there.
 std::string told(int64_t number) { return std::to_string(number); }
 
 void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
