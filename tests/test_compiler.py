@@ -139,7 +139,7 @@ def test_what_the_tools_cannot_do_is_no_fault_of_the_text(tmp_path, monkeypatch)
     runtime_library()  # made by tools that can
     broken, real = tmp_path / "g++", shutil.which("g++")
     broken.write_text(
-        f'#!/bin/sh\ncase "$*" in *" -c "*) echo "cannot execute cc1plus"; exit 1;; esac\n'
+        f'#!/bin/sh\ncase "$*" in *" main.cpp "*) echo "cannot execute cc1plus"; exit 1;; esac\n'
         f'exec {real} "$@"\n'
     )
     broken.chmod(0o755)
@@ -205,7 +205,7 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBOOK_CACHE", str(tmp_path))
     gxx = tmp_path / "slow-g++"
     real = shutil.which("g++")
-    gxx.write_text(f'#!/bin/sh\ncase " $* " in *" -c "*) sleep 60;; esac\nexec {real} "$@"\n')
+    gxx.write_text(f'#!/bin/sh\ncase "$*" in *" main.cpp "*) sleep 60;; esac\nexec {real} "$@"\n')
     gxx.chmod(0o755)
     environment = {**os.environ, "CXX": str(gxx), "WORKBOOK_BACKEND": "emulator"}
     source = fresh()
@@ -218,7 +218,7 @@ def test_what_a_killed_build_left_behind_is_no_obstacle(monkeypatch, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", program], env=environment, cwd=ROOT, start_new_session=True
     )
-    while not list(tmp_path.glob(f".*{files.UNFINISHED}/*/lock")):
+    while not list(tmp_path.glob(f".*{files.UNFINISHED}/*/main.cpp")):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, 9)
@@ -236,7 +236,6 @@ def test_a_half_empty_folder_in_the_cache_is_replaced():
     source = fresh()
     library = build(source).library
     library.unlink()
-    (library.parent / "lock").touch()
     assert doubles(build(source))
 
 

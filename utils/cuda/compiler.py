@@ -1,8 +1,9 @@
 """From CUDA text to a callable: the one module that knows of two backends.
 
-Both go through `torch.utils.cpp_extension`, whose `load_inline` notebook 00 shows, and ninja,
-without any of PyTorch's headers, which would cost 25 seconds a build. A build is kept under the
-hash of everything that went into it. None is loaded into this process.
+CUDA goes through `torch.utils.cpp_extension`, whose `load_inline` notebook 00 shows, and ninja,
+without any of PyTorch's headers, which would cost 25 seconds a build; what is for the emulator goes
+to g++, in one step. A build is kept under the hash of everything that went into it. None is loaded
+into this process.
 """
 
 import functools
@@ -11,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -75,8 +77,6 @@ class _Unit:
     @property
     def parsed_headers(self) -> list[str]:
         """Folders that may hold a header parsed before; what is built is the same without."""
-        if self.backend == "cuda":
-            return []
         return [str(header_folder(instrumented=set(INSTRUMENTED) <= set(self.cflags)))]
 
 
@@ -239,7 +239,7 @@ def _build(unit: _Unit, name: str) -> Path:
             (work / file).write_text(text, errors="surrogateescape")
         try:
             built = _make(unit, name, work)
-        except RuntimeError as error:  # ninja's output, after torch's own words
+        except RuntimeError as error:
             folders = [work, include_dir()]
             message = complaint(str(error), unit.filename, folders, unit.counted)
             _blame(unit, message)
@@ -264,29 +264,42 @@ def _blame(unit: _Unit, message: str) -> None:
             raise ToolError(f"nothing can be compiled here: {told}") from None
 
 
-def _make(unit: _Unit, name: str, work: Path) -> str:
-    """Path of the library that torch built in `work`. Raises RuntimeError with ninja's output.
+def _make(unit: _Unit, name: str, work: Path) -> str | Path:
+    """Path of the library that was built in `work`. Raises RuntimeError with what was printed."""
+    make = _by_torch if unit.backend == "cuda" else _by_gxx
+    return make(unit, name, work)
 
-    This is what `load_inline` does, but for the loading: a library's initialisers would run in the
-    process that is to judge it. What torch calls standalone is not loaded.
-    """
+
+def _by_torch(unit: _Unit, name: str, work: Path) -> str:
+    """What `load_inline` does, but for the loading: a library's initialisers would run in the
+    process that is to judge it. What torch calls standalone is not loaded."""
     from torch.utils import cpp_extension  # imports setuptools; only a real build needs it
 
-    flags = [quote(flag) for flag in unit.cflags]
-    if unit.backend == "cuda":
-        cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
-        source, how = work / "cuda.cu", {"extra_cuda_cflags": flags}
-    else:
-        flags.append(quote(f"-fdebug-prefix-map={work}=."))  # `work` is about to be renamed
-        source, how = work / "main.cpp", {"extra_cflags": flags}
+    cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
+    source = work / "cuda.cu"
     source.write_text(unit.text, errors="surrogateescape")
     return cpp_extension.load(
         f"{name}_{unit.digest}",  # torch counts versions by name; two may be built at once
         str(source),
-        **how,
+        extra_cuda_cflags=[quote(flag) for flag in unit.cflags],
         extra_ldflags=["-shared", *(quote(flag) for flag in unit.ldflags)],
-        extra_include_paths=[*unit.parsed_headers, str(work)],
+        extra_include_paths=[str(work)],
         build_directory=str(work),
         is_python_module=False,
         is_standalone=True,
     )
+
+
+def _by_gxx(unit: _Unit, name: str, work: Path) -> Path:
+    """One call of the compiler, for which ninja would start four programs."""
+    library = work / f"{name}.built"
+    (work / "main.cpp").write_text(unit.text, errors="surrogateescape")
+    folders = [f"-I{folder}" for folder in (*unit.parsed_headers, work)]
+    # Folders move: `work` is about to be renamed.
+    words = [toolchain.cxx(), *folders, *unit.cflags, f"-fdebug-prefix-map={work}=."]
+    words += ["main.cpp", "-shared", *unit.ldflags, "-o", str(library)]
+    command = toolchain.limited(words, str(work))
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    return library

@@ -1,4 +1,4 @@
-"""Run a build that must not run away: `python limited.py NINJA ARGUMENTS...`, as a program.
+"""Run a build that must not run away: `python limited.py PROGRAM ARGUMENTS...`, as a program.
 
 A template or a constant expression can keep a compiler busy for ever, or take all memory. What is
 started here, and all that it starts, has limits, and ends with the process that asked for it. The
@@ -15,9 +15,7 @@ MEMORY = 4 << 30  # bytes of address space of one compiler; nvcc stays under 1 G
 OUTPUT = 1 << 30  # bytes of one file
 SECONDS = 120.0
 
-# As ninja words it, so that the message is found where those of compilers are.
 LATE = (
-    "FAILED: build\n\n"
     f"the compiler was stopped after {SECONDS:g} seconds; "
     "is there a template or a constant expression that does not end?"
 )

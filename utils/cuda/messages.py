@@ -20,7 +20,7 @@ _NOISE = re.compile(
 
 
 def complaint(output: str, filename: str, folders: Iterable[Path], source: str = "") -> str:
-    """What the compiler said of `filename`, from ninja's output, and what its first error means.
+    """What a compiler said of `filename`, alone or to ninja, and what its first error means.
 
     Names of our own `folders` are removed, and notes about other files; the first few errors are
     kept, at most MAX_LINES lines. `source` has lines as messages count them.
@@ -28,7 +28,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
     output = _ESCAPE.sub("", output)  # Jupyter sets CLICOLOR_FORCE, and ninja colours FAILED
     # ninja -v says "[1/2] command" for a step; then, where it fails, "FAILED: target", the command
     # again and what that printed.
-    parts = re.split(r"^FAILED: .*\n.*\n", output, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^FAILED: .*\n.*\n", output, flags=re.MULTILINE)[1:] or [output]
     text = "\n".join(
         re.split(r"^(?:\[\d+/\d+\] |ninja: )", p, flags=re.MULTILINE)[0] for p in parts
     )

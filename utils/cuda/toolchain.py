@@ -46,8 +46,8 @@ def _path() -> str:
 
 def _limited_ninja(backend: str) -> Path:
     """A program of that name, which PyTorch finds before the other; see limited.py."""
-    real, runs = ninja(), Path(__file__).with_name("limited.py")
-    words = [sys.executable, "-I", "-S", str(runs), *_boxed(real, backend)]
+    real = ninja()
+    words = limited([real], _HERE, backend)
     started = " ".join('"$PWD"' if word == _HERE else quote(word) for word in words)
     text = f'#!/bin/sh\n[ "$1" = --version ] && exec {quote(real)} "$@"\nexec {started} "$@"\n'
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -62,19 +62,21 @@ def _limited_ninja(backend: str) -> Path:
 _HERE = "/THE-FOLDER-OF-THE-BUILD"
 
 
-def _boxed(real: str, backend: str) -> list[str]:
-    """How ninja is started: in a box, where that is asked for, in which there is this build alone,
-    and what every build takes from the cache."""
+def limited(words: list[str], folder: str, backend: str = "emulator") -> list[str]:
+    """How what builds in `folder` is started: with limits; see limited.py. And in a box, where that
+    is asked for, in which there is this build alone, and what every build takes from the cache."""
+    runs = [sys.executable, "-I", "-S", str(Path(__file__).with_name("limited.py"))]
     if not settings.boxed():
-        return [real]
+        return [*runs, *words]
     tools = [*compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]
-    return sandbox.command(
-        [real],
-        readable=[real, include_dir(), runtime_library().parent, without_torch(), *tools],
-        writable=[_HERE],
+    boxed = sandbox.command(
+        words,
+        readable=[words[0], include_dir(), runtime_library().parent, without_torch(), *tools],
+        writable=[folder],
         environment={"PATH": f"{Path(cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
-        folder=_HERE,
+        folder=folder,
     )
+    return [*runs, *boxed]
 
 
 def compiler_folders() -> list[Path]:
