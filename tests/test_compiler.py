@@ -254,10 +254,14 @@ def test_two_processes_may_build_the_same_text_at_once():
     assert len(said) == 1 and said.pop().startswith("18 ")
 
 
-def test_what_is_built_needs_nothing_of_torch():
-    library = build(DOUBLE).library
+@pytest.mark.parametrize("instrumented", [False, True])
+def test_what_is_built_needs_the_emulator_and_nothing_of_torch_nor_of_g_plus_plus_tsan(
+    instrumented,
+):
+    library = build(DOUBLE, instrumented=instrumented).library
     needed = subprocess.run(["ldd", library], capture_output=True, text=True).stdout
-    assert "libworkbook_emulator" in needed and "torch" not in needed and "c10" not in needed
+    assert "libworkbook_emulator" in needed
+    assert not [other for other in ("torch", "c10", "tsan") if other in needed]
 
 
 # --- nvcc

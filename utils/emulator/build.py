@@ -125,7 +125,12 @@ def link_flags() -> list[str]:
     wrapped = [f"-Wl,--wrap={symbol}" for symbol in _ALLOCATE.split()]
     linked = [f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
     quick = [GOLD] if (folder / _LINKED).exists() else []
-    return [*quick, "-Wl,--as-needed", *wrapped, *linked]
+    return [*quick, "-Wl,--as-needed", *wrapped, *linked, *_DEFAULT]
+
+
+# By itself, g++ links what was compiled with -fsanitize=thread with libtsan: here the runtime
+# answers in its place, and libtsan's thread-local variables do not fit into a running process.
+_DEFAULT = "-nodefaultlibs -lstdc++ -lm -lgcc_s -lgcc -lc".split()
 
 
 # What kernels allocate with, which device_heap.cpp watches: malloc, free, new, delete.

@@ -1,6 +1,11 @@
 // Stands in for NVIDIA's cuda_runtime.h: the same CUDA C++ source, compiled for the CPU.
 #pragma once
 
+#include <cstddef>
+// Bessel functions and their kin: thirty templates that every build would instantiate, and no
+// kernel can call.
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+
 #include <cassert>
 #include <cstdio>
 #include <cstring>
