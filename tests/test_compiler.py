@@ -112,6 +112,19 @@ def test_a_function_that_is_nowhere_defined_is_an_error():
         build("void elsewhere();\nvoid twice(int n) { elsewhere(); }")
 
 
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "int atomicAdd(int* p, int v)",
+        "int __float_as_int(float x)",
+        "float __fadd_rn(float x, float y)",
+    ],
+)
+def test_what_cuda_defines_cannot_be_defined_again(declaration):
+    with pytest.raises(CompileError, match="redefinition of"):
+        build(f"__device__ {declaration} {{ return 0; }}\n{DOUBLE}")
+
+
 def test_the_file_name_of_a_message_is_the_one_given():
     with pytest.raises(CompileError, match="kernels/mine.cu:1:"):
         build("void twice(int n) { oops(); }", filename="kernels/mine.cu")

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-// Bessel functions and their kin: thirty templates that every build would instantiate, and no
-// kernel can call.
+// Bessel functions and their kin in std: templates that every build would instantiate, and no
+// kernel can call. A launcher does without.
 #undef _GLIBCXX_USE_STD_SPEC_FUNCS
 
 #include <cassert>

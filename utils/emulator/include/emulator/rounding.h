@@ -42,7 +42,7 @@ I to_integer(F x) {
 }  // namespace emu
 
 #define EMU_ROUNDED(T, name, mode, parameters, expression, ...)                          \
-    EMU_LAZY inline T name parameters {                                                  \
+    inline T name parameters {                                                           \
         return emu::rounded<T>(mode, [] parameters { return expression; }, __VA_ARGS__); \
     }
 #define EMU_FOUR(T, name, parameters, expression, ...)                            \
@@ -75,11 +75,11 @@ EMU_FOUR(float, __double2float, (double x), float(x), x)
 inline double __int2double_rn(int x) { return x; }
 inline double __uint2double_rn(unsigned x) { return x; }
 
-#define EMU_TO_INTEGER(from, F, to, I)                                                            \
-    EMU_LAZY inline I __##from##2##to##_rn(F x) { return emu::to_integer<I>(std::nearbyint(x)); } \
-    EMU_LAZY inline I __##from##2##to##_rz(F x) { return emu::to_integer<I>(std::trunc(x)); }     \
-    EMU_LAZY inline I __##from##2##to##_ru(F x) { return emu::to_integer<I>(std::ceil(x)); }      \
-    EMU_LAZY inline I __##from##2##to##_rd(F x) { return emu::to_integer<I>(std::floor(x)); }
+#define EMU_TO_INTEGER(from, F, to, I)                                                   \
+    inline I __##from##2##to##_rn(F x) { return emu::to_integer<I>(std::nearbyint(x)); } \
+    inline I __##from##2##to##_rz(F x) { return emu::to_integer<I>(std::trunc(x)); }     \
+    inline I __##from##2##to##_ru(F x) { return emu::to_integer<I>(std::ceil(x)); }      \
+    inline I __##from##2##to##_rd(F x) { return emu::to_integer<I>(std::floor(x)); }
 #define EMU_FROM(from, F)                   \
     EMU_TO_INTEGER(from, F, int, int)       \
     EMU_TO_INTEGER(from, F, uint, unsigned) \
@@ -89,18 +89,14 @@ EMU_FROM(double, double)
 #undef EMU_FROM
 #undef EMU_TO_INTEGER
 
-EMU_LAZY inline int __float_as_int(float x) { return emu::value<int>(emu::bits(x)); }
-EMU_LAZY inline unsigned __float_as_uint(float x) { return emu::value<unsigned>(emu::bits(x)); }
-EMU_LAZY inline float __int_as_float(int x) { return emu::value<float>(emu::bits(x)); }
-EMU_LAZY inline float __uint_as_float(unsigned x) { return emu::value<float>(emu::bits(x)); }
-EMU_LAZY inline long long __double_as_longlong(double x) {
-    return emu::value<long long>(emu::bits(x));
-}
-EMU_LAZY inline double __longlong_as_double(long long x) {
-    return emu::value<double>(emu::bits(x));
-}
-EMU_LAZY inline int __double2hiint(double x) { return int(emu::bits(x) >> 32); }
-EMU_LAZY inline int __double2loint(double x) { return int(emu::bits(x)); }
-EMU_LAZY inline double __hiloint2double(int hi, int lo) {
+inline int __float_as_int(float x) { return emu::value<int>(emu::bits(x)); }
+inline unsigned __float_as_uint(float x) { return emu::value<unsigned>(emu::bits(x)); }
+inline float __int_as_float(int x) { return emu::value<float>(emu::bits(x)); }
+inline float __uint_as_float(unsigned x) { return emu::value<float>(emu::bits(x)); }
+inline long long __double_as_longlong(double x) { return emu::value<long long>(emu::bits(x)); }
+inline double __longlong_as_double(long long x) { return emu::value<double>(emu::bits(x)); }
+inline int __double2hiint(double x) { return int(emu::bits(x) >> 32); }
+inline int __double2loint(double x) { return int(emu::bits(x)); }
+inline double __hiloint2double(int hi, int lo) {
     return emu::value<double>(uint64_t(unsigned(hi)) << 32 | unsigned(lo));
 }

@@ -8,9 +8,6 @@ typedef struct EmuStream* cudaStream_t;
 
 // Header functions that touch memory are part of the line that calls them.
 #define EMU_INLINE inline __attribute__((always_inline))
-// The templates that a function uses are instantiated in each build, called or not; those of a
-// template, where it is called.
-#define EMU_LAZY template <int = 0>
 
 // Where the running thread stands. The library sets them whenever it switches to another thread.
 // initial-exec: one instruction to read, also from a library that was loaded late.

@@ -155,11 +155,11 @@ EMU_INLINE T atomic_update(T* address, Update update, EmuAtomic what = EMU_UPDAT
 }  // namespace emu
 
 #define EMU_ATOMIC(name, T, expression, ...)                                                  \
-    EMU_LAZY EMU_INLINE T name(T* address, T v) {                                             \
+    EMU_INLINE T name(T* address, T v) {                                                      \
         return emu::atomic_update(address, [=](T old) { return expression; }, ##__VA_ARGS__); \
     }                                                                                         \
-    EMU_LAZY EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }          \
-    EMU_LAZY EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
+    EMU_INLINE T name##_block(T* address, T v) { return name(address, v); }                   \
+    EMU_INLINE T name##_system(T* address, T v) { return name(address, v); }
 #define EMU_ATOMIC_INTEGERS(name, expression, ...)                  \
     EMU_ATOMIC(name, int, expression, ##__VA_ARGS__)                \
     EMU_ATOMIC(name, unsigned, expression, ##__VA_ARGS__)           \
@@ -184,16 +184,16 @@ EMU_ATOMIC(atomicDec, unsigned, old == 0u || old > v ? v : old - 1u)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
 #define EMU_CAS(T)                                                                         \
-    EMU_LAZY EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                   \
+    EMU_INLINE T atomicCAS(T* address, T expected, T desired) {                            \
         T before = emu::atomic_update(                                                     \
             address, [=](T old) { return old == expected ? desired : old; }, EMU_COMPARE); \
         if (before != expected) emu_cas_failed();                                          \
         return before;                                                                     \
     }                                                                                      \
-    EMU_LAZY EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {             \
+    EMU_INLINE T atomicCAS_block(T* address, T expected, T desired) {                      \
         return atomicCAS(address, expected, desired);                                      \
     }                                                                                      \
-    EMU_LAZY EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {            \
+    EMU_INLINE T atomicCAS_system(T* address, T expected, T desired) {                     \
         return atomicCAS(address, expected, desired);                                      \
     }
 EMU_CAS(int)
