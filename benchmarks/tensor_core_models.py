@@ -36,6 +36,7 @@ MODELS = {
     37: ("linear_swish_bias_gn", 32768, 4096, 1024, 64),
 }
 PLAIN = "linear_persistent", "linear_split_wgmma", "linear_split_beside"
+BF16 = "cuBLAS bfloat16"
 ROUNDS = 15
 told: list[str] = []  # what the file will say
 
@@ -220,16 +221,21 @@ def model(task: int, with_peers: bool) -> None:
         tell(f"| {' | '.join([label, f'{ms[label]:.4f}', *ratios, *errors(call(), expected)])} |")
 
 
-def product(M: int, N: int, K: int) -> None:
+def product(M: int, N: int, K: int, dtype: torch.dtype = torch.float32) -> None:
     """The product alone, beside cuBLAS."""
-    x, W = torch.randn(M, K, device="cuda"), torch.randn(N, K, device="cuda")
+    x, W = (torch.randn(rows, K, device="cuda", dtype=dtype) for rows in (M, N))
     out, expected = torch.empty(M, N, device="cuda"), x.double() @ W.double().T
 
-    def cublas() -> Tensor:
-        return torch.mm(x, W.T)
+    def cublas(**how: torch.dtype) -> Tensor:
+        return torch.mm(x, W.T, **how)
 
-    calls = {"cuBLAS fp32": with_tf32(False, cublas), "cuBLAS TF32": with_tf32(True, cublas)}
-    for name in PLAIN:
+    if dtype == torch.float32:
+        calls = {"cuBLAS fp32": with_tf32(False, cublas), "cuBLAS TF32": with_tf32(True, cublas)}
+        peer, names = "cuBLAS TF32", PLAIN
+    else:
+        calls = {BF16: cublas, f"{BF16}, leaving floats": lambda: cublas(out_dtype=torch.float32)}
+        peer, names = BF16, ("linear_bf16",)
+    for name in names:
         kernel = solution(name)
 
         def call(kernel: Callable = kernel) -> Tensor:
@@ -239,11 +245,11 @@ def product(M: int, N: int, K: int) -> None:
         same_bits(name, call)
         calls[f"**{name}**"] = call
     ms = times(calls, 11)
-    tell(f"\n## The product alone: ({M}, {K}) x ({N}, {K})\n")
-    tell("| way | ms | TFLOP/s | cuBLAS TF32 over it | error | largest |")
+    tell(f"\n## The product alone: ({M}, {K}) x ({N}, {K}), {str(dtype).partition('.')[2]}\n")
+    tell(f"| way | ms | TFLOP/s | {peer} over it | error | largest |")
     tell("| --- " * 6 + "|")
     for label, call in calls.items():
-        rate, ratio = 2 * M * N * K / ms[label] / 1e9, ms["cuBLAS TF32"] / ms[label]
+        rate, ratio = 2 * M * N * K / ms[label] / 1e9, ms[peer] / ms[label]
         norm, largest = errors(call(), expected)
         tell(f"| {label} | {ms[label]:.4f} | {rate:.0f} | {ratio:.3f} | {norm} | {largest} |")
 
@@ -260,6 +266,8 @@ def main(
     tell("`python benchmarks/tensor_core_models.py`, which says how. Bold: ours.")
     product(8192, 8192, 8192)
     product(1024, 8192, 8192)
+    product(8192, 8192, 8192, torch.bfloat16)
+    product(1024, 8192, 8192, torch.bfloat16)
     for task in only or MODELS:
         model(task, peers)
         keep(save)

@@ -228,6 +228,20 @@ EXERCISES = (
         "linear_cluster",
         title="two blocks that share the tiles of W",
     ),
+    replace(
+        product(
+            "linear_bf16",
+            linear,
+            replace(LADDER, check=(*LADDER.check, size(1030, 1, 132))),
+            gates=(tensor_cores(1),),
+            products=1,
+            multiprocessors=FEW,
+            title="11.4 of bfloat16: half the bytes, half the time",
+            traffic=lambda M, N, K: 2 * (M * K + N * K) + 4 * M * N,
+        ),
+        peers={"PyTorch bf16": linear},  # which leaves bfloat16, too
+        library="PyTorch bf16",
+    ),
     product(
         "linear_split_wgmma",
         linear,

@@ -252,7 +252,7 @@ template <class Way>
 struct Prepared;
 template <>
 struct Prepared<Tf32> {
-    AlignedRows x, W;
+    AlignedRows<float> x, W;
 
     Prepared(const float* x, const float* W, int M, int N, int K) : x(x, M, K), W(W, N, K) {}
     Operands operands() const {

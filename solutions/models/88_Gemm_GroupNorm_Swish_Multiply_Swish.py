@@ -785,26 +785,30 @@ KERNELS_HOPPER = r"""
 
 
 // copy: (rows, padded), of a matrix (rows, cols). One thread owns every so many-th element of it.
-static __global__ void copy_padded_kernel(const float* matrix, float* copy, int rows, int cols,
+template <class T>
+static __global__ void copy_padded_kernel(const T* matrix, T* copy, int rows, int cols,
                                           int padded) {
     size_t threads = size_t(gridDim.x) * blockDim.x;
     for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < size_t(rows) * padded;
          i += threads) {
         int row = i / padded, col = i % padded;
-        copy[i] = col < cols ? matrix[size_t(row) * cols + col] : 0.0f;
+        copy[i] = col < cols ? matrix[size_t(row) * cols + col] : T(0.0f);
     }
 }
 
-// A matrix (rows, cols) of floats: itself where it fits, or is null, else a copy whose rows are
-// longer, with zeros behind each.
+// A matrix (rows, cols): itself where it fits, or is null, else a copy whose rows are longer, with
+// zeros behind each.
+template <class T>
 struct AlignedRows {
-    int rows, cols;
-    Scratch<float> copy;
-    const float* data;
+    static constexpr int EACH = 16 / sizeof(T);  // elements of 16 bytes
 
-    AlignedRows(const float* matrix, int rows, int cols)
+    int rows, cols;
+    Scratch<T> copy;
+    const T* data;
+
+    AlignedRows(const T* matrix, int rows, int cols)
         : rows(rows),
-          cols((cols + 3) / 4 * 4),
+          cols((cols + EACH - 1) / EACH * EACH),
           copy(fits(matrix, cols) ? 0 : size_t(rows) * this->cols),
           data(copy.data ? copy.data : matrix) {
         if (!copy.data) return;
@@ -813,8 +817,8 @@ struct AlignedRows {
     }
 
    private:
-    static bool fits(const float* matrix, int cols) {
-        return !matrix || (reinterpret_cast<size_t>(matrix) % 16 == 0 && cols % 4 == 0);
+    static bool fits(const T* matrix, int cols) {
+        return !matrix || (reinterpret_cast<size_t>(matrix) % 16 == 0 && cols % EACH == 0);
     }
 };
 // What Hopper adds (sm_90a): copies of whole tiles, barriers in shared memory that count arrivals
@@ -1549,7 +1553,7 @@ template <class Way>
 struct Prepared;
 template <>
 struct Prepared<Tf32> {
-    AlignedRows x, W;
+    AlignedRows<float> x, W;
 
     Prepared(const float* x, const float* W, int M, int N, int K) : x(x, M, K), W(W, N, K) {}
     Operands operands() const {

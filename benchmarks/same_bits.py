@@ -1,0 +1,87 @@
+"""Do the kernels of chapters 10 and 11 give the same bits on a GPU and on the emulator?
+
+    python benchmarks/same_bits.py --write FILE               # on a machine with a Hopper GPU
+    python benchmarks/same_bits.py --beside FILE [--save results/same_bits.md]    # anywhere
+
+The solutions and worked kernels meet the sizes of their checks, at fixed seeds, with normal and
+heavy-tailed values. FILE holds what the card gave. Distances are in ulp: floats that lie between.
+"""
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from torch import Generator, Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from utils.course import cases, catalog
+from utils.course.answers import compile_answer
+from utils.course.exercise import Exercise
+
+CHAPTERS = "10", "11"
+KINDS = "standard normal", "heavy-tailed"
+
+
+def exercises() -> list[Exercise]:
+    return [e for e in catalog.exercises() if e.topic.startswith(CHAPTERS)]
+
+
+def results(exercise: Exercise, backend: str) -> list[dict[str, Tensor]]:
+    """What the kernel gives: outputs by name, for each size and kind of values."""
+    kernel = compile_answer(exercise, catalog.solution_text(exercise), backend=backend)
+    device = "cuda" if backend == "cuda" else "cpu"
+    found = []
+    for number, sizes in enumerate(exercise.at.check):
+        for kind in KINDS:
+            seeded = Generator().manual_seed(number)
+            case = cases.sample(exercise, sizes, kind, seeded, kernel.dtypes)
+            given = cases.arguments(kernel, case, device)
+            kernel(**given)
+            found.append({name: given[name].cpu() for name in exercise.outputs})
+    return found
+
+
+def ulps(a: Tensor, b: Tensor) -> Tensor:
+    """How many numbers of their type lie between, +1; of floats and halves."""
+    integer, sign = (torch.int32, 1 << 31) if a.dtype == torch.float32 else (torch.int16, 1 << 15)
+    a, b = (x.view(integer).long() for x in (a, b))
+    a, b = (torch.where(x < 0, -sign - x, x) for x in (a, b))
+    return (a - b).abs()
+
+
+def row(exercise: Exercise, there: list[dict[str, Tensor]], here: list[dict[str, Tensor]]) -> str:
+    apart = torch.cat(
+        [ulps(a[n], b[n]).ravel() for a, b in zip(there, here, strict=True) for n in a]
+    )
+    same = int((apart == 0).sum())
+    name = f"{exercise.number or 'worked'} `{exercise.name}`"
+    share = 1 - same / len(apart)
+    return f"| {name} | {len(apart):,} | {len(apart) - same:,} | {share:.2%} | {int(apart.max())} |"
+
+
+def main(
+    write: Annotated[Path | None, typer.Option(help="run on the GPU, and keep it here")] = None,
+    beside: Annotated[Path | None, typer.Option(help="run on the emulator, and compare")] = None,
+    save: Annotated[Path | None, typer.Option(help="write the table to this file")] = None,
+) -> None:
+    if write:
+        card = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()}"
+        torch.save({"card": card, **{e.name: results(e, "cuda") for e in exercises()}}, write)
+        return
+    if not beside:
+        raise typer.BadParameter("name a file to --write, or one to hold the emulator --beside")
+    kept = torch.load(beside)
+    told = ["# The same bits, on a GPU and on the emulator?", ""]
+    told += [f"{kept['card']}; `python benchmarks/same_bits.py`, which says how.", ""]
+    told += ["| kernel | elements | other bits | share | furthest, ulp |", "| --- " * 5 + "|"]
+    told += [row(e, kept[e.name], results(e, "emulator")) for e in exercises()]
+    print("\n".join(told))
+    if save:
+        save.write_text("\n".join(told) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
