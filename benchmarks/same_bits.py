@@ -24,6 +24,9 @@ from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
 
 CHAPTERS = "10", "11"
+WHY = """Products of tensor cores, splitting and promotion give the same bits. Whole models do not:
+nvcc makes one instruction of a product and a sum where it likes, and rsqrtf, __expf and __fdividef
+are rougher on a card than on the emulator."""
 KINDS = "standard normal", "heavy-tailed"
 
 
@@ -92,6 +95,7 @@ def main(
     told += [f"{kept['card']}; `python benchmarks/same_bits.py`, which says how.", ""]
     told += ["| kernel | elements | other bits | share | furthest, ulp |", "| --- " * 5 + "|"]
     told += [row(e, kept[e.name]) for e in exercises()]
+    told += ["", WHY]
     print("\n".join(told))
     if save:
         save.write_text("\n".join(told) + "\n")

@@ -4,7 +4,7 @@
 __device__ float activate(float x, float shift) {
     x += shift;
     x = x < -1.0f ? -1.0f : x > 1.0f ? 1.0f : x;  // a NaN stays one
-    float e = expf(x), n = e * (e + 2.0f);
+    float e = __expf(x), n = e * (e + 2.0f);
     return x * __fdividef(n, n + 2.0f);
 }
 

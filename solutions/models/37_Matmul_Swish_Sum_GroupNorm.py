@@ -1994,7 +1994,7 @@ __global__ void __launch_bounds__(Way::THREADS, 1)
 
 namespace hopper {
 // swish(x) + shift, with swish(x) = x / (1 + e^-x)
-__device__ float activate(float x, float shift) { return __fdividef(x, 1.0f + expf(-x)) + shift; }
+__device__ float activate(float x, float shift) { return __fdividef(x, 1.0f + __expf(-x)) + shift; }
 
 // in: x (M, K), W (N, K), b, weight, bias, shift (N); out: (M, N)
 // out = GroupNorm(activate(x * W^T + b, shift)), for groups of SIZE columns

@@ -1999,8 +1999,8 @@ __global__ void __launch_bounds__(Way::THREADS, 1)
 namespace hopper {
 // swish(swish(x) * scale), with swish(x) = x / (1 + e^-x)
 __device__ float activate(float x, float scale) {
-    x = __fdividef(x, 1.0f + expf(-x)) * scale;
-    return __fdividef(x, 1.0f + expf(-x));
+    x = __fdividef(x, 1.0f + __expf(-x)) * scale;
+    return __fdividef(x, 1.0f + __expf(-x));
 }
 
 // in: x (M, K), W (N, K), b, weight, bias, scale (N); out: (M, N)
