@@ -2,14 +2,17 @@
 
     python benchmarks/same_bits.py --write FILE               # on a machine with a Hopper GPU
     python benchmarks/same_bits.py --beside FILE [--save results/same_bits.md]    # anywhere
+        [--digests tests/calibration/products.json]    # of what is the same, for the tests
 
 The solutions and worked kernels meet the sizes of their checks, with normal and heavy-tailed
 values. FILE holds what the card was given, since exp() of the host differs between processors, and
 what it gave. Distances are in ulp: floats that lie between.
 """
 
+import hashlib
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -56,6 +59,22 @@ def results(exercise: Exercise, backend: str, given: list[dict] | None = None) -
     return found
 
 
+def digest(tensors: Iterable[Tensor]) -> str:
+    """Of their bits."""
+    found = hashlib.sha256()
+    for tensor in tensors:
+        found.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()[:16]
+
+
+def digests(exercise: Exercise, calls: list[dict]) -> list[list[str]]:
+    """Of what each call with normal values was given, and of what it gave."""
+    normal = calls[:: len(KINDS)]
+    taken = [[c[name] for name in c if name not in exercise.outputs] for c in normal]
+    given = [[c[name] for name in exercise.outputs] for c in normal]
+    return [[digest(a), digest(b)] for a, b in zip(taken, given, strict=True)]
+
+
 def ulps(a: Tensor, b: Tensor) -> Tensor:
     """How many numbers of their type lie between, +1; of floats and halves."""
     integer, sign = (torch.int32, 1 << 31) if a.dtype == torch.float32 else (torch.int16, 1 << 15)
@@ -64,15 +83,14 @@ def ulps(a: Tensor, b: Tensor) -> Tensor:
     return (a - b).abs()
 
 
-def row(exercise: Exercise, there: list[dict]) -> str:
+def distances(exercise: Exercise, there: list[dict]) -> Tensor:
+    """In ulp, of all elements that a card gave and that the emulator gives."""
     here = results(exercise, "emulator", there)
-    apart = torch.cat(
-        [
-            ulps(a[n], b[n]).ravel()
-            for a, b in zip(there, here, strict=True)
-            for n in exercise.outputs
-        ]
-    )
+    pairs = zip(there, here, strict=True)
+    return torch.cat([ulps(a[n], b[n]).ravel() for a, b in pairs for n in exercise.outputs])
+
+
+def row(exercise: Exercise, apart: Tensor) -> str:
     same = int((apart == 0).sum())
     name = f"{exercise.number or 'worked'} `{exercise.name}`"
     share = 1 - same / len(apart)
@@ -83,6 +101,7 @@ def main(
     write: Annotated[Path | None, typer.Option(help="run on the GPU, and keep it here")] = None,
     beside: Annotated[Path | None, typer.Option(help="run on the emulator, and compare")] = None,
     save: Annotated[Path | None, typer.Option(help="write the table to this file")] = None,
+    kept_digests: Annotated[Path | None, typer.Option("--digests", help="write them here")] = None,
 ) -> None:
     if write:
         card = f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()}"
@@ -94,11 +113,16 @@ def main(
     told = ["# The same bits, on a GPU and on the emulator?", ""]
     told += [f"{kept['card']}; `python benchmarks/same_bits.py`, which says how.", ""]
     told += ["| kernel | elements | other bits | share | furthest, ulp |", "| --- " * 5 + "|"]
-    told += [row(e, kept[e.name]) for e in exercises()]
+    apart = [(e, distances(e, kept[e.name])) for e in exercises()]
+    told += [row(e, far) for e, far in apart]
     told += ["", WHY]
     print("\n".join(told))
     if save:
         save.write_text("\n".join(told) + "\n")
+    if kept_digests:
+        same = [e for e, far in apart if not far.any()]
+        found = {e.id: digests(e, kept[e.name]) for e in same}
+        kept_digests.write_text(json.dumps({"card": kept["card"], **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
