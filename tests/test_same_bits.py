@@ -6,7 +6,7 @@ import json
 import pytest
 
 from benchmarks import same_bits
-from utils.course import catalog
+from utils.course import cases, catalog
 from utils.paths import ROOT
 
 CARD = json.loads((ROOT / "tests/calibration/products.json").read_text())
@@ -22,7 +22,8 @@ def test_all_products_are_there():
 def test_the_emulator_gives_the_bits_of_the_card(id):
     exercise = catalog.load(id)
     there = CARD[id]
-    here = same_bits.digests(exercise, same_bits.results(exercise, "emulator"))
+    calls = same_bits.results(exercise, "emulator", kinds=[cases.NORMAL])
+    here = same_bits.digests(exercise, calls)
     if [given for given, _ in here] != [given for given, _ in there]:
         pytest.skip("this processor draws other normal values than the card's host")
     assert here == there
