@@ -1,9 +1,8 @@
 """The notebooks under nbval: solutions pass, starters fail at their checks and nowhere else."""
 
 import ast
+import contextlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +10,7 @@ import pytest
 
 from utils import settings
 from utils.course import catalog, selection
+from utils.grading import forks, grade
 from utils.notebooks import documents
 from utils.paths import ROOT, environment
 
@@ -21,12 +21,17 @@ QUICK = {"NVCC_APPEND_FLAGS": "-Xcicc -O0 -Xptxas -O0"}
 SHOWING = {"check", "bench", "draw", "diagnose", "trace"}
 
 
+# Imports take longer than a small notebook: all kernels are forks of a process that has done them.
+# Kernels of their own run in test_nbval_plugin.py and in the browser.
+MODULES = [*grade.MODULES, "matplotlib.pyplot", "matplotlib_inline.backend_inline"]
+
+
 class Run:
-    """All notebooks under nbval, in one process: its imports take longer than a small notebook."""
+    """All notebooks under nbval, in one process."""
 
     def __init__(self, folder: Path, solutions: bool, skip: dict[str, set[int]]):
-        report, points = folder / "report.xml", folder / "points.json"
-        command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
+        report, points, said = folder / "report.xml", folder / "points.json", folder / "said.txt"
+        command = ["pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider"]
         command += ["-p", "utils.grading.nbval_plugin"]  # it loads nbval, and nothing else is
         command += [f"--workbook-cell-limit={SECONDS}", f"--workbook-json={points}"]
         command += [f"--junitxml={report}"]
@@ -34,19 +39,15 @@ class Run:
             path = notebook.relative_to(ROOT)
             command += [f"--deselect={path}::Cell {n}" for n in skip.get(notebook.stem, ())]
             command.append(str(path))
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            env=environment(
-                WORKBOOK_SOLUTIONS="1" if solutions else "",
-                PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
-                OMP_NUM_THREADS="1",  # the cores have other tests, and threads that wait spin
-                **(QUICK if settings.backend() == "emulator" else {}),
-            ),
-            capture_output=True,
-            text=True,
+        env = environment(
+            WORKBOOK_SOLUTIONS="1" if solutions else "",
+            PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+            OMP_NUM_THREADS="1",  # the cores have other tests, and threads that wait spin
+            **(QUICK if settings.backend() == "emulator" else {}),
         )
-        assert points.exists(), done.stdout + done.stderr
+        with contextlib.closing(forks.ForkServer(MODULES, OMP_NUM_THREADS="1")) as server:
+            server.run(command, env=env, cwd=str(ROOT), log=str(said)).wait()
+        assert points.exists(), said.read_text()
         # Of each notebook, what became of each code cell: "" or why not.
         self.cells: dict[str, dict[int, str]] = {}
         for case in ElementTree.parse(report).iter("testcase"):

@@ -226,9 +226,9 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
 
 
 # What pytest and a notebook's kernel import.
-_MODULES = "torch pytest nbval.plugin ipykernel.kernelapp ipykernel.ipkernel".split()
-_MODULES += "utils.grading.score utils.grading.cells utils.grading.assess".split()
-_MODULES += "utils.magics utils.timing.bench utils.diagrams.draw".split()  # a first cell's
+MODULES = "torch pytest nbval.plugin ipykernel.kernelapp ipykernel.ipkernel".split()
+MODULES += "utils.grading.score utils.grading.cells utils.grading.assess".split()
+MODULES += "utils.magics utils.timing.bench utils.diagrams.draw".split()  # a first cell's
 _server: forks.ForkServer | None = None
 _beginning = threading.Lock()
 _running: set[forks.Fork] = set()
@@ -239,7 +239,7 @@ def _forks() -> forks.ForkServer:
     global _server
     with _beginning:
         if _server is None or not _server.alive:
-            _server = forks.ForkServer(_MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
+            _server = forks.ForkServer(MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
             atexit.register(_server.close)
         return _server
 
