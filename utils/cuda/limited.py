@@ -8,12 +8,12 @@ standard library only, and little of it: each build waits for this.
 import os
 import resource
 import select
-import signal
 import sys
 
 MEMORY = 4 << 30  # bytes of address space of one compiler; nvcc stays under 1 GiB
 OUTPUT = 1 << 30  # bytes of one file
 SECONDS = 120.0
+_SIGKILL = 9  # to import `signal` would take as long as Python's start
 
 LATE = (
     f"the compiler was stopped after {SECONDS:g} seconds; "
@@ -46,7 +46,7 @@ def main() -> int:
         return 1
     finally:
         try:
-            os.killpg(build, signal.SIGKILL)  # with those that ninja left behind
+            os.killpg(build, _SIGKILL)  # with those that ninja left behind
         except ProcessLookupError:
             pass
 
