@@ -1,10 +1,13 @@
 """CUDA C++ text whose tokens can be replaced one by one without moving a line."""
 
+import copy
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from utils.emulator.translate.tokens import Token, directive, tokenize
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = frozenset(_PAIRS.values())
 
 
 class Misunderstood(ValueError):
@@ -27,12 +30,20 @@ class Code:
         self.out = [token.text for token in self.tokens]
         self.macro = macro  # the text is the body of a macro
         self.params = params  # ... of these parameters
-        self.index = [
-            i for i, t in enumerate(self.tokens) if t.kind not in ("space", "comment", "directive")
-        ]
+        self.index: list[int] = []  # of the token at each position
+        self.words: list[str] = []  # the original text at each position
+        self.kinds: list[str] = []  # ... and its kind
+        self.places: dict[str, list[int]] = defaultdict(list)  # word -> its positions
+        self.directives: list[int] = []  # indices of tokens
         self.mate: dict[int, int] = {}  # position of a bracket -> position of its partner
         self.blocks: dict[int, int] = {}  # position -> number of function or class bodies around it
-        self._match_brackets()
+        self._parse()
+
+    def copy(self) -> "Code":
+        """The same text, to be changed on its own from here on."""
+        twin = copy.copy(self)
+        twin.out = self.out.copy()
+        return twin
 
     def __len__(self) -> int:
         return len(self.index)
@@ -43,11 +54,19 @@ class Code:
 
     def text(self, position: int) -> str:
         """The original text of the token at a position; empty outside of the text."""
-        return self.token(position).text if 0 <= position < len(self.index) else ""
+        words = self.words
+        return words[position] if 0 <= position < len(words) else ""
 
     def is_name(self, position: int) -> bool:
         """Whether an identifier or keyword is at a position; False outside of the text."""
-        return 0 <= position < len(self.index) and self.token(position).kind == "name"
+        kinds = self.kinds
+        return 0 <= position < len(kinds) and kinds[position] == "name"
+
+    def positions(self, *words: str) -> list[int]:
+        """Where any of these words stands, in order."""
+        if len(words) == 1:
+            return self.places.get(words[0], [])
+        return sorted(position for word in words for position in self.places.get(word, ()))
 
     def put(self, position: int, text: str) -> None:
         """Replace the token at a position."""
@@ -131,12 +150,15 @@ class Code:
                 return position
         return position
 
-    def _match_brackets(self) -> None:
-        position_of = {index: position for position, index in enumerate(self.index)}
+    def _parse(self) -> None:
         open_brackets: list[int] = []
         saved: list[list[int]] = []
         for index, token in enumerate(self.tokens):
-            if token.kind == "directive":
+            kind, text, _ = token
+            if kind in ("space", "comment"):
+                continue
+            if kind == "directive":
+                self.directives.append(index)
                 # Each branch of an #if starts from the brackets that were open before it.
                 word, _ = directive(token)
                 if word in ("if", "ifdef", "ifndef"):
@@ -145,19 +167,22 @@ class Code:
                     open_brackets = saved[-1].copy()
                 elif word == "endif" and saved:
                     saved.pop()
-            if token.kind == "name" and token.text == "__shared__":
-                self.blocks[position_of[index]] = sum(
-                    self.text(p) == "{" and not self._opens_namespace(p) for p in open_brackets
-                )
-            if token.kind != "punct":
                 continue
-            position = position_of[index]
-            if token.text in _PAIRS:
+            position = len(self.words)
+            self.index.append(index)
+            self.words.append(text)
+            self.kinds.append(kind)
+            self.places[text].append(position)
+            if text in _PAIRS:
                 open_brackets.append(position)
-            elif token.text in _PAIRS.values() and open_brackets:
-                if _PAIRS[self.text(open_brackets[-1])] == token.text:
+            elif text in _CLOSING and open_brackets:
+                if _PAIRS[self.words[open_brackets[-1]]] == text:
                     self.mate[position] = open_brackets.pop()
                     self.mate[self.mate[position]] = position
+            elif text == "__shared__":
+                self.blocks[position] = sum(
+                    self.text(p) == "{" and not self._opens_namespace(p) for p in open_brackets
+                )
 
     def _opens_namespace(self, position: int) -> bool:
         """Whether the `{` at a position opens a namespace or `extern "C"`."""

@@ -8,9 +8,9 @@ _SAYS = f"__constant__ memory holds {_BYTES} bytes in all"
 
 def limit_constants(code: Code) -> None:
     """Put a static_assert behind every `__constant__` declaration, on the same line."""
-    for position in range(len(code)):
-        if code.text(position) != "__constant__" or code.macro:
-            continue
+    if code.macro:
+        return
+    for position in code.positions("__constant__"):
         stop = position
         while stop < len(code) and code.text(stop) not in (";", "}"):
             stop = code.after(stop)

@@ -97,10 +97,12 @@ class _Known:
                 table.setdefault(function.name, []).append(function)
         self.variables = {v.name: v for text in texts for v in text.variables}
         self.std = any(
-            text.code.text(p) == "using" and text.code.text(p + 2) == "std"
-            for text in texts
-            for p in range(len(text.code) - 2)
+            text.code.text(p + 2) == "std" for text in texts for p in text.code.positions("using")
         )
+        # A name that is none of these has its place in code for the device.
+        self.suspects = {"throw", "try", *_STD, *_C, *self.variables}
+        for table in (self.free, self.members):
+            self.suspects |= {name for name, found in table.items() if not self._callable(found)}
 
     def objections(self, text: _Text) -> Iterator[tuple[int, str]]:
         """What is wrong in a text, and where."""
@@ -143,11 +145,11 @@ class _Known:
         return False
 
     def _in_device_code(self, function: Function) -> Iterator[tuple[int, str]]:
-        code, own = function.code, locals_of(function)
+        code = function.code
+        suspects = [p for p in function.body if code.words[p] in self.suspects]
+        own = locals_of(function) if suspects else set()
         who = f"a kernel, or a function that kernels call ('{function.name}')"
-        for position in function.body:
-            if not code.is_name(position):
-                continue
+        for position in suspects:
             name, before, after = (code.text(position + k) for k in (0, -1, 1))
             if name in ("throw", "try"):
                 yield position, f"there are no exceptions on the device: '{name}' in {who}"
@@ -203,11 +205,13 @@ class _Known:
         return False
 
     def _in_host_code(self, function: Function) -> Iterator[tuple[int, str]]:
-        code, own = function.code, locals_of(function)
-        lambdas = any(code.text(p) == "__device__" for p in function.body)
-        for position in function.body:
-            name = code.text(position)
-            if not code.is_name(position) or name in own or name not in self.free:
+        code = function.code
+        known = [p for p in function.body if code.words[p] in self.free]
+        own = locals_of(function) if known else set()
+        lambdas = any(p in function.body for p in code.positions("__device__"))
+        for position in known:
+            name = code.words[position]
+            if name in own:
                 continue
             if code.text(position - 1) in (".", "->", "::") or name in self.macros.words:
                 continue

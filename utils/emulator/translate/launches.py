@@ -8,18 +8,20 @@ _NOT_AN_OPERAND = ("return", "else", "do", "case", "throw", "co_return", "templa
 
 def rewrite_launches(code: Code) -> None:
     """Rewrite every launch in place. Raises Misunderstood where `<<<` and `>>>` do not pair up."""
-    position, bounds = 0, _bounds(code)
-    while position < len(code):
-        length = code.run(position) if code.text(position) == "<" else 1
+    bounds, behind = _bounds(code), 0
+    for position in code.positions("<"):
+        if position < behind:
+            continue
+        length = code.run(position)
         if length >= 3 and code.text(position - 1) != "operator":
             _rewrite_launch(code, position, bounds)
-        position += length
+        behind = position + length
 
 
 def declare_clusters(code: Code) -> None:
     """Behind a kernel with `__cluster_dims__(x, y, z)`, in its line, tell the runtime of it."""
-    for position in range(len(code)):
-        if code.text(position) != "__cluster_dims__" or position + 1 not in code.mate:
+    for position in code.positions("__cluster_dims__"):
+        if position + 1 not in code.mate:
             continue
         dims, name = range(position + 2, code.mate[position + 1]), code.mate[position + 1] + 1
         start = position
@@ -51,9 +53,9 @@ def _bounds(code: Code) -> dict[str, str]:
     of a text without namespaces that are no parameters of a template.
     """
     found: dict[str, str] = {}
-    everywhere = "namespace" not in map(code.text, range(len(code)))
-    for position in range(len(code)):
-        if code.text(position) != "__launch_bounds__" or position + 1 not in code.mate:
+    everywhere = not code.positions("namespace")
+    for position in code.positions("__launch_bounds__"):
+        if position + 1 not in code.mate:
             continue
         first = code.split(range(position + 2, code.mate[position + 1]))[0]
         name, start = code.mate[position + 1] + 1, position

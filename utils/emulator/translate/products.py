@@ -15,17 +15,18 @@ _PRODUCTS = ("mma_f16", "mma_bf16", "mma_tf32")
 
 def gather_products(code: Code) -> None:
     """Mark the outermost loops of that kind."""
-    position = 0
-    while position < len(code):
-        if code.text(position) == "for" and not code.macro:
-            loop = _Loop(code)
-            end = loop.statement(position)
-            if end and loop.products and not loop.looked_at() and not _unrolled(code, position):
-                code.put(position, "{ emu::Products emu_products; for")
-                code.append(end - 1, " }")
-                position = end
-                continue
-        position += 1
+    if code.macro or not code.positions(*_PRODUCTS):
+        return
+    behind = 0
+    for position in code.positions("for"):
+        if position < behind:
+            continue
+        loop = _Loop(code)
+        end = loop.statement(position)
+        if end and loop.products and not loop.looked_at() and not _unrolled(code, position):
+            code.put(position, "{ emu::Products emu_products; for")
+            code.append(end - 1, " }")
+            behind = end
 
 
 def _unrolled(code: Code, position: int) -> bool:

@@ -5,6 +5,7 @@ Launches (`launches.py`), `__shared__` declarations (`shared.py`), loops of tens
 headers that the text includes. Everything else is left to the emulator's `cuda_runtime.h`.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -27,6 +28,7 @@ _ARCHITECTURE = "800"  # as the device's properties say
 _COMPARED = re.compile(r"__CUDA_ARCH__\s*[<>=!]=?|[<>=]\s*__CUDA_ARCH__")
 _VECTOR = re.compile(r"u?(char|short|int|long|longlong)[24]|(float|double)[24]")
 _BY_POINTER = ("cudaLaunchKernel", "cudaLaunchCooperativeKernel")
+_REPLACED = ("return", "=", "__CUDA_ARCH__", "clock", "__constant__", "__noinline__", *_BY_POINTER)
 _INCLUDE = re.compile(r'("(?P<quoted>[^"\n]+)"|<(?P<angled>[^>\n]+)>)')
 
 
@@ -95,15 +97,17 @@ class _Headers:
         }
 
     def rewrite(self, source: str, filename: str, first_line: int, folder: Path | None) -> Code:
-        code = Code(source)
-        if self.rewrites:
-            _rewrite_code(code, filename, first_line)
-            if self.own_constants:
-                _rewrite_constants(code)
+        code = _rewritten(source, filename, first_line, self.rewrites, self.own_constants)
+        self._follow(code, source, filename, first_line, folder)
+        return code
+
+    def _follow(
+        self, code: Code, source: str, filename: str, first_line: int, folder: Path | None
+    ) -> None:
+        """Rewrite a text's directives, and the headers that it includes."""
         self.rules.add(code, filename, first_line)
-        for index, token in enumerate(code.tokens):
-            if token.kind != "directive":
-                continue
+        for index in code.directives:
+            token = code.tokens[index]
             word, rest = directive(token)
             if word == "define" and self.rewrites:
                 line = first_line + source.count("\n", 0, token.start)
@@ -113,7 +117,6 @@ class _Headers:
             elif word == "include" and (match := _INCLUDE.match(rest)):
                 if key := self._include(match, folder):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
-        return code
 
     def _include(self, match: re.Match, folder: Path | None) -> str | None:
         """The key of an included header, rewritten; None for one that is not the program's own."""
@@ -134,8 +137,25 @@ class _Headers:
             folder = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
             self.keys[path] = f"{folder}/{path.name}"
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            self.codes[path] = self.rewrite(text, str(path), 1, path.parent)
+            code = _rewritten_header(text, str(path), 1, self.rewrites, self.own_constants).copy()
+            self._follow(code, text, str(path), 1, path.parent)
+            self.codes[path] = code
         return self.keys[path]
+
+
+def _rewritten(
+    source: str, filename: str, first_line: int, rewrites: bool, own_constants: bool
+) -> Code:
+    """A text without its directives, which depend on what else is in the program."""
+    code = Code(source)
+    if rewrites:
+        _rewrite_code(code, filename, first_line)
+        if own_constants:
+            _rewrite_constants(code)
+    return code
+
+
+_rewritten_header = functools.lru_cache(64)(_rewritten)  # many texts include the same ones
 
 
 def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
@@ -149,26 +169,24 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         before = [token.text for token in code.tokens[: code.index[error.position]]]
         line = first_line + "".join(before).count("\n")
         raise CompileError(f"{filename}:{line}: error: {error}") from None
-    for position in range(len(code)):
-        if code.text(position) == "return" and code.text(position + 1) == ";":
+    for position in code.positions(*_REPLACED):
+        word, before, after = (code.text(position + k) for k in (0, -1, 1))
+        if word == "return" and after == ";":
             code.put(position, "{ emu::returns(); return")
             code.append(position + 1, " }")
-        if code.text(position) == "return" and code.macro and position + 1 == len(code):
+        elif word == "return" and code.macro and position + 1 == len(code):
             code.put(position, "return emu::returns()")
-        if code.text(position) == "=" and code.text(position + 2) == "{":
+        elif word == "=" and code.text(position + 2) == "{":
             _rewrite_vector(code, position + 1)
-        if code.text(position) == "__CUDA_ARCH__":
+        elif word == "__CUDA_ARCH__":
             code.put(position, _ARCHITECTURE)
-        if code.text(position) == "clock" and code.text(position + 1) == "(":
+        elif word == "clock" and after == "(":
             _rewrite_clock(code, position)
-        if code.text(position) in _BY_POINTER and code.text(position + 1) == "(":
+        elif word in _BY_POINTER and after == "(":
             _rewrite_pointer(code, position + 2)
-        if code.text(position) == "__constant__" and "extern" in (
-            code.text(position - 1),
-            code.text(position + 1),
-        ):
+        elif word == "__constant__" and "extern" in (before, after):
             code.put(position, "EMU_ELSEWHERE")  # it has a section where it is defined
-        if code.text(position) == "__noinline__" and code.text(position - 1) not in ("(", ","):
+        elif word == "__noinline__" and before not in ("(", ","):
             code.put(position, "EMU_NOINLINE")
 
 
@@ -195,9 +213,7 @@ def _with_architecture(text: str) -> str:
 
 
 def _rewrite_constants(code: Code) -> None:
-    for position in range(len(code)):
-        if code.text(position) != "__constant__":
-            continue
+    for position in code.positions("__constant__"):
         start, stop = position, position
         while start and code.text(start - 1) not in (";", "{", "}"):
             start -= 1

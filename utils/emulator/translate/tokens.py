@@ -1,5 +1,6 @@
 """CUDA C++ text as tokens: comments, literals, directives and all."""
 
+import functools
 import re
 from typing import NamedTuple
 
@@ -36,25 +37,29 @@ class Token(NamedTuple):
     start: int  # offset in the text
 
 
-def tokenize(text: str) -> list[Token]:
+@functools.lru_cache(64)  # of one text there is a judge, a rewriter and a reader of its signature
+def tokenize(text: str) -> tuple[Token, ...]:
     """Split CUDA C++ into tokens; joined they are the text again, whatever it holds.
 
     Punctuation comes as single characters, except `::`, `->` and `##`. A directive, with the lines
     that it continues on, is one token. What `#if 0` disables comes as comments.
     """
-    tokens, position, line_is_empty = [], 0, True
+    tokens, position, line_is_empty, disables = [], 0, True, False
     while position < len(text):
         match = _TOKEN.match(text, position)
-        kind = match.lastgroup if match.lastgroup != "tag" else "string"
-        if match[0] in ("#", "##") and line_is_empty:
-            match, kind = _DIRECTIVE.match(text, position), "directive"
-        tokens.append(Token(kind, match[0], position))
-        position = match.end()
+        kind, piece = match.lastgroup, match[0]
         if kind == "space":
-            line_is_empty = line_is_empty or "\n" in match[0].replace("\\\n", "")
+            line_is_empty = line_is_empty or "\n" in piece.replace("\\\n", "")
         elif kind != "comment":
+            if line_is_empty and piece in ("#", "##"):
+                kind, piece = "directive", _DIRECTIVE.match(text, position)[0]
+                disables = disables or "if" in piece
+            elif kind == "tag":
+                kind = "string"
             line_is_empty = False
-    return _without_disabled(tokens)
+        tokens.append(Token(kind, piece, position))
+        position += len(piece)
+    return tuple(_without_disabled(tokens) if disables else tokens)
 
 
 def directive(token: Token) -> tuple[str, str]:
