@@ -9,7 +9,7 @@ that nobody judges, such as whole programs, are not held to this.
 import functools
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from utils.emulator.build import compiler, include_dir
@@ -90,7 +90,9 @@ def _objections(source: str, include: Path) -> Iterator[tuple[int, str]]:
         yield from ((pastes, text) for text in _in_pastes(tokens, macros))
 
 
-def _in_code(every: list[Token], tokens: list[Token], within: int = 0) -> Iterator[tuple[int, str]]:
+def _in_code(
+    every: Sequence[Token], tokens: list[Token], within: int = 0
+) -> Iterator[tuple[int, str]]:
     """What is wrong with tokens; those of a directive begin `within` the text."""
     if not within:
         for token in every:
@@ -135,6 +137,7 @@ def _touch(one: Token, other: Token) -> bool:
     return one.start + len(one.text) == other.start
 
 
+@functools.lru_cache(1024)  # most texts have most names in common
 def _name(text: str) -> str:
     """What is wrong with a name; nothing, mostly."""
     if text in _WORDS:
@@ -199,18 +202,23 @@ def _in_directive(token: Token, include: Path, macros: dict[str, str]) -> Iterat
         yield from _in_code([], body, within)
 
 
+@functools.cache
+def _emulated() -> frozenset[str]:
+    """The headers of CUDA's that the emulator has."""
+    found = {path.name for path in include_dir().glob("*.h")}
+    found |= {f"cooperative_groups/{n}.h" for n in ("reduce", "scan", "functional", "memcpy_async")}
+    return frozenset(found | {"cuda_pipeline.h", "mma.h"})
+
+
 def _in_include(start: int, rest: str, include: Path) -> Iterator[tuple[int, str]]:
     rest = re.sub(r"//.*|/\*.*?\*/", "", rest).strip()
     match = re.fullmatch(r'"([^"]*)"|<([^>]*)>', rest)
     name = (match[1] or match[2] or "") if match else rest
-    own = {str(path.relative_to(include)) for path in include.rglob("*.cuh")}
-    emulated = {str(path.relative_to(include_dir())) for path in include_dir().glob("*.h")}
-    emulated |= {
-        f"cooperative_groups/{n}.h" for n in ("reduce", "scan", "functional", "memcpy_async")
-    }
     if match is None:
         yield start, "#include needs a header's name"
-    elif name not in (*_STANDARD, *own, *emulated, "cuda_pipeline.h", "mma.h"):
+    elif name in _STANDARD or name in _emulated():
+        return
+    elif name not in {str(path.relative_to(include)) for path in include.rglob("*.cuh")}:
         yield (
             start,
             f"{name} is none of the headers that an answer may include: those of kernels/include, "
@@ -218,7 +226,7 @@ def _in_include(start: int, rest: str, include: Path) -> Iterator[tuple[int, str
         )
 
 
-def _in_pastes(tokens: list[Token], macros: dict[str, str]) -> Iterator[str]:
+def _in_pastes(tokens: Sequence[Token], macros: dict[str, str]) -> Iterator[str]:
     """What is wrong with the names that `##` joins, as the preprocessor joins them.
 
     It sees every branch of the text at once, and none of the headers, of whose macros nobody can
