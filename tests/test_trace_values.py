@@ -98,3 +98,16 @@ def test_a_starter_is_not_traced(capsys):
     exercise = catalog.load("01_naive_gemm/gemm_naive")
     kernel = compile_answer(exercise, catalog.starter_text(exercise), backend="emulator")
     assert trace(kernel) is None and "not attempted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("captured", ["[=]", "[=, &n]", "[half = n / 2]", "[&, m = n]"])
+def test_what_a_lambda_captures_is_no_assignment(captured):
+    text = (
+        "__global__ void k(int n, int* y) {\n  auto f = " + captured + "(int i) { y[i] = 1; };\n}"
+    )
+    assert captured in telling.tell(text, 1, (0, 0, 0), (0, 0, 0))
+
+
+def test_a_statement_without_its_end_is_left_to_the_compiler():
+    text = "__global__ void k(int n) { return n }"
+    assert "return" in telling.tell(text, 1, (0, 0, 0), (0, 0, 0))

@@ -81,8 +81,10 @@ def _assignment(code: Code, position: int, body: int, first_line: int, reads: bo
         return
     compound = before in tuple("+-*/%&|^")
     end = position + 1
-    while code.text(end) not in (",", ";", ")", "}", ""):
+    while code.text(end) not in (",", ";", ")", "]", "}", ""):
         end = code.mate.get(end, end) + 1
+    if before == "[" or code.text(end) == "]":  # what a lambda captures: [=], [y = x]
+        return
     left = _left(code, position - 1 - compound, body)
     if (
         not left
@@ -108,7 +110,7 @@ def _assignment(code: Code, position: int, body: int, first_line: int, reads: bo
 def _return(code: Code, position: int, first_line: int) -> None:
     """`return a;` becomes `return told(a);`."""
     end = position + 1
-    while code.text(end) not in (";", ""):
+    while code.text(end) not in (";", "}", ""):
         end = code.mate.get(end, end) + 1
     if end > position + 1 and code.text(position + 1) != "{":
         code.put(position, "return told(")
