@@ -15,6 +15,7 @@ from pathlib import Path
 
 BEGIN = "__sanitizer_cov_trace_pc"  # what is called where a basic block begins
 _LINE = re.compile(r"\s*([0-9a-f]+):\s+(?:(?:lock|rep|bnd|notrack) )?([\w.]+)\s*(.*)")
+_STACK = re.compile(r"%rsp$|^sp, sp")  # room for a function's variables is made, or given back
 _TARGET = re.compile(r"([0-9a-f]+) <([^>+@]*)")
 
 # By mnemonic, of x86-64 and of AArch64.
@@ -64,7 +65,8 @@ def computed(library: Path) -> Mapping[int, Counter]:
             del block["other"]  # the end of a loop
         else:
             of = found[3][:1] if mnemonic == "fdiv" else ""  # AArch64 says it with the register
-            block[_kind(mnemonic + of)] += 1
+            kind = "move" if _STACK.search(found[3]) else _kind(mnemonic + of)
+            block[kind] += 1
             if block["end"]:
                 block = Counter()
     for block in blocks.values():  # x += a * b is one instruction

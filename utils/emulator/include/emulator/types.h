@@ -6,7 +6,6 @@
 
 #define __host__
 #define __device__
-#define __global__
 // A section for each: a const one and another cannot share theirs. In symbols.cpp they are found by
 // its name.
 #define EMU_TEXT_OF(x) #x
@@ -21,11 +20,13 @@
 #define __grid_constant__
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
+#    define __global__ __attribute__((noinline))  // else it is compiled for its launch once more
 #    define EMU_HOST __attribute__((noinline))  // before a function for the host alone
 #    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
 #    define __forceinline__ inline __attribute__((always_inline))
 #    define EMU_NOINLINE __attribute__((noinline))
+#    define __global__
 #    define EMU_HOST
 #endif
 #define __launch_bounds__(...)
