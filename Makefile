@@ -43,6 +43,7 @@ clean:  # spares what is the learner's: what was passed, what was replaced, what
 	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept ! -name passed ! -name outputs -exec rm -rf {} +
 	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .hypothesis
 
+# --no-compile: Python compiles what it imports, and most of these packages nobody ever does.
 # nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or say where it is \
@@ -54,7 +55,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@extras=dev; \
 	if nvidia-smi -L >/dev/null 2>&1 && ! command -v nvcc >/dev/null \
 	    && ! test -x "$${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; then extras=dev,cuda; fi; \
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -e ".[$$extras]" \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --no-compile \
+	    -e ".[$$extras]" \
 	    -c constraints.txt | sed -un -e 's/^ *\(Downloading\|Using cached\) \(.*)\)$$/  \1 \2/p' \
 	    -e 's/^Installing collected.*/  unpacking .../p' -e 's/^Successfully.*/  done/p'
 	@touch $@
