@@ -21,7 +21,7 @@
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
 #    define __global__ __attribute__((noinline))  // else it is compiled for its launch once more
-#    define EMU_HOST __attribute__((noinline))  // before a function for the host alone
+#    define EMU_HOST __attribute__((noinline))    // before a function for the host alone
 #    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
 #    define __forceinline__ inline __attribute__((always_inline))
