@@ -301,13 +301,15 @@ struct Prepared<Exact> {
     }
 };
 
-// Blocks of a launch: one for each multiprocessor, or for each tile where there are fewer.
+// Blocks of a launch: at most one for each multiprocessor, and no more than have it done as soon.
+// An H200 is faster with 128 blocks of two tiles than with 132, of which eight own one.
 template <class Way>
 int blocks_for(int M, int N) {
-    int device, blocks, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
+    int device, most, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
     cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device);
-    return min(blocks, tiles);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
+    int each = (tiles + most - 1) / most;  // tiles of a block
+    return (tiles + each - 1) / each;
 }
 
 // Of W only those rows are split before that the first tile of each block needs; all of them where
