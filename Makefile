@@ -43,7 +43,8 @@ clean:  # spares what is the learner's: what was passed, what was replaced, what
 	@test ! -d build || find build -mindepth 1 -maxdepth 1 ! -name kept ! -name passed ! -name outputs -exec rm -rf {} +
 	rm -rf $(VENV) *.egg-info .pytest_cache .ruff_cache .hypothesis
 
-# --no-compile: Python compiles what it imports, and most of these packages nobody ever does.
+# --no-compile: Python compiles what it imports, and most of these packages nobody ever does. But
+# what PyTorch imports late is compiled on all cores: in a box nothing is kept.
 # nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or say where it is \
@@ -59,4 +60,6 @@ $(STAMP): pyproject.toml constraints.txt
 	    -e ".[$$extras]" \
 	    -c constraints.txt | sed -un -e 's/^ *\(Downloading\|Using cached\) \(.*)\)$$/  \1 \2/p' \
 	    -e 's/^Installing collected.*/  unpacking .../p' -e 's/^Successfully.*/  done/p'
+	@cd $(VENV)/lib/python*/site-packages && ../../../bin/python -m compileall -qq -j 0 \
+	    torch sympy mpmath networkx >/dev/null; true  # a few of their files are templates
 	@touch $@

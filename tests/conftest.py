@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import os
 from dataclasses import replace
 
@@ -25,6 +26,13 @@ def pytest_sessionstart(session):
 
         for thread in warmup.start():
             thread.join()
+
+
+def pytest_collection_finish(session):
+    """What is imported by now stays: who looks for garbage need not go through it every time, which
+    was an eighth of what the tests' own processes did."""
+    gc.collect()
+    gc.freeze()
 
 
 # What the notebooks under nbval tell of every exercise as well.
