@@ -1,5 +1,7 @@
 """A watched call tells what went wrong and counts what each line cost; gates judge the counts."""
 
+import re
+import subprocess
 import threading
 from types import SimpleNamespace
 
@@ -379,3 +381,15 @@ def test_a_diagnosing_run_meets_the_alignment_of_its_tensors():
     assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "x", 0)
     (hazard,) = diagnose_call(kernel, given | {"out": torch.zeros(6)[2:]}).hazards
     assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "out", 0)
+
+
+def test_a_kernel_is_compiled_once_and_not_for_its_launch_once_more():
+    text = """
+__global__ void cubed(const float* x, float* y) { *y = x[1] * x[2] * x[3]; }
+void twice(const float* x, float* y) { cubed<<<1, 1>>>(x, y); cubed<<<1, 2>>>(x, y); }
+"""
+    library = compile_cuda(text, "twice", instrumented=True).library
+    listing = subprocess.run(
+        ["objdump", "-d", library], capture_output=True, text=True, check=True
+    ).stdout
+    assert len(re.findall(r"(?:call|bl)\s.*<__tsan_read4", listing)) == 3
