@@ -1,10 +1,13 @@
 """A compiled launcher is called like a Python function."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.errors import LaunchError
+from utils.cuda.kernel import Kernel
+from utils.errors import KernelCrash, LaunchError
 
 AXPY = r"""
 #include <cstdio>
@@ -185,3 +188,17 @@ def test_a_kernel_that_never_ends_on_the_gpu_is_stopped():
 
     with pytest.raises(KernelTimeout):
         hang.isolated({"y": torch.zeros(1)}, timeout=1.0)
+
+
+def test_a_trusted_launcher_is_called_apart_where_a_tensor_is_empty(axpy, monkeypatch):
+    def crash(*_):
+        raise KernelCrash("integer division by zero")
+
+    kernel, here = replace(axpy, backend="cuda", trusted=True), []
+    monkeypatch.setattr("utils.cuda.kernel.check_arguments", lambda _, __, given, *___: given)
+    monkeypatch.setattr(Kernel, "_launch", lambda _, given: here.append(given["n"]))
+    monkeypatch.setattr(Kernel, "_run", crash)
+    kernel(torch.ones(3), torch.ones(3), 1.0, 3, False)
+    with pytest.raises(KernelCrash):
+        kernel(torch.ones(0), torch.ones(0), 1.0, 0, False)
+    assert here == [3]

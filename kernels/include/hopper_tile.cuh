@@ -308,7 +308,7 @@ int blocks_for(int M, int N) {
     int device, most, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
-    int each = (tiles + most - 1) / most;  // tiles of a block
+    int each = max(1, (tiles + most - 1) / most);  // tiles of a block
     return (tiles + each - 1) / each;
 }
 
