@@ -18,7 +18,7 @@ struct BlockWork {
         : copies(size_t(threads)), stores(size_t(threads)), products(size_t(threads + 31) / 32) {}
     std::map<const void*, MemoryBarrier> barriers;
     std::map<int, NamedBarrier> named;
-    std::unique_ptr<Batch[]> batches;    // by thread, where there are any
+    std::unique_ptr<Batches> batches;    // of its threads, where there are any
     std::vector<ThreadCopies> copies;    // by thread
     std::vector<TileStores> stores;      // by thread
     std::vector<WarpProducts> products;  // by warp

@@ -1,6 +1,7 @@
 // mma and ldmatrix: from the registers of 32 lanes to matrices and back.
 #include "tensor_cores.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -30,57 +31,62 @@ const T& brought(const Exchange& exchange, int lane) {
 // Where lane `lane` has element (row, pair + i) of an 8 x 8 matrix: lane / 4, lane % 4 * 2 + i.
 constexpr int kRows = 16, kCols = 8;
 
+typedef uint32_t Words __attribute__((vector_size(32)));  // of an Operands: a, b, and a pointer
+typedef float FourFloats __attribute__((vector_size(16)));
+
 // Whether there is nothing to multiply, and the sums are as they shall be then.
-template <class Get>
-bool added_zeros(unsigned lanes, int type, Get get) {
-    uint32_t in_a = 0, in_b = 0, special = 0;
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        const Product& mine = get(__builtin_ctz(rest));
-        for (uint32_t word : mine.a) in_a |= word, special |= specials(type, word);
-        for (uint32_t word : mine.b) in_b |= word, special |= specials(type, word);
+bool added_zeros(int type, const Operands (&all)[32]) {
+    Words any = {}, special = {};
+    for (const Operands& share : all) {
+        Words words;
+        memcpy(&words, &share, sizeof words);
+        any |= words, special |= specials(type, words);
     }
-    if (special || (!are_zeros(type, in_a) && !are_zeros(type, in_b))) return false;
-    for (unsigned rest = lanes; rest; rest &= rest - 1) {
-        float* const d = get(__builtin_ctz(rest)).d;
-        for (int i = 0; i < 4; ++i) d[i] = sum_without_products(d[i]);
-    }
+    if (special[0] | special[1] | special[2] | special[3] | special[4] | special[5]) return false;
+    const uint32_t in_a = any[0] | any[1] | any[2] | any[3], in_b = any[4] | any[5];
+    if (!are_zeros(type, in_a) && !are_zeros(type, in_b)) return false;
+    for (const Operands& share : all)
+        for (int i = 0; i < 4; ++i) share.d[i] = sum_without_products(share.d[i]);
     return true;
 }
 
 // In words of 32 bits, two halves or one float, a lane owns of a (16 rows) and of b (8 rows, its
 // columns) words lane % 4 and lane % 4 + 4 of row lane / 4, and of a also those of the row 8 below.
-// get(lane): its Product.
-template <class Get>
-void multiply(unsigned lanes, Get get) {
-    const int type = get(__builtin_ctz(lanes)).type;
-    if (added_zeros(lanes, type, get)) return;
-    uint32_t a[kRows][8] = {}, b[8][kCols] = {};  // of b, word by word
-    float sums[kRows][kCols] = {};
-    auto each_lane = [&](auto visit) {
-        for (int lane = 0; lane < 32; ++lane)
-            if (lanes >> lane & 1) visit(get(lane), lane / 4, lane % 4);
-    };
-    each_lane([&](const Product& mine, int row, int col) {
-        for (int half = 0; half < 2; ++half) {
-            a[row][col + 4 * half] = mine.a[2 * half];
-            a[row + 8][col + 4 * half] = mine.a[2 * half + 1];
-            b[col + 4 * half][row] = mine.b[half];
-            memcpy(&sums[row + 8 * half][col * 2], mine.d + 2 * half, 2 * sizeof(float));
-        }
-    });
+void multiply(int type, const Operands (&all)[32]) {
+    if (added_zeros(type, all)) return;
+    uint32_t words[8][kCols];  // of b, word by word
+    for (int lane = 0; lane < 32; ++lane)
+        for (int half = 0; half < 2; ++half)
+            words[lane % 4 + 4 * half][lane / 4] = all[lane].b[half];
     ColumnsOfB columns;
     for (int col = 0; col < kCols; ++col)
-        spread<kCols>(type, &b[0][col], kCols, &columns.bits[0][col]);
+        spread<kCols>(type, &words[0][col], kCols, &columns.bits[0][col]);
     make_ready(type, columns);
     for (int row = 0; row < kRows; ++row) {
+        const int lower = row / 8;
+        const Operands* const owners = &all[row % 8 * 4];
+        uint32_t of_row[8];
+        float sums[kCols];
+        for (int col = 0; col < 4; ++col) {
+            of_row[col] = owners[col].a[lower], of_row[col + 4] = owners[col].a[2 + lower];
+            memcpy(sums + 2 * col, owners[col].d + 2 * lower, 2 * sizeof(float));
+        }
         RowOfA factors;
-        read_row(type, a[row], factors);
-        add_products(type, factors, columns, sums[row]);
+        read_row(type, of_row, factors);
+        add_products(type, factors, columns, sums);
+        for (int col = 0; col < 4; ++col)
+            memcpy(owners[col].d + 2 * lower, sums + 2 * col, 2 * sizeof(float));
     }
-    each_lane([&](const Product& mine, int row, int col) {
-        for (int half = 0; half < 2; ++half)
-            memcpy(mine.d + 2 * half, &sums[row + 8 * half][col * 2], 2 * sizeof(float));
-    });
+}
+
+// The shares of the lanes that are there; of the others zeros.
+template <class Get>
+void multiply_of(unsigned lanes, int type, Get get) {
+    static thread_local float nowhere[4];
+    Operands all[32];
+    for (int lane = 0; lane < 32; ++lane)
+        all[lane] = lanes >> lane & 1 ? get(lane) : Operands{{}, {}, nowhere};
+    multiply(type, all);
 }
 
 }  // namespace
@@ -102,25 +108,27 @@ void combine_matrices(unsigned lanes, Exchange& exchange) {
 }
 
 void combine_products(unsigned lanes, Exchange& exchange) {
-    multiply(lanes, [&](int lane) -> const Product& { return brought<Product>(exchange, lane); });
+    const int type = brought<Product>(exchange, __builtin_ctz(lanes)).type;
+    multiply_of(lanes, type, [&](int lane) { return brought<Product>(exchange, lane).share; });
 }
 
 // Each lane takes away how many of its products are done: as many as all lanes have alike.
 void combine_batches(unsigned lanes, Exchange& exchange) {
     const Batch& first = brought<Batch>(exchange, __builtin_ctz(lanes));
-    auto alike = [&](int i) {
-        for (unsigned rest = lanes; rest; rest &= rest - 1) {
-            const Batch& batch = brought<Batch>(exchange, __builtin_ctz(rest));
-            if (i >= batch.count || batch.products[i].type != first.products[i].type) return false;
-        }
-        return true;
-    };
-    uint64_t done = 0;
-    for (; alike(int(done)); ++done)
-        multiply(lanes, [&](int lane) -> const Product& {
-            return brought<Batch>(exchange, lane).products[done];
-        });
-    for (unsigned rest = lanes; rest; rest &= rest - 1) exchange.value[__builtin_ctz(rest)] = done;
+    int alike = first.count;
+    for (unsigned rest = lanes; rest; rest &= rest - 1) {
+        const Batch& batch = brought<Batch>(exchange, __builtin_ctz(rest));
+        alike = batch.type == first.type ? std::min(alike, batch.count) : 0;
+    }
+    for (int i = 0; i < alike; ++i) {
+        if (lanes == 0xffffffffu)
+            multiply(first.type, *reinterpret_cast<const Operands(*)[32]>(&first.share(i)));
+        else
+            multiply_of(lanes, first.type,
+                        [&](int lane) { return brought<Batch>(exchange, lane).share(i); });
+    }
+    for (unsigned rest = lanes; rest; rest &= rest - 1)
+        exchange.value[__builtin_ctz(rest)] = uint64_t(alike);
 }
 
 }  // namespace emu
@@ -151,15 +159,19 @@ extern "C" void emu_load_matrices(unsigned* matrices, const void* row, int turne
 
 static Batch& batch_of(Core& core) {
     auto& batches = core.work().batches;
-    if (!batches) batches.reset(new Batch[size_t(core.launch->threads)]);
-    return batches[size_t(core.current_index())];
+    if (!batches) batches.reset(new Batches(size_t(core.launch->threads)));
+    return batches->of(size_t(core.current_index()));
+}
+
+static void meet_for(Core& core, Product& product, EmuSite site) {
+    core.collective(EMU_MMA + product.type, 0xffffffffu, uint64_t(&product), 0, site);
 }
 
 static void finish(Core& core, Batch& batch, EmuSite site) {
     uint64_t done = core.collective(EMU_MMAS, 0xffffffffu, uint64_t(&batch), 0, site);
     for (; int(done) < batch.count; ++done) {  // that other lanes have not got
-        Product& left = batch.products[done];
-        core.collective(EMU_MMA + left.type, 0xffffffffu, uint64_t(&left), 0, site);
+        Product left{batch.type, batch.share(int(done))};
+        meet_for(core, left, site);
     }
     batch.count = 0;
 }
@@ -167,15 +179,17 @@ static void finish(Core& core, Batch& batch, EmuSite site) {
 extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
-    need_whole_warp(c, "mma", site);
     if (watching()) counters.tensor_operations += 2 * kRows * kCols * depth(type) / 32;
-    Product alone;
     Batch* const batch = c.current->batch;
-    if (batch && batch->count == Batch::kMost) finish(c, *batch, site);
-    Product& mine = batch ? batch->products[batch->count++] : alone;
-    mine.type = type, mine.d = d;
+    if (batch && batch->count && (batch->type != type || batch->count == Batch::kMost))
+        finish(c, *batch, site);
+    if (!batch || !batch->count) need_whole_warp(c, "mma", site);
+    Product alone{type, {}};
+    Operands& mine = batch ? batch->share(batch->count) : alone.share;
+    mine.d = d;
     memcpy(mine.a, a, sizeof mine.a), memcpy(mine.b, b, sizeof mine.b);
-    if (!batch) c.collective(EMU_MMA + type, 0xffffffffu, uint64_t(&mine), 0, site);
+    if (batch) batch->type = type, ++batch->count;
+    else meet_for(c, alone, site);
 }
 
 extern "C" void emu_begin_products() {

@@ -45,7 +45,8 @@ constexpr int depth(int type) { return type == kTf32 ? 8 : 16; }
 inline bool are_zeros(int type, uint32_t words) {
     return !(words & (type == kTf32 ? 0x7fffe000 : 0x7fff7fff));
 }
-inline uint32_t specials(int type, uint32_t word) {
+template <class Word>  // or several words, in a vector
+inline Word specials(int type, Word word) {
     // The exponent's bits and one of its lowest carry beyond them where all are ones.
     if (type == kTf32) return ((word & 0x7f800000) + 0x00800000) & 0x80000000;
     const uint32_t exponent = type == kF16 ? 0x7c007c00 : 0x7f807f80;
