@@ -8,7 +8,7 @@ import torch
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from utils.watch.instructions import computed
-from utils.watch.trace import LOAD, STORE, trace
+from utils.watch.trace import LOAD, STORE, record, trace
 
 SOURCE = """
 __global__ void terms_kernel(const float* in, float* out, int n, int times) {
@@ -36,7 +36,7 @@ def counted(kernel) -> Counter:
     """By kind, of a launch of 4 warps."""
     n = 32 * WARPS
     arguments = {"in": torch.ones(n), "out": torch.zeros(n), "n": n, "times": TIMES}
-    (launch,) = trace(kernel, arguments, counted=True).launches
+    (launch,) = record(kernel, arguments, counted=True).read().launches
     known, total = computed(instrumented(kernel, counted=True).library), Counter()
     for block, times in launch.begun.items():
         for kind, count in known[block].items():

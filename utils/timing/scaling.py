@@ -14,12 +14,11 @@ from pathlib import Path
 
 from utils.course import cases
 from utils.course.answers import Answering
-from utils.cuda.instrumented import instrumented
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
 from utils.watch.instructions import computed
-from utils.watch.trace import MOST, SHARED, Launch, Trace, trace
+from utils.watch.trace import MOST, SHARED, Launch, Recorded, record
 
 SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do
 LONGER = 32  # times as much where a tensor has but one
@@ -66,10 +65,10 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
 
     Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
     """
-    runs: dict[tuple, SmallRun] = {}
+    runs: dict[tuple, Recorded] = {}
     follows = kernel.exercise.follows
 
-    def run(base: Mapping[str, int]) -> SmallRun:
+    def run(base: Mapping[str, int]) -> Recorded:
         key = tuple(base.values())
         if key not in runs:
             shares = {n: base[of] * sizes[n] // sizes[of] or 1 for n, of in follows.items()}
@@ -78,10 +77,11 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
 
     free = {name: size for name, size in sizes.items() if name not in follows}
     base = _small(kernel, free, run)
-    launches = run(base).launches
+    launches = _works(run(base))
     flat = [_flat(launch) for launch in launches]
     for name in (n for n in free if sizes[n] > base[n]):
-        doubled = run({**base, name: 2 * base[name]}).launches
+        larger = {**base, name: 2 * base[name]}
+        doubled = _works(_whole(kernel, larger, run(larger)))
         if len(doubled) != len(launches):
             raise WorkbookError(f"{kernel.name} launches more often where {name} is larger")
         ratio = sizes[name] / base[name]
@@ -91,20 +91,6 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
                 if small[key] and large.get(key):
                     counts[key] *= _factor(large[key] / small[key], ratio)
     return [_rebuilt(launch, counts) for launch, counts in zip(launches, flat, strict=True)]
-
-
-@dataclass(frozen=True)
-class SmallRun:
-    """One small call; `whole` where all of its accesses were recorded."""
-
-    launches: list[Work]
-    accesses: int
-    whole: bool
-
-    def doubles(self, larger: "SmallRun") -> int:
-        """How many launches have twice the blocks in a larger run."""
-        pairs = zip(self.launches, larger.launches, strict=False)
-        return sum(large.blocks >= 2 * small.blocks for small, large in pairs)
 
 
 def _factor(growth: float, ratio: float) -> float:
@@ -122,7 +108,7 @@ def _factor(growth: float, ratio: float) -> float:
 
 
 def _small(
-    kernel: Answering, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], SmallRun]
+    kernel: Answering, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Recorded]
 ) -> dict[str, int]:
     """Small sizes from which on the blocks of each launch grow with those sizes that they grow
     with at all."""
@@ -132,10 +118,7 @@ def _small(
     base = {n: min(v, sides[0] if n in shaped else OTHER) for n, v in sizes.items()}
     while True:
         try:
-            if not run(base).whole:
-                raise WorkbookError(
-                    f"{kernel.name} makes too many accesses with {cases.size_text(base)}"
-                )
+            _whole(kernel, base, run(base))
             break
         except LaunchError:  # no block at all: the kernel takes no sizes as small as these
             larger = {n: min(sizes[n], 2 * v if n in shaped else v) for n, v in base.items()}
@@ -149,9 +132,9 @@ def _small(
                 small, large = (run({**base, name: n}) for n in (side, 2 * side))
                 if not large.whole:
                     break
-                if (grown := small.doubles(large)) > most:
+                if (grown := _doubled(small, large)) > most:
                     most, chosen = grown, side
-                if most == len(small.launches) or large.accesses > FEW:
+                if most == len(small.blocks) or large.accesses > FEW:
                     break
         base[name] = chosen
     # The larger, the less the edges disturb.
@@ -162,19 +145,24 @@ def _small(
     return base
 
 
-def _run(kernel: Answering, sizes: Mapping[str, int]) -> SmallRun:
-    seen = _trace(kernel, sizes)
-    accesses = sum(len(launch.accesses) for launch in seen.launches)
-    if seen.truncated:
-        return SmallRun([], accesses, False)
-    return SmallRun(_works(seen, instrumented(kernel, counted=True).library), accesses, True)
+def _run(kernel: Answering, sizes: Mapping[str, int]) -> Recorded:
+    return record(kernel, cases.example(kernel, sizes).arguments, counted=True)
 
 
-def _trace(kernel: Answering, sizes: Mapping[str, int]) -> Trace:
-    return trace(kernel, cases.example(kernel, sizes).arguments, counted=True)
+def _whole(kernel: Answering, sizes: Mapping[str, int], run: Recorded) -> Recorded:
+    """The run. Raises WorkbookError where not all of its accesses were recorded."""
+    if run.whole:
+        return run
+    raise WorkbookError(f"{kernel.name} makes too many accesses with {cases.size_text(sizes)}")
 
 
-def _works(seen: Trace, library: Path) -> list[Work]:
+def _doubled(small: Recorded, large: Recorded) -> int:
+    """How many launches have twice the blocks in a larger run."""
+    return sum(b >= 2 * a for a, b in zip(small.blocks, large.blocks, strict=False))
+
+
+def _works(run: Recorded) -> list[Work]:
+    seen, library = run.read(), run.build.library
     shared = sum(math.prod(a.shape) * a.element for a in seen.arrays if a.space == SHARED)
     return [_work(launch, shared, library) for launch in seen.launches]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from utils.watch.grouping import groups, rank_of_value
 from utils.watch.trace import LOAD, Array
 
 WARP = 32  # lanes
@@ -30,25 +31,10 @@ def lanes(accesses: np.ndarray) -> np.ndarray:
 def requests(accesses: np.ndarray) -> np.ndarray:
     """The number of the request that each access is part of: 0, 1, ... in order of appearance."""
     fields = (accesses["block"], accesses["thread"] // WARP, accesses["pc"], accesses["nth"])
-    first, label = _groups(*fields)
+    first, label = groups(*fields)
     rank = np.empty(len(first), "i8")
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[label]
-
-
-def _groups(*fields: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with equal fields: (index of each group's first row, group of each row), in order."""
-    key, most = np.zeros(len(fields[0]), "i8"), 1
-    for field in fields:
-        index = field.astype("i8")
-        index -= index.min(initial=0 if not len(index) else index[0])
-        size = int(index.max(initial=0)) + 1
-        if most * size >= 1 << 62:  # sorting takes most of the time: only where it must be
-            values, index = np.unique(field, return_inverse=True)
-            size = len(values)
-        key, most = key * size + index, most * size
-    _, first, label = np.unique(key, return_index=True, return_inverse=True)
-    return first, label
 
 
 def sectors_per_request(accesses: np.ndarray) -> np.ndarray:
@@ -65,7 +51,7 @@ def _distinct(accesses: np.ndarray, unit: int) -> np.ndarray:
     """Distinct units of `unit` bytes, by request."""
     request = requests(accesses)
     owner, piece = pieces(accesses["byte"], accesses["size"], unit)
-    first, _ = _groups(request[owner], accesses["array"][owner], piece)
+    first, _ = groups(request[owner], accesses["array"][owner], piece)
     return np.bincount(request[owner][first], minlength=_count(request))
 
 
@@ -114,9 +100,9 @@ def bank_conflicts(accesses: np.ndarray) -> Banks:
     request = requests(accesses)
     phase = service_phases(accesses, request)
     owner, word = pieces(accesses["byte"], accesses["size"], WORD)
-    words, _ = _groups(request[owner], phase[owner], word)
+    words, _ = groups(request[owner], phase[owner], word)
     request, phase, bank = request[owner][words], phase[owner][words], word[words] % BANKS
-    banks, label = _groups(request, phase, bank)
+    banks, label = groups(request, phase, bank)
     worst = np.zeros((_count(request), 4), "i8")
     np.maximum.at(worst, (request[banks], phase[banks]), np.bincount(label))
     return Banks(worst.max(axis=1), worst.sum(axis=1), (worst > 0).sum(axis=1))
@@ -159,22 +145,14 @@ def owners(accesses: np.ndarray, array: Array, threads_per_block: int) -> Owners
     who = accesses["block"].astype("i8") * threads_per_block + accesses["thread"]
     access, element = elements(accesses, array)
     # Each thread's first touch of each element, in order.
-    first = np.sort(_groups(who[access], element)[0])
+    first = np.sort(groups(who[access], element)[0])
     access, element, who = access[first], element[first], who[access[first]]
     thread[element[::-1]] = who[::-1]
     own = thread[element] == who
-    turn[element[own]] = _rank(who, access)[own]
+    turn[element[own]] = rank_of_value(who, access)[own]
     return Owners(
         thread,
         np.bincount(element, minlength=n),
         touches(accesses, array).reshape(-1),
         turn,
     )
-
-
-def _rank(group: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The place of each value among the different values of its group, from 0."""
-    first, label = _groups(group, value)
-    starts = np.flatnonzero(np.diff(group[first], prepend=-1))
-    sizes = np.diff(starts, append=len(first))
-    return (np.arange(len(first)) - np.repeat(starts, sizes))[label]

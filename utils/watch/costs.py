@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.watch.access_patterns import SECTOR, bank_conflicts, pieces, requests
+from utils.watch.grouping import rank
 from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, Launch
 
 LINE = 128  # bytes: what a cache looks up at once
@@ -38,7 +39,7 @@ def costs(launch: Launch) -> dict[int, Cost]:
     """By instruction, which its place in the kernel's library stands for."""
     accesses = launch.accesses
     memory = accesses[(accesses["space"] == GLOBAL) | (accesses["space"] == SHARED)]
-    turn = _rank(memory["block"].astype("i8") * launch.threads + memory["thread"])
+    turn = rank(memory["block"].astype("i8") * launch.threads + memory["thread"])
     each = {int(pc): memory["pc"] == pc for pc in np.unique(memory["pc"])}
     return {pc: _cost(memory[mine], turn[mine]) for pc, mine in each.items()}
 
@@ -98,7 +99,7 @@ def widened(accesses: np.ndarray, turn: np.ndarray | None = None) -> np.ndarray:
     owner = accesses["block"].astype("i8") * (int(accesses["thread"].max()) + 1)
     owner += accesses["thread"]
     between = owner * (int(accesses["phase"].max()) + 1) + accesses["phase"]
-    again = _rank(between * (int(byte.max()) + 1) + byte)  # of the same element
+    again = rank(between * (int(byte.max()) + 1) + byte)  # of the same element
     order = np.lexsort((byte, again, between))
     for width in (4, 2):
         wide = width * size
@@ -111,16 +112,6 @@ def widened(accesses: np.ndarray, turn: np.ndarray | None = None) -> np.ndarray:
         if fits and (np.ptp(turn[rows], axis=1) < BODY * width // 4).all():
             merged = accesses[first]
             merged["size"] = wide
-            merged["nth"] = _rank(owner[first], merged["nth"])
+            merged["nth"] = rank(owner[first], merged["nth"])
             return merged
     return accesses
-
-
-def _rank(group: np.ndarray, value: np.ndarray | None = None) -> np.ndarray:
-    """The place of each entry among those of its group: by value, or as they come."""
-    order = np.argsort(group, kind="stable") if value is None else np.lexsort((value, group))
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    lengths = np.diff(starts, append=len(group))
-    rank = np.empty(len(group), "i8")
-    rank[order] = np.arange(len(group)) - np.repeat(starts, lengths)
-    return rank

@@ -4,6 +4,7 @@
 size and returns what each thread touched. The pictures of utils/diagrams are drawn from that.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from utils.cuda.isolation import Watched
 from utils.cuda.kernel import Kernel
 from utils.emulator.symbols import resolve_lines
 from utils.errors import WorkbookError
+from utils.watch.grouping import packed, rank
 
 MOST = 1 << 20  # accesses that are recorded
 LOAD, STORE, ATOMIC = 0, 1, 2
@@ -109,19 +111,54 @@ class Trace:
         raise WorkbookError(f"the kernel has no array '{name}'; it has {names}")
 
 
-def trace(
-    kernel: Kernel, arguments: Mapping[str, Tensor | int | float], counted: bool = False
-) -> Trace:
+def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
     """Run the kernel's text instrumented, on copies of `arguments` (by parameter name).
 
-    `counted`: its launches say how often their basic blocks were begun.
     Raises what a plain run raises: LaunchError, KernelCrash, KernelTimeout.
+    """
+    return record(kernel, arguments).read()
+
+
+def record(
+    kernel: Kernel, arguments: Mapping[str, Tensor | int | float], counted: bool = False
+) -> "Recorded":
+    """What `trace` reads, as it was recorded.
+
+    `counted`: the launches say how often their basic blocks were begun. Raises what it raises.
     """
     build = instrumented(kernel, counted)
     seen = build.watched(arguments, most=MOST)
     if seen.error:
         raise seen.error
-    return read_trace(seen, build, arguments)
+    return Recorded(seen, build, arguments)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that was recorded; to read it takes as long as to run it."""
+
+    raw: Watched
+    build: Kernel
+    arguments: Mapping[str, Tensor | int | float]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all accesses were recorded."""
+        return not self.raw.truncated
+
+    @functools.cached_property
+    def accesses(self) -> int:
+        """Of all launches."""
+        return int((np.frombuffer(self.raw.accesses, ACCESS)["kind"] != BLOCK).sum())
+
+    @property
+    def blocks(self) -> list[int]:
+        """Of each launch."""
+        return [math.prod(map(int, x["grid"])) for x in np.frombuffer(self.raw.launches, LAUNCH)]
+
+    def read(self) -> Trace:
+        """What was recorded."""
+        return read_trace(self.raw, self.build, self.arguments)
 
 
 def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
@@ -182,13 +219,7 @@ def _begun(records: np.ndarray) -> dict[int, int]:
 def _counted(accesses: np.ndarray) -> np.ndarray:
     """The accesses of one launch with `nth` filled in."""
     accesses = accesses.copy()
-    by = ("pc", "thread", "block")  # the last one first
-    order = np.lexsort((np.arange(len(accesses)), *(accesses[name] for name in by)))
-    keys = accesses[order][["block", "thread", "pc"]]
-    if len(keys):
-        fresh = np.r_[True, keys[1:] != keys[:-1]]
-        starts = np.maximum.accumulate(np.where(fresh, np.arange(len(keys)), 0))
-        accesses["nth"][order] = np.arange(len(keys)) - starts
+    accesses["nth"] = rank(packed(*(accesses[name] for name in ("block", "thread", "pc"))))
     return accesses
 
 
