@@ -155,12 +155,11 @@ def cheat(self, command):
 def hijacked(cheat: str) -> Iterator[None]:
     """Workers that begin now have this in place of what `time` does when it counts."""
     genuine = workers.WORKER
-    head, main, tail = genuine.read_text().partition('if __name__ == "__main__":')
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # for nobody, in a box
         for name in ("confine.py", "device_memory.py"):
             Path(folder, name).write_text(genuine.with_name(name).read_text())
-        Path(folder, genuine.name).write_text(head + _SETTING + cheat + _WARMED + main + tail)
+        Path(folder, genuine.name).write_text(genuine.read_text() + _SETTING + cheat + _WARMED)
         workers.WORKER = Path(folder, genuine.name)
         try:
             yield

@@ -1,8 +1,8 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `workers.py` as `python -I -S worker_main.py BACKEND COMMANDS REPLIES ARENA HANDS
-FOLDER...`, with four file descriptors and the folders that libraries are loaded from. Standard
-library only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
+Started by `workers.py` by `python -I -S`, with the arguments BACKEND COMMANDS REPLIES ARENA HANDS
+FOLDER...: four file descriptors and the folders that libraries are loaded from. Standard library
+only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
@@ -36,11 +36,8 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
 import confine
 import device_memory
-
-del sys.path[0]
 
 
 class Device:
@@ -335,7 +332,3 @@ def main() -> None:
             left = stragglers(known) if emulated else 0
             reply |= {"token": token, "stragglers": left, "in_force": in_force}
             os.write(replies, json.dumps(reply).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -93,7 +93,8 @@ class Worker:
         self.events = bytearray()
         self.hands, taking = socket.socketpair()
         passed = (theirs_in, theirs_out, self.arena, taking.fileno())
-        words = [sys.executable, "-I", "-S", WORKER, backend, *map(str, (*passed, *self.folders))]
+        words = [sys.executable, "-I", "-S", "-c", _running(WORKER), backend]
+        words += map(str, (*passed, *self.folders))
         passed_on = environment(backend) | {"EMU_REPORT_FD": str(reported)}
         self.boxed = settings.boxed()
         if self.boxed:
@@ -263,6 +264,12 @@ class Worker:
         deadline = time.monotonic() + within
         while any(map(confine.runs, self._below)) and time.monotonic() < deadline:
             time.sleep(0.001)
+
+
+def _running(program: Path) -> str:
+    """What runs `program`: as a module, which is compiled but once. -I leaves its folder out."""
+    importing = f"import sys; sys.path.insert(0, {str(program.parent)!r}); import {program.stem}"
+    return f"{importing}; del sys.path[0]; {program.stem}.main()"
 
 
 def _text(said: bytes) -> str:
