@@ -11,6 +11,8 @@ BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 PYTHON  ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell $(p) -c \
            'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+EMULATOR = $(PYTHON) -c "from utils.emulator import build; build.runtime_library(); \
+           build.precompile_headers()"
 C_FAMILY = git ls-files 'kernels/*.cu' 'kernels/*.cuh' 'solutions/*.cu' 'utils/emulator/*'
 
 .PHONY: run lab test golden pictures format sync clean
@@ -45,6 +47,7 @@ clean:  # spares what is the learner's: what was passed, what was replaced, what
 
 # --no-compile: Python compiles what it imports, and most of these packages nobody ever does. But
 # what PyTorch imports late is compiled on all cores: in a box nothing is kept.
+# The emulator, which the first cell needs, is compiled meanwhile: that takes no package.
 # nvcc comes from PyPI where there is an NVIDIA card and no CUDA toolkit.
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or say where it is \
@@ -52,6 +55,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@command -v "$${CXX:-g++}" >/dev/null || { echo "$${CXX:-g++} is needed: apt install g++, \
 	dnf install gcc-c++, or say where it is with CXX=/path/to/g++"; exit 2; }
 	@echo "Installing the workbook into $(VENV): a few gigabytes, most of them PyTorch's ..."
+	@$(EMULATOR) >/dev/null 2>&1 </dev/null &
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@extras=dev; \
 	if nvidia-smi -L >/dev/null 2>&1 && ! command -v nvcc >/dev/null \
