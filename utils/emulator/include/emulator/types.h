@@ -21,13 +21,13 @@
 #ifdef EMU_INSTRUMENTED  // what a call's arguments read is announced only where it is inlined
 #    define EMU_NOINLINE
 #    define __global__ __attribute__((noinline))  // else it is compiled for its launch once more
-#    define EMU_HOST __attribute__((noinline))    // before a function for the host alone
+#    define EMU_HOST __attribute__((noinline, cold))  // before a function for the host alone
 #    define __forceinline__ inline  // always_inline is an error where a pointer to it is called
 #else
 #    define __forceinline__ inline __attribute__((always_inline))
 #    define EMU_NOINLINE __attribute__((noinline))
 #    define __global__
-#    define EMU_HOST
+#    define EMU_HOST __attribute__((cold))
 #endif
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
