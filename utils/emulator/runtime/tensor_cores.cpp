@@ -31,22 +31,32 @@ const T& brought(const Exchange& exchange, int lane) {
 // Where lane `lane` has element (row, pair + i) of an 8 x 8 matrix: lane / 4, lane % 4 * 2 + i.
 constexpr int kRows = 16, kCols = 8;
 
-typedef uint32_t Words __attribute__((vector_size(32)));  // of an Operands: a, b, and a pointer
+typedef uint32_t Words __attribute__((vector_size(16)));  // of an Operands: a, or b and a pointer
 typedef float FourFloats __attribute__((vector_size(16)));
 
-// Whether there is nothing to multiply, and the sums are as they shall be then.
+// Whether there is nothing to multiply, and the sums are as they shall be then: never -0, and
+// where one is no number, the one that a tensor core makes.
 bool added_zeros(int type, const Operands (&all)[32]) {
-    Words any = {}, special = {};
+    Words in_a = {}, in_b = {}, special_a = {}, special_b = {};
     for (const Operands& share : all) {
-        Words words;
-        memcpy(&words, &share, sizeof words);
-        any |= words, special |= specials(type, words);
+        Words a, b;
+        memcpy(&a, share.a, sizeof a), memcpy(&b, share.b, sizeof b);
+        in_a |= a, special_a |= specials(type, a);
+        in_b |= b, special_b |= specials(type, b);
     }
-    if (special[0] | special[1] | special[2] | special[3] | special[4] | special[5]) return false;
-    const uint32_t in_a = any[0] | any[1] | any[2] | any[3], in_b = any[4] | any[5];
-    if (!are_zeros(type, in_a) && !are_zeros(type, in_b)) return false;
-    for (const Operands& share : all)
-        for (int i = 0; i < 4; ++i) share.d[i] = sum_without_products(share.d[i]);
+    special_a |= Words{special_b[0], special_b[1], 0, 0};
+    if (special_a[0] | special_a[1] | special_a[2] | special_a[3]) return false;
+    if (!are_zeros(type, in_a[0] | in_a[1] | in_a[2] | in_a[3]) &&
+        !are_zeros(type, in_b[0] | in_b[1]))
+        return false;
+    for (const Operands& share : all) {
+        FourFloats sums;
+        memcpy(&sums, share.d, sizeof sums);
+        sums += FourFloats{};
+        const Words number = (Words)(sums == sums), kept = (Words)sums & number;
+        const Words result = kept | (~number & kNoNumber);
+        memcpy(share.d, &result, sizeof result);
+    }
     return true;
 }
 
@@ -187,7 +197,11 @@ extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSit
     Product alone{type, {}};
     Operands& mine = batch ? batch->share(batch->count) : alone.share;
     mine.d = d;
-    memcpy(mine.a, a, sizeof mine.a), memcpy(mine.b, b, sizeof mine.b);
+    // Word by word, as they were written: a wider load would have to wait for the cache.
+    const volatile uint32_t *of_a = static_cast<const uint32_t*>(a),
+                            *of_b = static_cast<const uint32_t*>(b);
+    for (int i = 0; i < 4; ++i) mine.a[i] = of_a[i];
+    for (int i = 0; i < 2; ++i) mine.b[i] = of_b[i];
     if (batch) batch->type = type, ++batch->count;
     else meet_for(c, alone, site);
 }

@@ -54,10 +54,10 @@ inline Word specials(int type, Word word) {
     return ((word & exponent) + lowest) & 0x80008000;
 }
 // The sum where there is no product but zeros: never -0.
+constexpr uint32_t kNoNumber = 0x7fffffff;  // the only NaN that comes out
 inline float sum_without_products(float c) {
-    const uint32_t nan = 0x7fffffff;
     if (c == c) return c + 0.0f;
-    memcpy(&c, &nan, sizeof c);
+    memcpy(&c, &kNoNumber, sizeof c);
     return c;
 }
 
