@@ -17,55 +17,65 @@ namespace {
 
 // --- among the threads of a block, since the last barrier
 
-struct Moment {
-    uint16_t id, moment;  // what the thread did before that
-};
-std::unordered_map<const void*, std::vector<Moment>> released;  // by an atomic on this word
-std::unordered_map<uint16_t, std::vector<Moment>> known;        // to a thread, by its atomics
-uint16_t fence_moment[kMaxThreads];  // after its last fence; 0: it has passed none
+using Moments = std::vector<uint16_t>;  // by thread: what it did before that; 0: nothing
+std::unordered_map<const void*, Moments> released;  // by an atomic on this word
+std::unordered_map<uint16_t, Moments> known;        // to a thread, by its atomics
+uint16_t fence_moment[kMaxThreads];                 // after its last fence; 0: it has passed none
 bool fenced = false;
 
-void note(std::vector<Moment>& moments, Moment one) {
-    for (Moment& m : moments)
-        if (m.id == one.id) {
-            m.moment = std::max(m.moment, one.moment);
-            return;
-        }
-    moments.push_back(one);
+void note(Moments& moments, size_t id, uint16_t moment) {
+    if (moments.size() <= id) moments.resize(id + 1);
+    moments[id] = std::max(moments[id], moment);
 }
 
 void hand_on(const void* address, const Accessor& me, Kind kind) {
     auto word = released.find(address);
     if (reads(kind) && word != released.end()) {
-        for (const Moment& m : word->second)
-            if (m.id != me.id) note(known[me.id], m), handed_on = true;
+        Moments& mine = known[me.id];
+        for (size_t id = 0; id < word->second.size(); ++id)
+            if (const uint16_t moment = word->second[id]; moment && id != me.id)
+                note(mine, id, moment), handed_on = true;
     }
     if (const uint16_t moment = fence_moment[me.id - 1]; writes(kind) && moment)
-        note(released[address], Moment{me.id, moment});
+        note(released[address], me.id, moment);
 }
 
 // --- among blocks
 
-struct Release {  // what a thread's atomic makes known of its block
-    uint32_t block;
-    uint16_t id, fences;   // the thread, and its fences before
-    uint32_t fence_phase;  // of its last fence: what others did in earlier phases is known
-    uint32_t all_phase;    // the last phase, now over, in which all threads fenced; 0: none
+// What the atomics of a block's threads make known of it, by releases, which are numbered: of each
+// thread its fences before, and the latest phases so far.
+struct Told {
+    uint32_t number, fences;
+};
+struct Phases {
+    uint32_t number;
+    uint32_t fenced;  // of a thread's last fence: what others did in earlier phases is known
+    uint32_t all;     // the last phase, now over, in which all threads fenced; 0: none
+};
+struct OfBlock {
+    std::vector<Phases> phases;
+    std::unordered_map<uint16_t, std::vector<Told>> by_thread;
 };
 struct Word {
     uint32_t count = 0;  // of releases so far
-    std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Release>>>
-        of_block;  // and their numbers
+    std::unordered_map<uint32_t, OfBlock> of_block;
 };
-struct Acquired {  // by the running block
+// The last of those before a number, or null. Numbers ascend.
+template <class Numbered>
+const Numbered* last_before(const std::vector<Numbered>& all, uint32_t number) {
+    auto end = std::partition_point(all.begin(), all.end(),
+                                    [=](const Numbered& one) { return one.number < number; });
+    return end == all.begin() ? nullptr : &end[-1];
+}
+struct Acquired {  // by a thread of the running block, from a word, for the last time
     const Word* word;
     uint32_t count;  // releases that had happened
-    uint16_t id, moment;
+    uint16_t moment;
     uint32_t phase;
 };
 
 std::unordered_map<const void*, Word> words;
-std::vector<Acquired> acquired;
+std::unordered_map<uint16_t, std::vector<Acquired>> acquired;  // by thread
 uint32_t fence_phase[kMaxThreads];
 uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // phases with a fence by all threads
 int counted = 0;
@@ -108,10 +118,7 @@ void fence_of_block(const Accessor& me) {
 
 bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me) {
     auto found = known.find(me.id);
-    if (found == known.end()) return false;
-    for (const Moment& m : found->second)
-        if (m.id == id) return moment < m.moment;
-    return false;
+    return found != known.end() && id < found->second.size() && moment < found->second[id];
 }
 
 void fence_atomic(const void* address, const Accessor& me, Kind kind) {
@@ -119,29 +126,46 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     if (!any && words.empty()) return;
     Word& word = words[address];
     if (reads(kind) && word.count) {
-        for (Acquired& a : acquired)
-            if (a.word == &word && a.id == me.id) a.word = nullptr;  // replaced by the later one
-        acquired.push_back(Acquired{&word, word.count, me.id, me.now, me.phase});
+        std::vector<Acquired>& mine = acquired[me.id];
+        auto before = std::find_if(mine.begin(), mine.end(),
+                                   [&](const Acquired& a) { return a.word == &word; });
+        if (before == mine.end()) before = mine.insert(before, Acquired{});
+        *before = {&word, word.count, me.now, me.phase};
     }
     const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
     if (!writes(kind) || !(fences_passed[me.id - 1] || all)) return;
     const uint32_t own = fences_passed[me.id - 1] ? fence_phase[me.id - 1] : 0;
-    word.of_block[me.block].push_back(
-        {word.count++, Release{me.block, me.id, fences_passed[me.id - 1], own, all}});
+    OfBlock& mine = word.of_block[me.block];
+    Phases phases{word.count, own, all};
+    if (!mine.phases.empty()) {
+        phases.fenced = std::max(phases.fenced, mine.phases.back().fenced);
+        phases.all = std::max(phases.all, mine.phases.back().all);
+    }
+    mine.phases.push_back(phases);
+    mine.by_thread[me.id].push_back({word.count++, fences_passed[me.id - 1]});
 }
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {
-    for (const Acquired& a : acquired) {
-        const bool known =
-            a.id == me.id || a.phase < me.phase || ordered_within(a.id, a.moment, me);
-        if (!a.word || !known) continue;
+    // Whether a release before this one was acquired makes known what the party did.
+    auto tells = [&](const Acquired& a) {
         auto found = a.word->of_block.find(party.block);
-        if (found == a.word->of_block.end()) continue;
-        for (auto& [number, r] : found->second)
-            if (number < a.count &&
-                ((party.id == r.id && party.fences < r.fences) || party.phase < r.fence_phase ||
-                 (r.all_phase && party.phase <= r.all_phase)))
-                return true;
+        if (found == a.word->of_block.end()) return false;
+        const Phases* phases = last_before(found->second.phases, a.count);
+        if (!phases) return false;
+        if (party.phase < phases->fenced || (phases->all && party.phase <= phases->all))
+            return true;
+        auto thread = found->second.by_thread.find(party.id);
+        if (thread == found->second.by_thread.end()) return false;
+        const Told* told = last_before(thread->second, a.count);
+        return told && party.fences < told->fences;
+    };
+    auto own = acquired.find(me.id);  // mostly it was this thread itself
+    if (own != acquired.end() && std::any_of(own->second.begin(), own->second.end(), tells))
+        return true;
+    for (const auto& [id, of_thread] : acquired) {
+        if (id == me.id) continue;
+        for (const Acquired& a : of_thread)
+            if ((a.phase < me.phase || ordered_within(id, a.moment, me)) && tells(a)) return true;
     }
     return false;
 }

@@ -62,7 +62,10 @@ bool added_zeros(int type, const Operands (&all)[32]) {
 
 // In words of 32 bits, two halves or one float, a lane owns of a (16 rows) and of b (8 rows, its
 // columns) words lane % 4 and lane % 4 + 4 of row lane / 4, and of a also those of the row 8 below.
-void multiply(int type, const Operands (&all)[32]) {
+void multiply(unsigned lanes, int type, const Operands (&all)[32]) {
+    if (watching())
+        counters.tensor_operations +=
+            uint64_t(2 * kRows * kCols * depth(type) / 32) * unsigned(__builtin_popcount(lanes));
     if (added_zeros(type, all)) return;
     uint32_t words[8][kCols];  // of b, word by word
     for (int lane = 0; lane < 32; ++lane)
@@ -96,7 +99,7 @@ void multiply_of(unsigned lanes, int type, Get get) {
     Operands all[32];
     for (int lane = 0; lane < 32; ++lane)
         all[lane] = lanes >> lane & 1 ? get(lane) : Operands{{}, {}, nowhere};
-    multiply(type, all);
+    multiply(lanes, type, all);
 }
 
 }  // namespace
@@ -132,7 +135,7 @@ void combine_batches(unsigned lanes, Exchange& exchange) {
     }
     for (int i = 0; i < alike; ++i) {
         if (lanes == 0xffffffffu)
-            multiply(first.type, *reinterpret_cast<const Operands(*)[32]>(&first.share(i)));
+            multiply(lanes, first.type, *reinterpret_cast<const Operands(*)[32]>(&first.share(i)));
         else
             multiply_of(lanes, first.type,
                         [&](int lane) { return brought<Batch>(exchange, lane).share(i); });
@@ -186,24 +189,35 @@ static void finish(Core& core, Batch& batch, EmuSite site) {
     batch.count = 0;
 }
 
-extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSite site) {
-    Core& c = *core();
-    c.current->pc = EMU_CALLER;
-    if (watching()) counters.tensor_operations += 2 * kRows * kCols * depth(type) / 32;
-    Batch* const batch = c.current->batch;
-    if (batch && batch->count && (batch->type != type || batch->count == Batch::kMost))
-        finish(c, *batch, site);
-    if (!batch || !batch->count) need_whole_warp(c, "mma", site);
-    Product alone{type, {}};
-    Operands& mine = batch ? batch->share(batch->count) : alone.share;
-    mine.d = d;
+static void bring(Operands& share, float* d, const void* a, const void* b) {
     // Word by word, as they were written: a wider load would have to wait for the cache.
     const volatile uint32_t *of_a = static_cast<const uint32_t*>(a),
                             *of_b = static_cast<const uint32_t*>(b);
-    for (int i = 0; i < 4; ++i) mine.a[i] = of_a[i];
-    for (int i = 0; i < 2; ++i) mine.b[i] = of_b[i];
-    if (batch) batch->type = type, ++batch->count;
-    else meet_for(c, alone, site);
+    for (int i = 0; i < 4; ++i) share.a[i] = of_a[i];
+    for (int i = 0; i < 2; ++i) share.b[i] = of_b[i];
+    share.d = d;
+}
+
+static void __attribute__((noinline)) multiply_alone(Core& core, int type, float* d, const void* a,
+                                                     const void* b, EmuSite site) {
+    need_whole_warp(core, "mma", site);
+    Product alone{type, {}};
+    bring(alone.share, d, a, b);
+    meet_for(core, alone, site);
+}
+
+// Each lane comes here for each of its products.
+extern "C" void emu_mma(int type, float* d, const void* a, const void* b, EmuSite site) {
+    Core& c = *core();
+    c.current->pc = EMU_CALLER;
+    Batch* const batch = c.current->batch;
+    if (!batch) return multiply_alone(c, type, d, a, b, site);
+    if (batch->type != type || batch->count == Batch::kMost) {
+        if (batch->count) finish(c, *batch, site);
+        batch->type = type;
+    }
+    if (!batch->count) need_whole_warp(c, "mma", site);
+    bring(batch->share(batch->count++), d, a, b);
 }
 
 extern "C" void emu_begin_products() {
