@@ -1,17 +1,18 @@
 """`check(kernel)`: does it compute what PyTorch computes, everywhere, every time, and nothing else?
 
 Each call runs apart from the notebook, between guarded memory: fresh values from a seed, outputs
-full of NaN, inputs compared with their copies afterwards. What is expected is worked out after the
-call. A second set of values in the same buffers, and the same values twice, show what a kernel
-keeps between calls.
+full of NaN, inputs compared with their copies afterwards. What is expected is worked out meanwhile,
+where the kernel's process cannot look into this one, or after the call. A second set of values in
+the same buffers, and the same values twice, show what a kernel keeps between calls.
 """
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -246,8 +247,10 @@ class Trial:
             late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
             case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
             given = {n: cases.sliced(v) if n in sliced else v for n, v in given.items()}
+        expecting = self._expecting(case, "cpu", probes) if probes else dict
         try:
-            seen = diagnosis.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
+            with workers.meanwhile(expecting):
+                seen = diagnosis.diagnose_call(self.kernel, given, unwritten=fresh, timeout=TIMEOUT)
         except tuple(_FAULTS) as error:
             raise CheckFailed(_FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
@@ -265,7 +268,7 @@ class Trial:
         self._judge_inputs(case, seen.after)
         self.remarks = [str(remark) for remark in seen.remarks[:1]]
         self.remarks += [] if named else launches.reading(self.exercise, case, seen)
-        expected = oracle.expect(self.exercise, case, self.dtypes, "cpu", probes) if probes else {}
+        expected = expecting()
         for name in expected:
             same = bits(seen.after[name]) == bits(given[name])
             self._judge(case, name, seen.after[name], expected[name], same, None)
@@ -384,16 +387,24 @@ class Trial:
         """Run one case, or the last of so many calls of it, and judge it. `before` are the outputs
         of the call before this one."""
         given = cases.arguments(self.kernel, case)
-        run = self._isolated(given, calls)
+        expecting = self._expecting(case, self.device, probes)
+        # On a GPU, the reference would wait for a kernel that hangs.
+        with workers.meanwhile(expecting) if self.device == "cpu" else contextlib.nullcontext():
+            run = self._isolated(given, calls)
         self.live.append(run.live)
         self._judge_strays(case, run.strays)
         self._judge_inputs(case, run.after)
         got = {name: run.after[name].to(self.device) for name in self.exercise.outputs}
-        expected = oracle.expect(self.exercise, case, self.dtypes, self.device, probes)
+        expected = expecting()
         for name in self.exercise.outputs:
             same = bits(run.after[name]) == bits(given[name])
             self._judge(case, name, got[name], expected[name], same, before.get(name), again)
         return got
+
+    def _expecting(self, case: Case, device: str, probes: int) -> Callable[[], dict[str, Expected]]:
+        """What works out what a call should leave behind, when it is first asked."""
+        work = functools.partial(oracle.expect, self.exercise, case, self.dtypes, device, probes)
+        return functools.cache(work)
 
     def _judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
         for name in sorted(set(cases.inputs(self.exercise)) - set(self.exercise.outputs)):
