@@ -63,8 +63,8 @@ def is_checked(exercise) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: tests wait for compilers, kernels and time limits."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: tests wait for compilers, kernels and time limits."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(optionalhook=True)

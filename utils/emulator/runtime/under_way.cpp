@@ -1,6 +1,7 @@
 // The deeds of a block, and what a conflict with one of them is called.
 #include "under_way.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,17 @@ namespace {
 
 std::map<uint32_t, BlockDeeds> of_block;  // by its serial number
 BlockDeeds* here = nullptr;               // the running block's
+
+// What a clock holds, with zeros for all parties that it does not name; until the next call.
+const uint16_t* widened(const Clock& clock) {
+    static uint16_t moments[kMostParties];
+    static size_t used = 0;
+    const std::vector<uint16_t>& given = clock.moments;
+    std::copy(given.begin(), given.end(), moments);
+    if (given.size() < used) std::fill(moments + given.size(), moments + used, uint16_t(0));
+    used = given.size();
+    return moments;
+}
 
 uint32_t key(uint16_t party, uint16_t moment) { return uint32_t(party) << 16 | moment; }
 
@@ -47,10 +59,9 @@ Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
     deed.parts = std::move(parts);
     deed.block = here;
     here->by_moment[key(party, moment)] = &deed;
-    Clock mine = clock ? *clock : knowledge(running.me);
-    mine.moments.resize(kMostParties);
+    const uint16_t* mine = widened(clock ? *clock : knowledge(running.me));
     for (const Part& part : deed.parts)
-        deed.instruction = touch_for(deed, part.address, part.bytes, mine.moments.data(), pc);
+        deed.instruction = touch_for(deed, part.address, part.bytes, mine, pc);
     deed.place = here->under_way.insert(here->under_way.end(), &deed);
     return &deed;
 }
