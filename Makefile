@@ -15,6 +15,9 @@ EMULATOR = $(PYTHON) -c "from utils.emulator import build; build.runtime_library
            build.precompile_headers()"
 C_FAMILY = git ls-files 'kernels/*.cu' 'kernels/*.cuh' 'solutions/*.cu' 'utils/emulator/*'
 
+# Hundreds of processes import the same: what Python compiles, it keeps.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run lab test golden pictures format sync clean
 .DELETE_ON_ERROR:
 

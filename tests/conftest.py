@@ -35,14 +35,16 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+# Tests that share a worker with no others, and take ten seconds or more.
+LONG = "test_kernels.py::test_nvcc_", "test_redraw.py"
 # What the notebooks under nbval tell of every exercise as well.
 TOLD_TWICE = "test_a_solution_passes", "test_a_starter_compiles_and_counts_as_not_attempted"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Whole notebooks first among what is spread: the last ones to end should be short. Where they
-    run, what they check too is checked once."""
-    items.sort(key=lambda item: "test_nbval.py" not in item.nodeid)
+    """Whole notebooks first among what is spread, then what else takes long: the last ones to end
+    should be short. Where notebooks run, what they check too is checked once."""
+    items.sort(key=lambda item: ("test_nbval.py" not in item.nodeid, not takes_long(item)))
     if not items or "test_nbval.py" not in items[0].nodeid:
         return
     again = [
@@ -53,6 +55,11 @@ def pytest_collection_modifyitems(config, items):
     ]
     config.hook.pytest_deselected(items=again)
     items[:] = [item for item in items if item not in set(again)]
+
+
+def takes_long(item) -> bool:
+    """Whether it is one of those."""
+    return any(long in item.nodeid for long in LONG)
 
 
 def is_checked(exercise) -> bool:
