@@ -128,6 +128,15 @@ def test_sizes_of_the_call_take_the_place_of_the_benchs():
         estimate(kernel, gpu="Abacus")
 
 
+@pytest.mark.parametrize("most", [1000, 3000])  # 1,024 elements are 2,048 accesses, and blocks
+def test_of_a_kernel_that_cannot_be_recorded_as_a_whole_nothing_is_estimated(monkeypatch, most):
+    exercise = load("00_start_here/swish")
+    kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
+    monkeypatch.setattr("utils.watch.trace.MOST", most)
+    with pytest.raises(WorkbookError, match=r"swish makes too many accesses with n=\d+"):
+        work(kernel, {"n": 1 << 20})
+
+
 @pytest.mark.parametrize("groups", [256, 512])
 def test_a_size_that_follows_another_keeps_its_share_of_it(groups):
     exercise = load("06_groupnorm/groupnorm_vectorized")

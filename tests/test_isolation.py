@@ -343,3 +343,47 @@ print(workers._workers["emulator"].process.pid, flush=True)
                 return
         time.sleep(0.05)
     assert not os.path.exists(f"/proc/{worker}")
+
+
+def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
+    done = []
+    assert works(kernel)  # the worker has answered, so that what is in force is known
+    with workers.meanwhile(lambda: done.append(pid())):
+        assert works(kernel) and works(kernel)
+    assert works(kernel) and done == [pid()]
+
+
+def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkeypatch):
+    done = []
+    for in_force in ([], ["seccomp"], ["landlock 7"]):
+        understood = workers.Worker._understood
+
+        def told(self, *given, in_force=in_force, understood=understood):
+            reply = understood(self, *given)
+            self.in_force = in_force
+            return reply
+
+        monkeypatch.setattr(workers.Worker, "_understood", told)
+        assert works(kernel)
+        with workers.meanwhile(lambda: done.append(1)):
+            assert works(kernel)
+    assert done == []
+    workers.discard("emulator")
+
+
+def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
+    def fails():
+        raise ValueError("the reference is wrong")
+
+    assert works(kernel)
+    with pytest.raises(ValueError, match="the reference"), workers.meanwhile(fails):
+        works(kernel)
+    assert works(kernel)
+
+
+def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
+    done = []
+    assert works(kernel)
+    with pytest.raises(KernelCrash), workers.meanwhile(lambda: done.append(1)):
+        call(kernel, 5)
+    assert done == [1] and works(kernel)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from support.command import workbook
+from support.pairs import files
 
 from utils.course import catalog, mutants
 from utils.course.answers import compile_answer
@@ -21,11 +22,6 @@ FRESH = (
     "tests/mutants/01_pairs/thrice.diff",
 )
 SPEC, NOTEBOOK = "kernels/01_pairs/spec.py", "notebooks/01_pairs.ipynb"
-
-
-def files(root) -> dict[str, str]:
-    paths = (path for path in root.rglob("*") if path.is_file() and "build" not in path.parts)
-    return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
 
 def test_all_files_are_made_and_in_step(root):

@@ -4,6 +4,7 @@ import json
 
 import nbformat
 import pytest
+from support import pairs
 from support.pairs import COPY, ID, SOLUTION, SPEC, STARTER, write_notebook
 from typer.testing import CliRunner
 
@@ -58,11 +59,11 @@ def test_sync_clears_outputs_and_counts(notebook):
 
 
 def test_check_writes_nothing_and_lists_what_differs(root):
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    before = pairs.files(root)
     report = sync.sync(check=True)
     changed = ["kernels/01_pairs/twice.cu", "notebooks/01_pairs.ipynb", "results/README.md"]
     assert report.changed == changed
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    assert pairs.files(root) == before
 
 
 def test_a_changed_source_reaches_a_cell_that_sync_wrote(root, notebook):

@@ -6,9 +6,12 @@ import shutil
 import subprocess
 
 import pytest
+import torch
 
+from utils.cuda.compiler import compile_cuda
 from utils.emulator.programs import Watch, build_program, diagnose_program, run_program
 from utils.paths import ROOT
+from utils.watch.diagnosis import diagnose_call
 
 FOLDER = ROOT / "tests/tensor_cores"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -56,6 +59,38 @@ def test_what_tensor_cores_multiply_and_add_is_counted(name, products, tmp_path)
     launches = json.loads(path.read_text())["launches"]
     counted = [launch["tensor_operations"] for launch in launches]
     assert counted == [2 * count for count in products]
+
+
+MIXED = """\
+#include "tensor_cores.cuh"
+__global__ void mixed_kernel(float* halves, float* floats, int times) {
+    unsigned a[4] = {ONE, ONE, ONE, ONE}, b[2] = {ONE, ONE};
+    float x[4] = {1, 1, 1, 1}, y[2] = {1, 1}, d[4] = {}, e[4] = {};
+    for (int i = 0; i < times; i++) {
+        mma_f16(d, a, b);
+        mma_tf32(e, x, y);
+        mma_f16(d, a, b);
+    }
+    for (int i = 0; i < 4; i++) {
+        halves[4 * threadIdx.x + i] = d[i];
+        floats[4 * threadIdx.x + i] = e[i];
+    }
+}
+void mixed(float* halves, float* floats, int times) {
+    mixed_kernel<<<1, 32>>>(halves, floats, times);
+}
+""".replace("ONE", "0x3c003c00u")  # two halves
+
+
+@pytest.mark.parametrize("times", [1, 5, 16, 23])
+def test_products_of_two_types_in_a_row(times):
+    """A warp meets for many products at once, but only for those of one type."""
+    kernel = compile_cuda(MIXED, "mixed", backend="emulator")
+    given = {"halves": torch.zeros(128), "floats": torch.zeros(128), "times": times}
+    seen = diagnose_call(kernel, given)
+    for after in (kernel.isolated(given).after, seen.after):
+        assert (after["halves"] == 2 * 16 * times).all() and (after["floats"] == 8 * times).all()
+    assert seen.hazards == ()
 
 
 @pytest.mark.nvcc

@@ -77,7 +77,7 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
 
     free = {name: size for name, size in sizes.items() if name not in follows}
     base = _small(kernel, free, run)
-    launches = _works(run(base))
+    launches = _works(_whole(kernel, base, run(base)))
     flat = [_flat(launch) for launch in launches]
     for name in (n for n in free if sizes[n] > base[n]):
         larger = {**base, name: 2 * base[name]}
