@@ -161,7 +161,8 @@ def test_nvcc_compiles_what_learners_meet_for_all_architectures(late, tmp_path):
             texts[catalog.solution_path(exercise)] = catalog.solution_text(exercise)
     *architectures, own = ARCHITECTURES[1:] if late else ARCHITECTURES
     # No text asks which one it is compiled for, so that the PTX for the first is that for all.
-    assert not any("__CUDA_ARCH__" in text for text in texts.values())
+    headers = [path.read_text() for path in workspace().include.glob("*.cuh")]
+    assert not any("__CUDA_ARCH__" in text for text in (*texts.values(), *headers))
     codes = ",".join(f"sm_{a}" for a in architectures)
     targets = [f"-gencode=arch=compute_{architectures[0]},code=[{codes}]"]
     targets.append(f"-gencode=arch=compute_{own},code=sm_{own}")

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from support import pairs
 from support.command import workbook
-from support.pairs import files
 
 from utils.course import catalog, mutants
 from utils.course.answers import compile_answer
@@ -22,6 +22,11 @@ FRESH = (
     "tests/mutants/01_pairs/thrice.diff",
 )
 SPEC, NOTEBOOK = "kernels/01_pairs/spec.py", "notebooks/01_pairs.ipynb"
+
+
+def files(root) -> dict[str, str]:
+    found = pairs.files(root).items()
+    return {path: data.decode() for path, data in found if not path.startswith("build/")}
 
 
 def test_all_files_are_made_and_in_step(root):

@@ -105,11 +105,11 @@ MUTANTS = "\n".join(
 )
 
 
-def files(root: Path) -> dict[str, str]:
-    """All that is written there by hand or by the workbook; not what is built or compiled."""
-    there = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    kept = (path for path in there if not {"build", "__pycache__"} & set(path.parts))
-    return {path.as_posix(): (root / path).read_text() for path in kept}
+def files(root: Path) -> dict[str, bytes]:
+    """What is in each file there; not those that Python keeps of modules it has compiled."""
+    there = (path for path in root.rglob("*") if path.is_file())
+    kept = (path.relative_to(root) for path in there if "__pycache__" not in path.parts)
+    return {path.as_posix(): (root / path).read_bytes() for path in kept}
 
 
 def complete(root: Path) -> None:
