@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from utils.cuda import confine, workers
+from utils.cuda import confine, posts, workers
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout
 from utils.paths import ROOT
@@ -144,7 +144,7 @@ def tries():
 @pytest.fixture
 def in_force(tries):
     tries(42)
-    return workers._workers["emulator"].in_force
+    return posts.post("emulator").worker.in_force
 
 
 @pytest.fixture
@@ -176,17 +176,17 @@ def test_what_a_process_does_to_itself_goes_on_working(tries, what):
 def test_a_worker_is_given_no_environment(tries, monkeypatch):
     monkeypatch.setenv("WORKBOOK_LOG", "/tmp/log")
     monkeypatch.setenv("SECRET", "s")
-    workers.restart("emulator")
+    posts.post("emulator").restart()
     assert tries(41) == 0
 
 
 def test_a_worker_in_which_a_thread_was_left_running_is_replaced(tries):
     tries(42)
-    first = workers._workers["emulator"].process.pid
+    first = posts.post("emulator").worker.process.pid
     tries(40)
-    assert workers._workers["emulator"].process.pid == first
+    assert posts.post("emulator").worker.process.pid == first
     tries(44)
-    assert workers._workers["emulator"].process.pid != first
+    assert posts.post("emulator").worker.process.pid != first
 
 
 @pytest.mark.parametrize(

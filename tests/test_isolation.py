@@ -12,7 +12,7 @@ import pytest
 import torch
 from support.crashing import FAULTS, call
 
-from utils.cuda import confine, isolation, workers
+from utils.cuda import confine, isolation, posts, workers
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
@@ -29,7 +29,7 @@ def works(kernel):
 
 
 def pid(backend="emulator"):
-    return workers._workers[backend].process.pid
+    return posts.post(backend).worker.process.pid
 
 
 def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
@@ -216,7 +216,7 @@ def test_one_worker_serves_many_calls(kernel):
 def test_a_worker_that_died_between_calls_is_replaced(kernel):
     assert works(kernel)
     os.kill(pid(), signal.SIGKILL)
-    workers._workers["emulator"].process.wait()
+    posts.post("emulator").worker.process.wait()
     assert works(kernel)
 
 
@@ -252,7 +252,7 @@ void closes(float* out) {
 def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):
     assert works(kernel)
     first = pid()
-    monkeypatch.setattr(workers, "MAX_LIBRARIES", 1)
+    monkeypatch.setattr(posts, "MAX_LIBRARIES", 1)
     assert works(kernel) and pid() != first
 
 
@@ -285,8 +285,8 @@ def test_calls_from_several_threads_take_turns(kernel):
 
 
 def test_prestart_starts_the_worker_that_the_first_call_uses(kernel):
-    workers.discard("emulator")
-    workers.prestart("emulator")
+    posts.discard("emulator")
+    posts.prestart()
     first = pid()
     assert works(kernel) and pid() == first
 
@@ -304,7 +304,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
     held = threading.Event()
 
     def hold():
-        with workers._lock:
+        with posts.post("emulator").lock:
             held.set()
             time.sleep(0.5)
 
@@ -323,7 +323,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
 def test_the_worker_ends_with_its_parent_even_when_it_is_busy(kernel, busy, end):
     program = f"""
 import os, sys, threading, time
-from utils.cuda import workers
+from utils.cuda import posts
 from utils.cuda.compiler import compile_cuda
 from tests.support.crashing import FAULTS, call
 kernel = compile_cuda(FAULTS, "run", backend="emulator")
@@ -331,7 +331,7 @@ call(kernel)
 if {busy}:
     threading.Thread(target=call, args=(kernel, 3, 1, 100, 100.0), daemon=True).start()
     time.sleep(0.5)
-print(workers._workers["emulator"].process.pid, flush=True)
+print(posts.post("emulator").worker.process.pid, flush=True)
 {end}
 """
     command = [sys.executable, "-c", program]
@@ -368,7 +368,7 @@ def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkey
         with workers.meanwhile(lambda: done.append(1)):
             assert works(kernel)
     assert done == []
-    workers.discard("emulator")
+    posts.discard("emulator")
 
 
 def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):

@@ -14,7 +14,7 @@ from support.attacks import exercise_named
 from support.box import needs_box
 from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
-from utils.cuda import arrays, confine, stopwatch, workers
+from utils.cuda import arrays, confine, posts, stopwatch
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.timing import speed
 
@@ -250,8 +250,8 @@ def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
 
 
 def test_processes_of_the_check_are_ended_before(times):
-    workers.prestart("emulator")
-    before = workers._workers["emulator"]
+    posts.prestart()
+    before = posts.post("emulator").worker
     times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None
 

@@ -10,7 +10,7 @@ from IPython.display import clear_output
 from utils import settings
 from utils.course import catalog, progress
 from utils.course.answers import compile_answer
-from utils.cuda import warmup, workers
+from utils.cuda import posts, warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
@@ -102,5 +102,5 @@ def load(ipython) -> None:
     ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
     for function in (hint, reset):
         ipython.user_ns.setdefault(function.__name__, function)
-    workers.prestart()
+    posts.prestart()
     warmup.start()

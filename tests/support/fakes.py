@@ -59,6 +59,7 @@ class FakeKernel:
     digest: str = "0"
     library: Path = Path()
     types: dict = field(default_factory=dict)  # of tensors that are no floats
+    built: bool = False
     seconds: float = 0.0  # that a call claims to have taken
     _buffers: dict = field(default_factory=dict)
 

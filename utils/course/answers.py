@@ -6,6 +6,7 @@ Below this room, kernels know of no exercise.
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -38,6 +39,7 @@ class Answering(Protocol):
     learners: bool  # is the learner's own, whose pass is kept: see progress.py
     digest: str  # of its text and all that it is compiled with
     untouched: bool  # still is the starter
+    built: bool  # the library is there, and not made where it is first needed
     dtypes: Mapping[str, torch.dtype]  # of its tensors
 
     def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
@@ -61,6 +63,11 @@ class Answer(Kernel):
     def untouched(self) -> bool:
         """Whether its text still is the starter."""
         return catalog.is_starter(self.exercise, self.source)
+
+    @property
+    def built(self) -> bool:
+        """Whether the library is there, and not made where it is first needed."""
+        return isinstance(self.library, Path)
 
 
 def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None, **place) -> Answer:

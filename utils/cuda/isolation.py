@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import workers
+from utils.cuda import posts
 from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
@@ -104,11 +104,13 @@ class Call:
         accesses are recorded; `order` other than 0 permutes the threads. Raises KernelCrash and
         KernelTimeout; a launch that CUDA would refuse or abandon is told in `error`.
         """
-        return self._safely(lambda worker: self._watch(worker, unwritten, most, order))
+        return self._safely(
+            lambda worker: self._watch(worker, unwritten, most, order), watching=True
+        )
 
-    def _safely(self, action: Callable[[Worker], T]) -> T:
+    def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
         try:
-            return workers.safely(self.backend, str(self.library), action)
+            return posts.post(self.backend, watching).safely(str(self.library), action)
         except Ended as end:
             raise self._explain(end) from None
 
@@ -181,7 +183,7 @@ class Call:
         printed, events = worker.said()
         error = None
         if reply["error"]:
-            workers.restart(self.backend)
+            posts.post(self.backend, watching=True).restart()
             why = reports.refused(events) or ADVICE.get(reply["name"], "")
             text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)

@@ -14,25 +14,21 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from utils import paths, settings
+from utils import settings
 from utils.cuda import confine, sandbox
-from utils.emulator.build import runtime_library
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 WORKER = Path(__file__).with_name("worker_main.py")
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
-MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
 MAX_REPLY = 64 << 20  # bytes
 MAX_THREADS = 512  # more than any emulator's, which are one a core
@@ -47,6 +43,7 @@ PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
 # What a reply must have, beside its token.
 _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES = {
+    "greet": {},
     "load": {},
     "time": _REPLY,
     "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
@@ -59,8 +56,6 @@ _REPLIES = {
 }
 
 _CALLS = "run", "watch"  # of a kernel
-
-T = TypeVar("T")
 
 _next: ContextVar[Callable[[], object] | None] = ContextVar("_next", default=None)
 
@@ -177,7 +172,7 @@ class Worker:
             poll.register(pipe, select.POLLIN)
         try:
             os.write(self.commands, json.dumps(command).encode() + b"\n")
-            if command["do"] in _CALLS and self._locked_in():
+            if command["do"] in _CALLS and self.locked_in():
                 _do_meanwhile()
             while not reply.endswith(b"\n"):
                 left = deadline - time.monotonic()
@@ -199,8 +194,8 @@ class Worker:
             raise Ended(status, *self.said(), why) from None
         return self._understood(bytes(reply), token, _REPLIES[command["do"]])
 
-    def _locked_in(self) -> bool:
-        """Whether nothing in it can look into this process."""
+    def locked_in(self) -> bool:
+        """Whether nothing in it can look into this process, as far as it has told."""
         landlock = any(name.startswith("landlock") for name in self.in_force)
         return self.boxed or (landlock and "seccomp" in self.in_force)
 
@@ -239,7 +234,7 @@ class Worker:
         return True
 
     def _end(self, status: int | None, why: str = "") -> Ended:
-        self._kill()
+        self.kill()
         return Ended(status, *self.said(), why)
 
     def status(self, within: float) -> int | None:
@@ -247,7 +242,7 @@ class Worker:
         try:
             status = self.process.wait(within)
         except subprocess.TimeoutExpired:
-            self._kill()
+            self.kill()
             return None
         killed = self.boxed and status > 128  # as bubblewrap tells what a signal has ended
         return 128 - status if killed else status
@@ -274,7 +269,8 @@ class Worker:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """End the process and what it has started. Another thread may do so."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
             self._below = confine.descendants(self.process.pid)
@@ -284,7 +280,7 @@ class Worker:
 
     def stop(self) -> None:
         """End the process and give back what was shared with it."""
-        self._kill()
+        self.kill()
         for file in (self.commands, self.replies, self.arena, self.printed, self.reports):
             os.close(file)
         self.hands.close()
@@ -320,100 +316,3 @@ def _memory_file() -> int:
     file, path = tempfile.mkstemp()
     os.unlink(path)
     return file
-
-
-_workers: dict[str, Worker] = {}  # by backend
-_elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
-_lock = threading.RLock()  # a worker does one thing at a time
-
-
-def prestart(backend: str | None = None) -> None:
-    """Start the worker now, in the background, so that the first call need not wait for it."""
-    backend = backend or settings.backend()
-    with _lock:
-        if backend not in _workers and not settings.boxed():  # a box is made for one library
-            _workers[backend] = Worker(backend, [paths.cache(), *_elsewhere])
-
-
-def discard(backend: str) -> None:
-    """End the worker, if there is one."""
-    with _lock:
-        if worker := _workers.pop(backend, None):
-            worker.stop()
-
-
-def restart(backend: str) -> None:
-    """End the worker and start a fresh one."""
-    discard(backend)
-    prestart(backend)
-
-
-def _forget() -> None:
-    """In a forked process: the workers are the parent's, and the lock may be held there."""
-    global _lock
-    _lock = threading.RLock()
-    _workers.clear()
-
-
-os.register_at_fork(after_in_child=_forget)
-
-
-def safely(backend: str, library: str, action: Callable[[Worker], T]) -> T:
-    """`action(worker)`, which calls `library`. A worker not to be trusted after it is replaced.
-
-    Raises Ended, and what the action raises.
-    """
-    with _lock:
-        while True:
-            worker = _usable(backend, library)
-            suspect = bool(worker.libraries - {library})
-            try:
-                done = action(worker)
-            except Ended as end:
-                restart(backend)
-                late = end.status in (None, TIMED_OUT) and not end.why
-                if not suspect or late:
-                    raise
-                # another kernel may have damaged that worker: ask a fresh one
-            except BaseException:  # after a fault, or an interrupt, nothing in it is certain
-                restart(backend)
-                raise
-            else:
-                if _workers.get(backend) is worker and not worker.settle():
-                    restart(backend)
-                return done
-
-
-def fresh(backend: str, library: str) -> Worker:
-    """A worker for this library alone, which is whose asks for it: to be stopped by him."""
-    return Worker(backend, _folders(backend, library))
-
-
-def _folders(backend: str, library: str) -> set[Path]:
-    """Where a library is, and what it is linked with."""
-    runtime = [runtime_library()] if backend == "emulator" else []
-    return {path.resolve().parent for path in (Path(library), *runtime)}
-
-
-def _usable(backend: str, library: str) -> Worker:
-    if settings.boxed():
-        return _boxed(backend, library)
-    prestart(backend)
-    worker = _workers[backend]
-    reached = library in worker.libraries or worker.reaches(folders := _folders(backend, library))
-    if not reached:  # the cache has moved
-        _elsewhere.update(folders)
-    many = len(worker.libraries) >= MAX_LIBRARIES
-    if not reached or many or worker.process.poll() is not None:
-        restart(backend)
-    return _workers[backend]
-
-
-def _boxed(backend: str, library: str) -> Worker:
-    """A worker in a box in which there is this library and no other."""
-    folders = _folders(backend, library)
-    worker = _workers.get(backend)
-    if worker is None or worker.process.poll() is not None or not worker.reaches(folders):
-        discard(backend)
-        worker = _workers[backend] = Worker(backend, folders)
-    return worker

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from utils.course import cases, catalog
 from utils.course.answers import Answer, compile_wrong
-from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
-from utils.judge.check import FEW, TIMEOUT, Trial
-from utils.watch import diagnosis
+from utils.judge.called import Called
+from utils.judge.judging import FEW
+from utils.judge.watched import Watched
 from utils.watch.diagnosis import Diagnosis
 
 UNKNOWN = 3  # times each of the sizes that a spec leaves open is drawn
@@ -37,7 +37,7 @@ class Credit:
 def of_passed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has passed its check: hold it against more sizes. `seed` is a secret."""
     with oracle.one_thread():
-        unknown = _unknown(Trial(kernel, seed))
+        unknown = _unknown(Called(kernel, seed))
     named = statements.named(kernel.exercise, kernel.source)
     return Credit(True, True, not unknown, True, True, named, unknown)
 
@@ -46,21 +46,21 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has not: see what holds of it. `seed` is a secret."""
     exercise = kernel.exercise
     named = statements.named(exercise, kernel.source)
-    trial = Trial(kernel, seed)
-    few = trial.ascending()[:SMALL]
+    watched, called = Watched(kernel, seed), Called(kernel, seed)
+    few = watched.ascending()[:SMALL]
     with oracle.one_thread():
-        seen = _seen(trial, few)
+        seen = _seen(watched, few)
         whole = len(seen) == len(few)
         works = any(_works(exercise, s) for s in seen)
         clean = works and whole and not any(s.hazards or s.error for s in seen)
         own = whole and all(floors.objection(exercise, s) is None for s in seen)
-        small = own and _holds(lambda: _try(trial, few))
-        if works and not small and _starter_works(trial, few):
+        small = own and _holds(lambda: _try(called, few))
+        if works and not small and _starter_works(watched, few):
             works = clean = False
-        gates = small and _holds(trial.judge_gates)
-        known = small and _holds(lambda: _try(trial, exercise.at.check))
-        unknown = _unknown(trial) if known else ""
-        right = known and not unknown and _holds(lambda: trial.again(exercise.at.check))
+        gates = small and _holds(watched.judge_gates)
+        known = small and _holds(lambda: _try(called, exercise.at.check))
+        unknown = _unknown(called) if known else ""
+        right = known and not unknown and _holds(lambda: called.again(exercise.at.check))
     # Where all of this holds, the check objects to what is tried there alone, or to a statement.
     unnamed = statements.required(exercise) is not None and not named
     right = right and (unnamed or not (clean and gates))
@@ -75,16 +75,13 @@ def _holds(trying: Callable[[], None]) -> bool:
     return True
 
 
-def _seen(trial: Trial, few: list[Sizes]) -> list[Diagnosis]:
+def _seen(watched: Watched, few: list[Sizes]) -> list[Diagnosis]:
     """What watched calls showed, to the first that comes to no end."""
-    fresh = set(trial.exercise.outputs) - set(cases.inputs(trial.exercise))
     seen = []
     for sizes in few:
-        given = cases.arguments(trial.kernel, _case(trial, sizes))
+        given = cases.arguments(watched.kernel, watched.case(sizes))
         try:
-            seen.append(
-                diagnosis.diagnose_call(trial.kernel, given, unwritten=fresh, timeout=TIMEOUT)
-            )
+            seen.append(watched.diagnosis_of(given))
         except (KernelCrash, KernelTimeout, LaunchError):
             break
     return seen
@@ -98,31 +95,26 @@ def _works(exercise: Exercise, seen: Diagnosis) -> bool:
     return bool(seen.launches) and writes and reads and not seen.detour
 
 
-def _starter_works(trial: Trial, few: list[Sizes]) -> bool:
+def _starter_works(watched: Watched, few: list[Sizes]) -> bool:
     """Whether what was given to begin with does as much: then it is not the learner's work."""
-    exercise = trial.exercise
+    exercise = watched.exercise
     starter = compile_wrong(exercise, catalog.starter_text(exercise), "starter")
-    return any(_works(exercise, seen) for seen in _seen(Trial(starter, trial.seed), few))
+    return any(_works(exercise, seen) for seen in _seen(Watched(starter, watched.seed), few))
 
 
-def _try(trial: Trial, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
+def _try(called: Called, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
     """All kinds of values at each size. Raises CheckFailed."""
-    for size, families in cases.plan(trial.exercise, sizes):
-        trial.try_size(size, families)
+    for size, families in cases.plan(called.exercise, sizes):
+        called.try_size(size, families)
 
 
-def _unknown(trial: Trial) -> str:
+def _unknown(called: Called) -> str:
     """What is wrong on sizes that nobody knows, in words that give no value away; or nothing."""
-    drawn = [s for _ in range(UNKNOWN) for s in cases.drawn(trial.exercise, trial.generator)]
+    drawn = [s for _ in range(UNKNOWN) for s in cases.drawn(called.exercise, called.generator)]
     for sizes in drawn:
         try:
-            trial.call(_case(trial, sizes), probes=FEW)
+            called.call(called.case(sizes), probes=FEW)
         except CheckFailed as failure:
             names = ", ".join(sizes)
             return f"{failure.reason} at a size ({names}) that the notebook does not try"
     return ""
-
-
-def _case(trial: Trial, sizes: Sizes) -> Case:
-    usual = cases.usual(trial.exercise)
-    return cases.sample(trial.exercise, sizes, usual, trial.generator, trial.dtypes)

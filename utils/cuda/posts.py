@@ -1,0 +1,167 @@
+"""Which worker process a call is made in. Each backend has two posts, which work side by side: one
+for calls of kernels as they are, one for watched calls. A worker that is not to be trusted any more
+is replaced.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from utils import paths, settings
+from utils.cuda.workers import TIMED_OUT, Ended, Worker
+from utils.emulator.build import runtime_library
+
+MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
+START = 60.0  # seconds in which a process has begun, on the busiest machine
+
+T = TypeVar("T")
+
+_elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
+
+
+class Post:
+    """A worker, mostly: none before the first call. It does one thing at a time."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend, self.worker = backend, None
+        self.lock = threading.RLock()
+        self.dismissed = False
+        self._locks_in: bool | None = None  # not known yet
+
+    def prestart(self) -> None:
+        """Start the worker now, in the background, so that the first call need not wait for it."""
+        with self.lock:
+            if self.worker is None and not settings.boxed():  # a box is made for one library
+                self.worker = Worker(self.backend, [paths.cache(), *_elsewhere])
+
+    def discard(self) -> None:
+        """End the worker, if there is one."""
+        with self.lock:
+            if self.worker:
+                self.worker.stop()
+                self.worker = None
+
+    def restart(self) -> None:
+        """End the worker and start a fresh one."""
+        self.discard()
+        self.prestart()
+
+    def dismiss(self) -> None:
+        """From another thread: end what is done here, with Ended for who waits for it, and do
+        nothing more until `reopen`."""
+        self.dismissed = True  # before it is looked who is here
+        if worker := self.worker:
+            worker.kill()
+
+    def reopen(self) -> None:
+        """Once nobody calls from another thread any more."""
+        self.dismissed = False
+
+    def safely(self, library: str, action: Callable[[Worker], T]) -> T:
+        """`action(worker)`, which calls `library`. A worker not to be trusted after it is replaced.
+
+        Raises Ended, and what the action raises.
+        """
+        with self.lock:
+            while True:
+                worker = self._usable(library)
+                if self.dismissed:  # after the worker is known, whom `dismiss` would have ended
+                    raise Ended(None, "", "", "was ended since nobody waits for it")
+                suspect = bool(worker.libraries - {library})
+                try:
+                    done = action(worker)
+                except Ended as end:
+                    self.restart()
+                    late = end.status in (None, TIMED_OUT) and not end.why
+                    if not suspect or late:
+                        raise
+                    # another kernel may have damaged that worker: ask a fresh one
+                except BaseException:  # after a fault, or an interrupt, nothing in it is certain
+                    self.restart()
+                    raise
+                else:
+                    if self.worker is worker and not worker.settle():
+                        self.restart()
+                    return done
+
+    def locks_in(self) -> bool:
+        """Whether nothing that is called here can look into this process. A worker that has called
+        no kernel yet is asked, once: it can be believed."""
+        if settings.boxed():
+            return True
+        with self.lock:
+            if self._locks_in is None:
+                self.restart()
+                with suppress(Ended):
+                    self.worker.ask(START, do="greet")
+                self._locks_in = self.worker.locked_in()
+            return self._locks_in
+
+    def _usable(self, library: str) -> Worker:
+        if settings.boxed():
+            return self._boxed(library)
+        self.prestart()
+        worker = self.worker
+        reached = library in worker.libraries or worker.reaches(
+            needed := _folders(self.backend, library)
+        )
+        if not reached:  # the cache has moved
+            _elsewhere.update(needed)
+        many = len(worker.libraries) >= MAX_LIBRARIES
+        if not reached or many or worker.process.poll() is not None:
+            self.restart()
+        return self.worker
+
+    def _boxed(self, library: str) -> Worker:
+        """A worker in a box in which there is this library and no other."""
+        needed = _folders(self.backend, library)
+        if not (self.worker and self.worker.process.poll() is None and self.worker.reaches(needed)):
+            self.discard()
+            self.worker = Worker(self.backend, needed)
+        return self.worker
+
+
+_posts: dict[tuple[str, bool], Post] = {}  # by backend, and whether calls there are watched
+_making = threading.Lock()
+
+
+def post(backend: str, watching: bool = False) -> Post:
+    """The post of a backend's calls, or of its watched ones."""
+    with _making:
+        return _posts.setdefault((backend, watching), Post(backend))
+
+
+def prestart() -> None:
+    """Start the workers that the first call and the first check will need."""
+    post(settings.backend()).prestart()
+    post("emulator", watching=True).prestart()
+
+
+def discard(backend: str) -> None:
+    """End a backend's workers, if there are any."""
+    for watching in (False, True):
+        post(backend, watching).discard()
+
+
+def fresh(backend: str, library: str) -> Worker:
+    """A worker for this library alone, which is whose asks for it: to be stopped by him."""
+    return Worker(backend, _folders(backend, library))
+
+
+def _folders(backend: str, library: str) -> set[Path]:
+    """Where a library is, and what it is linked with."""
+    runtime = [runtime_library()] if backend == "emulator" else []
+    return {path.resolve().parent for path in (Path(library), *runtime)}
+
+
+def _forget() -> None:
+    """In a forked process: the workers are the parent's, and a lock may be held there."""
+    global _making
+    _making = threading.Lock()
+    _posts.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,140 @@
+"""How one call of a kernel is judged: by what it leaves behind, beside what was expected."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import torch
+from torch import Generator, Tensor
+
+from utils import settings
+from utils.course import cases
+from utils.course.answers import Answering
+from utils.course.cases import Case
+from utils.course.exercise import Sizes
+from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.judge import explain, mismatch, oracle
+from utils.judge.mismatch import bits
+from utils.judge.oracle import Expected
+
+TIMEOUT = 10.0  # seconds for one call
+FEW = 2  # probes of the oracle, where values are not what a call is about
+BENT = 1000  # one of so many values may lie at a bend, and is asked about again
+FAULTS = {
+    LaunchError: Reason.LAUNCH_ERROR,
+    KernelCrash: Reason.CRASHED,
+    KernelTimeout: Reason.TIMEOUT,
+}
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What a watched call has shown that may be why values are wrong, in any call."""
+
+    values: tuple[str, ...] = ()  # beside values
+    launches: str = ""  # beside every failure
+
+
+class Judging:
+    """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
+
+    def __init__(self, kernel: Answering, seed: int, stream: int = 0):
+        self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
+        self.device = "cuda" if kernel.backend == "cuda" else "cpu"
+        self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
+        self.dtypes = kernel.dtypes
+        self.remarks = Remarks()
+
+    def failing(self) -> None:
+        """Called before a failure is explained: from here on, nothing else is done beside it."""
+
+    def case(self, sizes: Sizes, family: str = "") -> Case:
+        """A call of these sizes, by default of the usual kind of values."""
+        family = family or cases.usual(self.exercise)
+        return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
+
+    def ascending(self) -> list[Sizes]:
+        """The known sizes, that of the fewest elements first."""
+        return sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
+
+    def expecting(self, case: Case, device: str, probes: int) -> Callable[[], dict[str, Expected]]:
+        """What works out what a call should leave behind, when it is first asked."""
+        work = functools.partial(oracle.expect, self.exercise, case, self.dtypes, device, probes)
+        return functools.cache(work)
+
+    def judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
+        """Inputs must hold what they held before the call."""
+        for name in sorted(set(cases.inputs(self.exercise)) - set(self.exercise.outputs)):
+            before = case.tensors[name]
+            changed = (bits(after[name]) != bits(before)).reshape(-1).nonzero()
+            if len(changed):
+                place = mismatch.index(name, int(changed[0]), before.shape)
+                message = f"{name} is an input, but the kernel wrote to it, first to {place}"
+                self.fail(Reason.INPUT_MODIFIED, case, message)
+
+    def judge(
+        self,
+        case: Case,
+        name: str,
+        got: Tensor,
+        expected: Expected,
+        same: Tensor,
+        before: Tensor | None,
+        again: bool = False,
+    ) -> None:
+        """Judge one output. `same`: where it still holds the bits that it held before the call.
+
+        `before`: what the call before this one left there. `again`: whether this is a second call
+        with the same values.
+        """
+        bad = mismatch.wrong(got, expected)
+        if 0 < int(bad.sum()) <= 1 + bad.numel() // BENT:
+            device = bad.device.type
+            expected = oracle.expect(self.exercise, case, self.dtypes, device, bends=True)[name]
+            bad &= mismatch.wrong(got, expected)
+        if got.is_floating_point() and name not in case.tensors:  # poison is a NaN, but not a value
+            bad |= same.to(bad.device) & got.isnan()
+        if not bad.any():
+            return
+        self.failing()
+        unwritten = bad & same.to(bad.device)
+        if unwritten.any():
+            if self.adds(case, name, unwritten):
+                advice = (
+                    f"the kernel adds to what {name} held before; set it to its first value first"
+                )
+                seen = mismatch.explain(name, got, expected, bad, because=advice)
+                self.fail(Reason.NAN, case, seen)
+            self.fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
+        message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
+        message = "\n".join([message, *self.remarks.values])
+        if got.is_floating_point() and (bad & got.isnan()).any():
+            self.fail(Reason.NAN, case, message)
+        if before is not None and _left(got, before, bad):
+            advice = "these are the values of the call before, whose inputs were others"
+            self.fail(Reason.STALE_OUTPUT, case, f"{message}\nhint: {advice}")
+        if again:
+            message += "\nhint: the same call gave the right values a moment ago: a race?"
+        self.fail(Reason.WRONG_VALUES, case, message)
+
+    def adds(self, case: Case, name: str, unwritten: Tensor) -> bool:
+        """Whether the kernel adds to what an output held, which leaves a NaN as it was. One that
+        is watched has been told of a read before a write."""
+        return False
+
+    def fail(self, reason: Reason, case: Case, message: str) -> NoReturn:
+        """Raises CheckFailed."""
+        self.failing()
+        replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
+        told = [f"{self.kernel.name} with {case}", message, self.remarks.launches]
+        if not settings.seed():  # that one is a secret
+            told.append(replay)
+        raise CheckFailed(reason, "\n".join(filter(None, told)))
+
+
+def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:
+    """Whether all that is wrong was left by the call before. A value that right elements have, too,
+    such as a limit that many are clamped to, is there by chance."""
+    same = bool(((got == before) | ~bad).all())
+    return same and not bool(torch.isin(got[bad], got[~bad]).all())

@@ -1,0 +1,148 @@
+"""A kernel is watched on the emulator: for hazards, for its gates, and for who did the work."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from utils.course import cases
+from utils.course.answers import Answering
+from utils.course.cases import Case
+from utils.course.exercise import Sizes
+from utils.cuda import workers
+from utils.errors import CheckFailed, Reason, ToolError
+from utils.judge import explain, floors, gates, judging, launches, oracle
+from utils.judge.judging import FAULTS, FEW, Judging, Remarks
+from utils.judge.mismatch import bits
+from utils.watch import diagnosis
+from utils.watch.diagnosis import Diagnosis
+
+# What CUDA refused outright; hazards that follow are its consequence, not its cause.
+_REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
+_WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
+_CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
+# A hazard's kind -> the reason of the verdict; any other kind is a launch error.
+_HAZARDS = {
+    "race": Reason.RACE,
+    "async-race": Reason.RACE,
+    "early-read": Reason.RACE,
+    "early-write": Reason.RACE,
+    "missing-fence": Reason.RACE,
+    "missing-commit": Reason.RACE,
+    "out-of-bounds": Reason.OUT_OF_BOUNDS,
+    "illegal-address": Reason.OUT_OF_BOUNDS,
+    "use-after-free": Reason.OUT_OF_BOUNDS,
+    "misaligned": Reason.MISALIGNED,
+    "uninitialized": Reason.UNINITIALIZED,
+    "divergent-barrier": Reason.DIVERGENT_BARRIER,
+    "deadlock": Reason.TIMEOUT,
+    "invalid-mask": Reason.INVALID_MASK,
+    "absent-lane": Reason.INVALID_MASK,
+    "bad-free": Reason.OUT_OF_BOUNDS,
+    "host-call": Reason.HOST_FUNCTION,
+}
+
+
+class Watched(Judging):
+    """Watched calls of a kernel, and what they show."""
+
+    def __init__(self, kernel: Answering, seed: int):
+        super().__init__(kernel, seed)
+        self._objections: list[tuple[Reason, Case, str]] = []  # to who did the work
+
+    def all(self) -> str:
+        """Watch the kernel, then read its gates. Returns what the summary says of that."""
+        try:
+            ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
+            for sizes in ordered:
+                self._watch(sizes)
+            self._object()
+            if self.exercise.gates:
+                self.judge_gates()
+            if self.exercise.slices:
+                for name in self.exercise.shapes:
+                    self._watch(self.exercise.at.draw, sliced=(name,))
+                self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
+            few = itertools.cycle(self.few())
+            for family in cases.families(self.exercise)[1:]:  # a stray may hang on the values
+                self._watch(next(few), family, probes=0)
+        except ToolError as error:
+            return f"not diagnosed: {error}"
+        return "no hazards" + (", gates passed" if self.exercise.gates else "")
+
+    def _object(self) -> None:
+        """Say that kernels did not do the work, if so. Wrong values have been told before that."""
+        for reason, case, message in self._objections:
+            self.fail(reason, case, message)
+
+    def judge_gates(self) -> None:
+        """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""
+        for _ in range(int(torch.randint(0, 3, (), generator=self.generator))):
+            self._watch(self.exercise.at.check[0], probes=0)
+        sizes = cases.gate_sizes(self.exercise, self.generator)
+        seen, case = self._watch(sizes, probes=FEW)
+        self._object()
+        for gate in self.exercise.gates:
+            if message := gates.failing(gate, seen, sizes):
+                self.fail(Reason.GATE, case, message)
+
+    def few(self) -> list[Sizes]:
+        """The smaller half of the known sizes, but for the smallest, which is a mere corner."""
+        known = self.ascending()
+        return known[1 : 1 + len(known) // 2] or known
+
+    def diagnosis_of(self, given: Mapping[str, Tensor | int | float]) -> Diagnosis:
+        """What a call with these arguments shows. Raises what a call raises."""
+        fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
+        kernel, timeout = self.kernel, judging.TIMEOUT
+        return diagnosis.diagnose_call(kernel, given, unwritten=fresh, timeout=timeout)
+
+    def _watch(
+        self,
+        sizes: Sizes,
+        family: str = "",
+        sliced: tuple[str, ...] = (),
+        probes: int = oracle.PROBES,
+    ) -> tuple[Diagnosis, Case]:
+        """Diagnose one call of these sizes, and judge what it computed and who did it.
+
+        `probes` are the oracle's; with 0 of them the values are not judged.
+        """
+        case = self.case(sizes, family)
+        given = cases.arguments(self.kernel, case)
+        if sliced:
+            late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
+            case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
+            given = {n: cases.sliced(v) if n in sliced else v for n, v in given.items()}
+        expecting = self.expecting(case, "cpu", probes) if probes else dict
+        try:
+            with workers.meanwhile(expecting):
+                seen = self.diagnosis_of(given)
+        except tuple(FAULTS) as error:
+            raise CheckFailed(FAULTS[type(error)], str(error)) from error
+        if seen.error and seen.error.name in _REFUSED:
+            why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
+            told = diagnosis.tell(why) if why else str(seen.error)
+            raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
+        named = self.exercise.faulty  # where the learner is to name the fault
+        self.remarks = Remarks(launches="" if named else launches.swapped(seen.launches))
+        if seen.hazards:
+            hazards = sorted(seen.hazards, key=lambda hazard: hazard.kind not in _CAUSES)
+            reason = _HAZARDS.get(hazards[0].kind, Reason.LAUNCH_ERROR)
+            self.fail(reason, case, diagnosis.tell(hazards))
+        if seen.error:
+            raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
+        self.judge_inputs(case, seen.after)
+        why = [str(remark) for remark in seen.remarks[:1]]
+        why += [] if named else launches.reading(self.exercise, case, seen)
+        self.remarks = replace(self.remarks, values=tuple(why))
+        expected = expecting()
+        for name in expected:
+            same = bits(seen.after[name]) == bits(given[name])
+            self.judge(case, name, seen.after[name], expected[name], same, None)
+        found = floors.objection(self.exercise, seen)
+        if found and probes:  # where values are not judged, they may be another call's
+            self._objections.append((found[0], case, found[1]))
+        return seen, case
