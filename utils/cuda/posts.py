@@ -1,12 +1,12 @@
-"""Which worker process a call is made in. Each backend has two posts, which work side by side: one
-for calls of kernels as they are, one for watched calls. A worker that is not to be trusted any more
-is replaced.
+"""Which worker process a call is made in. Each backend has a post for each role, and they work side
+by side. A worker that is not to be trusted any more is replaced.
 """
 
 import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,13 @@ START = 60.0  # seconds in which a process has begun, on the busiest machine
 T = TypeVar("T")
 
 _elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
+
+
+class Role(Enum):
+    """What is called there: kernels as they are, watched ones, or kernels in a process that has
+    called none before. Who needs that restarts it first."""
+
+    PLAIN, WATCHED, AFRESH = range(3)
 
 
 class Post:
@@ -124,26 +131,26 @@ class Post:
         return self.worker
 
 
-_posts: dict[tuple[str, bool], Post] = {}  # by backend, and whether calls there are watched
+_posts: dict[tuple[str, Role], Post] = {}  # by backend
 _making = threading.Lock()
 
 
-def post(backend: str, watching: bool = False) -> Post:
-    """The post of a backend's calls, or of its watched ones."""
+def post(backend: str, role: Role = Role.PLAIN) -> Post:
+    """A backend's post for a role."""
     with _making:
-        return _posts.setdefault((backend, watching), Post(backend))
+        return _posts.setdefault((backend, role), Post(backend))
 
 
 def prestart() -> None:
     """Start the workers that the first call and the first check will need."""
     post(settings.backend()).prestart()
-    post("emulator", watching=True).prestart()
+    post("emulator", Role.WATCHED).prestart()
 
 
 def discard(backend: str) -> None:
     """End a backend's workers, if there are any."""
-    for watching in (False, True):
-        post(backend, watching).discard()
+    for role in Role:
+        post(backend, role).discard()
 
 
 def fresh(backend: str, library: str) -> Worker:

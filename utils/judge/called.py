@@ -16,6 +16,7 @@ from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
 from utils.cuda import posts, workers
+from utils.cuda.posts import Role
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import judging, oracle
 from utils.judge.judging import FAULTS, FEW, Judging
@@ -44,14 +45,15 @@ class Tried(NamedTuple):
 class Called(Judging):
     """Calls of a kernel, and what they leave behind."""
 
+    stream, role = 1, Role.PLAIN
+
     def __init__(self, kernel: Answering, seed: int):
-        super().__init__(kernel, seed, stream=1)
+        super().__init__(kernel, seed)
         self._paces: dict[str, float] = {}  # seconds for each element along a size
         self._live: list[int] = []  # bytes of device memory after each call of a size
 
     def all(self) -> Tried:
-        """Each known size with several kinds of values, sizes that are drawn, and some of it again
-        in another process."""
+        """Each known size with several kinds of values, then sizes that are drawn."""
         sizes = self.exercise.at.check
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.at.card)
@@ -65,7 +67,6 @@ class Called(Judging):
         if self.kernel.backend == "emulator":
             drawn += self._beyond_16_bits()
             self._rehearse()
-        self.again(self.exercise.at.check)
         return Tried(count, sizes, len(drawn), tuple(kinds))
 
     def try_size(self, sizes: Sizes, families: list[str]) -> int:
@@ -136,18 +137,6 @@ class Called(Judging):
         given[name].fill_(1)
         return not (self._isolated(given).after[name] == 1)[unwritten.cpu()].any()
 
-    def again(self, sizes: tuple[Sizes, ...]) -> None:
-        """A process that has called the kernel never before: a part of the sizes in another order,
-        then so many calls of small ones that whoever counts them gives himself away."""
-        posts.post(self.kernel.backend).restart()
-        random = self.generator
-        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
-            self.call(self.case(sizes[i]))
-        small = self.ascending()[1:3]
-        for size in (*small, *small[:1]):
-            calls = int(torch.randint(*CALLS, (), generator=random))
-            self.call(self.case(size), calls=calls)
-
     def _beyond_16_bits(self) -> list[Sizes]:
         """Judge a call that is long in one size, another one each time, and short in the others.
         Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
@@ -198,6 +187,24 @@ class Called(Judging):
 
     def _isolated(self, given: dict, calls: int = 1):
         try:
-            return self.kernel.isolated(given, timeout=judging.TIMEOUT, calls=calls)
+            return self.kernel.isolated(given, timeout=judging.TIMEOUT, calls=calls, role=self.role)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
+
+
+class Afresh(Called):
+    """The same in a process that has never called the kernel before."""
+
+    stream, role = 2, Role.AFRESH
+
+    def all(self) -> None:
+        """A part of the sizes in another order, then so many calls of small ones that whoever
+        counts them gives himself away."""
+        posts.post(self.kernel.backend, self.role).restart()
+        sizes, random = self.exercise.at.check, self.generator
+        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
+            self.call(self.case(sizes[i]))
+        small = self.ascending()[1:3]
+        for size in (*small, *small[:1]):
+            calls = int(torch.randint(*CALLS, (), generator=random))
+            self.call(self.case(size), calls=calls)

@@ -23,9 +23,7 @@ from utils.cuda.signature import Parameter
 from utils.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.beside import Beside
-from utils.judge.called import Called
 from utils.judge.passed import Passed, tell
-from utils.judge.watched import Watched
 
 
 def check(kernel: Answering, *, seed: int | None = None) -> None:
@@ -94,12 +92,10 @@ class Trial:
     def _try(self) -> Passed:
         """What a kernel has passed whose values are right; what it says of itself is not read."""
         self._same_types()
-        watched, called = Watched(self.kernel, self.seed), Called(self.kernel, self.seed)
-        with Beside(watched, called) as beside:
+        with Beside(self.kernel, self.seed) as beside:
             if self._may_go_beside():
                 beside.begin()
-            seen = watched.all()
-            tried = beside.result()
+            seen, tried = beside.watched.all(), beside.result()
         details = (
             f"{len(tried.sizes)} sizes up to {cases.size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"

@@ -37,12 +37,14 @@ class Remarks:
 
 
 class Judging:
-    """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
+    """A kernel, and what it is tried on, drawn from a seed."""
 
-    def __init__(self, kernel: Answering, seed: int, stream: int = 0):
+    stream = 0  # of those that work side by side, each has its own draws
+
+    def __init__(self, kernel: Answering, seed: int):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
         self.device = "cuda" if kernel.backend == "cuda" else "cpu"
-        self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
+        self.generator = Generator().manual_seed((self.stream << 32) + seed)  # a seed has 32 bits
         self.dtypes = kernel.dtypes
         self.remarks = Remarks()
 
