@@ -348,7 +348,7 @@ print(posts.post("emulator").worker.process.pid, flush=True)
 def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
     done = []
     assert works(kernel)  # the worker has answered, so that what is in force is known
-    with workers.meanwhile(lambda: done.append(pid())):
+    with workers.meanwhile(lambda answered: done.append(pid())):
         assert works(kernel) and works(kernel)
     assert works(kernel) and done == [pid()]
 
@@ -365,14 +365,14 @@ def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkey
 
         monkeypatch.setattr(workers.Worker, "_understood", told)
         assert works(kernel)
-        with workers.meanwhile(lambda: done.append(1)):
+        with workers.meanwhile(lambda answered: done.append(1)):
             assert works(kernel)
     assert done == []
     posts.discard("emulator")
 
 
 def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
-    def fails():
+    def fails(answered):
         raise ValueError("the reference is wrong")
 
     assert works(kernel)
@@ -384,6 +384,6 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
 def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
     done = []
     assert works(kernel)
-    with pytest.raises(KernelCrash), workers.meanwhile(lambda: done.append(1)):
+    with pytest.raises(KernelCrash), workers.meanwhile(lambda answered: done.append(1)):
         call(kernel, 5)
     assert done == [1] and works(kernel)

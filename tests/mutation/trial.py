@@ -19,8 +19,8 @@ from utils.course import catalog
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
 from utils.errors import CheckFailed, CompileError, DeclarationError
-from utils.judge import check as judge
-from utils.judge import explain
+from utils.judge import explain, judging
+from utils.judge.check import check
 from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
@@ -85,12 +85,12 @@ def all_mutants(share: int = SHARE) -> list[Mutant]:
 def try_out(mutant: Mutant, most: int = 1) -> Fate:
     """Compile a mutant and check it as a learner's kernel is checked, `most` times if it passes."""
     start, exercise = time.perf_counter(), catalog.load(mutant.exercise)
-    usual = judge.TIMEOUT, explain.THOROUGH
-    judge.TIMEOUT, explain.THOROUGH = TIMEOUT, False
+    usual = judging.TIMEOUT, explain.THOROUGH
+    judging.TIMEOUT, explain.THOROUGH = TIMEOUT, False
     try:
         reason, tries, message = _tried(mutant, exercise, most)
     finally:
-        judge.TIMEOUT, explain.THOROUGH = usual
+        judging.TIMEOUT, explain.THOROUGH = usual
     return Fate(mutant.digest, reason, tries, time.perf_counter() - start, message[:400])
 
 
@@ -103,7 +103,7 @@ def _tried(mutant: Mutant, exercise: Exercise, most: int) -> tuple[str, int, str
             tries += 1
             try:
                 with redirect_stdout(io.StringIO()):
-                    judge.check(kernel)
+                    check(kernel)
             except CheckFailed as failure:
                 reason, message = str(failure.reason), str(failure)
         if reason == ALIVE and mutant.operator != "uninitialised":  # the optimiser may do anything

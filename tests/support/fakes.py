@@ -87,7 +87,7 @@ class FakeKernel:
         self.function(*args, **kwargs)
 
     def isolated(
-        self, args: dict, *, timeout: float = 10.0, rehearsal: bool = False, calls: int = 1, **role
+        self, args: dict, *, timeout: float = 10.0, rehearsal: bool = False, calls: int = 1
     ) -> Run:
         if rehearsal:
             return Run({}, [])

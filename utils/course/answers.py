@@ -19,7 +19,6 @@ from utils.cuda import instrumented, toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.isolation import IsolatedRun
 from utils.cuda.kernel import Kernel
-from utils.cuda.posts import Role
 from utils.cuda.signature import Parameter
 from utils.emulator import linked
 from utils.emulator.translate import strict
@@ -47,16 +46,10 @@ class Answering(Protocol):
         """Launch it on tensors, which it writes in place, and numbers."""
 
     def isolated(
-        self,
-        args: Mapping,
-        *,
-        timeout: float = ...,
-        rehearsal: bool = ...,
-        calls: int = ...,
-        role: Role = ...,
+        self, args: Mapping, *, timeout: float = ..., rehearsal: bool = ...
     ) -> IsolatedRun:
-        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most, so
-        many times; in a rehearsal the emulator only asks whether CUDA would take the launches."""
+        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most; in
+        a rehearsal the emulator only asks whether CUDA would take the launches."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -1,6 +1,7 @@
 """The instrumented build of a kernel's text, in which every access is seen."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
@@ -35,6 +36,12 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
 
     Raises what `compile_cuda` raises.
     """
+    built, asked = _begin(_plan(kernel, counted)).result(), kernel.multiprocessors
+    return built if built.multiprocessors == asked else replace(built, multiprocessors=asked)
+
+
+def _plan(kernel: Kernel, counted: bool = False) -> Build:
+    """What is built of a kernel's text. To translate that once more takes as long as to run it."""
     key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, counted)
     key += (toolchain.cxx(), compiler.headers())
     if key not in _plans:
@@ -43,9 +50,17 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
         build = compiler.plan(kernel.source, kernel.name, **place)
         for known in list(_plans)[: 1 - KEEP]:
             del _plans[known]
-        _plans[key] = build  # to translate the text once more takes as long as to run it
-    built, asked = _begin(_plans[key]).result(), kernel.multiprocessors
-    return built if built.multiprocessors == asked else replace(built, multiprocessors=asked)
+        _plans[key] = build
+    return _plans[key]
+
+
+def begin(kernel: Kernel) -> Callable[[], bool]:
+    """Begin the instrumented build of a kernel's text where that was not done, and return what
+    tells whether it is done. A text that cannot be built fails where the build is needed."""
+    try:
+        return _begin(_plan(kernel)).done
+    except WorkbookError:
+        return lambda: True
 
 
 _plans: dict[tuple, Build] = {}  # by what they are made of

@@ -14,7 +14,6 @@ from torch import Tensor
 from utils.cuda import posts
 from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
-from utils.cuda.posts import Role
 from utils.cuda.signature import Parameter
 from utils.cuda.workers import GRACE, TIMED_OUT, Ended, Worker
 from utils.emulator import reports
@@ -90,13 +89,13 @@ class Call:
     timeout: float  # in seconds
     multiprocessors: int = 0  # of the emulator's card; 0: as many as it has
 
-    def run(self, rehearsal: bool = False, calls: int = 1, role: Role = Role.PLAIN) -> IsolatedRun:
+    def run(self, rehearsal: bool = False, calls: int = 1) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
         In a rehearsal the emulator only holds each launch against the device's limits. Of several
         `calls`, each on fresh copies and each with the whole time limit, the last one is told of.
         """
-        return self._safely(lambda worker: self._run(worker, rehearsal, calls), role)
+        return self._safely(lambda worker: self._run(worker, rehearsal, calls))
 
     def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
@@ -106,12 +105,12 @@ class Call:
         KernelTimeout; a launch that CUDA would refuse or abandon is told in `error`.
         """
         return self._safely(
-            lambda worker: self._watch(worker, unwritten, most, order), Role.WATCHED
+            lambda worker: self._watch(worker, unwritten, most, order), watching=True
         )
 
-    def _safely(self, action: Callable[[Worker], T], role: Role) -> T:
+    def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
         try:
-            return posts.post(self.backend, role).safely(str(self.library), action)
+            return posts.post(self.backend, watching).safely(str(self.library), action)
         except Ended as end:
             raise self._explain(end) from None
 
@@ -184,7 +183,7 @@ class Call:
         printed, events = worker.said()
         error = None
         if reply["error"]:
-            posts.post(self.backend, Role.WATCHED).restart()
+            posts.post(self.backend, watching=True).restart()
             why = reports.refused(events) or ADVICE.get(reply["name"], "")
             text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)

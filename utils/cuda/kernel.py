@@ -15,7 +15,6 @@ from utils.cuda import isolation
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
-from utils.cuda.posts import Role
 from utils.cuda.signature import Parameter
 from utils.errors import LaunchError
 from utils.wording import many
@@ -89,17 +88,15 @@ class Kernel:
         timeout: float = 10.0,
         rehearsal: bool = False,
         calls: int = 1,
-        role: Role = Role.PLAIN,
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
         Raises as a call does; strays are returned. In a `rehearsal` the emulator only asks whether
         CUDA would take the launches. Of several `calls`, each on fresh copies, the last is told of.
-        `role` is that of the process.
         """
         given = match(self.name, self.parameters, (), args)
         given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
-        return self._call(given, timeout).run(rehearsal, calls, role)
+        return self._call(given, timeout).run(rehearsal, calls)
 
     def watched(
         self,

@@ -1,12 +1,11 @@
-"""Which worker process a call is made in. Each backend has a post for each role, and they work side
-by side. A worker that is not to be trusted any more is replaced.
+"""Which worker process a call is made in. Each backend has two posts, which work side by side: one
+for calls of kernels as they are, one for watched calls. A worker that is not to be trusted any more
+is replaced.
 """
 
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,18 +14,10 @@ from utils.cuda.workers import TIMED_OUT, Ended, Worker
 from utils.emulator.build import runtime_library
 
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
-START = 60.0  # seconds in which a process has begun, on the busiest machine
 
 T = TypeVar("T")
 
 _elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
-
-
-class Role(Enum):
-    """What is called there: kernels as they are, watched ones, or kernels in a process that has
-    called none before. Who needs that restarts it first."""
-
-    PLAIN, WATCHED, AFRESH = range(3)
 
 
 class Post:
@@ -35,8 +26,6 @@ class Post:
     def __init__(self, backend: str) -> None:
         self.backend, self.worker = backend, None
         self.lock = threading.RLock()
-        self.dismissed = False
-        self._locks_in: bool | None = None  # not known yet
 
     def prestart(self) -> None:
         """Start the worker now, in the background, so that the first call need not wait for it."""
@@ -56,17 +45,6 @@ class Post:
         self.discard()
         self.prestart()
 
-    def dismiss(self) -> None:
-        """From another thread: end what is done here, with Ended for who waits for it, and do
-        nothing more until `reopen`."""
-        self.dismissed = True  # before it is looked who is here
-        if worker := self.worker:
-            worker.kill()
-
-    def reopen(self) -> None:
-        """Once nobody calls from another thread any more."""
-        self.dismissed = False
-
     def safely(self, library: str, action: Callable[[Worker], T]) -> T:
         """`action(worker)`, which calls `library`. A worker not to be trusted after it is replaced.
 
@@ -75,8 +53,6 @@ class Post:
         with self.lock:
             while True:
                 worker = self._usable(library)
-                if self.dismissed:  # after the worker is known, whom `dismiss` would have ended
-                    raise Ended(None, "", "", "was ended since nobody waits for it")
                 suspect = bool(worker.libraries - {library})
                 try:
                     done = action(worker)
@@ -93,19 +69,6 @@ class Post:
                     if self.worker is worker and not worker.settle():
                         self.restart()
                     return done
-
-    def locks_in(self) -> bool:
-        """Whether nothing that is called here can look into this process. A worker that has called
-        no kernel yet is asked, once: it can be believed."""
-        if settings.boxed():
-            return True
-        with self.lock:
-            if self._locks_in is None:
-                self.restart()
-                with suppress(Ended):
-                    self.worker.ask(START, do="greet")
-                self._locks_in = self.worker.locked_in()
-            return self._locks_in
 
     def _usable(self, library: str) -> Worker:
         if settings.boxed():
@@ -131,26 +94,26 @@ class Post:
         return self.worker
 
 
-_posts: dict[tuple[str, Role], Post] = {}  # by backend
+_posts: dict[tuple[str, bool], Post] = {}  # by backend, and whether calls there are watched
 _making = threading.Lock()
 
 
-def post(backend: str, role: Role = Role.PLAIN) -> Post:
-    """A backend's post for a role."""
+def post(backend: str, watching: bool = False) -> Post:
+    """The post of a backend's calls, or of its watched ones."""
     with _making:
-        return _posts.setdefault((backend, role), Post(backend))
+        return _posts.setdefault((backend, watching), Post(backend))
 
 
 def prestart() -> None:
     """Start the workers that the first call and the first check will need."""
     post(settings.backend()).prestart()
-    post("emulator", Role.WATCHED).prestart()
+    post("emulator", watching=True).prestart()
 
 
 def discard(backend: str) -> None:
     """End a backend's workers, if there are any."""
-    for role in Role:
-        post(backend, role).discard()
+    for watching in (False, True):
+        post(backend, watching).discard()
 
 
 def fresh(backend: str, library: str) -> Worker:

@@ -4,7 +4,6 @@ Started by `workers.py` by `python -I -S`, with the arguments BACKEND COMMANDS R
 FOLDER...: four file descriptors and the folders that libraries are loaded from. Standard library
 only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
-    {"do": "greet"}                                                 -> {}
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null,
@@ -64,10 +63,6 @@ class Executor:
     def __init__(self, arena: int, hands: int):
         self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
         self.hands, self.borrowed = hands, []
-
-    def greet(self, command: dict) -> dict:
-        """Answer, as every command does, with what is in force."""
-        return {}
 
     def load(self, command: dict) -> dict:
         """Load a library; with a device also create its context."""

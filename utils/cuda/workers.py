@@ -43,7 +43,6 @@ PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
 # What a reply must have, beside its token.
 _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES = {
-    "greet": {},
     "load": {},
     "time": _REPLY,
     "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
@@ -57,12 +56,16 @@ _REPLIES = {
 
 _CALLS = "run", "watch"  # of a kernel
 
-_next: ContextVar[Callable[[], object] | None] = ContextVar("_next", default=None)
+Action = Callable[[Callable[[], bool]], object]
+
+_next: ContextVar[Action | None] = ContextVar("_next", default=None)
+_asked: ContextVar[tuple["Worker", ...]] = ContextVar("_asked", default=())  # the last one last
 
 
 @contextmanager
-def meanwhile(action: Callable[[], object]) -> Iterator[None]:
-    """Have this process do `action`, once, while a worker makes the first call in here.
+def meanwhile(action: Action) -> Iterator[None]:
+    """Have this process do `action(answered)`, once, while a worker makes the first call in here;
+    answered() is whether that call has ended. Other workers may be called in it.
 
     It may not be done: where a kernel could look on, or nothing is called.
     """
@@ -73,10 +76,10 @@ def meanwhile(action: Callable[[], object]) -> Iterator[None]:
         _next.reset(before)
 
 
-def _do_meanwhile() -> None:
+def _do_meanwhile(answered: Callable[[], bool]) -> None:
     if action := _next.get():
         _next.set(None)
-        action()
+        action(answered)
 
 
 class Ended(Exception):
@@ -103,6 +106,7 @@ class Worker:
         self.size = 0  # of the arena
         self.stragglers = 0  # threads that a call has left behind
         self._below: list[int] = []  # processes that it had started when it was ended
+        self._killed_for = ""
         self.in_force: list[str] = []  # of what keeps it from doing harm, once it has answered
         fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
         theirs_in, self.commands = os.pipe()
@@ -170,10 +174,12 @@ class Worker:
         poll = select.poll()
         for pipe in (self.replies, self.reports):
             poll.register(pipe, select.POLLIN)
+        outer = _asked.get()
+        within_them = _asked.set((*outer, self))
         try:
             os.write(self.commands, json.dumps(command).encode() + b"\n")
-            if command["do"] in _CALLS and self.locked_in():
-                _do_meanwhile()
+            if command["do"] in _CALLS and self._locked_in():
+                _do_meanwhile(self._answered)
             while not reply.endswith(b"\n"):
                 left = deadline - time.monotonic()
                 ready = [pipe for pipe, _ in poll.poll(1000 * max(0.0, min(left, LOOK)))]
@@ -186,16 +192,31 @@ class Worker:
                     reply += piece
                 elif left <= 0:
                     raise self._end(None)
+                for worker in outer:
+                    worker.bound()
                 if not reply.endswith(b"\n") and (why := self._excess(len(reply))):
                     raise self._end(None, why)
         except BrokenPipeError:
             status = self.status(GRACE)
             why = "closed the pipe that its reply is expected from" if status is None else ""
-            raise Ended(status, *self.said(), why) from None
+            raise Ended(status, *self.said(), self._killed_for or why) from None
+        finally:
+            _asked.reset(within_them)
         return self._understood(bytes(reply), token, _REPLIES[command["do"]])
 
-    def locked_in(self) -> bool:
-        """Whether nothing in it can look into this process, as far as it has told."""
+    def bound(self) -> None:
+        """End it if it does too much of something, while another one is waited for."""
+        if not self._killed_for and (why := self._excess(0)):
+            self._killed_for = why
+            self._kill()
+
+    def _answered(self) -> bool:
+        poll = select.poll()
+        poll.register(self.replies, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _locked_in(self) -> bool:
+        """Whether nothing in it can look into this process."""
         landlock = any(name.startswith("landlock") for name in self.in_force)
         return self.boxed or (landlock and "seccomp" in self.in_force)
 
@@ -234,7 +255,7 @@ class Worker:
         return True
 
     def _end(self, status: int | None, why: str = "") -> Ended:
-        self.kill()
+        self._kill()
         return Ended(status, *self.said(), why)
 
     def status(self, within: float) -> int | None:
@@ -242,7 +263,7 @@ class Worker:
         try:
             status = self.process.wait(within)
         except subprocess.TimeoutExpired:
-            self.kill()
+            self._kill()
             return None
         killed = self.boxed and status > 128  # as bubblewrap tells what a signal has ended
         return 128 - status if killed else status
@@ -269,8 +290,7 @@ class Worker:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
-    def kill(self) -> None:
-        """End the process and what it has started. Another thread may do so."""
+    def _kill(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
             self._below = confine.descendants(self.process.pid)
@@ -280,7 +300,7 @@ class Worker:
 
     def stop(self) -> None:
         """End the process and give back what was shared with it."""
-        self.kill()
+        self._kill()
         for file in (self.commands, self.replies, self.arena, self.printed, self.reports):
             os.close(file)
         self.hands.close()

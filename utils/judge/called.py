@@ -4,9 +4,9 @@ met before, and in a process that has never called it.
 
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,7 +16,6 @@ from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
 from utils.cuda import posts, workers
-from utils.cuda.posts import Role
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import judging, oracle
 from utils.judge.judging import FAULTS, FEW, Judging
@@ -33,6 +32,19 @@ GRID = 65_535  # blocks along y or z
 CALLS = 41, 60  # and so many calls of small ones: who counts further is not found
 
 
+Result = TypeVar("Result")
+Steps = Generator[None, None, Result]
+
+
+def take(steps: Steps[Result]) -> Result:
+    """Take all steps. Raises CheckFailed."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
 class Tried(NamedTuple):
     """What a kernel was tried on."""
 
@@ -45,15 +57,15 @@ class Tried(NamedTuple):
 class Called(Judging):
     """Calls of a kernel, and what they leave behind."""
 
-    stream, role = 1, Role.PLAIN
-
     def __init__(self, kernel: Answering, seed: int):
-        super().__init__(kernel, seed)
+        super().__init__(kernel, seed, stream=1)
+        self.timeout = judging.TIMEOUT
         self._paces: dict[str, float] = {}  # seconds for each element along a size
         self._live: list[int] = []  # bytes of device memory after each call of a size
 
-    def all(self) -> Tried:
-        """Each known size with several kinds of values, then sizes that are drawn."""
+    def steps(self) -> Steps[Tried]:
+        """Each known size with several kinds of values, sizes that are drawn, and some of it again
+        in another process: a call or two at a step."""
         sizes = self.exercise.at.check
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.at.card)
@@ -61,22 +73,27 @@ class Called(Judging):
         kinds, count = dict.fromkeys([]), 0
         for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
-            count += self.try_size(size, families)
+            count += yield from self.try_size(size, families)
         for size in drawn:
             self.call(self.case(size), probes=FEW)
+            yield
         if self.kernel.backend == "emulator":
             drawn += self._beyond_16_bits()
             self._rehearse()
+            yield
+        yield from self.again(self.exercise.at.check)
         return Tried(count, sizes, len(drawn), tuple(kinds))
 
-    def try_size(self, sizes: Sizes, families: list[str]) -> int:
+    def try_size(self, sizes: Sizes, families: list[str]) -> Steps[int]:
         """All kinds of values at one size, in the same buffers, and the last of them twice."""
         before: dict[str, Tensor] = {}
         drawn = [self.case(sizes, family) for family in families]
         self._live = []
         for case in drawn:
             before = self.call(case, before)
+            yield
         self.call(drawn[-1], again=True)
+        yield
         self._judge_leak(case)
         return len(drawn)
 
@@ -92,8 +109,9 @@ class Called(Judging):
         of the call before this one."""
         given = cases.arguments(self.kernel, case)
         expecting = self.expecting(case, self.device, probes)
+        beside = workers.meanwhile(lambda answered: expecting())
         # On a GPU, the reference would wait for a kernel that hangs.
-        with workers.meanwhile(expecting) if self.device == "cpu" else contextlib.nullcontext():
+        with beside if self.device == "cpu" else contextlib.nullcontext():
             run = self._isolated(given, calls)
         self._live.append(run.live)
         self._judge_strays(case, run.strays)
@@ -137,6 +155,20 @@ class Called(Judging):
         given[name].fill_(1)
         return not (self._isolated(given).after[name] == 1)[unwritten.cpu()].any()
 
+    def again(self, sizes: tuple[Sizes, ...]) -> Steps[None]:
+        """A process that has called the kernel never before: a part of the sizes in another order,
+        then so many calls of small ones that whoever counts them gives himself away."""
+        posts.post(self.kernel.backend).restart()
+        random = self.generator
+        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
+            self.call(self.case(sizes[i]))
+            yield
+        small = self.ascending()[1:3]
+        for size in (*small, *small[:1]):
+            calls = int(torch.randint(*CALLS, (), generator=random))
+            self.call(self.case(size), calls=calls)
+            yield
+
     def _beyond_16_bits(self) -> list[Sizes]:
         """Judge a call that is long in one size, another one each time, and short in the others.
         Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
@@ -175,7 +207,7 @@ class Called(Judging):
         """How many threads a call of these sizes would launch. Raises LaunchError."""
         given = cases.arguments(self.kernel, self._nothing(sizes))
         try:
-            return self.kernel.isolated(given, timeout=judging.TIMEOUT, rehearsal=True).threads
+            return self.kernel.isolated(given, timeout=self.timeout, rehearsal=True).threads
         except (KernelCrash, KernelTimeout) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
 
@@ -187,24 +219,6 @@ class Called(Judging):
 
     def _isolated(self, given: dict, calls: int = 1):
         try:
-            return self.kernel.isolated(given, timeout=judging.TIMEOUT, calls=calls, role=self.role)
+            return self.kernel.isolated(given, timeout=self.timeout, calls=calls)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
-
-
-class Afresh(Called):
-    """The same in a process that has never called the kernel before."""
-
-    stream, role = 2, Role.AFRESH
-
-    def all(self) -> None:
-        """A part of the sizes in another order, then so many calls of small ones that whoever
-        counts them gives himself away."""
-        posts.post(self.kernel.backend, self.role).restart()
-        sizes, random = self.exercise.at.check, self.generator
-        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
-            self.call(self.case(sizes[i]))
-        small = self.ascending()[1:3]
-        for size in (*small, *small[:1]):
-            calls = int(torch.randint(*CALLS, (), generator=random))
-            self.call(self.case(size), calls=calls)

@@ -6,8 +6,8 @@ where the kernel's process cannot look into this one, or after the call. A secon
 the same buffers, and the same values twice, show what a kernel keeps between calls.
 
 First it is watched: one that races, strays or hangs, or computes something else, never reaches a
-card. Without a card, it is called as it is beside that, and what the watched calls show is told
-first.
+card. Without a card it is called as it is while the check waits for that (see ahead.py), and what
+watched calls show is told first.
 """
 
 import hashlib
@@ -18,12 +18,13 @@ from utils import events, settings
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.exercise import Exercise
-from utils.cuda import posts, signature
+from utils.cuda import signature
 from utils.cuda.signature import Parameter
 from utils.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
-from utils.judge.beside import Beside
+from utils.judge.ahead import Ahead
 from utils.judge.passed import Passed, tell
+from utils.judge.watched import Watched
 
 
 def check(kernel: Answering, *, seed: int | None = None) -> None:
@@ -36,7 +37,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     start = time.perf_counter()
     verdict = "error"
     try:
-        with oracle.one_thread(), oracle.full_precision():
+        with oracle.one_thread():
             passed = Trial(kernel, _seed(exercise) if seed is None else seed).run()
         verdict = "passed"
     except CheckFailed as failure:
@@ -92,21 +93,16 @@ class Trial:
     def _try(self) -> Passed:
         """What a kernel has passed whose values are right; what it says of itself is not read."""
         self._same_types()
-        with Beside(self.kernel, self.seed) as beside:
-            if self._may_go_beside():
-                beside.begin()
-            seen, tried = beside.watched.all(), beside.result()
+        watched, ahead = Watched(self.kernel, self.seed), Ahead(self.kernel, self.seed)
+        # Not on a card. And most that is not built yet, such as a mutant, fails before it need be.
+        if self.kernel.backend == "emulator" and self.kernel.built:
+            watched.ahead = ahead.take
+        seen, tried = watched.all(), ahead.finish(watched.remarks)
         details = (
             f"{len(tried.sizes)} sizes up to {cases.size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"
         )
         return Passed(tried.cases + tried.drawn, seen, details)
-
-    def _may_go_beside(self) -> bool:
-        """Not on a card, nor where a kernel could look at what is expected of the other calls. And
-        most that is not built yet, such as a mutant, fails before it need be."""
-        emulated = self.kernel.backend == "emulator" and self.kernel.built
-        return emulated and posts.post("emulator").locks_in()
 
     def _same_types(self) -> None:
         """A kernel that was declared on floats must stay on floats, to be compared with them. It

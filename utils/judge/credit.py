@@ -12,7 +12,7 @@ from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise, Sizes
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
-from utils.judge.called import Afresh, Called
+from utils.judge.called import Called, take
 from utils.judge.judging import FEW
 from utils.judge.watched import Watched
 from utils.watch.diagnosis import Diagnosis
@@ -60,7 +60,7 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         gates = small and _holds(watched.judge_gates)
         known = small and _holds(lambda: _try(called, exercise.at.check))
         unknown = _unknown(called) if known else ""
-        right = known and not unknown and _holds(Afresh(kernel, seed).all)
+        right = known and not unknown and _holds(lambda: take(called.again(exercise.at.check)))
     # Where all of this holds, the check objects to what is tried there alone, or to a statement.
     unnamed = statements.required(exercise) is not None and not named
     right = right and (unnamed or not (clean and gates))
@@ -105,7 +105,7 @@ def _starter_works(watched: Watched, few: list[Sizes]) -> bool:
 def _try(called: Called, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
     """All kinds of values at each size. Raises CheckFailed."""
     for size, families in cases.plan(called.exercise, sizes):
-        called.try_size(size, families)
+        take(called.try_size(size, families))
 
 
 def _unknown(called: Called) -> str:

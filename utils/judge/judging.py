@@ -37,19 +37,17 @@ class Remarks:
 
 
 class Judging:
-    """A kernel, and what it is tried on, drawn from a seed."""
+    """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
 
-    stream = 0  # of those that work side by side, each has its own draws
-
-    def __init__(self, kernel: Answering, seed: int):
+    def __init__(self, kernel: Answering, seed: int, stream: int = 0):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
         self.device = "cuda" if kernel.backend == "cuda" else "cpu"
-        self.generator = Generator().manual_seed((self.stream << 32) + seed)  # a seed has 32 bits
+        self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
         self.dtypes = kernel.dtypes
         self.remarks = Remarks()
 
-    def failing(self) -> None:
-        """Called before a failure is explained: from here on, nothing else is done beside it."""
+    def failing(self, again: Callable[[], NoReturn]) -> None:
+        """Called before a failure is explained, with what judges the same once more."""
 
     def case(self, sizes: Sizes, family: str = "") -> Case:
         """A call of these sizes, by default of the usual kind of values."""
@@ -99,7 +97,7 @@ class Judging:
             bad |= same.to(bad.device) & got.isnan()
         if not bad.any():
             return
-        self.failing()
+        self.failing(lambda: self.judge(case, name, got, expected, same, before, again))
         unwritten = bad & same.to(bad.device)
         if unwritten.any():
             if self.adds(case, name, unwritten):
@@ -127,7 +125,7 @@ class Judging:
 
     def fail(self, reason: Reason, case: Case, message: str) -> NoReturn:
         """Raises CheckFailed."""
-        self.failing()
+        self.failing(lambda: self.fail(reason, case, message))
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
         told = [f"{self.kernel.name} with {case}", message, self.remarks.launches]
         if not settings.seed():  # that one is a secret

@@ -1,7 +1,7 @@
 """A kernel is watched on the emulator: for hazards, for its gates, and for who did the work."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import torch
@@ -11,7 +11,7 @@ from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
-from utils.cuda import workers
+from utils.cuda import instrumented, workers
 from utils.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, judging, launches, oracle
 from utils.judge.judging import FAULTS, FEW, Judging, Remarks
@@ -50,10 +50,12 @@ class Watched(Judging):
 
     def __init__(self, kernel: Answering, seed: int):
         super().__init__(kernel, seed)
+        self.ahead: Callable[[Callable[[], bool]], object] = lambda until: None  # see ahead.py
         self._objections: list[tuple[Reason, Case, str]] = []  # to who did the work
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
+        self.ahead(instrumented.begin(self.kernel))
         try:
             ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
             for sizes in ordered:
@@ -117,8 +119,13 @@ class Watched(Judging):
             case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
             given = {n: cases.sliced(v) if n in sliced else v for n, v in given.items()}
         expecting = self.expecting(case, "cpu", probes) if probes else dict
+
+        def meanwhile(answered: Callable[[], bool]) -> None:
+            expecting()
+            self.ahead(answered)
+
         try:
-            with workers.meanwhile(expecting):
+            with workers.meanwhile(meanwhile):
                 seen = self.diagnosis_of(given)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
