@@ -196,6 +196,8 @@ class Worker:
                     worker.bound()
                 if not reply.endswith(b"\n") and (why := self._excess(len(reply))):
                     raise self._end(None, why)
+            if self._killed_for:
+                raise self._end(None, self._killed_for)
         except BrokenPipeError:
             status = self.status(GRACE)
             why = "closed the pipe that its reply is expected from" if status is None else ""
