@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import matplotlib
 import pytest
+import torch
 from support import toys
 from support.fakes import FakeKernel
 from support.figures import entry
@@ -261,6 +262,7 @@ def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
     assert COALESCED in results.read(path).entries
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_nothing_is_saved(capsys, folder):
     assert bench_all(["01_naive_gemm"], folder / "x.json") == 2
     assert not (folder / "x.json").exists()

@@ -14,6 +14,7 @@ from support.crashing import FAULTS, call
 
 from utils.cuda import confine, isolation, posts, workers
 from utils.cuda.compiler import compile_cuda
+from utils.cuda.instrumented import instrumented
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
 
@@ -284,11 +285,17 @@ def test_calls_from_several_threads_take_turns(kernel):
     assert good == [True] * 4
 
 
-def test_prestart_starts_the_worker_that_the_first_call_uses(kernel):
+def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use(
+    kernel, monkeypatch
+):
+    monkeypatch.setattr("utils.settings.backend", lambda: "emulator")
     posts.discard("emulator")
     posts.prestart()
-    first = pid()
+    first, watching = pid(), posts.post("emulator", watching=True).worker.process.pid
     assert works(kernel) and pid() == first
+    given = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
+    assert instrumented(kernel).watched(given).after["out"].tolist() == [2.0] * 5
+    assert posts.post("emulator", watching=True).worker.process.pid == watching != first
 
 
 def test_the_worker_has_loaded_no_torch(kernel):
@@ -325,6 +332,7 @@ def test_the_worker_ends_with_its_parent_even_when_it_is_busy(kernel, busy, end)
 import os, sys, threading, time
 from utils.cuda import posts
 from utils.cuda.compiler import compile_cuda
+from utils.cuda.instrumented import instrumented
 from tests.support.crashing import FAULTS, call
 kernel = compile_cuda(FAULTS, "run", backend="emulator")
 call(kernel)

@@ -99,11 +99,11 @@ def test_a_peer_that_fails_is_named(monkeypatch):
 
 def test_too_little_memory_is_said():
     with pytest.raises(WorkbookError, match="too little memory"):
-        measure(gemm, sizes={"M": 1 << 21, "N": 1 << 21, "K": 4})
+        measured(gemm, sizes={"M": 1 << 21, "N": 1 << 21, "K": 4})
 
 
 def test_an_output_that_is_read_too_starts_from_its_own_values():
-    entry, _ = measure(lambda a, x, y, n: y.add_(a * x), toys.AXPY, {"n": 100_000})
+    entry, _ = measured(lambda a, x, y, n: y.add_(a * x), toys.AXPY, {"n": 100_000})
     assert entry.ours().median_ms > 0
 
 

@@ -250,7 +250,7 @@ def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
 
 
 def test_processes_of_the_check_are_ended_before(times):
-    posts.prestart()
+    posts.post("emulator").prestart()
     before = posts.post("emulator").worker
     times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None
