@@ -9,7 +9,7 @@ import torch
 from utils.course import catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.cuda import instrumented, posts, workers
-from utils.errors import CheckFailed, KernelCrash, Reason
+from utils.errors import CheckFailed, KernelCrash, KernelTimeout, Reason
 from utils.judge import ahead, explain, judging
 from utils.judge.ahead import Ahead
 from utils.judge.called import Called
@@ -198,7 +198,7 @@ def test_what_was_given_up_may_pass_in_its_turn(met, monkeypatch):
     def isolated(self, *given):
         made.append(self.timeout)
         if self.timeout == ahead.SOON and len(made) == 9:
-            raise CheckFailed(Reason.TIMEOUT, "on a busy machine")
+            raise CheckFailed(Reason.TIMEOUT, "late") from KernelTimeout("on a busy machine")
         return genuine(self, *given)
 
     monkeypatch.setattr(Called, "_isolated", isolated)
@@ -208,6 +208,34 @@ def test_what_was_given_up_may_pass_in_its_turn(met, monkeypatch):
     early = [case for in_turn, case in called if not in_turn]
     assert made[:9] == [ahead.SOON] * 9 and set(made[9:]) == {judging.TIMEOUT}
     assert early and early == [case for in_turn, case in called if in_turn][: len(early)]
+
+
+def test_what_waits_for_itself_once_has_failed(met, monkeypatch):
+    genuine, made = Called._isolated, []
+
+    def isolated(self, *given):
+        made.append(self.its_turn)
+        if len(made) == 9:
+            cause = KernelTimeout("waits for itself")
+            cause.certain = True
+            raise CheckFailed(Reason.TIMEOUT, "never ends") from cause
+        return genuine(self, *given)
+
+    monkeypatch.setattr(Called, "_isolated", isolated)
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: False)
+    failure = failing(kernel_of(), seed=3)
+    assert failure.reason == "timeout" and "never ends" in str(failure)
+    assert made == [False] * 9 and any(kind == "watched" for kind, _, _ in met)
+
+
+def test_a_deadlock_is_known_from_a_call_that_was_only_stopped():
+    barrier = "if (threadIdx.x < 16) __syncwarp();\n    __syncthreads();\n    if (i < n)"
+    endless = (GUARD, ENDLESS.format("<"))
+    given = {"x": torch.ones(1), "out": torch.zeros(1), "n": 1}
+    for change, certain in (((GUARD, barrier), True), (endless, False)):
+        with pytest.raises(KernelTimeout) as caught:
+            kernel_of(change).isolated(given, timeout=0.5)
+        assert caught.value.certain == certain
 
 
 def test_an_interrupt_ahead_ends_the_check_and_the_next_one_works(monkeypatch):

@@ -51,6 +51,8 @@ class KernelCrash(WorkbookError):
 class KernelTimeout(WorkbookError):
     """The kernel did not end within its time limit and was stopped."""
 
+    certain = False  # it would have come to no end, however long one had waited
+
 
 class Reason(StrEnum):
     """What a check rejects a kernel for."""

@@ -236,7 +236,9 @@ class Call:
         why = reports.refused(events) or ADVICE.get(reply["name"], "")
         said = list(map(str, found)) or [why]
         if any(report.kind == "deadlock" for report in found):  # a GPU would never come back
-            raise _noted(KernelTimeout("\n".join([f"{self.name} never ends", *said])), printed)
+            never = KernelTimeout("\n".join([f"{self.name} never ends", *said]))
+            never.certain = True
+            raise _noted(never, printed)
         text = "\n".join(filter(None, (f"{self.name}: {reply['text']}", *said)))
         raise _noted(LaunchError(reply["name"], text), printed)
 

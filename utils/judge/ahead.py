@@ -4,14 +4,14 @@ are as long as many calls.
 
 What is told does not hang on it. A failure is kept and explained once it is its turn, by then with
 all that watched calls have shown. A call that does not end soon is given up, and all are made anew
-in their turn: it may be that a watched call has more to say.
+in their turn: it may be that a watched call has more to say. One that waits for itself has failed.
 """
 
 from collections.abc import Callable
 from typing import NoReturn
 
 from utils.course.answers import Answering
-from utils.errors import CheckFailed, Reason
+from utils.errors import CheckFailed, KernelTimeout
 from utils.judge import called, judging
 from utils.judge.called import Called, Tried
 from utils.judge.judging import Remarks
@@ -60,7 +60,8 @@ class Ahead:
             except _NotYet as failure:
                 self._failed = failure.again
             except CheckFailed as failure:
-                if failure.reason is Reason.TIMEOUT:
+                cause = failure.__cause__
+                if isinstance(cause, KernelTimeout) and not cause.certain:
                     self._late = True
                 else:
                     self._failed = _raising(failure)
