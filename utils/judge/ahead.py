@@ -13,7 +13,7 @@ from typing import NoReturn
 from utils.course.answers import Answering
 from utils.errors import CheckFailed, KernelTimeout
 from utils.judge import called, judging
-from utils.judge.called import Called, Tried
+from utils.judge.called import Called, Tried, take
 from utils.judge.judging import Remarks
 
 SOON = called.LONGEST  # seconds
@@ -44,7 +44,7 @@ class Ahead:
         self._kernel, self._seed = kernel, seed
         self._begin()
         self._called.timeout = min(SOON, judging.TIMEOUT)
-        self._failed: Callable[[], object] | None = None
+        self._failed: _NotYet | CheckFailed | None = None
         self._tried: Tried | None = None
         self._late = False
 
@@ -56,15 +56,17 @@ class Ahead:
         """Make calls until it is so."""
         while not (self._tried or self._failed or self._late or until()):
             try:
-                self._step()
+                next(self._steps)
+            except StopIteration as end:
+                self._tried = end.value
             except _NotYet as failure:
-                self._failed = failure.again
+                self._failed = failure
             except CheckFailed as failure:
                 cause = failure.__cause__
                 if isinstance(cause, KernelTimeout) and not cause.certain:
                     self._late = True
                 else:
-                    self._failed = _raising(failure)
+                    self._failed = failure
 
     def finish(self, remarks: Remarks) -> Tried:
         """What the kernel was tried on. Raises CheckFailed."""
@@ -72,22 +74,9 @@ class Ahead:
             self._begin()
         self._called.its_turn, self._called.timeout = True, judging.TIMEOUT
         self._called.remarks = remarks
-        if self._failed:
-            self._failed()
+        if isinstance(self._failed, _NotYet):
+            self._failed.again()
             raise AssertionError("judged once more, what has failed is right")
-        while not self._tried:
-            self._step()
-        return self._tried
-
-    def _step(self) -> None:
-        try:
-            next(self._steps)
-        except StopIteration as end:
-            self._tried = end.value
-
-
-def _raising(failure: CheckFailed) -> Callable[[], NoReturn]:
-    def again() -> NoReturn:
-        raise failure
-
-    return again
+        if self._failed:
+            raise self._failed
+        return self._tried or take(self._steps)
