@@ -127,3 +127,39 @@ def test_a_sum_without_products_is_what_the_whole_sum_would_be(library):
         a, b = np.zeros((1, 1, 16), np.uint32), np.full((1, 4, 16), factor, np.uint32)
         expected = products(library, "f16", a, b, c.view(np.uint32).reshape(1, 1, 4))
         assert np.array_equal(got, np.broadcast_to(expected.reshape(4), (32, 4))), hex(factor)
+
+
+COPIED = np.load(ROOT / "tests/calibration/tile_floats.npz")
+COPY = """\
+#include "hopper.cuh"
+__global__ void copy_kernel(const __grid_constant__ CUtensorMap words, unsigned* copied) {
+    __shared__ __align__(1024) unsigned tile[256][32];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        barrier_init(&full, 1);
+        fence_barriers();
+        barrier_arrive_expect(&full, sizeof tile);
+        load_tile(tile, &words, 0, blockIdx.x * 256, &full);
+    }
+    __syncthreads();
+    barrier_wait(&full, 0);
+    for (int i = threadIdx.x; i < 256 * 32; i += blockDim.x) {
+        int row = i / 32, col = i % 32;
+        copied[blockIdx.x * 256 * 32 + i] = tile[row][(col / 4 ^ row % 8) * 4 + col % 4];
+    }
+}
+void copy(const float* words, unsigned* copied, int rows, int type) {
+    auto map = make_map(words, rows, 32, 256, CUtensorMapDataType(type));
+    copy_kernel<<<rows / 256, 128>>>(map, copied);
+}
+"""
+
+
+@pytest.mark.parametrize(("type_", "expected"), [(7, "words"), (11, "tfloat32")])
+def test_the_copy_engine_makes_of_floats_what_an_h200_makes(type_, expected):
+    """7: floats as they are; 11: rounded to TF32. NaNs, infinities and subnormals are among them."""
+    kernel = compile_cuda(COPY, "copy", backend="emulator")
+    words = torch.from_numpy(COPIED["words"].view(np.float32)).reshape(-1, 32)
+    given = {"words": words, "copied": torch.zeros(words.shape, dtype=torch.uint32)}
+    after = kernel.isolated({**given, "rows": len(words), "type": type_}).after["copied"]
+    assert np.array_equal(after.numpy().ravel(), COPIED[expected])

@@ -18,11 +18,12 @@ def size(M, N, K):
     return {"M": M, "N": N, "K": K}
 
 
-def cut(x):
-    """What a tensor core sees of a float: the first 10 bits of its fraction."""
-    bits = x.detach().float().view(torch.int32) & ~0x1FFF
-    less = bits.view(torch.float32).to(x.dtype) - x.detach()
-    return x + less.nan_to_num(0, 0, 0)  # inf - inf is NaN, and an infinity stays one
+def to_tf32(x):
+    """What the copy engine makes of a float: the nearest with 10 bits of fraction, or the even of
+    two."""
+    bits = x.detach().float().view(torch.int32)
+    near = (bits + 0xFFF + (bits >> 13 & 1) & ~0x1FFF).view(torch.float32).to(x.dtype)
+    return x + torch.where(x.isfinite(), near - x.detach(), 0)
 
 
 def linear(x, W):
@@ -30,7 +31,7 @@ def linear(x, W):
 
 
 def linear_tf32(x, W):
-    return F.linear(cut(x), cut(W))
+    return F.linear(to_tf32(x), to_tf32(W))
 
 
 LADDER = At(
@@ -147,7 +148,7 @@ def whole(name, operations, out="M N", **more):
     peer = {(): plain, ("scale",): scaled, ("shift",): shifted}[model.extra]
 
     def reference(x, W, products, **more):
-        x, W = (cut(x), cut(W)) if products == 1 else (x, W)
+        x, W = (to_tf32(x), to_tf32(W)) if products == 1 else (x, W)
         return peer(x, W, **more)
 
     # What it takes is known from its parameters: those of the peer, and `products`.

@@ -283,11 +283,13 @@ __device__ inline void cluster_sync() {
 
 // --- Host ----------------------------------------------------------------------------------------
 
+// Floats are rounded to TF32 on the way, to the nearest. As ..._FLOAT32 they would come as they
+// are, and the tensor core would cut them.
 template <class T>
 constexpr CUtensorMapDataType type_in_map();
 template <>
 constexpr CUtensorMapDataType type_in_map<float>() {
-    return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 }
 template <>
 constexpr CUtensorMapDataType type_in_map<__half>() {
@@ -299,10 +301,12 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
 }
 
 // Of a matrix (rows, cols), row-major, for tiles of `tile_rows` rows, at most 256, by 128 bytes,
-// swizzled by 128 bytes. The matrix begins at a multiple of 16 bytes, and so does each row.
+// swizzled by 128 bytes. The matrix begins at a multiple of 16 bytes, and so does each row. `type`
+// says what the copy engine makes of the elements.
 // A map of all zeros where CUDA refuses: then copies by it fail.
 template <class T>
-CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows) {
+CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows,
+                     CUtensorMapDataType type = type_in_map<T>()) {
     void* encode = nullptr;
     cudaDriverEntryPointQueryResult found;
     cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault,
@@ -313,7 +317,7 @@ CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows) {
     cuuint64_t stride[] = {cols * sizeof(T)};
     cuuint32_t tile[] = {128 / sizeof(T), cuuint32_t(tile_rows)}, step[] = {1, 1};
     reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
-        &map, type_in_map<T>(), 2, const_cast<T*>(matrix), shape, stride, tile, step,
+        &map, type, 2, const_cast<T*>(matrix), shape, stride, tile, step,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;

@@ -14,6 +14,19 @@ size_t bytes_of(CUtensorMapDataType type) {
     return size_t(type) < sizeof bytes ? bytes[type] : 0;
 }
 
+bool rounds(CUtensorMapDataType type) {
+    return type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
+}
+
+void round_to_tf32(char* line, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 4) {
+        uint32_t bits;
+        memcpy(&bits, line + at, 4);
+        bits = rounded_to_tf32(bits);
+        memcpy(line + at, &bits, 4);
+    }
+}
+
 }  // namespace
 
 const TileMap* tile_map(const CUtensorMap* map) {
@@ -37,6 +50,7 @@ void fetch_tile(const TileMap& map, int col, int row, char* tile) {
         memset(line, 0, bytes);
         const Inside part = inside(map, col, row + int(r));
         memcpy(line + part.first * map.element, part.from, part.count * map.element);
+        if (map.rounds) round_to_tf32(line, bytes);
         for (size_t at = 0; at < bytes; at += 16)
             memcpy(reinterpret_cast<char*>(swizzled(uint64_t(tile + at), map.swizzle)), line + at,
                    std::min<size_t>(16, bytes - at));
@@ -82,8 +96,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
         return CUDA_ERROR_INVALID_VALUE;
     *map = CUtensorMap{};
     const TileMap made{
-        kMark,  static_cast<char*>(address), shape[1],         shape[0], strides[0], box[1],
-        box[0], uint32_t(element),           uint32_t(swizzle)};
+        kMark,  static_cast<char*>(address), shape[1],          shape[0],    strides[0], box[1],
+        box[0], uint32_t(element),           uint32_t(swizzle), rounds(type)};
     memcpy(static_cast<void*>(map), &made, sizeof made);
     return CUDA_SUCCESS;
 }

@@ -14,6 +14,7 @@ struct TileMap {  // in a CUtensorMap
     char* matrix;
     uint64_t rows, cols, pitch;  // elements; bytes from one row to the next
     uint32_t tile_rows, tile_cols, element, swizzle;
+    uint32_t rounds;  // whether copies to shared memory round floats to TF32
 
     size_t row_bytes() const { return tile_cols * element; }
     size_t bytes() const { return tile_rows * row_bytes(); }
@@ -36,7 +37,7 @@ inline size_t swizzle_repeats(uint32_t swizzle) {  // bytes; tiles begin at a mu
 // What load_bytes() brings, as if it were a tile; without a mark.
 inline TileMap row_of_bytes(const void* from, int bytes) {
     const uint32_t pieces = uint32_t(bytes / 16);
-    return {0, static_cast<char*>(const_cast<void*>(from)), pieces, 16, 16, pieces, 16, 1, 0};
+    return {0, static_cast<char*>(const_cast<void*>(from)), pieces, 16, 16, pieces, 16, 1, 0, 0};
 }
 
 // The part of a tile's row that is in the matrix: columns [first, first + count) of the tile.
@@ -45,6 +46,14 @@ struct Inside {
     char* from;  // in the matrix
 };
 Inside inside(const TileMap& map, int col, int row);
+
+// What the engine makes of a float's bits on their way: the nearest with 10 bits of fraction, of
+// two the even one, and one NaN for all. Subnormals stay, and what is too large becomes infinite.
+// Asked of a card by benchmarks/probe_tile_floats.cu.
+inline uint32_t rounded_to_tf32(uint32_t bits) {
+    if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
+    return (bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000;
+}
 
 void fetch_tile(const TileMap& map, int col, int row, char* tile);
 void store_tile(const TileMap& map, int col, int row, const char* tile);
