@@ -59,6 +59,27 @@ def test_nan_is_in_the_first_tensor_or_in_each_of_the_others_whatever_the_seed(f
         assert tuple(found) == nans
 
 
+def test_outliers_meet_zeros_and_ones():
+    exercise = replace(toys.GEMM, shapes={"A": "M K", "B": "N K", "C": "M N"}, outliers=("A", "B"))
+    assert cases.families(exercise)[-1] == cases.OUTLIERS not in cases.families(toys.GEMM)
+    holders = set()
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        sizes = {"M": 24, "N": 28, "K": 50}
+        tensors = cases.sample(exercise, sizes, cases.OUTLIERS, generator).tensors
+        a, b = tensors["A"], tensors["B"]
+        holder, wide, other = ("A", a, b) if a.abs().max() > 100 else ("B", b, a)
+        holders.add(holder)
+        column = int(wide.abs().amax(dim=0).argmax())
+        exponents = wide[:, column].abs().log2()
+        for shift in (0, 10, 20, 30):  # a quarter of the rows each
+            assert ((exponents - shift).abs() < 9).sum() >= len(wide) // 5
+        assert sorted(set(other[:, column].tolist())) == [0, 1]
+        rest = torch.cat((wide[:, :column], wide[:, column + 1 :]), dim=1)
+        assert rest.abs().max() < 6
+    assert holders == {"A", "B"}
+
+
 def test_an_exercise_of_one_tensor_has_no_other_to_hold_a_nan():
     alone = replace(toys.GEMM, shapes={"A": "M K", "C": "M N"})
     assert cases.families(alone)[-1] == "NaN"

@@ -1,6 +1,8 @@
 """What solutions/models add to chapter 11 for training: the linear layer's result kept by the
 forward, and its backward, two products on Hopper."""
 
+import torch
+
 from utils import check
 from utils.course import At, Exercise
 from utils.course.answers import as_answer
@@ -23,7 +25,7 @@ void kept(const float* x, const float* W, const float* b, float* out, float* y, 
 """
 
 
-def passes(name, text, shapes, outputs, reference, sizes, drawn):
+def passes(name, text, shapes, outputs, reference, sizes, drawn, **more):
     """Right at these sizes for values of every kind, and without hazards, on two multiprocessors,
     so that a block owns several tiles."""
     at = At(
@@ -43,21 +45,44 @@ def passes(name, text, shapes, outputs, reference, sizes, drawn):
         at=at,
         products=3,
         multiprocessors=2,
+        **more,
     )
     kernel = compile_cuda(text, name, shapes=shapes, backend="emulator")
     check(as_answer(exercise, kernel))
 
 
-def test_the_linear_layer_backwards():
+def passes_backwards(sizes, drawn, **more):
     shapes = {"dy": "M N", "x": "M K", "W": "N K", "dx": "M K", "dW": "N K"}
-    passes(
-        "linear_backward",
-        BACKWARD,
-        shapes,
-        ("dx", "dW"),
-        lambda dy, x, W: (dy @ W, dy.T @ x),
+    reference = lambda dy, x, W: (dy @ W, dy.T @ x)  # noqa: E731
+    passes("linear_backward", BACKWARD, shapes, ("dx", "dW"), reference, sizes, drawn, **more)
+
+
+def test_the_linear_layer_backwards():
+    passes_backwards(
         ((1, 1, 1), (3, 66, 5), (70, 33, 130), (129, 4, 257), (65, 300, 36)),
         {"M": (250, 270), "N": (130, 140), "K": (3, 12)},
+    )
+
+
+def with_outliers(sizes, generator):
+    """A column of dy is far above the others where W has zeros, and a row where x has."""
+    drawn = {
+        name: torch.randn([sizes[d] for d in shape], generator=generator, device=generator.device)
+        for name, shape in (("dy", "MN"), ("x", "MK"), ("W", "NK"))
+    }
+    row, col = sizes["M"] // 2, sizes["N"] // 3
+    drawn["dy"][:, col] *= 2.0**30
+    drawn["W"][col] = 0
+    drawn["dy"][row] *= 2.0**24
+    drawn["x"][row] = 0
+    return drawn
+
+
+def test_rows_and_columns_whose_range_halves_do_not_hold_go_backwards_in_floats():
+    passes_backwards(
+        ((1, 1, 1), (3, 66, 5), (70, 33, 130), (129, 4, 257)),
+        {"M": (250, 270), "N": (130, 140), "K": (3, 12)},
+        inputs=with_outliers,
     )
 
 

@@ -93,6 +93,25 @@ def test_products_of_two_types_in_a_row(times):
     assert seen.hazards == ()
 
 
+SPLIT = """
+#include "hopper_epilogue.cuh"
+void split(const float* x, const float* W, const float* b, float* out, int M, int N, int K) {
+    linear_bias(x, W, b, out, M, N, K, 3);
+}
+"""
+
+
+@pytest.mark.parametrize("exponents", [(-64, -64), (-120, 100), (60, -100), (58, 58)])
+def test_scales_of_halves_whose_product_no_float_holds(exponents):
+    """What is split is as exact as floats wherever these hold the result."""
+    kernel = compile_cuda(SPLIT, "split", backend="emulator")
+    x, W = (torch.randn(9, 2048) * 2.0**e for e in exponents)
+    given = {"x": x, "W": W, "b": torch.zeros(9), "out": torch.zeros(9, 9), "M": 9, "N": 9}
+    out = kernel.isolated({**given, "K": 2048}).after["out"].double()
+    expected = x.double() @ W.double().T
+    assert (out - expected).norm() <= 2e-6 * expected.norm()
+
+
 @pytest.mark.nvcc
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine")
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ void copy(const float* words, unsigned* copied, int rows, int type) {
 
 @pytest.mark.parametrize(("type_", "expected"), [(7, "words"), (11, "tfloat32")])
 def test_the_copy_engine_makes_of_floats_what_an_h200_makes(type_, expected):
-    """7: floats as they are; 11: rounded to TF32. NaNs, infinities and subnormals are among them."""
+    """7: as they are; 11: rounded to TF32. NaNs, infinities and subnormals are among them."""
     kernel = compile_cuda(COPY, "copy", backend="emulator")
     words = torch.from_numpy(COPIED["words"].view(np.float32)).reshape(-1, 32)
     given = {"words": words, "copied": torch.zeros(words.shape, dtype=torch.uint32)}

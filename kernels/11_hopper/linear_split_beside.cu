@@ -3,9 +3,9 @@
 
 // The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
 // 128th quad of each: it copies them to shared memory, and nobody else reads them there.
-// quads: (padded / 4) of shared memory, most_of: the largest of each warp; the next row has another
-// place. All 128 threads must call it.
-__device__ void split_rows(const Splitting& in, float4* quads, float (&most_of)[2][4]) {
+// quads: (padded / 4) of shared memory, rows: what its warps find in a row; the next row has
+// another place. All 128 threads must call it.
+__device__ void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]) {
     int me = threadIdx.x % 128, turn = 0;
     auto copy = [&](int r) {
         for (int i = me; r < in.N && i < in.padded / 4; i += 128) {
@@ -16,23 +16,30 @@ __device__ void split_rows(const Splitting& in, float4* quads, float (&most_of)[
     };
     copy(in.first + blockIdx.x);
     for (int r = in.first + blockIdx.x; r < in.N; r += gridDim.x, turn ^= 1) {
+        RowOfW& found = rows[turn];
         wait_for_copies<0>();
         float most = 0.0f;
         for (int i = me; i < in.padded / 4; i += 128) most = fmaxf(most, largest(quads[i]));
         most = warp_max(most);
-        if (me % 32 == 0) most_of[turn][me / 32] = most;
-        sync_some(1, 128);  // the value of every warp is there
-        for (int i = 0; i < 4; i++) most = fmaxf(most, most_of[turn][i]);
-        int exponent = exponent_of(most);
+        if (me % 32 == 0) found.most[me / 32] = most;
+        sync_some(1, 128);  // the largest of every warp is there
+        for (int i = 0; i < 4; i++) most = fmaxf(most, found.most[i]);
+        int exponent = exponent_of(most), few = 0;
         float up = ldexpf(1.0f, -exponent);
-        if (me == 0) in.scale[r] = ldexpf(1.0f, exponent);
         for (int i = me; i < in.padded / 4; i += 128) {
             float4 v = quads[i];
-            Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+            v = {v.x * up, v.y * up, v.z * up, v.w * up};
+            few += imprecise(v);
+            Halves h = halves(v);
             reinterpret_cast<uint2*>(in.high + size_t(r) * in.padded)[i] = h.high;
             reinterpret_cast<uint2*>(in.low + size_t(r) * in.padded)[i] = h.low;
         }
-        copy(r + gridDim.x);  // its quads are read, and on their way while the row is told of
+        copy(r + gridDim.x);  // its quads are read, and on their way while the rest is done
+        few = __reduce_add_sync(0xffffffffu, few);
+        if (me % 32 == 0) found.imprecise[me / 32] = few;
+        sync_some(1, 128);  // the count of every warp is there
+        few = found.imprecise[0] + found.imprecise[1] + found.imprecise[2] + found.imprecise[3];
+        if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         // your code here
     }
 }

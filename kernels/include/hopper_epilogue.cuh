@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(Way::THREADS, 1)
 #pragma unroll
         for (int i = 0; i < Way::BN / 2; i++)
             y[i] += patch.col(i) < in.N ? of.b[patch.at(i)] : 0.0f;
-        ring.release_columns();
         store(out, in.M, in.N, patch, y);
+        ring.release_columns();
     }
 }
 

@@ -43,18 +43,12 @@ struct Splitting {
     int first, N, K, padded;
 };
 
-// A matrix of floats before it was split: element (r, k) is at data[r * row + k * along].
-struct Floats {
-    const float* data;
-    size_t row, along;
-};
-
 // x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
 struct Operands {
     CUtensorMap x[2], W[2];  // high and low; of floats the first alone
     int M, N, K;
     const float* x_scale;       // what rows of halves were divided by: (M)
-    Floats x_floats, W_floats;  // of which K is `floats`
+    Floats x_floats, W_floats;  // before they were split; their K is `floats`
     int floats;
     Splitting split;  // where W is split beside
     float* linear;    // (M, N): where x * W^T + b is kept, in training
@@ -93,13 +87,19 @@ struct Columns {
     float b[BN], weight[BN], bias[BN], extra[BN], W_scale[BN];
 };
 
+// What the four warps that split a row of W have found in it, each in its part.
+struct RowOfW {
+    float most[4];     // the largest magnitude
+    int imprecise[4];  // for how many elements halves have too few bits
+};
+
 // Stages that go round from the producer to the consumers and back.
 template <class Way>
 struct Ring {
     struct alignas(16) Shared {
         Stage<Way> stages[Way::STAGES];
         Columns<Way::BN> columns[Way::SETS];
-        float most_of[2][4];  // for split_rows()
+        RowOfW rows[2];  // that are being split
         Barrier full[Way::STAGES], empty[Way::STAGES];
         Barrier there[Way::SETS], used[Way::SETS];  // of columns
     };
@@ -174,7 +174,9 @@ struct Ring {
         before = stage;
         next();
     }
-    // Waits until what the epilogue needs of the tile's columns is there; and gives it back.
+    // Waits until what the epilogue needs of the tile's columns is there; and gives it back, after
+    // the last result was stored: an arrival does not wait for loads that are under way, and the
+    // next tile's columns would overtake them.
     __device__ const Columns<Way::BN>& columns() {
         int set = tiles % Way::SETS;
         barrier_wait(&shared.there[set], tiles / Way::SETS % 2);
@@ -213,8 +215,22 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
     return {above < in.M ? in.x_scale[above] : 1.0f, below < in.M ? in.x_scale[below] : 1.0f};
 }
 
-// y *= the scales of its row and column. What is not finite then is added up again in floats:
-// halves of an infinity leave inf - inf, which is NaN.
+// Of y, what is not finite is added up again in floats: two elements of a lane at once, which lie
+// side by side, in a tile of 8 x 8. All 32 lanes of the warp must call it.
+template <int SUMS>
+__device__ __noinline__ void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
+    int lane = threadIdx.x % 32;
+    for (int i = 0; i < SUMS; i += 2) {
+        int row0 = patch.row(i) - lane / 4, col0 = patch.col(i) - lane % 4 * 2;
+        float2 sum = add_in_floats({y[i], y[i + 1]}, in.x_floats, row0, in.M, in.W_floats, col0,
+                                   in.N, in.floats);
+        y[i] = sum.x, y[i + 1] = sum.y;
+    }
+}
+
+// y *= the scales of its row and column. Not finite are then what has an infinity among its halves,
+// which leaves inf - inf, and all of a row whose range is too wide for halves: it has a scale of
+// NaN. All 32 lanes of the warp must call it.
 template <int SUMS>
 __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_scale,
                              const Operands& in, const Patch& patch) {
@@ -222,27 +238,16 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
         float of_col = patch.col(i) < in.N ? W_scale[patch.at(i)] : 0.0f;
-        y[i] *= (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
+        y[i] = y[i] * (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
         finite &= isfinite(y[i]);
     }
-    if (finite) return;
-#pragma unroll 1
-    for (int again = 0; again < SUMS; again++) {
-        if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
-        const float* x = in.x_floats.data + patch.row(again) * in.x_floats.row;
-        const float* W = in.W_floats.data + patch.col(again) * in.W_floats.row;
-        bool needed = false;
+    if (__all_sync(0xffffffffu, finite)) return;
+    float again[SUMS];  // in memory, where it has an index
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
-        float sum = 0.0f;
-        for (int k = 0; needed && k < in.floats; k++) {
-            sum += x[k * in.x_floats.along] * W[k * in.W_floats.along];
-        }
+    for (int i = 0; i < SUMS; i++) again[i] = y[i];
+    add_again(again, in, patch);
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) {
-            if (needed && i == again) y[i] = sum;  // registers have no index
-        }
-    }
+    for (int i = 0; i < SUMS; i++) y[i] = again[i];
 }
 
 // --- Host

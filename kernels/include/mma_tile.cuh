@@ -53,7 +53,8 @@ struct Operands {
           padded(xs.padded) {}
 
     // Sums over halves become elements of x * W^T, 0 outside of it. Where that is not finite, it is
-    // added up again in floats: halves of an infinity leave inf - inf, which is NaN.
+    // added up again in floats: halves of an infinity leave inf - inf, which is NaN, and a row
+    // whose range is too wide for halves has a scale of NaN. All 32 lanes of the warp must call it.
     __device__ void scale(float (&sums)[2][32], const Patch& patch) const {
         bool finite = true;
 #pragma unroll
@@ -66,22 +67,27 @@ struct Operands {
                 finite &= isfinite(sums[i][e]);
             }
         }
-        if (finite) return;  // asked once: a branch at each element would wait for its scales alone
+        // Asked once: a branch at each element would wait for its scales alone.
+        if (__all_sync(0xffffffffu, finite)) return;
+        float again[2][32];  // in memory, where they have an index
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 64; i++) again[i / 32][i % 32] = sums[i / 32][i % 32];
+        add_again(again, patch);
 #pragma unroll
-            for (int e = 0; e < 32; e++) {
-                if (isfinite(sums[i][e])) continue;
-                sums[i][e] = in_floats(patch.row(i, e % 4), patch.col(e / 4, e % 4));
-            }
-        }
+        for (int i = 0; i < 64; i++) sums[i / 32][i % 32] = again[i / 32][i % 32];
     }
 
    private:
-    __device__ __noinline__ float in_floats(int row, int col) const {
-        float y = 0.0f;
-        for (int k = 0; k < K; k++) y += x[size_t(row) * K + k] * W[size_t(col) * K + k];
-        return y;
+    // Two of a lane's elements at once, which lie side by side, in a tile of 8 x 8.
+    __device__ __noinline__ void add_again(float (&y)[2][32], Patch patch) const {
+        Floats of_x = {x, size_t(K), 1}, of_W = {W, size_t(K), 1};
+        for (int i = 0; i < 64; i += 2) {
+            float* at = &y[i / 32][i % 32];
+            int row0 = patch.row(i / 32, i % 4) - patch.lane / 4;
+            int col0 = patch.col(i % 32 / 4, 0) - patch.lane % 4 * 2;
+            float2 sum = add_in_floats({at[0], at[1]}, of_x, row0, M, of_W, col0, N, K);
+            at[0] = sum.x, at[1] = sum.y;
+        }
     }
 };
 

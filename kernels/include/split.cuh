@@ -26,6 +26,22 @@ __device__ inline int exponent_of(float most) {
     return most > 0.0f ? max(-100, min(100, ilogbf(most))) - 14 : 0;
 }
 
+// Whether halves hold v, scaled, with fewer than 19 bits: the low half ends at 2^-24. They hold 0.
+__device__ inline bool imprecise(float v) { return v != 0.0f && fabsf(v) < 0.015625f; }
+__device__ inline int imprecise(float4 v) {  // how many of four
+    return imprecise(v.x) + imprecise(v.y) + imprecise(v.z) + imprecise(v.w);
+}
+
+// How many elements of a row may be imprecise, of `cols`: so many lie below 2^-6 where most lie
+// around 1, and the largest is 2^15 times as large. An outlier above that leaves too few bits.
+__device__ inline bool too_wide(int imprecise, int cols) { return imprecise > cols / 32; }
+
+// What the halves of a row are multiplied by. NaN where the row's range is too wide for them: then
+// no result is finite, and each is added up in floats.
+__device__ inline float scale_of(int exponent, int imprecise, int cols) {
+    return too_wide(imprecise, cols) ? NAN : ldexpf(1.0f, exponent);
+}
+
 // The largest magnitude of four; a NaN is left out.
 __device__ inline float largest(float4 v) {
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
@@ -50,6 +66,98 @@ __device__ inline float block_max(float value) {
     return value;
 }
 
+// The sum of the counts of THREADS threads. All of them must call it.
+template <int THREADS>
+__device__ inline int block_count(int count) {
+    __shared__ int counts[THREADS / 32];
+    count = __reduce_add_sync(0xffffffffu, count);
+    if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
+    __syncthreads();  // the count of every warp is there
+    count = 0;
+    for (int i = 0; i < THREADS / 32; i++) count += counts[i];
+    return count;
+}
+
+// A matrix of floats: element (r, k) is at data[r * row + k * along].
+struct Floats {
+    const float* data;
+    size_t row, along;
+
+    // Whether four elements along k may be read at once, of rows of length K.
+    __device__ bool in_quads(int K) const {
+        return along == 1 && row % 4 == 0 && K % 4 == 0 && aligned(data);
+    }
+    // Elements (r, k) to (r, k + 3); 0 for those from K on.
+    template <bool QUADS>
+    __device__ float4 load(int r, int k, int K) const {
+        const float* from = data + r * row + k * along;
+        if (QUADS) return quad(from);
+        return {from[0], k + 1 < K ? from[along] : 0.0f, k + 2 < K ? from[2 * along] : 0.0f,
+                k + 3 < K ? from[3 * along] : 0.0f};
+    }
+};
+
+// sums[r][c] += a[r][k] * b[c][k] over every 32nd quad of K, in floats, for 8 rows of a, from row0
+// on, and 8 of b, from col0 on. Bit r of `rows` and bit c of `cols` say which of them are read.
+template <bool QUADS>
+__device__ inline void add_dots(float (&sums)[8][8], const Floats& a, int row0, unsigned rows,
+                                const Floats& b, int col0, unsigned cols, int K) {
+    for (int k = threadIdx.x % 32 * 4; k < K; k += 128) {
+        float4 of_b[8];
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            of_b[c] = cols >> c & 1 ? b.load<QUADS>(col0 + c, k, K) : float4{};
+        }
+#pragma unroll
+        for (int first = 0; first < 8; first += 4) {  // as many at once as there are registers for
+            float4 of_a[4];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                of_a[r] =
+                    rows >> (first + r) & 1 ? a.load<QUADS>(row0 + first + r, k, K) : float4{};
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+#pragma unroll
+                for (int c = 0; c < 8; c++) {
+                    float& sum = sums[first + r][c];
+                    sum += of_a[r].x * of_b[c].x + of_a[r].y * of_b[c].y;
+                    sum += of_a[r].z * of_b[c].z + of_a[r].w * of_b[c].w;
+                }
+            }
+        }
+    }
+}
+
+// y: of a tile of 8 x 8 elements of a * b^T, from (row0, col0) on, row lane / 4, columns
+// lane % 4 * 2 and the next, as products of tensor cores leave them. Those that are not finite are
+// added up again in floats, by the whole warp.
+// a: (rows, K), b: (cols, K). All 32 lanes of the warp must call it.
+__device__ inline float2 add_in_floats(float2 y, const Floats& a, int row0, int rows,
+                                       const Floats& b, int col0, int cols, int K) {
+    int lane = threadIdx.x % 32, row = row0 + lane / 4, col = col0 + lane % 4 * 2;
+    bool needs_x = row < rows && col < cols && !isfinite(y.x);
+    bool needs_y = row < rows && col + 1 < cols && !isfinite(y.y);
+    if (!__any_sync(0xffffffffu, needs_x || needs_y)) return y;
+    unsigned of_row = needs_x || needs_y ? 1u << lane / 4 : 0;
+    unsigned of_col = (needs_x ? 1u : 0) << lane % 4 * 2 | (needs_y ? 2u : 0) << lane % 4 * 2;
+    of_row = __reduce_or_sync(0xffffffffu, of_row), of_col = __reduce_or_sync(0xffffffffu, of_col);
+    float sums[8][8] = {};
+    if (a.in_quads(K) && b.in_quads(K)) add_dots<true>(sums, a, row0, of_row, b, col0, of_col, K);
+    else add_dots<false>(sums, a, row0, of_row, b, col0, of_col, K);
+#pragma unroll
+    for (int r = 0; r < 8; r++) {
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            float sum = sums[r][c];
+            for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+            bool mine = lane / 4 == r && lane % 4 == c / 2;
+            if (mine && (c % 2 ? needs_y : needs_x)) (c % 2 ? y.y : y.x) = sum;
+        }
+    }
+    return y;
+}
+
 // x: (rows, cols), high, low: (rows, padded), scale: (rows). x = (high + low) * scale, nearly.
 // One thread owns EACH quads of a row, every 256th: they stay in registers between the two passes.
 // One block owns a row of 1024 * EACH columns.
@@ -69,14 +177,17 @@ __global__ void __launch_bounds__(SPLITTERS)
     }
     int exponent = exponent_of(block_max<SPLITTERS>(most));
     float up = ldexpf(1.0f, -exponent);
-    if (threadIdx.x == 0) scale[blockIdx.x] = ldexpf(1.0f, exponent);
+    int few = 0;  // elements for which halves have too few bits
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        float4 v = kept[i];
-        Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+        float4 v = {kept[i].x * up, kept[i].y * up, kept[i].z * up, kept[i].w * up};
+        few += imprecise(v);
+        Halves h = halves(v);
         highs[threadIdx.x + i * SPLITTERS] = h.high;
         lows[threadIdx.x + i * SPLITTERS] = h.low;
     }
+    few = block_count<SPLITTERS>(few);
+    if (threadIdx.x == 0) scale[blockIdx.x] = scale_of(exponent, few, cols);
 }
 
 // The same for rows of any length. One warp owns a row, a block eight of them.
@@ -91,13 +202,17 @@ static __global__ void split_any_kernel(const float* x, __half* high, __half* lo
     for (int i = lane; i < cols; i += 32) most = fmaxf(most, fabsf(row[i]));
     int exponent = exponent_of(warp_max(most));
     float up = ldexpf(1.0f, -exponent);
-    if (lane == 0) scale[r] = ldexpf(1.0f, exponent);
+    int few = 0;  // elements for which halves have too few bits
     for (int q = lane; q < padded / 4; q += 32) {
         float4 v = load4(row, 1, cols, 0, 4 * q, false);
-        Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+        v = {v.x * up, v.y * up, v.z * up, v.w * up};
+        few += imprecise(v);
+        Halves h = halves(v);
         highs[q] = h.high;
         lows[q] = h.low;
     }
+    few = __reduce_add_sync(0xffffffffu, few);
+    if (lane == 0) scale[r] = scale_of(exponent, few, cols);
 }
 
 // A matrix (rows, cols) as planes of halves (rows, padded), in memory of its own.

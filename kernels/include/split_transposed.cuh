@@ -24,13 +24,15 @@ static __global__ void column_most_kernel(const float* x, unsigned* most, int ro
     atomicMax(&most[col], __float_as_uint(mine));  // the same in any order
 }
 
-// x: (rows, cols), most: (cols), high, low: (cols, padded), scale: (cols).
-// x[r][c] = (high + low)[c][r] * scale[c], nearly; zeros behind `rows`.
+// x: (rows, cols), most: (cols), few: (cols), 0 before, high, low: (cols, padded), scale: (cols).
+// x[r][c] = (high + low)[c][r] * scale[c], nearly; zeros behind `rows`. few[c] counts elements for
+// which halves have too few bits: the warp that finds one too many writes a NaN to the column, so
+// that no product of it is finite, and each is added up in floats.
 // One thread owns a column of 8 rows to load, then 4 pairs of rows to store. One block of (32, 8)
 // threads owns a tile.
-static __global__ void split_transposed_kernel(const float* x, const unsigned* most, __half* high,
-                                               __half* low, float* scale, int rows, int cols,
-                                               int padded) {
+static __global__ void split_transposed_kernel(const float* x, const unsigned* most, int* few,
+                                               __half* high, __half* low, float* scale, int rows,
+                                               int cols, int padded) {
     __shared__ float tile[TURN_COLS][TURN_ROWS + 1];  // one more: a column lies in 32 banks
     int row0 = blockIdx.y * TURN_ROWS, col0 = blockIdx.x * TURN_COLS;
 #pragma unroll
@@ -54,17 +56,23 @@ static __global__ void split_transposed_kernel(const float* x, const unsigned* m
         size_t at = size_t(col) * padded + row0 + r;
         *reinterpret_cast<__half2*>(high + at) = h;
         *reinterpret_cast<__half2*>(low + at) = __floats2half2_rn(v.x - left.x, v.y - left.y);
+        int more = __reduce_add_sync(0xffffffffu, imprecise(v.x) + imprecise(v.y));
+        if (more == 0 || threadIdx.x > 0) continue;
+        int before = atomicAdd(&few[col], more);
+        if (!too_wide(before, rows) && too_wide(before + more, rows)) high[at] = __float2half(NAN);
     }
 }
 
 // The launcher of both: to = the planes of matrix^T. matrix: (rows, to.rows)
 inline void split_transposed(const float* matrix, int rows, const Planes& to) {
     int cols = to.rows;
-    Scratch<unsigned> most(cols);
-    cudaMemsetAsync(most.data, 0, cols * sizeof(unsigned));
+    Scratch<unsigned> counts(size_t(2) * cols);  // most, and few
+    unsigned* most = counts.data;
+    int* few = reinterpret_cast<int*>(counts.data + cols);
+    cudaMemsetAsync(most, 0, size_t(2) * cols * sizeof(unsigned));
     dim3 block(32, 8), columns((cols + 31) / 32, (rows + 255) / 256);
-    column_most_kernel<<<columns, block>>>(matrix, most.data, rows, cols);
+    column_most_kernel<<<columns, block>>>(matrix, most, rows, cols);
     dim3 tiles((cols + TURN_COLS - 1) / TURN_COLS, to.padded / TURN_ROWS);
-    split_transposed_kernel<<<tiles, block>>>(matrix, most.data, to.high(), to.low(), to.scale(),
+    split_transposed_kernel<<<tiles, block>>>(matrix, most, few, to.high(), to.low(), to.scale(),
                                               rows, cols, to.padded);
 }

@@ -1023,11 +1023,13 @@ __device__ inline void cluster_sync() {
 
 // --- Host ----------------------------------------------------------------------------------------
 
+// Floats are rounded to TF32 on the way, to the nearest. As ..._FLOAT32 they would come as they
+// are, and the tensor core would cut them.
 template <class T>
 constexpr CUtensorMapDataType type_in_map();
 template <>
 constexpr CUtensorMapDataType type_in_map<float>() {
-    return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
 }
 template <>
 constexpr CUtensorMapDataType type_in_map<__half>() {
@@ -1039,10 +1041,12 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
 }
 
 // Of a matrix (rows, cols), row-major, for tiles of `tile_rows` rows, at most 256, by 128 bytes,
-// swizzled by 128 bytes. The matrix begins at a multiple of 16 bytes, and so does each row.
+// swizzled by 128 bytes. The matrix begins at a multiple of 16 bytes, and so does each row. `type`
+// says what the copy engine makes of the elements.
 // A map of all zeros where CUDA refuses: then copies by it fail.
 template <class T>
-CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows) {
+CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows,
+                     CUtensorMapDataType type = type_in_map<T>()) {
     void* encode = nullptr;
     cudaDriverEntryPointQueryResult found;
     cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault,
@@ -1053,7 +1057,7 @@ CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows) {
     cuuint64_t stride[] = {cols * sizeof(T)};
     cuuint32_t tile[] = {128 / sizeof(T), cuuint32_t(tile_rows)}, step[] = {1, 1};
     reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
-        &map, type_in_map<T>(), 2, const_cast<T*>(matrix), shape, stride, tile, step,
+        &map, type, 2, const_cast<T*>(matrix), shape, stride, tile, step,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;
@@ -1083,6 +1087,22 @@ __device__ inline int exponent_of(float most) {
     return most > 0.0f ? max(-100, min(100, ilogbf(most))) - 14 : 0;
 }
 
+// Whether halves hold v, scaled, with fewer than 19 bits: the low half ends at 2^-24. They hold 0.
+__device__ inline bool imprecise(float v) { return v != 0.0f && fabsf(v) < 0.015625f; }
+__device__ inline int imprecise(float4 v) {  // how many of four
+    return imprecise(v.x) + imprecise(v.y) + imprecise(v.z) + imprecise(v.w);
+}
+
+// How many elements of a row may be imprecise, of `cols`: so many lie below 2^-6 where most lie
+// around 1, and the largest is 2^15 times as large. An outlier above that leaves too few bits.
+__device__ inline bool too_wide(int imprecise, int cols) { return imprecise > cols / 32; }
+
+// What the halves of a row are multiplied by. NaN where the row's range is too wide for them: then
+// no result is finite, and each is added up in floats.
+__device__ inline float scale_of(int exponent, int imprecise, int cols) {
+    return too_wide(imprecise, cols) ? NAN : ldexpf(1.0f, exponent);
+}
+
 // The largest magnitude of four; a NaN is left out.
 __device__ inline float largest(float4 v) {
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
@@ -1107,6 +1127,98 @@ __device__ inline float block_max(float value) {
     return value;
 }
 
+// The sum of the counts of THREADS threads. All of them must call it.
+template <int THREADS>
+__device__ inline int block_count(int count) {
+    __shared__ int counts[THREADS / 32];
+    count = __reduce_add_sync(0xffffffffu, count);
+    if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
+    __syncthreads();  // the count of every warp is there
+    count = 0;
+    for (int i = 0; i < THREADS / 32; i++) count += counts[i];
+    return count;
+}
+
+// A matrix of floats: element (r, k) is at data[r * row + k * along].
+struct Floats {
+    const float* data;
+    size_t row, along;
+
+    // Whether four elements along k may be read at once, of rows of length K.
+    __device__ bool in_quads(int K) const {
+        return along == 1 && row % 4 == 0 && K % 4 == 0 && aligned(data);
+    }
+    // Elements (r, k) to (r, k + 3); 0 for those from K on.
+    template <bool QUADS>
+    __device__ float4 load(int r, int k, int K) const {
+        const float* from = data + r * row + k * along;
+        if (QUADS) return quad(from);
+        return {from[0], k + 1 < K ? from[along] : 0.0f, k + 2 < K ? from[2 * along] : 0.0f,
+                k + 3 < K ? from[3 * along] : 0.0f};
+    }
+};
+
+// sums[r][c] += a[r][k] * b[c][k] over every 32nd quad of K, in floats, for 8 rows of a, from row0
+// on, and 8 of b, from col0 on. Bit r of `rows` and bit c of `cols` say which of them are read.
+template <bool QUADS>
+__device__ inline void add_dots(float (&sums)[8][8], const Floats& a, int row0, unsigned rows,
+                                const Floats& b, int col0, unsigned cols, int K) {
+    for (int k = threadIdx.x % 32 * 4; k < K; k += 128) {
+        float4 of_b[8];
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            of_b[c] = cols >> c & 1 ? b.load<QUADS>(col0 + c, k, K) : float4{};
+        }
+#pragma unroll
+        for (int first = 0; first < 8; first += 4) {  // as many at once as there are registers for
+            float4 of_a[4];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                of_a[r] =
+                    rows >> (first + r) & 1 ? a.load<QUADS>(row0 + first + r, k, K) : float4{};
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+#pragma unroll
+                for (int c = 0; c < 8; c++) {
+                    float& sum = sums[first + r][c];
+                    sum += of_a[r].x * of_b[c].x + of_a[r].y * of_b[c].y;
+                    sum += of_a[r].z * of_b[c].z + of_a[r].w * of_b[c].w;
+                }
+            }
+        }
+    }
+}
+
+// y: of a tile of 8 x 8 elements of a * b^T, from (row0, col0) on, row lane / 4, columns
+// lane % 4 * 2 and the next, as products of tensor cores leave them. Those that are not finite are
+// added up again in floats, by the whole warp.
+// a: (rows, K), b: (cols, K). All 32 lanes of the warp must call it.
+__device__ inline float2 add_in_floats(float2 y, const Floats& a, int row0, int rows,
+                                       const Floats& b, int col0, int cols, int K) {
+    int lane = threadIdx.x % 32, row = row0 + lane / 4, col = col0 + lane % 4 * 2;
+    bool needs_x = row < rows && col < cols && !isfinite(y.x);
+    bool needs_y = row < rows && col + 1 < cols && !isfinite(y.y);
+    if (!__any_sync(0xffffffffu, needs_x || needs_y)) return y;
+    unsigned of_row = needs_x || needs_y ? 1u << lane / 4 : 0;
+    unsigned of_col = (needs_x ? 1u : 0) << lane % 4 * 2 | (needs_y ? 2u : 0) << lane % 4 * 2;
+    of_row = __reduce_or_sync(0xffffffffu, of_row), of_col = __reduce_or_sync(0xffffffffu, of_col);
+    float sums[8][8] = {};
+    if (a.in_quads(K) && b.in_quads(K)) add_dots<true>(sums, a, row0, of_row, b, col0, of_col, K);
+    else add_dots<false>(sums, a, row0, of_row, b, col0, of_col, K);
+#pragma unroll
+    for (int r = 0; r < 8; r++) {
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            float sum = sums[r][c];
+            for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+            bool mine = lane / 4 == r && lane % 4 == c / 2;
+            if (mine && (c % 2 ? needs_y : needs_x)) (c % 2 ? y.y : y.x) = sum;
+        }
+    }
+    return y;
+}
+
 // x: (rows, cols), high, low: (rows, padded), scale: (rows). x = (high + low) * scale, nearly.
 // One thread owns EACH quads of a row, every 256th: they stay in registers between the two passes.
 // One block owns a row of 1024 * EACH columns.
@@ -1126,14 +1238,17 @@ __global__ void __launch_bounds__(SPLITTERS)
     }
     int exponent = exponent_of(block_max<SPLITTERS>(most));
     float up = ldexpf(1.0f, -exponent);
-    if (threadIdx.x == 0) scale[blockIdx.x] = ldexpf(1.0f, exponent);
+    int few = 0;  // elements for which halves have too few bits
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        float4 v = kept[i];
-        Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+        float4 v = {kept[i].x * up, kept[i].y * up, kept[i].z * up, kept[i].w * up};
+        few += imprecise(v);
+        Halves h = halves(v);
         highs[threadIdx.x + i * SPLITTERS] = h.high;
         lows[threadIdx.x + i * SPLITTERS] = h.low;
     }
+    few = block_count<SPLITTERS>(few);
+    if (threadIdx.x == 0) scale[blockIdx.x] = scale_of(exponent, few, cols);
 }
 
 // The same for rows of any length. One warp owns a row, a block eight of them.
@@ -1148,13 +1263,17 @@ static __global__ void split_any_kernel(const float* x, __half* high, __half* lo
     for (int i = lane; i < cols; i += 32) most = fmaxf(most, fabsf(row[i]));
     int exponent = exponent_of(warp_max(most));
     float up = ldexpf(1.0f, -exponent);
-    if (lane == 0) scale[r] = ldexpf(1.0f, exponent);
+    int few = 0;  // elements for which halves have too few bits
     for (int q = lane; q < padded / 4; q += 32) {
         float4 v = load4(row, 1, cols, 0, 4 * q, false);
-        Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+        v = {v.x * up, v.y * up, v.z * up, v.w * up};
+        few += imprecise(v);
+        Halves h = halves(v);
         highs[q] = h.high;
         lows[q] = h.low;
     }
+    few = __reduce_add_sync(0xffffffffu, few);
+    if (lane == 0) scale[r] = scale_of(exponent, few, cols);
 }
 
 // A matrix (rows, cols) as planes of halves (rows, padded), in memory of its own.
@@ -1284,18 +1403,12 @@ struct Splitting {
     int first, N, K, padded;
 };
 
-// A matrix of floats before it was split: element (r, k) is at data[r * row + k * along].
-struct Floats {
-    const float* data;
-    size_t row, along;
-};
-
 // x: (M, K), W: (N, K), by the maps of their planes. K is that of the planes, padded.
 struct Operands {
     CUtensorMap x[2], W[2];  // high and low; of floats the first alone
     int M, N, K;
     const float* x_scale;       // what rows of halves were divided by: (M)
-    Floats x_floats, W_floats;  // of which K is `floats`
+    Floats x_floats, W_floats;  // before they were split; their K is `floats`
     int floats;
     Splitting split;  // where W is split beside
     float* linear;    // (M, N): where x * W^T + b is kept, in training
@@ -1334,13 +1447,19 @@ struct Columns {
     float b[BN], weight[BN], bias[BN], extra[BN], W_scale[BN];
 };
 
+// What the four warps that split a row of W have found in it, each in its part.
+struct RowOfW {
+    float most[4];     // the largest magnitude
+    int imprecise[4];  // for how many elements halves have too few bits
+};
+
 // Stages that go round from the producer to the consumers and back.
 template <class Way>
 struct Ring {
     struct alignas(16) Shared {
         Stage<Way> stages[Way::STAGES];
         Columns<Way::BN> columns[Way::SETS];
-        float most_of[2][4];  // for split_rows()
+        RowOfW rows[2];  // that are being split
         Barrier full[Way::STAGES], empty[Way::STAGES];
         Barrier there[Way::SETS], used[Way::SETS];  // of columns
     };
@@ -1415,7 +1534,9 @@ struct Ring {
         before = stage;
         next();
     }
-    // Waits until what the epilogue needs of the tile's columns is there; and gives it back.
+    // Waits until what the epilogue needs of the tile's columns is there; and gives it back, after
+    // the last result was stored: an arrival does not wait for loads that are under way, and the
+    // next tile's columns would overtake them.
     __device__ const Columns<Way::BN>& columns() {
         int set = tiles % Way::SETS;
         barrier_wait(&shared.there[set], tiles / Way::SETS % 2);
@@ -1454,8 +1575,22 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
     return {above < in.M ? in.x_scale[above] : 1.0f, below < in.M ? in.x_scale[below] : 1.0f};
 }
 
-// y *= the scales of its row and column. What is not finite then is added up again in floats:
-// halves of an infinity leave inf - inf, which is NaN.
+// Of y, what is not finite is added up again in floats: two elements of a lane at once, which lie
+// side by side, in a tile of 8 x 8. All 32 lanes of the warp must call it.
+template <int SUMS>
+__device__ __noinline__ void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
+    int lane = threadIdx.x % 32;
+    for (int i = 0; i < SUMS; i += 2) {
+        int row0 = patch.row(i) - lane / 4, col0 = patch.col(i) - lane % 4 * 2;
+        float2 sum = add_in_floats({y[i], y[i + 1]}, in.x_floats, row0, in.M, in.W_floats, col0,
+                                   in.N, in.floats);
+        y[i] = sum.x, y[i + 1] = sum.y;
+    }
+}
+
+// y *= the scales of its row and column. Not finite are then what has an infinity among its halves,
+// which leaves inf - inf, and all of a row whose range is too wide for halves: it has a scale of
+// NaN. All 32 lanes of the warp must call it.
 template <int SUMS>
 __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_scale,
                              const Operands& in, const Patch& patch) {
@@ -1463,27 +1598,16 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
         float of_col = patch.col(i) < in.N ? W_scale[patch.at(i)] : 0.0f;
-        y[i] *= (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
+        y[i] = y[i] * (i / 2 % 2 ? x_scale.y : x_scale.x) * of_col;
         finite &= isfinite(y[i]);
     }
-    if (finite) return;
-#pragma unroll 1
-    for (int again = 0; again < SUMS; again++) {
-        if (patch.row(again) >= in.M || patch.col(again) >= in.N) continue;
-        const float* x = in.x_floats.data + patch.row(again) * in.x_floats.row;
-        const float* W = in.W_floats.data + patch.col(again) * in.W_floats.row;
-        bool needed = false;
+    if (__all_sync(0xffffffffu, finite)) return;
+    float again[SUMS];  // in memory, where it has an index
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) needed |= i == again && !isfinite(y[i]);
-        float sum = 0.0f;
-        for (int k = 0; needed && k < in.floats; k++) {
-            sum += x[k * in.x_floats.along] * W[k * in.W_floats.along];
-        }
+    for (int i = 0; i < SUMS; i++) again[i] = y[i];
+    add_again(again, in, patch);
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) {
-            if (needed && i == again) y[i] = sum;  // registers have no index
-        }
-    }
+    for (int i = 0; i < SUMS; i++) y[i] = again[i];
 }
 
 // --- Host
@@ -1724,9 +1848,9 @@ __device__ inline void wait_for_copies() {
 
 // The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
 // 128th quad of each: it copies them to shared memory, and nobody else reads them there.
-// quads: (padded / 4) of shared memory, most_of: the largest of each warp; the next row has another
-// place. All 128 threads must call it.
-__device__ inline void split_rows(const Splitting& in, float4* quads, float (&most_of)[2][4]) {
+// quads: (padded / 4) of shared memory, rows: what its warps find in a row; the next row has
+// another place. All 128 threads must call it.
+__device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]) {
     int me = threadIdx.x % 128, turn = 0;
     auto copy = [&](int r) {
         for (int i = me; r < in.N && i < in.padded / 4; i += 128) {
@@ -1737,23 +1861,30 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, float (&mo
     };
     copy(in.first + blockIdx.x);
     for (int r = in.first + blockIdx.x; r < in.N; r += gridDim.x, turn ^= 1) {
+        RowOfW& found = rows[turn];
         wait_for_copies<0>();
         float most = 0.0f;
         for (int i = me; i < in.padded / 4; i += 128) most = fmaxf(most, largest(quads[i]));
         most = warp_max(most);
-        if (me % 32 == 0) most_of[turn][me / 32] = most;
-        sync_some(1, 128);  // the value of every warp is there
-        for (int i = 0; i < 4; i++) most = fmaxf(most, most_of[turn][i]);
-        int exponent = exponent_of(most);
+        if (me % 32 == 0) found.most[me / 32] = most;
+        sync_some(1, 128);  // the largest of every warp is there
+        for (int i = 0; i < 4; i++) most = fmaxf(most, found.most[i]);
+        int exponent = exponent_of(most), few = 0;
         float up = ldexpf(1.0f, -exponent);
-        if (me == 0) in.scale[r] = ldexpf(1.0f, exponent);
         for (int i = me; i < in.padded / 4; i += 128) {
             float4 v = quads[i];
-            Halves h = halves({v.x * up, v.y * up, v.z * up, v.w * up});
+            v = {v.x * up, v.y * up, v.z * up, v.w * up};
+            few += imprecise(v);
+            Halves h = halves(v);
             reinterpret_cast<uint2*>(in.high + size_t(r) * in.padded)[i] = h.high;
             reinterpret_cast<uint2*>(in.low + size_t(r) * in.padded)[i] = h.low;
         }
-        copy(r + gridDim.x);   // its quads are read, and on their way while the row is told of
+        copy(r + gridDim.x);  // its quads are read, and on their way while the rest is done
+        few = __reduce_add_sync(0xffffffffu, few);
+        if (me % 32 == 0) found.imprecise[me / 32] = few;
+        sync_some(1, 128);  // the count of every warp is there
+        few = found.imprecise[0] + found.imprecise[1] + found.imprecise[2] + found.imprecise[3];
+        if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         fence_async_global();  // what this thread wrote is seen by copies,
         __threadfence();       // and by who learns of it from the next line
         atomicAdd(&in.ready[r / Beside::BN], 1);
@@ -1766,7 +1897,7 @@ __device__ inline void serve(Ring<Way>& ring, char* memory, const Operands& in) 
     if (Way::BESIDE && threadIdx.x / 128 > CONSUMERS) {
         fewer_registers<56>();
         float4* quads = reinterpret_cast<float4*>(memory + Ring<Way>::BYTES);
-        return split_rows(in.split, quads, ring.shared.most_of);
+        return split_rows(in.split, quads, ring.shared.rows);
     }
     bring_all(ring, in);
 }
@@ -1930,8 +2061,8 @@ __global__ void __launch_bounds__(Way::THREADS, 1)
 #pragma unroll
         for (int i = 0; i < Way::BN / 2; i++)
             y[i] += patch.col(i) < in.N ? of.b[patch.at(i)] : 0.0f;
-        ring.release_columns();
         store(out, in.M, in.N, patch, y);
+        ring.release_columns();
     }
 }
 
@@ -2044,13 +2175,15 @@ static __global__ void column_most_kernel(const float* x, unsigned* most, int ro
     atomicMax(&most[col], __float_as_uint(mine));  // the same in any order
 }
 
-// x: (rows, cols), most: (cols), high, low: (cols, padded), scale: (cols).
-// x[r][c] = (high + low)[c][r] * scale[c], nearly; zeros behind `rows`.
+// x: (rows, cols), most: (cols), few: (cols), 0 before, high, low: (cols, padded), scale: (cols).
+// x[r][c] = (high + low)[c][r] * scale[c], nearly; zeros behind `rows`. few[c] counts elements for
+// which halves have too few bits: the warp that finds one too many writes a NaN to the column, so
+// that no product of it is finite, and each is added up in floats.
 // One thread owns a column of 8 rows to load, then 4 pairs of rows to store. One block of (32, 8)
 // threads owns a tile.
-static __global__ void split_transposed_kernel(const float* x, const unsigned* most, __half* high,
-                                               __half* low, float* scale, int rows, int cols,
-                                               int padded) {
+static __global__ void split_transposed_kernel(const float* x, const unsigned* most, int* few,
+                                               __half* high, __half* low, float* scale, int rows,
+                                               int cols, int padded) {
     __shared__ float tile[TURN_COLS][TURN_ROWS + 1];  // one more: a column lies in 32 banks
     int row0 = blockIdx.y * TURN_ROWS, col0 = blockIdx.x * TURN_COLS;
 #pragma unroll
@@ -2074,18 +2207,24 @@ static __global__ void split_transposed_kernel(const float* x, const unsigned* m
         size_t at = size_t(col) * padded + row0 + r;
         *reinterpret_cast<__half2*>(high + at) = h;
         *reinterpret_cast<__half2*>(low + at) = __floats2half2_rn(v.x - left.x, v.y - left.y);
+        int more = __reduce_add_sync(0xffffffffu, imprecise(v.x) + imprecise(v.y));
+        if (more == 0 || threadIdx.x > 0) continue;
+        int before = atomicAdd(&few[col], more);
+        if (!too_wide(before, rows) && too_wide(before + more, rows)) high[at] = __float2half(NAN);
     }
 }
 
 // The launcher of both: to = the planes of matrix^T. matrix: (rows, to.rows)
 inline void split_transposed(const float* matrix, int rows, const Planes& to) {
     int cols = to.rows;
-    Scratch<unsigned> most(cols);
-    cudaMemsetAsync(most.data, 0, cols * sizeof(unsigned), current_stream());
+    Scratch<unsigned> counts(size_t(2) * cols);  // most, and few
+    unsigned* most = counts.data;
+    int* few = reinterpret_cast<int*>(counts.data + cols);
+    cudaMemsetAsync(most, 0, size_t(2) * cols * sizeof(unsigned), current_stream());
     dim3 block(32, 8), columns((cols + 31) / 32, (rows + 255) / 256);
-    column_most_kernel<<<columns, block, 0, current_stream()>>>(matrix, most.data, rows, cols);
+    column_most_kernel<<<columns, block, 0, current_stream()>>>(matrix, most, rows, cols);
     dim3 tiles((cols + TURN_COLS - 1) / TURN_COLS, to.padded / TURN_ROWS);
-    split_transposed_kernel<<<tiles, block, 0, current_stream()>>>(matrix, most.data, to.high(), to.low(), to.scale(),
+    split_transposed_kernel<<<tiles, block, 0, current_stream()>>>(matrix, most, few, to.high(), to.low(), to.scale(),
                                               rows, cols, to.padded);
 }
 

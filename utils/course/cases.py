@@ -218,12 +218,27 @@ def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) 
     return (sign * (low * (high / low) ** share)).float()
 
 
+def add_outliers(a: Tensor, b: Tensor, generator: Generator) -> None:
+    """Put elements far above all others into one column of `a`, or of `b`: (rows, K) both.
+
+    Of four rows one has an ordinary element there, the others one of 2^10, 2^20 and 2^30. The
+    other tensor has zeros in that column, and a one in every fourth row: where it has a zero,
+    what an outlier costs its row in precision is all that it does to a result.
+    """
+    a, b = (a, b) if _whole(0, 2, generator) else (b, a)
+    column = _whole(0, a.shape[-1], generator)
+    a, b = a.view(-1, a.shape[-1]), b.view(-1, b.shape[-1])
+    exponents = 10 * ((torch.arange(len(a), device=a.device) + _whole(0, 4, generator)) % 4)
+    a[:, column] *= torch.exp2(exponents.to(a.dtype))
+    b[:, column] = (torch.arange(len(b), device=b.device) % 4 == 3).to(b.dtype)
+
+
 def _whole(low: int, high: int, generator: Generator) -> int:
     """An integer from `low` to `high - 1`."""
     return int(torch.randint(low, high, (), generator=generator, device=generator.device))
 
 
-NORMAL, LARGE, TINY = "standard normal", "large", "tiny"
+NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
 NAN_ELSEWHERE = "NaN elsewhere"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
@@ -271,6 +286,8 @@ def sample(
         if name not in tensors:
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
             kind = others
+    if family == OUTLIERS and exercise.outliers:
+        add_outliers(*(tensors[name] for name in exercise.outliers), generator)
     tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
     scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
     return Case(sizes, family, tensors, scalars)
@@ -315,7 +332,8 @@ def families(exercise: Exercise) -> list[str]:
     if usual(exercise) == OWN:
         return [OWN]
     left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs(exercise)) == 1 else ()
-    return [name for name in FAMILIES if name not in left_out]
+    found = [name for name in FAMILIES if name not in left_out]
+    return [*found, OUTLIERS] if exercise.outliers else found
 
 
 def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:

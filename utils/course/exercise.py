@@ -62,6 +62,8 @@ class Exercise:
     # Of halves, by tensor cores, for each of floats, or the same from the sizes by name; 0: none.
     products: int | Callable[..., int] = 0
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
+    # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
+    outliers: tuple[str, str] | None = None
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.
