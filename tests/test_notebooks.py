@@ -1,6 +1,7 @@
 """Notebook files and `workbook sync`, on a workbook of one topic with two kernels."""
 
 import json
+import re
 
 import nbformat
 import pytest
@@ -9,7 +10,7 @@ from support.pairs import COPY, ID, SOLUTION, SPEC, STARTER, write_notebook
 from typer.testing import CliRunner
 
 from utils import files
-from utils.course import catalog, selection
+from utils.course import catalog, markup, selection
 from utils.errors import WorkbookError
 from utils.notebooks import documents, sync
 
@@ -286,6 +287,23 @@ def test_a_comment_behind_code_is_shown_in_pictures_and_must_be_run(root, execut
     path = root / "solutions/01_pairs/twice.cu"
     path.write_text(SOLUTION.replace("2 * x[i];", "2 * x[i];  // doubled"))
     assert "is of an older cell" in sync.sync().problems[0]
+
+
+def test_an_empty_comment_that_breaks_a_line_reaches_no_notebook(root, notebook, executed):
+    """clang-format breaks a line there; a reader would look for what it says."""
+    before = cells(executed)[2].source
+    path = root / "solutions/01_pairs/twice.cu"
+    path.write_text(SOLUTION.replace("2 * x[i];", "2 * x[i];  //"))
+    assert not sync.sync().problems
+    assert cells(executed)[2].source == before
+    assert [cell for cell in cells(notebook) if re.search(r"\S *//$", cell.source, re.M)] == []
+
+
+def test_breaks_are_taken_out_and_nothing_else():
+    text = "int a[] = {1, 2,  //\n    3, 4};  // four\n//\n/// x\nint b;//\n"
+    assert markup.without_breaks(text) == (
+        "int a[] = {1, 2,\n    3, 4};  // four\n//\n/// x\nint b;\n"
+    )
 
 
 def test_a_learners_copy_of_the_notebook_says_nothing_of_the_executed_one(notebook, executed):

@@ -7,11 +7,17 @@ _REGION = re.compile(
     rf"^(?P<indent>[ \t]*){BEGIN}[^\n]*\n(?P<body>.*?)^[ \t]*{END}[^\n]*\n",
     re.MULTILINE | re.DOTALL,
 )
+_BREAK = re.compile(r"(?<=[^\s/])[ \t]*//[ \t]*$", re.MULTILINE)
 
 
 def _starter_lines(body: str) -> list[str]:
     lines = [line for line in body.splitlines() if line.lstrip().startswith(STARTER)]
     return [line.replace(STARTER + " ", "", 1).replace(STARTER, "", 1).rstrip() for line in lines]
+
+
+def without_breaks(text: str) -> str:
+    """The text without empty comments behind code: they only tell clang-format where to break."""
+    return _BREAK.sub("", text)
 
 
 def starter(text: str) -> str:
@@ -21,7 +27,7 @@ def starter(text: str) -> str:
         lines = _starter_lines(region["body"]) or [region["indent"] + "// your code here"]
         return "\n".join(lines) + "\n"
 
-    return _REGION.sub(replace, text)
+    return without_breaks(_REGION.sub(replace, text))
 
 
 def solved(text: str) -> str:
@@ -31,7 +37,7 @@ def solved(text: str) -> str:
         lines = region["body"].splitlines(keepends=True)
         return "".join(line for line in lines if not line.lstrip().startswith(STARTER))
 
-    return _REGION.sub(replace, text)
+    return without_breaks(_REGION.sub(replace, text))
 
 
 def _essence(text: str) -> str:

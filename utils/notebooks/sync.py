@@ -161,10 +161,10 @@ def _same_program(before: NotebookNode, now: NotebookNode) -> bool:
 def _lines_of_code(text: str) -> list[str]:
     """The lines of CUDA C++, with "" for each that has nothing but comment.
 
-    Outputs name lines by number and show them with the comment behind their code. What a cell says
-    of a fault is judged, and so is code.
+    Outputs name lines by number and show them with the comment behind their code, unless it is
+    empty. What a cell says of a fault is judged, and so is code.
     """
-    code = set()
+    text, code = markup.without_breaks(text), set()
     for kind, token, start in tokenize(text):
         if kind != "space" and (kind != "comment" or re.match(r"//[ \t]*fault:", token)):
             first = text.count("\n", 0, start)
