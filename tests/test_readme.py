@@ -1,5 +1,7 @@
 """The tables of stored figures say what was measured, on what, and beside what."""
 
+from dataclasses import replace
+
 import pytest
 from support.figures import STAMP
 
@@ -75,6 +77,23 @@ def test_the_page_has_every_size_with_its_spread_and_rates(store):
     first, second = rows(readme.page())
     assert "| 1.8–2.2 | 2 | 4 | 2026-11-20 | `abc` |" in first
     assert "M=8 N=8 K=8 | 4 |" in second
+
+
+def test_a_peer_whose_times_lie_far_apart_gets_a_range_and_no_median(store):
+    found = entry(2.0)
+    ours, _, library = found.rows
+    for p20, p80, beside in ((1.0, 8.0, "0.50–4.00 × (1–8 ms)"), (3.0, 4.0, "1.50 × (3 ms)")):
+        compiled = Row("torch.compile", "compile", 3.0, p20, p80)
+        store(**{NAIVE: replace(found, rows=(ours, compiled, library))})
+        assert rows(readme.readme_table())[0].endswith(f"| 0.50 × (1 ms) | {beside} |")
+
+
+def test_what_a_peer_does_beyond_the_kernel_stands_beside_its_time(store):
+    found = entry(2.0)
+    library = Row("PyTorch, forward and backward", "library", 1.0, 1.0, 1.0)
+    store(**{NAIVE: replace(found, rows=(*found.rows[:2], library))})
+    both = "0.50 × (1 ms, forward and backward) | 1.50 × (3 ms, forward and backward) |"
+    assert rows(readme.readme_table())[0].endswith(both)
 
 
 def test_a_row_without_peers_has_dashes(store):

@@ -11,6 +11,7 @@ from utils.timing.results import Entry, Results, Row, digits
 
 NOTHING = "Nothing has been measured yet.\n"
 HEAD = ("", "kernel", "size", "ms", "beside PyTorch", "beside torch.compile")
+WIDE = 1.5  # a peer whose 80th percentile is so many times its 20th has no time of its own
 MORE = ("20–80 %", "GB/s", "TFLOP/s", "measured", "commit")
 
 
@@ -51,7 +52,8 @@ def _caption(found: Results) -> str:
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
         f"Measured on an {found.gpu}, {when}, with {', '.join(versions)}: medians of float32 "
-        "kernels with the L2 cache flushed. 2 × is twice as fast as PyTorch in the same run."
+        "kernels with the L2 cache flushed. 2 × is twice as fast as PyTorch in the same run. A "
+        "range is from the 20th to the 80th percentile of a peer whose times lie far apart."
     )
 
 
@@ -75,24 +77,34 @@ def _last_rungs(found: Results) -> list[Exercise]:
 
 
 def _cells(exercise: Exercise, entry: Entry) -> list[str]:
-    ours = entry.ours()
+    ours, library = entry.ours(), entry.library()
     compiled = next((row for row in entry.rows if row.kind == "compile"), None)
+    # "PyTorch, forward and backward" does more than the kernel, and so does torch.compile with it.
+    more = library.label.partition(", ")[2] if library else ""
     return [
         exercise.number or "",
         f"`{exercise.name}`",
         " ".join(f"{name}={value}" for name, value in entry.sizes.items()),
         digits(ours.median_ms),
-        _beside(ours, entry.library()),
-        _beside(ours, compiled),
+        _beside(ours, library, more),
+        _beside(ours, compiled, more),
     ]
 
 
-def _beside(ours: Row, theirs: Row | None) -> str:
+def _beside(ours: Row, theirs: Row | None, more: str) -> str:
+    """How many times as fast ours is: from the 20th to the 80th percentile where those are far
+    apart, else by the median. `more` is what the other one does beyond it."""
     if theirs is None:
         return "–"
-    ratio = theirs.median_ms / ours.median_ms
-    text = f"{ratio:.2f}" if 0.095 <= ratio < 9.995 else digits(ratio)
-    return f"{text} × ({digits(theirs.median_ms)} ms)"
+    wide = theirs.p80_ms > WIDE * theirs.p20_ms
+    times = (theirs.p20_ms, theirs.p80_ms) if wide else (theirs.median_ms,)
+    ratios = "–".join(_ratio(ms / ours.median_ms) for ms in times)
+    told = [f"{'–'.join(map(digits, times))} ms", *filter(None, [more])]
+    return f"{ratios} × ({', '.join(told)})"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if 0.095 <= ratio < 9.995 else digits(ratio)
 
 
 def _more(entry: Entry) -> list[str]:
