@@ -2,7 +2,7 @@
 
 constexpr int PROMOTE = 4;  // rounds of BK, after which sums go into totals: 256 of K
 
-// in: x (M, K) and W (N, K) as halves, high and low; out: (M, N). out = x * W^T, as exact as fp32
+// in: x (M, K) and W (N, K) as halves, high and low; out: (M, N). out = x * W^T, by three products
 // One warp owns WM x WN elements of out: 2 x 8 products of mma. One block owns a tile BM x BN.
 __global__ void __launch_bounds__(THREADS, 1) linear_split_kernel(const Operands in, float* out) {
     extern __shared__ uint4 ring[];

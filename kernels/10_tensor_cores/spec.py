@@ -1,4 +1,4 @@
-"""10: tensor cores: products of halves, and how three of them are as exact as floats."""
+"""10: tensor cores: products of halves, and how three of them stand in for one of floats."""
 
 from dataclasses import replace
 
@@ -206,7 +206,7 @@ EXERCISES = (
         linear,
         SPLIT,
         number="10.4",
-        title="three products of halves, as exact as floats",
+        title="three products of halves in place of one of floats",
         share=0.25,
         outliers=("x", "W"),
         products=3,
@@ -217,7 +217,7 @@ EXERCISES = (
     Exercise(
         name="linear_gn_swish_multiply_swish_split",
         number="10.5",
-        title="Task 88, whole, on tensor cores and as exact as floats",
+        title="Task 88, whole, on tensor cores, by three products",
         shapes={
             "x": "M K",
             "W": "N K",

@@ -4,7 +4,7 @@
 
 constexpr int THREADS = 256;
 
-// The larger of a block's values. Every thread gets it. All threads of the block must call it.
+// The largest of a block's values. Every thread gets it. All threads of the block must call it.
 __device__ float block_max(float value) {
     __shared__ float most[THREADS / 32];
     for (int step = 16; step > 0; step /= 2) {
