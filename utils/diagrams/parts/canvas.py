@@ -24,6 +24,7 @@ BLOCKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW)
 WIDTH, MARGIN = 9.0, 0.25
 INNER = WIDTH - 2 * MARGIN
 SMALL, BODY, TITLE = 9.0, 9.5, 12.0  # points; a screen of 640 pixels still shows 9 of them
+AIR = 0.03  # inches between the texts of neighbouring cells
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same everywhere
 
 
@@ -136,6 +137,17 @@ class Canvas:
             line = longer
         self.text(x, self.y, line, color=color, size=size)
         self.y += 0.18
+
+    def in_cells(self, x, y, texts: Sequence[str], cell: float, colors: Sequence) -> None:
+        """A text in the middle of each of a row of cells, `cell` inches wide, from x on.
+
+        Where the widest text does not fit its cell, every second cell has its text, or every
+        fourth, the last one among them: no text is smaller than SMALL.
+        """
+        widest = max((text_width(text, SMALL) for text in texts), default=0.0)
+        step = 2 ** max(0, math.ceil(math.log2((widest + AIR) / cell)))
+        for i in range(len(texts) - 1, -1, -step):
+            self.text(x + (i + 0.5) * cell, y, texts[i], size=SMALL, ha="center", color=colors[i])
 
     def heading(self, line, source, verdict, note="", *, good: bool, room=0.0) -> None:
         """A line of the kernel, and below it what it costs; moves y on. `room` stays free."""

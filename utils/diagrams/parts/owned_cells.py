@@ -24,28 +24,25 @@ def strip(page: Canvas, array, owned: Owners, launch: Launch) -> None:
     colors = np.ones((rows * columns, 3))
     colors[:n] = _colors(owned, launch)
     page.cells(left, top, colors.reshape(rows, columns, 3), cell, tall)
-    labels = {}
     for row in range(rows):
         y = top + (row + 0.5) * tall
         small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
         if n <= FEW or row % 2 == 0:
             page.text(left - 0.08, y, element(array, row * columns), **small)
-    for i in range(n):
+        if n <= FEW:
+            cells = range(row * columns, min(n, (row + 1) * columns))
+            names = [_name(owned, launch, i) for i in cells]
+            page.in_cells(left, y, names, cell, [cv.ink_on(colors[i]) for i in cells])
+    for i in np.flatnonzero(owned.threads != 1).tolist():
         x, y = left + i % columns * cell, top + i // columns * tall
-        if owned.threads[i] != 1:
-            _mark(page, x, y, cell, tall, owned.threads[i] > 1)
-        elif n <= FEW:
-            labels[i] = str(owned.thread[i] % launch.threads)
-            page.text(
-                x + cell / 2,
-                y + tall / 2,
-                labels[i],
-                size=cv.SMALL,
-                ha="center",
-                color=cv.ink_on(colors[i]),
-            )
+        _mark(page, x, y, cell, tall, owned.threads[i] > 1)
     _outlines(page, owned, launch, left, top, cell, tall, columns, named=n > FEW)
     page.y = top + rows * tall + 0.05
+
+
+def _name(owned: Owners, launch: Launch, element: int) -> str:
+    """The number, within its block, of the one thread that owns an element; "" where none does."""
+    return str(owned.thread[element] % launch.threads) if owned.threads[element] == 1 else ""
 
 
 def _outlines(page, owned, launch, left, top, cell, tall, columns, named) -> None:

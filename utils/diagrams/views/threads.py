@@ -83,26 +83,18 @@ def _idle(page: Canvas, owned: Owners, launch: Launch, verb: str, numbered: bool
     shown = f"{len(idle)} thread{'s' * (len(idle) > 1)} {does} no element"
     page.text(cv.MARGIN, page.y, shown, size=cv.BODY, bold=True)
     page.y += 0.17
-    block, y = -1, page.y - cell
-    column = WARP
-    for thread in idle.tolist():
-        if thread // launch.threads != block or column == WARP:
-            column, y = 0, y + cell
-            if thread // launch.threads != block:
-                block = thread // launch.threads
-                name = f"block {coordinate_text(block, launch.grid)}"
-                page.text(left - 0.08, y + cell / 2, name, size=cv.SMALL, color=cv.GREY, ha="right")
-        x = left + column * cell
-        page.box(x, y, cell, cell, fill=cv.PALE, edge="white", width=0.6)
-        page.text(
-            x + cell / 2,
-            y + cell / 2,
-            str(thread % launch.threads),
-            size=cv.SMALL,
-            color=cv.GREY,
-            ha="center",
-        )
-        column += 1
+    y = page.y - cell
+    for block in np.unique(idle // launch.threads).tolist():
+        own = idle[idle // launch.threads == block] % launch.threads
+        name = f"block {coordinate_text(block, launch.grid)}"
+        small = {"size": cv.SMALL, "color": cv.GREY}
+        page.text(left - 0.08, y + 1.5 * cell, name, ha="right", **small)
+        for first in range(0, len(own), WARP):
+            y += cell
+            names = [str(thread) for thread in own[first : first + WARP].tolist()]
+            for i in range(len(names)):
+                page.box(left + i * cell, y, cell, cell, fill=cv.PALE, edge="white", width=0.6)
+            page.in_cells(left, y + cell / 2, names, cell, [cv.GREY] * len(names))
     page.y = y + cell + 0.18
 
 
