@@ -4,7 +4,7 @@ import sys
 
 
 def many(count: int, thing: str) -> str:
-    """ "1 turn", "1,024 turns"."""
+    """ "1 warp", "1,024 warps"."""
     return f"{count:,} {thing}{'s' * (count != 1)}"
 
 

@@ -45,7 +45,9 @@ def test_every_word_can_be_read(name):
         pytest.fail(f"'{texts[i].get_text()}' runs into '{texts[k].get_text()}'")
 
 
-THINGS = "block|element|instruction|lane|phase|read|request|sector|thread|time|turn|warp|word"
+THINGS = (
+    "block|element|instruction|lane|phase|read|request|sector|slot|thread|time|wavefront|warp|word"
+)
 
 
 def test_every_picture_has_a_title_a_caption_and_words_for_those_who_cannot_see_it():

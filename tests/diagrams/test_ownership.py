@@ -48,9 +48,9 @@ def test_the_numbers_of_columns_stand_apart():
         ("small tiled matrix", "reads the 16 elements of A 48 times, 3 times each"),
         ("tree", "In phases 1 to 7 block 2 has 64, 32, 16, 8, 4, 2, 1 threads at work"),
         ("tree", "in 2, 1, 1, 1, 1, 1, 1 warps"),
-        ("tree", "Together 8 turns of a warp, and no fewer would do"),
+        ("tree", "Together 8 issue slots, and no fewer would do"),
         ("interleaved tree", "16, 8, 4, 2, 1 threads at work, in 4, 4, 4, 4, 4, 2, 1 warps"),
-        ("interleaved tree", "Together 23 turns of a warp; 8 would do for as many threads."),
+        ("interleaved tree", "Together 23 issue slots; 8 would do for as many threads."),
         ("no tree", "Block 0 takes no element of s into another one."),
         ("tree's phases", "128 elements of x once each"),
         ("tree's phases", "It passes 8 barriers"),
@@ -78,8 +78,8 @@ def sums_kept_in_global_memory(t):
 @pytest.mark.parametrize(
     "kernel, block, n, said",
     [
-        (quads, 4, 32, "A thread writes up to 8 elements, in 2 turns."),
-        (lambda t: t.store(1, "out", 4 * t.thread[0], 4), 4, 16, "up to 4 elements, in 1 turn."),
+        (quads, 4, 32, "A thread writes up to 8 elements, in 2 passes."),
+        (lambda t: t.store(1, "out", 4 * t.thread[0], 4), 4, 16, "up to 4 elements, in 1 pass."),
         (sums_kept_in_global_memory, 4, 4, "An element is written 8.0 times on average; once, at"),
         (
             lambda t: None if t.thread[0] else t.load(1, "out", 0),

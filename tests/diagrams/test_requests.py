@@ -19,10 +19,10 @@ def test_each_warp_of_each_line_is_there_with_its_cost():
     assert {after - before for before, after in pairwise(map(int, seen["bytes"].split()))} == {32}
 
 
-def test_banks_come_with_their_turns():
+def test_banks_come_with_their_wavefronts():
     data = requests(scene(traces.linear_tiled(32, 32, 32)), SHARED)
     costs = {one["what"]: one["warps"][0]["cost"] for one in data["instructions"]}
-    assert costs["line 20: load of Ws"] == "32 turns, ideal 1"
+    assert costs["line 20: load of Ws"] == "32 wavefronts, ideal 1"
     assert data["memory"] == "banks" and len(data["colors"].split()) == 32
 
 

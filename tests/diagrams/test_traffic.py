@@ -43,7 +43,7 @@ def costs(picture) -> dict[str, bool]:
         ("ragged", "2.8 for the store of C (80 requests)"),
         ("ragged", "No request here touches more sectors than it must."),
         ("unpadded", "Line 20, load of Ws: 32-way conflict"),
-        ("unpadded", "wants 32 different words of bank 0 and takes 32 turns; 1 would do"),
+        ("unpadded", "wants 32 different words of bank 0 and takes 32 wavefronts; 1 would do"),
     ],
 )
 def test_the_most_wasteful_request_is_told(name, said):
@@ -77,7 +77,7 @@ def test_conflicts_are_shown_at_their_worst():
             t.load(1, "s", t.thread[0] << step)
 
     text = warp(kernel, "banks", shared=[("s", 256)]).caption
-    assert "8-way conflict" in text and "takes 8 turns; 1 would do" in text
+    assert "8-way conflict" in text and "takes 8 wavefronts; 1 would do" in text
 
 
 # --- what stands beside each line
@@ -102,13 +102,13 @@ def only(line: int):
 
 def test_wide_accesses_are_no_conflict():
     picture = warp(lambda t: t.load(1, "s", 4 * t.thread[0], 4), "banks", shared=[("s", 128)])
-    assert costs(picture) == {"load of s: no conflict, 4 turns per request, ideal 4": True}
+    assert costs(picture) == {"load of s: no conflict, 4 wavefronts per request, ideal 4": True}
     assert "16 bytes a lane: served by quarter warps" in words(picture)
 
 
 def test_a_conflict_is_painted_as_bad():
     costly = costs(shown("unpadded"))
-    assert costly["load of Ws: 32-way conflict, 32 turns per request, ideal 1"] is False
+    assert costly["load of Ws: 32-way conflict, 32 wavefronts per request, ideal 1"] is False
     assert Counter(costly.values()) == Counter({True: 3, False: 1})
     assert all(costs(shown("padded")).values())
 

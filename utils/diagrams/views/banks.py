@@ -28,7 +28,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
         title,
         f"{scene.size_text}. Each line of the kernel as its first warp runs it, at its worst. A "
         "column is a bank; each cell in it is a 4-byte word that lanes want from it. A bank hands "
-        "out one word in a turn, to all the lanes that want it: the tallest column counts.",
+        "out one word in a wavefront, to all lanes that want it: the tallest column counts.",
     )
     for row in rows:
         row.draw(page)
@@ -47,7 +47,7 @@ def _caption(rows: list["_Row"]) -> str:
     return (
         f"Line {worst.one.line}, {worst.what}: {worst.verdict}. One request of "
         f"{worst.warp} wants {worst.degree} different words of bank {worst.bank} and takes "
-        f"{worst.turns} turns; {worst.ideal} would do if they lay in different banks."
+        f"{many(worst.turns, 'wavefront')}; {worst.ideal} would do if they lay in different banks."
     )
 
 
@@ -94,11 +94,11 @@ class _Row:
         return "; ".join(notes)
 
     def draw(self, page: Canvas) -> None:
-        top, turns = page.y, many(self.turns, "turn")
+        top, wavefronts = page.y, many(self.turns, "wavefront")
         page.heading(
             self.one.line,
             self.source,
-            f"{self.what}: {self.verdict}, {turns} per request, ideal {self.ideal}",
+            f"{self.what}: {self.verdict}, {wavefronts} per request, ideal {self.ideal}",
             self.note,
             good=self.degree == 1,
             room=INSET[0] if self._spans_rows() else 0,
@@ -206,7 +206,7 @@ class _Row:
 
 
 def _worst(one: Instruction) -> np.ndarray:
-    """The request with most turns among those of the first warp that ran the instruction."""
+    """The request with most wavefronts among those of the first warp that ran the instruction."""
     accesses, lead = one.accesses, one.accesses[0]
     warp = accesses[
         (accesses["block"] == lead["block"])

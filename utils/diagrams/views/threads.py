@@ -146,9 +146,11 @@ def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
         text += f" {shared:,} of the {n:,} elements {are} {done} by more than one thread, the "
         text += f"first of them {first}."
     most = int(np.bincount(owned.thread[owned.thread >= 0]).max(initial=0))
-    turns = int(owned.turn.max(initial=0)) + 1
+    passes = int(owned.turn.max(initial=0)) + 1
     if most > 1:
-        several = "one after the other" if turns == most else f"in {many(turns, 'turn')}"
+        several = (
+            "one after the other" if passes == most else f"in {passes} pass{'es' * (passes > 1)}"
+        )
         text += f" A thread {verb} up to {most:,} elements, {several}."
     often = owned.times.sum() / max(1, (owned.threads > 0).sum())
     if verb == "writes" and often > 1 and not shared:

@@ -224,7 +224,7 @@ def _caption(array: Array, steps: list[Step], name: str) -> str:
     least = sum(-(-count // WARP) for count in threads)
     text = (
         f"{_when(joining)} block {name} has {_run(threads, 'thread')} at work, in "
-        f"{_run(warps, 'warp')}. Together {many(sum(warps), 'turn')} of a warp"
+        f"{_run(warps, 'warp')}. Together {many(sum(warps), 'issue slot')}"
     )
     if sum(warps) > least:
         return f"{text}; {least} would do for as many threads."
