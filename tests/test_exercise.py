@@ -66,6 +66,14 @@ def test_rungs_are_the_kernels_of_a_name_in_the_order_of_the_chapters(monkeypatc
     assert catalog.rungs(lone) == [lone], "no name is no ladder"
 
 
+def test_a_broken_kernel_is_a_rung_of_no_ladder_but_its_own():
+    race = catalog.load("02_shared_memory_tiling/gemm_tiled_race")
+    tiled = catalog.load("02_shared_memory_tiling/gemm_tiled")
+    assert race.faulty and race.ladder == tiled.ladder
+    assert tiled in catalog.rungs(tiled) and race not in catalog.rungs(tiled)
+    assert race in catalog.rungs(race), "its own bench shows it, below those before it"
+
+
 def test_rungs_have_the_same_tensors():
     for exercise in catalog.exercises():
         first = catalog.rungs(exercise)[0]

@@ -47,10 +47,11 @@ def exercises() -> list[Exercise]:
 
 
 def rungs(exercise: Exercise) -> list[Exercise]:
-    """The kernels that compute the same, in order, this one among them."""
+    """The kernels that compute the same, in order, this one among them; no other broken one."""
     if not exercise.ladder:
         return [exercise]
-    return [other for other in exercises() if other.ladder == exercise.ladder]
+    alike = [other for other in exercises() if other.ladder == exercise.ladder]
+    return [other for other in alike if not other.faulty or other.id == exercise.id]
 
 
 def load(id: str) -> Exercise:

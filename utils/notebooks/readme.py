@@ -152,11 +152,11 @@ def _rungs() -> tuple[list[Row], str, float | None] | None:
 
 
 def _alike(stored: Results) -> list[Entry]:
-    """The entries of the family, in the order of the chapters; not those there to be mended."""
+    """The entries of the family, in the order of the chapters."""
     try:
         first = catalog.load(FAMILY)
     except WorkbookError:  # a workbook without matrix products
         return []
     alike = catalog.rungs(first)
-    found = [stored.entries[e.id] for e in alike if e.id in stored.entries and not e.faulty]
+    found = [stored.entries[e.id] for e in alike if e.id in stored.entries]
     return [e for e in found if e.ours() and dict(e.sizes) == dict(first.at.bench)]
