@@ -131,7 +131,7 @@ EXERCISES = (
     Exercise(
         number="05.3",
         name="row_share",
-        title="Find it: shares that add up to another number each time",
+        title="Find it: shares that do not add up to 1",
         reference=lambda x: x / x.abs().sum(dim=1, keepdim=True),
         peers={"PyTorch": lambda x: F.normalize(x, p=1, dim=1)},
         flops=lambda rows, cols: 3 * rows * cols,
