@@ -1,0 +1,112 @@
+"""What the notebooks quote of an NVIDIA H200 is what is stored of it.
+
+Found are a kernel's row of a table, "`name` took 2 ms", and "On an H200: 2 ms" or "2 ms on an H200"
+in the text below `bench(name)`. Figures of variants and other sizes are stored nowhere: not found.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from utils.course import catalog
+from utils.notebooks import documents
+from utils.timing import results
+from utils.timing.results import Entry
+
+STORED = results.read(results.path_of("NVIDIA H200"))
+BY_NAME = {exercise.name: exercise.id for exercise in catalog.exercises()}
+COLUMNS = {
+    "ms": lambda entry: entry.ours().median_ms,
+    "GB/s": lambda entry: entry.bytes / entry.ours().median_ms / 1e6,
+    "TFLOP/s": lambda entry: entry.flops / entry.ours().median_ms / 1e9,
+}
+NUMBER = r"[\d,]*\d(?:\.\d+)?"
+ROW = re.compile(r"`(\w+)`(?: \(\d\d\))?")  # the chapter that it is from
+TOOK = re.compile(rf"`(\w+)` took ({NUMBER}) ms")
+DATE = r"(?: \(measured (\d{4}-\d\d-\d\d)[^)]*\))?"
+ON_A_CARD = re.compile(rf"On an H200{DATE}: ({NUMBER}) ms|({NUMBER}) ms on an H200{DATE}")
+BENCH = re.compile(r"bench\((\w+)\)")
+
+
+def entry_of(name: str) -> Entry | None:
+    """What is stored of a kernel at its own size."""
+    return STORED.entries.get(BY_NAME.get(name))
+
+
+def agrees(said: str, value: float) -> bool:
+    """Whether a number is the value, rounded to as many places."""
+    said = said.replace(",", "")
+    return abs(float(said) - value) <= 0.5000001 * 10 ** -len(said.partition(".")[2])
+
+
+def of_tables(text: str) -> Iterator[tuple[str, str, str]]:
+    """(name, number, unit) of the rows of tables that begin with a kernel's name alone."""
+    head = None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            head = None
+        elif head is None:
+            head = cells
+        elif name := ROW.fullmatch(cells[0]):
+            for unit, said in zip(head, cells, strict=False):
+                if unit in COLUMNS and re.fullmatch(NUMBER, said):
+                    yield name[1], said, unit
+
+
+def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
+    """How many figures a text quotes of kernels, and those that are others than the stored ones.
+
+    `benched` is the kernel that the cell above the text has timed, if it has.
+    """
+    quoted = [*of_tables(text), *((*found, "ms") for found in TOOK.findall(text))]
+    wrong = []
+    if benched and (found := ON_A_CARD.search(text)):
+        quoted.append((benched, found[2] or found[3], "ms"))
+        date, entry = found[1] or found[4], entry_of(benched)
+        if date and entry and date != entry.date:
+            wrong.append(f"{benched}: measured {date}, stored {entry.date}")
+    known = [(*one, entry) for one in quoted if (entry := entry_of(one[0]))]
+    for name, said, unit, entry in known:
+        if not agrees(said, value := COLUMNS[unit](entry)):
+            wrong.append(f"{name}: {said} {unit}, stored {value:.5g}")
+    return len(known), wrong
+
+
+@pytest.mark.parametrize("topic", catalog.topics())
+def test_a_notebook_quotes_what_is_stored(topic):
+    wrong, benched = [], None
+    for cell in documents.read(documents.notebook_of(topic)).cells:
+        if cell.cell_type == "code":
+            call = BENCH.fullmatch(cell.source.strip())
+            benched = call and call[1]
+        else:
+            wrong += disagreements(cell.source, benched)[1]
+    assert wrong == []
+
+
+TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {} |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "benched", "wrong"),
+    [
+        ("`gemm_tiled` took 15.6 ms.", None, ["gemm_tiled: 15.6 ms, stored 15.52"]),
+        ("`gemm_tiled` took 15.5 ms, `gemm_coalesced` took 22 ms.", None, []),
+        (TABLE.format("15.6", "8.8"), None, ["gemm_tiled: 15.6 ms", "gemm_tiled: 8.8 TFLOP/s"]),
+        (TABLE.format("15.5", "8.9"), None, []),
+        ("On an H200: 5.4 ms.", "gemm_2d", []),
+        ("5.29 ms on an H200.", "gemm_2d", ["gemm_2d: 5.29 ms, stored 5.3894"]),
+        ("On an H200 (measured 2026-11-20): 5.39 ms.", "gemm_2d", ["gemm_2d: measured 2026-11-20"]),
+    ],
+)
+def test_what_is_not_stored_is_found(text, benched, wrong):
+    count, found = disagreements(text, benched)
+    assert count and len(found) == len(wrong), found
+    assert all(one.startswith(start) for one, start in zip(found, wrong, strict=True))
+
+
+def test_variants_are_left_alone():
+    text = "| kernel | ms |\n|---|---|\n| `gemm_tiled` without padding | 80.9 |\n| cuBLAS | 2.7 |\n"
+    assert disagreements(text + "Blocks of 32 took 5 ms on an H200.", None) == (0, [])
