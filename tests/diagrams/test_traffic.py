@@ -106,6 +106,12 @@ def test_wide_accesses_are_no_conflict():
     assert "16 bytes a lane: served by quarter warps" in words(picture)
 
 
+def test_wide_accesses_that_neighbours_share_are_served_by_larger_parts():
+    picture = warp(lambda t: t.load(1, "s", t.thread[0] // 16 * 4, 4), "banks", shared=[("s", 8)])
+    assert costs(picture) == {"load of s: no conflict, 2 wavefronts per request, ideal 2": True}
+    assert any("16 bytes a lane: served by half warps" in said for said in words(picture))
+
+
 def test_a_conflict_is_painted_as_bad():
     costly = costs(shown("unpadded"))
     assert costly["load of Ws: 32-way conflict, 32 wavefronts per request, ideal 1"] is False

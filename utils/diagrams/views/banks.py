@@ -14,7 +14,7 @@ from utils.wording import many
 MOST = 8  # instructions in one picture
 COLUMN = 0.2  # inches of a bank
 INSET = (1.5, 1.5)  # inches for the shared array beside it
-PARTS = {1: "", 2: "half", 4: "quarter"}
+PARTS = ("", "half", "quarter")  # of a warp, served at once: there are 1, 2 or 4 phases
 
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
@@ -89,7 +89,7 @@ class _Row:
         if self.degree == 1 and sharers > 1 and self.request["size"][0] >= WORD:
             notes.append(f"{sharers} lanes share a word: one broadcast, no conflict")
         if self.ideal > 1:
-            part = PARTS[int(np.clip(self.request["size"][0] // 8 * 2, 1, 4))]
+            part = PARTS[int(self.phase.max()).bit_length()]
             notes.append(f"{self.request['size'][0]} bytes a lane: served by {part} warps")
         return "; ".join(notes)
 
