@@ -852,6 +852,8 @@ __device__ inline void fence_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;\n" ::: "memory");
 }
 
+// Before it says that a tile may be overwritten, use what you have read of it: a load that is under
+// way does not hold an arrival back, and copies do not wait for it.
 __device__ inline void barrier_arrive(Barrier* barrier) {
     // PTX: mbarrier.arrive.shared::cta.b64 _, [barrier];
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(address_in_shared(barrier))
@@ -868,7 +870,8 @@ __device__ inline void barrier_arrive_expect(Barrier* barrier, int bytes) {
 }
 
 // Arrives at the same barrier of the block `rank` of the cluster. It says that reads are done, and
-// hands no writes over: with .release.cluster in it, a warp waits for all of its memory each time.
+// hands no writes over, so the default .release.cta will do: with .release.cluster a warp waits for
+// all of its memory each time.
 __device__ inline void barrier_arrive_at(Barrier* barrier, int rank) {
     // PTX: mapa.shared::cluster.u32 there, barrier, rank;
     //      mbarrier.arrive.shared::cluster.b64 _, [there];
