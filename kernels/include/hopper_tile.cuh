@@ -219,11 +219,11 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
 // side by side, in a tile of 8 x 8. All 32 lanes of the warp must call it.
 template <int SUMS>
 __device__ __noinline__ void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
-    int lane = threadIdx.x % 32;
+    Floats x = in.x_floats, W = in.W_floats;
+    int M = in.M, N = in.N, K = in.floats, lane = threadIdx.x % 32;
     for (int i = 0; i < SUMS; i += 2) {
         int row0 = patch.row(i) - lane / 4, col0 = patch.col(i) - lane % 4 * 2;
-        float2 sum = add_in_floats({y[i], y[i + 1]}, in.x_floats, row0, in.M, in.W_floats, col0,
-                                   in.N, in.floats);
+        float2 sum = add_in_floats({y[i], y[i + 1]}, x, row0, M, W, col0, N, K);
         y[i] = sum.x, y[i + 1] = sum.y;
     }
 }

@@ -1244,33 +1244,28 @@ struct Floats {
     }
 };
 
-// sums[r][c] += a[r][k] * b[c][k] over every 32nd quad of K, in floats, for 8 rows of a, from row0
-// on, and 8 of b, from col0 on. Bit r of `rows` and bit c of `cols` say which of them are read.
+// sums[r][c] += a[r][k] * b[c][k] over every 32nd quad of K, in floats, for 4 rows of a, from row0
+// on, and 8 of b, from col0 on: as many as a thread has registers to load at once. Bit r of `rows`
+// and bit c of `cols` say which of them are read.
 template <bool QUADS>
-__device__ inline void add_dots(float (&sums)[8][8], const Floats& a, int row0, unsigned rows,
-                                const Floats& b, int col0, unsigned cols, int K) {
+__device__ inline void add_dots(float (&sums)[4][8], Floats a, int row0, unsigned rows, Floats b,
+                                int col0, unsigned cols, int K) {
     for (int k = threadIdx.x % 32 * 4; k < K; k += 128) {
-        float4 of_b[8];
+        float4 of_a[4], of_b[8];
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            of_a[r] = rows >> r & 1 ? a.load<QUADS>(row0 + r, k, K) : float4{};
+        }
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             of_b[c] = cols >> c & 1 ? b.load<QUADS>(col0 + c, k, K) : float4{};
         }
 #pragma unroll
-        for (int first = 0; first < 8; first += 4) {  // as many at once as there are registers for
-            float4 of_a[4];
+        for (int r = 0; r < 4; r++) {
 #pragma unroll
-            for (int r = 0; r < 4; r++) {
-                of_a[r] =
-                    rows >> (first + r) & 1 ? a.load<QUADS>(row0 + first + r, k, K) : float4{};
-            }
-#pragma unroll
-            for (int r = 0; r < 4; r++) {
-#pragma unroll
-                for (int c = 0; c < 8; c++) {
-                    float& sum = sums[first + r][c];
-                    sum += of_a[r].x * of_b[c].x + of_a[r].y * of_b[c].y;
-                    sum += of_a[r].z * of_b[c].z + of_a[r].w * of_b[c].w;
-                }
+            for (int c = 0; c < 8; c++) {
+                sums[r][c] += of_a[r].x * of_b[c].x + of_a[r].y * of_b[c].y;
+                sums[r][c] += of_a[r].z * of_b[c].z + of_a[r].w * of_b[c].w;
             }
         }
     }
@@ -1280,26 +1275,33 @@ __device__ inline void add_dots(float (&sums)[8][8], const Floats& a, int row0, 
 // lane % 4 * 2 and the next, as products of tensor cores leave them. Those that are not finite are
 // added up again in floats, by the whole warp.
 // a: (rows, K), b: (cols, K). All 32 lanes of the warp must call it.
-__device__ inline float2 add_in_floats(float2 y, const Floats& a, int row0, int rows,
-                                       const Floats& b, int col0, int cols, int K) {
+__device__ inline float2 add_in_floats(float2 y, Floats a, int row0, int rows, Floats b, int col0,
+                                       int cols, int K) {
+    constexpr unsigned ALL = 0xffffffff;
     int lane = threadIdx.x % 32, row = row0 + lane / 4, col = col0 + lane % 4 * 2;
     bool needs_x = row < rows && col < cols && !isfinite(y.x);
     bool needs_y = row < rows && col + 1 < cols && !isfinite(y.y);
-    if (!__any_sync(0xffffffffu, needs_x || needs_y)) return y;
-    unsigned of_row = needs_x || needs_y ? 1u << lane / 4 : 0;
-    unsigned of_col = (needs_x ? 1u : 0) << lane % 4 * 2 | (needs_y ? 2u : 0) << lane % 4 * 2;
-    of_row = __reduce_or_sync(0xffffffffu, of_row), of_col = __reduce_or_sync(0xffffffffu, of_col);
-    float sums[8][8] = {};
-    if (a.in_quads(K) && b.in_quads(K)) add_dots<true>(sums, a, row0, of_row, b, col0, of_col, K);
-    else add_dots<false>(sums, a, row0, of_row, b, col0, of_col, K);
+    unsigned mine = needs_x | needs_y << 1;
+    if (!__any_sync(ALL, mine)) return y;
+    unsigned of_row = __reduce_or_sync(ALL, mine ? 1u << lane / 4 : 0);
+    unsigned of_col = __reduce_or_sync(ALL, mine << lane % 4 * 2);
+    bool quads = a.in_quads(K) && b.in_quads(K);
+    for (int half = 0; half < 8; half += 4) {  // of the rows
+        unsigned some = of_row >> half & 15;
+        if (!some) continue;
+        float sums[4][8] = {};
+        if (quads) add_dots<true>(sums, a, row0 + half, some, b, col0, of_col, K);
+        else add_dots<false>(sums, a, row0 + half, some, b, col0, of_col, K);
 #pragma unroll
-    for (int r = 0; r < 8; r++) {
+        for (int r = 0; r < 4; r++) {
 #pragma unroll
-        for (int c = 0; c < 8; c++) {
-            float sum = sums[r][c];
-            for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-            bool mine = lane / 4 == r && lane % 4 == c / 2;
-            if (mine && (c % 2 ? needs_y : needs_x)) (c % 2 ? y.y : y.x) = sum;
+            for (int c = 0; c < 8; c++) {
+                float sum = sums[r][c];
+                for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(ALL, sum, step);
+                if (lane != (half + r) * 4 + c / 2) continue;
+                if (c % 2 == 0 && needs_x) y.x = sum;
+                if (c % 2 == 1 && needs_y) y.y = sum;
+            }
         }
     }
     return y;
@@ -1665,11 +1667,11 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
 // side by side, in a tile of 8 x 8. All 32 lanes of the warp must call it.
 template <int SUMS>
 __device__ __noinline__ void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
-    int lane = threadIdx.x % 32;
+    Floats x = in.x_floats, W = in.W_floats;
+    int M = in.M, N = in.N, K = in.floats, lane = threadIdx.x % 32;
     for (int i = 0; i < SUMS; i += 2) {
         int row0 = patch.row(i) - lane / 4, col0 = patch.col(i) - lane % 4 * 2;
-        float2 sum = add_in_floats({y[i], y[i + 1]}, in.x_floats, row0, in.M, in.W_floats, col0,
-                                   in.N, in.floats);
+        float2 sum = add_in_floats({y[i], y[i + 1]}, x, row0, M, W, col0, N, K);
         y[i] = sum.x, y[i + 1] = sum.y;
     }
 }
