@@ -1,5 +1,6 @@
 """The GPU is timed by one process alone; those that do not time share it, and nobody starves."""
 
+import os
 import select
 import subprocess
 import sys
@@ -46,6 +47,14 @@ def start():
     for process in begun:
         process.kill()
         process.wait()
+
+
+@pytest.fixture
+def cell():
+    """Within a notebook's cell."""
+    card.cell(True)
+    yield
+    card.cell(False)
 
 
 def is_in(process: subprocess.Popen, within: float) -> bool:
@@ -101,7 +110,7 @@ def test_holding_it_twice_is_holding_it(start):
         assert not is_in(other, 0.7)
     assert is_in(other, 20)
     let_go(other)
-    with card.together(), card.together(), pytest.raises(RuntimeError, match="wait for ever"):
+    with card.together(), card.together(), pytest.raises(RuntimeError, match="wait forever"):
         with card.alone():
             raise AssertionError
 
@@ -119,3 +128,58 @@ def test_a_thread_joins_in_what_its_process_holds():
         thread.start()
         thread.join(20)
     assert done
+
+
+def test_the_emulator_needs_no_card(start):
+    other = start("alone")
+    assert is_in(other, 20)
+    with card.together("emulator"):  # would wait
+        pass
+
+
+def test_a_cell_shares_the_card_and_gives_way_to_what_is_timed(start, cell):
+    first = start("alone")
+    assert not is_in(first, 0.7)
+    with card.apart():  # the workbook compiles, say
+        assert is_in(first, 20)
+        second = start("together")
+        assert not is_in(second, 0.3)
+        let_go(first)
+        assert is_in(second, 20)
+        let_go(second)
+        with card.alone():  # and times
+            third = start("together")
+            assert not is_in(third, 0.7)
+        assert is_in(third, 20)
+        let_go(third)
+    assert not is_in(start("alone"), 0.7)
+
+
+def test_what_is_checked_in_a_cell_holds_the_card_though_the_cell_does_not(start, cell):
+    with card.apart():
+        with card.together():
+            timing = start("alone")
+            assert not is_in(timing, 0.7)
+            with pytest.raises(RuntimeError, match="wait forever"), card.apart(), card.alone():
+                raise AssertionError
+        assert is_in(timing, 20)
+        let_go(timing)
+
+
+def test_a_cell_is_not_waited_for_without_end(start, monkeypatch):
+    monkeypatch.setattr(card, "CELL", 0.5)
+    card.cell(True)
+    timing = start("alone")
+    assert is_in(timing, 20)  # such as one that the cell itself waits for
+
+
+def test_a_fork_does_not_hold_what_its_parent_does(start):
+    reading, writing = os.pipe()
+    with card.alone():
+        if not (child := os.fork()):
+            os.read(reading, 1)
+            os._exit(bool(card._asked or card._lock))
+    other = start("alone")
+    assert is_in(other, 20)  # while the child lives
+    os.write(writing, b".")
+    assert os.waitpid(child, 0)[1] == 0

@@ -10,7 +10,7 @@ from IPython.display import clear_output
 from utils import settings
 from utils.course import catalog, progress
 from utils.course.answers import compile_answer
-from utils.cuda import posts, warmup
+from utils.cuda import card, posts, warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
@@ -99,6 +99,9 @@ def load(ipython) -> None:
         print(f"{name}: compiled{where}{', and has passed its check before' * kernel.trusted}")
 
     ipython.register_magic_function(cuda, "cell", "cuda")
+    if settings.backend() == "cuda":
+        ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
+        ipython.events.register("post_run_cell", lambda *_: card.cell(False))
     ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
     for function in (hint, reset):
         ipython.user_ns.setdefault(function.__name__, function)

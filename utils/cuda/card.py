@@ -1,24 +1,33 @@
-"""Who may keep the GPU busy now: one process that times alone, or any number that do not.
+"""Who may use the GPU now: one process that times, alone, or any number that do not.
 
-Notebooks run beside each other. What is timed has the GPU to itself; inputs and references of its
-size, which take seconds of it, wait. Calls of a check are small and short and do not wait: one that
-falls into a timing spoils one call of many, of which the median counts.
-The rule holds among all processes of this user on this machine.
+Contexts take turns on a GPU, so work of another process makes everything that is timed meanwhile
+longer, often twice as long, and a median does not help (H200, 2026-11-25). So whatever launches
+work takes `together`, for as short as it can, and whoever times takes `alone`. The rule holds
+among all processes of this user on this machine.
+
+In a notebook each cell shares the card while it runs (`cell`), since its own tensors may be there.
+That hold gives way: to `alone`, in `apart`, while the workbook compiles, diagnoses or draws, and
+after CELL seconds: a cell may train for hours, or wait for a process that wants to time.
 """
 
 import contextlib
 import fcntl
 import functools
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-ALONE, TOGETHER = fcntl.LOCK_EX, fcntl.LOCK_SH
+ALONE, TOGETHER, APART = fcntl.LOCK_EX, fcntl.LOCK_SH, 0
+CELL = 20.0  # seconds that a cell keeps others from timing, at most
 
 _changing = threading.Lock()  # what follows
-_held: list[int] = []  # what this process holds, whichever of its threads asked
+_asked: list[int] = []  # by this process, whichever of its threads, the outermost first
+_in_cell = False
+_bound: threading.Timer | None = None  # of the cell
+_lock = 0  # that this process has: ALONE, TOGETHER or neither
 _release = contextlib.ExitStack()
 
 
@@ -30,29 +39,78 @@ def alone() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def together() -> Iterator[None]:
-    """Waits while somebody times; may be nested, also in `alone`."""
-    with _hold(TOGETHER):
+def together(backend: str = "cuda") -> Iterator[None]:
+    """Waits while somebody times; may be nested, also in `alone`. The emulator needs no card."""
+    with _hold(TOGETHER) if backend == "cuda" else contextlib.nullcontext():
         yield
+
+
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """The cell that runs does not use the GPU in here, but for what takes it."""
+    with _hold(APART):
+        yield
+
+
+def cell(runs: bool) -> None:
+    """Called before a notebook's cell runs, and after it."""
+    global _in_cell, _bound
+    with _changing:
+        if _bound:
+            _bound.cancel()
+            _bound = None
+        _in_cell = runs
+        _change(_needed(_asked))
+        if runs:
+            _bound = threading.Timer(CELL, cell, (False,))
+            _bound.daemon = True
+            _bound.start()
 
 
 @contextlib.contextmanager
 def _hold(kind: int) -> Iterator[None]:
     with _changing:
-        if kind == ALONE and _held[:1] == [TOGETHER]:
+        if kind == ALONE and next(filter(None, _asked), ALONE) == TOGETHER:
             raise RuntimeError(
-                "who shares the GPU cannot ask for all of it: two would wait for ever"
+                "who shares the GPU cannot ask for all of it: two would wait forever"
             )
-        if not _held:
-            _release.enter_context(_locked(kind))
-        _held.append(kind)
+        _change(_needed([*_asked, kind]))
+        _asked.append(kind)
     try:
         yield
     finally:
         with _changing:
-            _held.pop()
-            if not _held:
-                _release.close()
+            del _asked[-1:]  # none in a fork
+            _change(_needed(_asked))
+
+
+def _needed(asked: list[int]) -> int:
+    """The lock of the outermost that needs one; without any, a cell's."""
+    if not asked:
+        return TOGETHER if _in_cell else 0
+    return next(filter(None, asked), 0)
+
+
+def _change(lock: int) -> None:
+    """Give back the lock that this process has for another one; waits for that."""
+    global _lock
+    if lock == _lock:
+        return
+    if _lock:
+        _settle()
+        _release.close()
+        _lock = 0
+    if lock:
+        _release.enter_context(_locked(lock))
+        _lock = lock
+
+
+def _settle() -> None:
+    """Until the GPU has done what this process asked of it."""
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_initialized():
+        with contextlib.suppress(RuntimeError):  # after a fault there is nothing to wait for
+            torch.cuda.synchronize()
 
 
 @contextlib.contextmanager
@@ -70,3 +128,14 @@ def _path(what: str) -> Path:
     folder = Path(tempfile.gettempdir()) / f"workbook-gpu-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     return folder / what
+
+
+def _forget() -> None:
+    """In a forked process: what its parent holds must not be held for as long as it lives."""
+    global _changing, _in_cell, _bound, _lock
+    _changing, _in_cell, _bound, _lock = threading.Lock(), False, None, 0
+    _asked.clear()
+    _release.close()  # its copy of the file; the parent's stays locked
+
+
+os.register_at_fork(after_in_child=_forget)

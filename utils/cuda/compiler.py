@@ -23,7 +23,7 @@ from types import MappingProxyType
 import torch
 
 from utils import files, settings
-from utils.cuda import toolchain
+from utils.cuda import card, toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
 from utils.cuda.messages import complaint
@@ -232,7 +232,7 @@ def _build(unit: _Unit, name: str) -> Path:
     library = folder / f"{name}.so"
     if library.exists():
         return library
-    with files.publish(folder) as work:
+    with card.apart(), files.publish(folder) as work:
         work.mkdir()
         for file, text in {**unit.headers, **unit.excerpts}.items():
             (work / file).parent.mkdir(exist_ok=True)

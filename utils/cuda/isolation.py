@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import posts
+from utils.cuda import card, posts
 from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
@@ -110,7 +110,8 @@ class Call:
 
     def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
         try:
-            return posts.post(self.backend, watching).safely(str(self.library), action)
+            with card.together(self.backend):
+                return posts.post(self.backend, watching).safely(str(self.library), action)
         except Ended as end:
             raise self._explain(end) from None
 

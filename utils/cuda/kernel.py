@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils.cuda import isolation
+from utils.cuda import card, isolation
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
@@ -67,6 +67,10 @@ class Kernel:
         given = check_arguments(self.name, self.parameters, given, self.shapes, self.device)
         if self.backend == "cuda" and self.trusted and not _is_empty(given):
             return self._launch(given)
+        with card.together(self.backend):
+            self._run_apart(given)
+
+    def _run_apart(self, given: dict) -> None:
         run = self._run(given, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
         if run.strays:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from utils.cuda import confine, model_build, model_nvcc, sandbox, wire
+from utils.cuda import card, confine, model_build, model_nvcc, sandbox, wire
 from utils.cuda.workers import MEMORY, environment
 from utils.emulator.build import runtime_library
 from utils.errors import CompileError, KernelTimeout, ToolError
@@ -173,18 +173,19 @@ class Session:
     ) -> tuple[dict, list[bytes]]:
         """The answer to a command, and its blobs, at most so many bytes of them. Builds that it
         asks for meanwhile are made, and their time is not counted. Raises Left."""
-        self._until = time.monotonic() + within
+        said: dict = {"do": do, **command}
         try:
-            self._connection.settimeout(LOOK)
-            self._send({"do": do, **command}, blobs)
             while True:
-                message = wire.receive(self._read, most)
+                with card.together(self._box.backend):
+                    self._until = time.monotonic() + within
+                    self._connection.settimeout(LOOK)
+                    self._send(said, blobs)
+                    message = wire.receive(self._read, most)
                 if message is None:
                     raise Left(self._ended())
                 if "build" not in message[0]:
                     return message
-                self._build(message[0]["build"])
-                self._until = time.monotonic() + within
+                said, blobs = self._build(message[0]["build"])
         except wire.Garbled:
             raise self._end("answered out of turn") from None
         except (BrokenPipeError, ConnectionResetError):
@@ -229,7 +230,8 @@ class Session:
             return f"was killed by signal {-status}"
         return f"ended by itself, with exit status {status}"
 
-    def _build(self, wanted: dict) -> None:
+    def _build(self, wanted: dict) -> tuple[dict, list[bytes]]:
+        """What is answered to the wish for a build, a library at best."""
         self._builds += 1
         try:
             flags = [wanted[f"extra_{what}flags"] for what in ("c", "cuda_c", "ld")]
@@ -251,5 +253,5 @@ class Session:
             else:
                 path = model_nvcc.library(*texts, bare, *flags)
         except (CompileError, KernelTimeout) as error:
-            return self._send({"error": "build", "text": str(error)}, [])
-        self._send({}, [path.read_bytes()])
+            return {"error": "build", "text": str(error)}, []
+        return {}, [path.read_bytes()]

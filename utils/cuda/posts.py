@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from utils import paths, settings
+from utils.cuda import card
 from utils.cuda.workers import TIMED_OUT, Ended, Worker
 from utils.emulator.build import runtime_library
 
@@ -34,8 +35,8 @@ class Post:
                 self.worker = Worker(self.backend, [paths.cache(), *_elsewhere])
 
     def discard(self) -> None:
-        """End the worker, if there is one."""
-        with self.lock:
+        """End the worker, if there is one, and its context."""
+        with card.together(self.backend), self.lock:
             if self.worker:
                 self.worker.stop()
                 self.worker = None

@@ -8,6 +8,7 @@ import importlib
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Exercise, Sizes
+from utils.cuda import card
 from utils.diagrams.parts import requests, stepping
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
@@ -28,6 +29,7 @@ VIEWS = {
 SPACES = {"sectors": GLOBAL, "banks": SHARED}  # of views whose requests a page lets one choose
 
 
+@card.apart()
 def draw(
     kernel: Answering,
     view: str | None = None,

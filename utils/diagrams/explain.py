@@ -5,6 +5,7 @@ from IPython.display import display
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Sizes
+from utils.cuda import card
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.listing import listing
 from utils.diagrams.picture import Picture
@@ -15,6 +16,7 @@ from utils.watch.trace import MOST
 from utils.wording import many
 
 
+@card.apart()
 def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
 

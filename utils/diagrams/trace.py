@@ -4,6 +4,7 @@ from itertools import groupby
 
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
+from utils.cuda import card
 from utils.diagrams.table import Table
 from utils.emulator.translate import telling
 from utils.errors import WorkbookError
@@ -13,6 +14,7 @@ from utils.wording import many
 FIRST, LAST = 40, 20  # rows that are shown of a longer run
 
 
+@card.apart()
 def trace(
     kernel: Answering,
     *,

@@ -15,7 +15,7 @@ from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
-from utils.cuda import posts, workers
+from utils.cuda import card, posts, workers
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import judging, oracle
 from utils.judge.judging import FAULTS, FEW, Judging
@@ -107,6 +107,12 @@ class Called(Judging):
     ) -> dict[str, Tensor]:
         """Run one case, or the last of so many calls of it, and judge it. `before` are the outputs
         of the call before this one."""
+        with card.together(self.kernel.backend):  # what is expected is worked out there, too
+            return self._call(case, before, again, calls, probes)
+
+    def _call(
+        self, case: Case, before: Mapping[str, Tensor], again: bool, calls: int, probes: int
+    ) -> dict[str, Tensor]:
         given = cases.arguments(self.kernel, case)
         expecting = self.expecting(case, self.device, probes)
         beside = workers.meanwhile(lambda answered: expecting())

@@ -18,7 +18,7 @@ from utils import events, settings
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.exercise import Exercise
-from utils.cuda import signature
+from utils.cuda import card, signature
 from utils.cuda.signature import Parameter
 from utils.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
@@ -37,7 +37,7 @@ def check(kernel: Answering, *, seed: int | None = None) -> None:
     start = time.perf_counter()
     verdict = "error"
     try:
-        with oracle.one_thread():
+        with oracle.one_thread(), card.apart():
             passed = Trial(kernel, _seed(exercise) if seed is None else seed).run()
         verdict = "passed"
     except CheckFailed as failure:

@@ -9,7 +9,7 @@ from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise, Sizes
-from utils.cuda import toolchain
+from utils.cuda import card, toolchain
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
@@ -23,6 +23,7 @@ DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are st
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
+@card.apart()
 def bench(kernel: Answering, **sizes: int) -> None:
     """Time a kernel that has passed `check`; show a table and a plot. `sizes` replace the spec's.
 

@@ -55,8 +55,7 @@ def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[st
     try:
         with oracle.full_precision():
             with card.together():
-                sets = _sets(kernel, sizes)
-            flush = flusher()
+                sets, flush = _sets(kernel, sizes), flusher()
             rows = [_ours(kernel, sets, flush)]
             for peer in peers.of(exercise):
                 try:
@@ -172,6 +171,9 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
 
 def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Row:
     calls = {id(s): reads(peer.function, s.case.values) for s in sets}
+    if peer.kind == "compile":
+        with peers.compiling():
+            peer.function(**calls[id(sets[0])])
     times = _times(lambda chosen: peer.function(**calls[id(chosen)]), sets, flush)
     return _row(peer.label, peer.kind, times)
 
@@ -188,7 +190,6 @@ def _times(
     Where the CPU was too busy to queue a call in time, it is made again; as often as there are
     calls, lest a call that waits for the device itself is made for ever.
     """
-    call(sets[0])  # compiles, beside others
     with card.alone():
         for chosen in [*sets, *sets]:  # loads, allocates
             call(chosen)
@@ -239,8 +240,8 @@ def _row(label: str, kind: str, times: list[float]) -> Row:
 def copy_bandwidth() -> float:
     """Bytes per second of a large copy on this GPU, read plus written."""
     free, _ = torch.cuda.mem_get_info()
-    source = torch.empty(min(4 << 30, free // 8), dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
     with card.alone():
+        source = torch.empty(min(4 << 30, free // 8), dtype=torch.uint8, device="cuda")
+        target = torch.empty_like(source)
         timed = [_timed(lambda: target.copy_(source), lambda: None) for _ in range(12)]
     return 2e3 * source.numel() / statistics.median(t.milliseconds for t in timed[2:])

@@ -64,6 +64,7 @@ class ModelNew(Model):
 """
 
 
+@card.apart()
 def judge(
     path: Path,
     *,
@@ -130,7 +131,8 @@ class Peers:
             process.load(self._session, task.text + _COMPILED, "trusted")
             self._make(compiled=False)
             if backend == "cuda":
-                self._compile()
+                with card.together():
+                    self._compile()
         except (Left, Rejected) as error:
             raise NotTimed(f"PyTorch's own model does not run here: {error}") from error
 

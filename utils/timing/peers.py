@@ -75,8 +75,10 @@ def _tries_alone() -> None:
     from torch._inductor import select_algorithm
     from torch._inductor.runtime import benchmarking, triton_heuristics
 
+    tries = getattr(select_algorithm, "AlgorithmSelectorCache", None)
     for owner, name in (
-        (getattr(select_algorithm, "AlgorithmSelectorCache", None), "benchmark_choices"),
+        (tries, "benchmark_in_current_process"),  # makes inputs, too
+        (tries, "benchmark_choices"),
         (getattr(triton_heuristics, "CachingAutotuner", None), "benchmark_all_configs"),
         (benchmarking.benchmarker, "benchmark_gpu"),
     ):
@@ -84,6 +86,27 @@ def _tries_alone() -> None:
             alone = card.alone()(function)
             bound = isinstance(vars(owner).get(name), classmethod | staticmethod)
             setattr(owner, name, staticmethod(alone) if bound else alone)
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """For the first call of what is compiled: that runs it as well, and alone on the GPU, since the
+    first launch of a kernel may try others. What is compiled before is compiled beside others."""
+    from torch._inductor import output_code
+
+    graph = output_code.CompiledFxGraph
+    plain = graph.__call__
+
+    @functools.wraps(plain)
+    def run(self, inputs):
+        with card.alone():
+            return plain(self, inputs)
+
+    graph.__call__ = run
+    try:
+        yield
+    finally:
+        graph.__call__ = plain
 
 
 @contextlib.contextmanager
