@@ -6,11 +6,16 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from support import toys
+from support.fakes import FakeKernel
 
-from utils.cuda import card
+from utils.cuda import card, isolation
+from utils.judge.called import Called
 from utils.paths import ROOT
+from utils.timing import peers
 
 PROGRAM = """
 import sys, time
@@ -183,3 +188,33 @@ def test_a_fork_does_not_hold_what_its_parent_does(start):
     assert is_in(other, 20)  # while the child lives
     os.write(writing, b".")
     assert os.waitpid(child, 0)[1] == 0
+
+
+# --- who takes it
+
+
+@pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
+def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, backend, held):
+    class Post:
+        def safely(self, library, action):
+            return card._lock
+
+    monkeypatch.setattr(isolation.posts, "post", lambda *which: Post())
+    assert isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run() == held
+
+
+@pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
+def test_what_a_check_expects_is_worked_out_while_nobody_times(monkeypatch, backend, held):
+    monkeypatch.setattr(Called, "_call", lambda *given: card._lock)
+    kernel = FakeKernel(lambda x, y, n: None, toys.AXPY, backend=backend)
+    assert Called(kernel, seed=1).call(None) == held
+
+
+def test_what_is_compiled_for_comparison_runs_alone_the_first_time(monkeypatch):
+    from torch._inductor import output_code
+
+    graph = output_code.CompiledFxGraph
+    monkeypatch.setattr(graph, "__call__", lambda self, inputs: card._lock)
+    with peers.compiling():
+        assert graph.__call__(None, []) == card.ALONE
+    assert graph.__call__(None, []) == 0

@@ -1,11 +1,15 @@
 """Times on a GPU: of right results only, and of the whole work. Needs a GPU."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from support import toys
 from support.fakes import FakeKernel
 
 from utils.errors import CheckFailed, WorkbookError
+from utils.paths import ROOT
 from utils.timing import measure
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -109,3 +113,34 @@ def test_an_output_that_is_read_too_starts_from_its_own_values():
 
 def test_a_copy_is_as_fast_as_memory():
     assert 1e11 < measure.copy_bandwidth() < 2e13
+
+
+CHECKING = """
+import contextlib, io
+from utils.course import catalog
+from utils.course.answers import compile_answer
+from utils.judge.check import check
+
+exercise = catalog.load("03_register_tiles/gemm_1d")
+kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="cuda")
+while True:
+    with contextlib.redirect_stdout(io.StringIO()):
+        check(kernel)
+    print("checked", flush=True)
+"""
+
+
+def test_a_check_in_another_process_does_not_change_the_time(monkeypatch):
+    monkeypatch.setattr(measure, "BUDGET", 0.3)
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    alone = measured(gemm, sizes=sizes)[0].ours().median_ms
+    program = [sys.executable, "-c", CHECKING]
+    other = subprocess.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline() == "checked\n"
+        beside = [measured(gemm, sizes=sizes)[0].ours().median_ms for _ in range(3)]
+        assert other.stdout.readline() == "checked\n"  # it still does
+    finally:
+        other.kill()
+        other.wait()
+    assert all(abs(ms / alone - 1) < 0.05 for ms in beside), (alone, beside)
