@@ -21,6 +21,7 @@ from utils.course.exercise import At, Exercise
 from utils.paths import ROOT, workspace
 from utils.timing import results
 from utils.timing.estimate import Estimate, covers, estimate
+from utils.timing.rows import id_of
 
 CALIBRATION = workspace().results / "calibration"
 
@@ -48,7 +49,7 @@ def stored(only: tuple[str, ...] = ()) -> Iterator[Row]:
     """All kernels and sizes that results/ has figures of."""
     for found in results.stored("NVIDIA H200"):
         for key, entry in found.entries.items():
-            exercise, ours = catalog.load(results.id_of(key)), entry.ours()
+            exercise, ours = catalog.load(id_of(key)), entry.ours()
             if ours and (not only or exercise.name in only):
                 text = catalog.solution_text(exercise)
                 if covers(compile_answer(exercise, text, backend="emulator")):

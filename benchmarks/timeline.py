@@ -26,7 +26,7 @@ from utils.course.answers import compile_answer
 from utils.course.models import EPS, MODELS, SLOPE, Model
 from utils.judge.check import check
 from utils.paths import workspace
-from utils.timing import measure, results
+from utils.timing import measure, rested, results
 
 TOPIC = "08_fused_tails"
 RUNS = 25
@@ -144,7 +144,7 @@ def timed(name: str, model: Model, flush: Callable[[], None]) -> dict:
 
 def main(file: Annotated[Path | None, typer.Option("--json", help="where to write")] = None):
     gpu = measure.gpu()
-    flush = measure.flusher()
+    flush = rested.flusher()
     data = {"gpu": gpu, **measure.provenance(), "models": {}}
     path = file or workspace().results / "timelines" / results.path_of(gpu).name
     with torch.no_grad():

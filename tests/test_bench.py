@@ -16,12 +16,14 @@ from support.toys import gemm
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
+from utils.course.precision import Precision, plain, precision_of, under
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, ToolError, WorkbookError
-from utils.timing import plots, results, roofline
+from utils.judge import oracle
+from utils.timing import peers, plots, results, roofline
 from utils.timing.bench import _estimated, _plot, _show, bench, bench_all
-from utils.timing.results import Results, Row
 from utils.timing.roofline import Ceilings
+from utils.timing.rows import ESTIMATE, KINDS, Results, Row, digits
 
 H200 = "NVIDIA H200"
 NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
@@ -46,7 +48,8 @@ def real(id: str, **fields) -> FakeKernel:
 def figures(id: str, median: float, label: str | None = None):
     exercise = catalog.load(id)
     made = entry(median)
-    rows = (Row(label or exercise.name, "ours", median, median, median), *made.rows[1:])
+    ours = replace(made.ours(), label=label or exercise.name, p20_ms=median, p80_ms=median)
+    rows = (ours, *made.rows[1:])
     sizes = dict(exercise.at.bench)
     numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}
     return replace(made, sizes=sizes, rows=rows, **numbers)
@@ -62,7 +65,7 @@ def test_without_a_gpu_the_readers_own_text_is_estimated():
     text = catalog.solution_text(exercise)
     kernel = compile_answer(exercise, text, backend="emulator")
     (row,), note = _estimated(kernel, dict(exercise.at.bench), H200)
-    assert row.label == "your kernel, estimated" and row.kind not in results.KINDS
+    assert row.label == "your kernel, estimated" and row.kind not in KINDS
     assert f"about {row.median_ms:.3g} ms" in note
     assert "ms on an NVIDIA H200" in note and note.endswith("An estimate: nothing was measured.")
 
@@ -120,7 +123,7 @@ def test_stored_figures_are_of_the_same_sizes_only(capsys):
 def test_the_readers_estimate_comes_first_and_what_is_stored_is_called_reference(
     capsys, monkeypatch
 ):
-    own = Row("your kernel, estimated", results.ESTIMATE, 60.0, 60.0, 60.0)
+    own = Row("your kernel, estimated", ESTIMATE, 60.0, 60.0, 60.0)
     monkeypatch.setattr("utils.timing.bench._estimated", lambda *_: ([own], "Estimated."))
     store((NAIVE, 300.0), (COALESCED, 30.0))
     shown = []
@@ -129,7 +132,7 @@ def test_the_readers_estimate_comes_first_and_what_is_stored_is_called_reference
     table, plot = shown
     labels = [row[0] for row in table.rows]
     assert labels[:3] == [own.label, "gemm_naive, reference", "gemm_coalesced, reference"]
-    assert table.rows[0][2] == "–", "no range of what was not measured"
+    assert table.rows[0][4] == "–", "no range of what was not measured"
     assert [row[-1] for row in table.rows[:3]] == ["5×", "1×", "10×"], "over the first measured"
     assert plot.alt.startswith("your kernel, estimated")
     bars = plot.figure.axes[0].patches
@@ -177,7 +180,7 @@ def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
     capsys.readouterr()
     bench(real(COALESCED, backend="cuda"))
     out = capsys.readouterr().out
-    assert "gemm_naive *" not in out and "\ngemm_naive      200" in out
+    assert "gemm_naive *" not in out and re.search(r"^gemm_naive +fp32 +– +200 ", out, re.M)
 
 
 def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch, folder):
@@ -214,7 +217,7 @@ def test_rungs_are_of_the_same_sizes_where_bytes_do_not_tell(capsys, groups):
     results.write(results.path_of(H200), Results(H200, entries))
     bench(real(block), groups=groups)
     (rung,) = re.findall(
-        r"^groupnorm_serial, reference +(\d+)", capsys.readouterr().out, re.MULTILINE
+        r"^groupnorm_serial, reference +fp32 +– +(\d+)", capsys.readouterr().out, re.MULTILINE
     )
     assert rung == {256: "77", 512: "55"}[groups]
 
@@ -268,6 +271,112 @@ def test_without_a_gpu_nothing_is_saved(capsys, folder):
     assert not (folder / "x.json").exists()
 
 
+# --- like with like
+
+TF32, SPLIT = Precision.TF32, Precision.SPLIT_FP16
+PERSISTENT = "11_hopper/linear_persistent"
+
+
+def in_tf32(compiled=Precision.FP32):
+    """11.4 beside PyTorch in fp32 and in TF32, and what torch.compile made."""
+    made = figures(PERSISTENT, 3.0)
+    rows = (
+        replace(made.ours(), precision=TF32, error=2.9e-4),
+        Row("PyTorch fp32", "eager", 20.0, 20.0, 20.0, precision=Precision.FP32, error=1.6e-6),
+        Row("torch.compile", "compile", 21.0, 21.0, 21.0, precision=compiled),
+        Row("PyTorch TF32", "library", 3.3, 3.3, 3.3, precision=TF32),
+    )
+    return replace(made, rows=rows)
+
+
+def test_what_has_another_precision_is_shown_and_not_compared(capsys):
+    results.write(results.path_of(H200), Results(H200, {PERSISTENT: in_tf32()}))
+    bench(real(PERSISTENT))
+    lines = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
+    ours, eager = lines["linear_persistent, reference"], lines["PyTorch fp32"]
+    assert ours[2:5] == ["TF32", "2.9e-4", "3"] and ours[-3:] == ["110", "74.1", "1×"]
+    assert eager[2:5] == ["fp32", "1.6e-6", "20"] and eager[-3:] == ["–"] * 3
+    assert lines["torch.compile"][-3:] == ["–"] * 3
+    assert lines["PyTorch TF32"][-3:] == ["100", "67.4", "0.909×"]
+
+
+def test_the_table_says_what_its_precisions_mean(capsys):
+    results.write(results.path_of(H200), Results(H200, {PERSISTENT: in_tf32()}))
+    bench(real(PERSISTENT))
+    assert "TF32: factors keep 10 bits of a float's fraction; sums are fp32; fp32" in (
+        capsys.readouterr().out
+    )
+    store((NAIVE, 300.0))
+    bench(real(NAIVE))
+    assert "factors" not in capsys.readouterr().out
+
+
+def test_a_kernel_as_exact_as_floats_is_compared_with_floats():
+    ours, fp32, tf32 = (Row("", "ours", 1, 1, 1, precision=p) for p in (SPLIT, "fp32", TF32))
+    assert ours.alike(replace(fp32, precision=Precision.FP32)) and not ours.alike(tf32)
+    unknown = replace(ours, precision=None)
+    assert not unknown.alike(unknown) and not ours.alike(unknown)
+
+
+def test_what_is_compiled_has_the_precision_of_the_kernel(monkeypatch):
+    monkeypatch.setattr(peers, "_compiled", lambda function: function)
+    exercise = catalog.load(PERSISTENT)
+    found = {peer.label: peer for peer in peers.of(exercise, exercise.at.bench)}
+    compiled = found["torch.compile TF32"]
+    assert compiled.precision is TF32 and list(found)[-1] == "PyTorch TF32"
+    assert plain(compiled.function) is plain(exercise.peers["PyTorch TF32"])
+    whole = catalog.load("11_hopper/linear_swish_bias_gn_hopper")
+    labels = [
+        next(
+            p.label
+            for p in peers.of(whole, {**whole.at.bench, "products": n})
+            if p.kind == "compile"
+        )
+        for n in (3, 1)
+    ]
+    assert labels == ["torch.compile", "torch.compile TF32"]
+
+
+def test_tf32_is_on_for_what_is_of_tf32_and_no_longer():
+    seen = []
+
+    def look():
+        seen.append(torch.backends.cuda.matmul.allow_tf32)
+
+    with oracle.full_precision():
+        under(TF32, look)()
+        look()
+        under(Precision.FP16, look)()
+    assert seen == [True, False, False]
+
+
+def test_every_kernel_that_rounds_its_factors_has_a_peer_that_does():
+    for exercise in catalog.exercises():
+        own = exercise.precision_of(exercise.at.bench).peer
+        peers_of = [precision_of(function) for function in exercise.peers.values()]
+        assert own is Precision.FP32 or own in peers_of, exercise.id
+        if own is not Precision.FP32:
+            assert precision_of(exercise.peers[exercise.library]) is own, exercise.id
+
+
+# --- which card
+
+
+def test_figures_of_the_card_that_is_chosen_are_shown(capsys, monkeypatch):
+    store((NAIVE, 300.0), (COALESCED, 30.0))
+    store((NAIVE, 400.0), gpu="NVIDIA H100 80GB HBM3")
+    bench(real(NAIVE))
+    out = capsys.readouterr().out
+    assert "reference: NVIDIA H200" in out
+    assert "There are figures of NVIDIA H100 80GB HBM3, too: set WORKBOOK_GPU" in out
+    monkeypatch.setenv("WORKBOOK_GPU", "NVIDIA H100 80GB HBM3")
+    bench(real(NAIVE))
+    assert "reference: NVIDIA H100 80GB HBM3" in capsys.readouterr().out
+    monkeypatch.setenv("WORKBOOK_GPU", "NVIDIA L4")
+    with pytest.raises(WorkbookError, match="figures of NVIDIA H200, NVIDIA H100 80GB HBM3"):
+        bench(real(NAIVE))
+
+
 # --- predictions
 
 
@@ -299,7 +408,7 @@ def test_nothing_is_invented():
 
 
 def test_figures_have_three_digits_and_no_exponents():
-    shown = [results.digits(x) for x in (6.2601e-5, 0.00123456, 0.5, 12.345, 99.96, 3456.7)]
+    shown = [digits(x) for x in (6.2601e-5, 0.00123456, 0.5, 12.345, 99.96, 3456.7)]
     assert shown == ["0.0000626", "0.00123", "0.5", "12.3", "100", "3457"]
 
 

@@ -4,7 +4,7 @@ forward, and its backward, two products on Hopper."""
 import torch
 
 from utils import check
-from utils.course import At, Exercise
+from utils.course import At, Exercise, Precision
 from utils.course.answers import as_answer
 from utils.cuda import compile_cuda
 
@@ -43,7 +43,7 @@ def passes(name, text, shapes, outputs, reference, sizes, drawn, **more):
         reference=reference,
         flops=lambda M, N, K: 4 * M * N * K,
         at=at,
-        products=3,
+        precision=Precision.SPLIT_FP16,
         multiprocessors=2,
         **more,
     )

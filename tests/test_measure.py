@@ -10,7 +10,7 @@ from support.fakes import FakeKernel
 
 from utils.errors import CheckFailed, WorkbookError
 from utils.paths import ROOT
-from utils.timing import measure
+from utils.timing import measure, rested
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -19,8 +19,8 @@ SIZES = {"M": 512, "N": 256, "K": 1024}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(measure, "BUDGET", 0.02)
-    monkeypatch.setattr(measure.peers, "of", lambda exercise: iter(PEERS))
+    monkeypatch.setattr(rested, "BUDGET", 0.02)
+    monkeypatch.setattr(measure.peers, "of", lambda exercise, sizes: iter(PEERS))
 
 
 PEERS = [measure.Peer("library", "library", lambda A, B: A @ B)]
@@ -95,7 +95,7 @@ def test_a_peer_that_fails_is_named(monkeypatch):
         raise RuntimeError("no compiler\nlong trace")
 
     failing = [measure.Peer("torch.compile", "compile", broken), *PEERS]
-    monkeypatch.setattr(measure.peers, "of", lambda exercise: iter(failing))
+    monkeypatch.setattr(measure.peers, "of", lambda exercise, sizes: iter(failing))
     entry, notes = measured(gemm)
     assert notes == ["torch.compile failed here: RuntimeError: no compiler"]
     assert [row.kind for row in entry.rows] == ["ours", "library"]
@@ -131,7 +131,7 @@ while True:
 
 
 def test_a_check_in_another_process_does_not_change_the_time(monkeypatch):
-    monkeypatch.setattr(measure, "BUDGET", 0.3)
+    monkeypatch.setattr(rested, "BUDGET", 0.3)
     sizes = {"M": 4096, "N": 4096, "K": 4096}
     alone = measured(gemm, sizes=sizes)[0].ours().median_ms
     program = [sys.executable, "-c", CHECKING]

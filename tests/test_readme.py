@@ -3,21 +3,22 @@
 from dataclasses import replace
 
 import pytest
-from support.figures import STAMP
+from support.figures import FP32, STAMP
 
 from utils.course import catalog
+from utils.course.precision import Precision
 from utils.notebooks import readme
 from utils.timing import results
-from utils.timing.results import Entry, Results, Row
+from utils.timing.rows import Entry, Results, Row
 
 NAIVE, COALESCED = "01_naive_gemm/gemm_naive", "01_naive_gemm/gemm_coalesced"
 
 
 def entry(median: float, **sizes: int) -> Entry:
     rows = (
-        Row("ours", "ours", median, 0.9 * median, 1.1 * median),
-        Row("torch.compile", "compile", 3.0, 3.0, 3.0),
-        Row("cuBLAS", "library", 1.0, 1.0, 1.0),
+        Row("ours", "ours", median, 0.9 * median, 1.1 * median, precision=FP32),
+        Row("torch.compile", "compile", 3.0, 3.0, 3.0, precision=FP32),
+        Row("cuBLAS", "library", 1.0, 1.0, 1.0, precision=FP32),
     )
     return Entry(sizes or {"M": 64, "N": 64, "K": 64}, 4_000_000, 8_000_000_000, rows, **STAMP)
 
@@ -47,7 +48,7 @@ def test_the_readmes_table_names_gpu_date_and_both_of_pytorchs_ways(store):
     table = readme.readme_table()
     assert "Measured on an NVIDIA X, 2026-11-20, with torch 2.11.0" in table
     number = catalog.load(NAIVE).number
-    beside = "2 | 0.50 × (1 ms) | 1.50 × (3 ms) |"
+    beside = "fp32 | – | 2 | – | 0.50 × (1 ms) | 1.50 × (3 ms) |"
     assert rows(table) == [f"| {number} | `gemm_naive` | M=64 N=64 K=64 | {beside}"]
 
 
@@ -75,8 +76,8 @@ def test_the_page_has_every_size_with_its_spread_and_rates(store):
     small = entry(4.0, M=8, N=8, K=8)
     store(**{NAIVE: entry(2.0), f"{NAIVE}, M=8 N=8 K=8": small})
     first, second = rows(readme.page())
-    assert "| 1.8–2.2 | 2 | 4 | 2026-11-20 | `abc` |" in first
-    assert "M=8 N=8 K=8 | 4 |" in second
+    assert "| 1.8–2.2 | 2 | 4 | – | – | 2026-11-20 | `abc` |" in first
+    assert "M=8 N=8 K=8 | fp32 | – | 4 |" in second
 
 
 def test_a_peer_whose_times_lie_far_apart_gets_a_range_and_no_median(store):
@@ -99,4 +100,37 @@ def test_what_a_peer_does_beyond_the_kernel_stands_beside_its_time(store):
 def test_a_row_without_peers_has_dashes(store):
     alone = entry(2.0)
     store(**{NAIVE: Entry(alone.sizes, 1, 1, alone.rows[:1], **STAMP)})
-    assert rows(readme.readme_table())[0].endswith("| 2 | – | – |")
+    assert rows(readme.readme_table())[0].endswith("| 2 | – | – | – |")
+
+
+def test_peers_of_another_precision_are_no_divisors(store):
+    """11.4 once stood at 7.88 x: a kernel in TF32 beside torch.compile in fp32."""
+    persistent, made = "11_hopper/linear_persistent", entry(2.0)
+    tf32 = [replace(row, precision=Precision.TF32) for row in made.rows]
+    eager = Row("PyTorch fp32", "eager", 8.0, 8.0, 8.0, precision=FP32)
+    store(**{persistent: replace(made, rows=(tf32[0], eager, made.rows[1], tf32[2]))})
+    assert rows(readme.readme_table())[0].endswith("TF32 | – | 2 | – | 0.50 × (1 ms) | – |")
+    store(**{persistent: replace(made, rows=(tf32[0], eager, made.rows[1]))})
+    assert rows(readme.readme_table())[0].endswith("TF32 | – | 2 | – | – | – |")
+
+
+def test_both_ways_of_timing_and_what_the_card_did_meanwhile(store):
+    loaded = {"sustained_ms": 2.5, "clock_mhz": 1234.0, "watts": 691.0, "error": 1.34e-6}
+    made = entry(2.0)
+    ours, compiled, library = made.rows
+    library = replace(library, sustained_ms=1.5)
+    store(**{NAIVE: replace(made, rows=(replace(ours, **loaded), compiled, library))})
+    assert "fp32 | 1.3e-6 | 2 | 2.5 | 0.50 × (1 ms)" in rows(readme.readme_table())[0]
+    assert "| 1234, 691 | 0.60 × (1.5 ms) | 2026" in rows(readme.page())[0]
+    for text in (readme.readme_table(), readme.page()):
+        assert "rested, of single calls" in text and "sustained, of the same call" in text
+
+
+def test_the_readme_is_of_the_card_with_the_most_figures(store):
+    store(**{NAIVE: entry(2.0), COALESCED: entry(1.0)})
+    later = replace(entry(9.0), date="2026-12-24")
+    results.write(results.path_of("NVIDIA Y"), Results("NVIDIA Y", {NAIVE: later}))
+    assert "NVIDIA X" in readme.readme_table() and "NVIDIA Y" not in readme.readme_table()
+    page = readme.page()
+    assert "- [NVIDIA X](#nvidia-x)\n- [NVIDIA Y](#nvidia-y)" in page
+    assert page.index("## NVIDIA X") < page.index("## NVIDIA Y")

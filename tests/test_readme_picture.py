@@ -5,7 +5,7 @@ from support.figures import STAMP
 
 from utils.notebooks import readme, sync
 from utils.timing import results
-from utils.timing.results import Entry, Results, Row
+from utils.timing.rows import Entry, Results, Row
 
 SIZES = {"M": 4096, "N": 4096, "K": 4096}
 

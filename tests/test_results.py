@@ -9,7 +9,7 @@ from utils.course import catalog
 from utils.errors import WorkbookError
 from utils.notebooks import readme
 from utils.timing import results
-from utils.timing.results import Results
+from utils.timing.rows import Results, id_of
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_figures_of_several_sizes_stand_side_by_side(folder):
         exercise.id,
         *(f"{exercise.id}, M={n} N={n} K={n}" for n in (8, 64)),
     }
-    assert {results.id_of(key) for key in found.entries} == {exercise.id}
+    assert {id_of(key) for key in found.entries} == {exercise.id}
     assert dict(found.of(exercise)[0].sizes) == dict(exercise.at.bench)
     assert len(found.of(exercise)) == 3
     assert readme.readme_table().count("`gemm_naive`") == 1
@@ -74,6 +74,8 @@ def broken(change):
         (lambda d, e: e["rows"][0].update(median_ms="fast"), "'median_ms' must not be 'fast'"),
         (lambda d, e: e["rows"][0].update(median_ms=0), "a time in milliseconds, not 0"),
         (lambda d, e: e["rows"][0].update(kind="theirs"), "'kind' is one of"),
+        (lambda d, e: e["rows"][0].update(precision="fp8"), "'precision' is one of fp32, TF32"),
+        (lambda d, e: e["rows"][0].update(error=-1), "'error' must be a number from 0 on"),
         (lambda d, e: e["sizes"].update(M="big"), "sizes: 'M' must not be 'big'"),
     ],
 )
@@ -84,21 +86,46 @@ def test_what_is_wrong_with_a_file_is_said(folder, change, message):
         results.read(path)
 
 
+def test_rows_of_older_files_have_the_precision_of_their_spec(folder):
+    def written(*labels):
+        kinds = ("ours", "eager", "compile", "library")
+        rows = [
+            {"label": label, "kind": kind, "median_ms": 1.0, "p20_ms": 1.0, "p80_ms": 1.0}
+            for label, kind in zip(labels, kinds, strict=True)
+        ]
+        return {**results.plain(entry()), "rows": rows}
+
+    keys = ("11_hopper/linear_persistent", "10_tensor_cores/linear_split", "99_gone/x")
+    labels = ("k", "PyTorch fp32", "torch.compile", "PyTorch TF32")
+    entries = {key: written(*labels) for key in keys}
+    entries[keys[0]]["sizes"] = dict(catalog.load(keys[0]).at.bench)
+    (folder / "x.json").write_text(json.dumps({"gpu": "A", "entries": entries}))
+    found = results.read(folder / "x.json").entries
+    precisions = {key: [row.precision for row in found[key].rows] for key in keys}
+    assert precisions[keys[0]] == ["TF32", "fp32", "fp32", "TF32"]
+    assert precisions[keys[1]] == ["three fp16", "fp32", "fp32", None]  # it has no such peer
+    assert precisions[keys[2]] == [None] * 4
+    row = found[keys[0]].ours()
+    assert (row.error, row.sustained_ms, row.clock_mhz, row.watts) == (None,) * 4
+
+
 def test_no_json_at_all_is_said(folder):
     (folder / "x.json").write_text("{")
     with pytest.raises(WorkbookError, match="x.json"):
         results.read(folder / "x.json")
 
 
-def test_the_file_with_the_latest_figures_comes_first(folder):
+def test_of_as_many_figures_the_latest_come_first(folder):
     results.write(folder / "a.json", Results("A", {"t/one": entry(date="2026-01-01")}))
     results.write(folder / "b.json", Results("B", {"t/one": entry(date="2026-02-01")}))
     (folder / "ceilings.json").write_text("{}")
     assert [found.gpu for found in results.stored()] == ["B", "A"]
     assert [found.gpu for found in results.stored("A")] == ["A"]
+    results.write(folder / "a.json", Results("A", {"t/two": entry(date="2026-01-01")}))
+    assert [found.gpu for found in results.stored()] == ["A", "B"]
 
 
 def test_every_file_in_the_repository_is_well_formed():
     for found in results.stored():
         for key, kept in found.entries.items():
-            assert results.key(catalog.load(results.id_of(key)), kept.sizes) == key
+            assert results.key(catalog.load(id_of(key)), kept.sizes) == key

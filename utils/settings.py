@@ -1,4 +1,4 @@
-"""The switches in the environment: eight variables, read here and nowhere else.
+"""The switches in the environment: nine variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
@@ -7,6 +7,7 @@ WORKBOOK_LOG        file to which `check` and `bench` append what they found
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
 WORKBOOK_BOX        compilers and kernels are put into a box: see cuda/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
+WORKBOOK_GPU        whose stored figures `bench` shows without a GPU; else those with the most
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 """
 
@@ -61,6 +62,11 @@ def log() -> Path | None:
 def results() -> Path | None:
     """The file of WORKBOOK_RESULTS, where it is set."""
     return _path("WORKBOOK_RESULTS")
+
+
+def gpu() -> str:
+    """WORKBOOK_GPU, such as "NVIDIA H200", or "" where it is not set."""
+    return os.environ.get("WORKBOOK_GPU", "")
 
 
 def commit() -> str:

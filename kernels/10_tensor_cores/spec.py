@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.course import At, Exercise, Gate
+from utils.course import At, Exercise, Gate, Precision
 from utils.course.common_gates import (
     ALL_LANES,
     COALESCED_LOADS,
@@ -15,6 +15,7 @@ from utils.course.common_gates import (
     without_conflicts,
 )
 from utils.course.models import MODELS, large_scales
+from utils.course.precision import under
 
 
 def size(M, N, K):
@@ -27,6 +28,10 @@ def of_halves(x, W):
 
 def linear(x, W):
     return F.linear(x, W)
+
+
+def linear_fp16(x, W):
+    return F.linear(x.half(), W.half()).float()
 
 
 WARP = At(
@@ -94,13 +99,15 @@ SPLIT = replace(TILES, check=(*TILES.check, *LONG_SUMS, FEW), bench=size(1024, 8
 
 
 def product(name, reference, at, **more):
+    halves = {"PyTorch fp16": under(Precision.FP16, linear_fp16)}
+    peers = halves if reference is of_halves else {}
     return Exercise(
         name=name,
         shapes={"x": "M K", "W": "N K", "out": "M N"},
         outputs=("out",),
         reference=reference,
-        peers={"PyTorch fp32": linear},
-        library="PyTorch fp32",
+        peers={"PyTorch fp32": linear, **peers},
+        library=next(reversed(peers), "PyTorch fp32"),
         flops=lambda M, N, K: 2 * M * N * K,
         at=at,
         **more,
@@ -146,7 +153,7 @@ EXERCISES = (
         title="x * W^T by a warp's tensor core instruction: who owns what",
         ladder="x * W^T of halves",
         magnitudes=(1e-4, 1e4),
-        products=1,
+        precision=Precision.FP16,
         gates=(tensor_cores(1), ALL_LANES),
         points=10,
         effort="about 8 lines",
@@ -160,7 +167,7 @@ EXERCISES = (
         ladder="x * W^T of halves",
         magnitudes=(1e-4, 1e4),
         slices=True,
-        products=1,
+        precision=Precision.FP16,
         gates=(
             tensor_cores(1),
             BY_LDMATRIX,
@@ -209,7 +216,7 @@ EXERCISES = (
         title="three products of halves in place of one of floats",
         share=0.25,
         outliers=("x", "W"),
-        products=3,
+        precision=Precision.SPLIT_FP16,
         gates=(tensor_cores(3), THREE_LAUNCHES, NOT_IN_FLOATS),
         points=20,
         effort="about 12 lines",
@@ -234,7 +241,7 @@ EXERCISES = (
         at=MODEL,
         eps=True,
         follows={"groups": "N"},
-        products=3,
+        precision=Precision.SPLIT_FP16,
         gates=(tensor_cores(3), THREE_LAUNCHES, NOT_IN_FLOATS),
         points=20,
         effort="about 14 lines",

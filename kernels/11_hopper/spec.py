@@ -1,17 +1,15 @@
 """11: Hopper: tiles that the copy engine brings, products of four warps, and who waits for whom."""
 
-import functools
 import inspect
 from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
-from utils.course import At, Exercise, Gate
+from utils.course import At, Exercise, Gate, Precision
 from utils.course.common_gates import NOT_IN_FLOATS
 from utils.course.models import MODELS
-
-TF32 = 2  # products of halves take as long as one in TF32
+from utils.course.precision import under
 
 
 def size(M, N, K):
@@ -92,17 +90,7 @@ FEW = 2  # multiprocessors of the emulator's card, so that a block owns several 
 
 def in_tf32(function):
     """The same, with PyTorch's products of floats in TF32."""
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        matmul = torch.backends.cuda.matmul
-        before, matmul.fp32_precision = matmul.fp32_precision, "tf32"
-        try:
-            return function(*args, **kwargs)
-        finally:
-            matmul.fp32_precision = before
-
-    return call
+    return under(Precision.TF32, function)
 
 
 def tensor_cores(products):
@@ -129,6 +117,11 @@ def product(name, reference, at, **more):
         at=at,
         **more,
     )
+
+
+def of_products(products, **sizes):
+    """The precision of a model whose `products` is a size."""
+    return Precision.SPLIT_FP16 if products == 3 else Precision.TF32
 
 
 def whole(name, operations, out="M N", **more):
@@ -175,7 +168,7 @@ def whole(name, operations, out="M N", **more):
             "outliers": ("x", "W"),
             "needs": "sm_90a",
             "multiprocessors": FEW,
-            "products": lambda products, **sizes: 3 if products == 3 else TF32,
+            "precision": of_products,
             "eps": True,
             "follows": {"groups": "N"},
             "gates": (tensor_cores(3), NOT_IN_FLOATS),
@@ -185,7 +178,9 @@ def whole(name, operations, out="M N", **more):
 
 
 def rung(name, at=LADDER, **more):
-    return product(name, linear_tf32, at, gates=(tensor_cores(1),), products=TF32, **more)
+    return product(
+        name, linear_tf32, at, gates=(tensor_cores(1),), precision=Precision.TF32, **more
+    )
 
 
 EXERCISES = (
@@ -236,12 +231,12 @@ EXERCISES = (
             linear,
             replace(LADDER, check=(*LADDER.check, size(1030, 1, 132))),
             gates=(tensor_cores(1),),
-            products=1,
+            precision=Precision.BF16,
             multiprocessors=FEW,
             title="11.4 of bfloat16: half the bytes, half the time",
             traffic=lambda M, N, K: 2 * (M * K + N * K) + 4 * M * N,
         ),
-        peers={"PyTorch bf16": linear},  # which leaves bfloat16, too
+        peers={"PyTorch bf16": under(Precision.BF16, linear)},  # which leaves bfloat16, too
         library="PyTorch bf16",
     ),
     product(
@@ -250,7 +245,7 @@ EXERCISES = (
         SPLIT,
         outliers=("x", "W"),
         gates=(tensor_cores(3), NOT_IN_FLOATS),
-        products=3,
+        precision=Precision.SPLIT_FP16,
         multiprocessors=FEW,
         number="11.5",
         title="three products of halves by warpgroups, as exact as floats",
@@ -264,7 +259,7 @@ EXERCISES = (
         SPLIT,
         outliers=("x", "W"),
         gates=(tensor_cores(3), NOT_IN_FLOATS),
-        products=3,
+        precision=Precision.SPLIT_FP16,
         multiprocessors=FEW,
         number="11.6",
         title="a warpgroup that splits W while two others multiply",

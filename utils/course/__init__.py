@@ -1,8 +1,9 @@
 """What is asked: exercises, their cases and gates. What a spec imports stands here."""
 
 from utils.course.exercise import At, Exercise, Gate
+from utils.course.precision import Precision
 
-__all__ = ["MODELS", "At", "Exercise", "Gate"]
+__all__ = ["MODELS", "At", "Exercise", "Gate", "Precision"]
 
 
 def __getattr__(name: str):

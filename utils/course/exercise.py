@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from utils.course.precision import Precision, precision_of
 from utils.errors import WorkbookError
 
 Sizes = Mapping[str, int]
@@ -59,8 +60,8 @@ class Exercise:
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
-    # Of halves, by tensor cores, for each of floats, or the same from the sizes by name; 0: none.
-    products: int | Callable[..., int] = 0
+    # Of the factors of its products and of their sums, or the same from the sizes by name.
+    precision: Precision | Callable[..., Precision] = Precision.FP32
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
@@ -86,9 +87,21 @@ class Exercise:
         """What `%%cuda` names it by: "04_reduce/row_softmax"."""
         return f"{self.topic}/{self.name}"
 
+    def precision_of(self, sizes: Sizes) -> Precision:
+        """`precision` of a call."""
+        of = self.precision
+        return of if isinstance(of, Precision) else of(**sizes)
+
     def halves(self, sizes: Sizes) -> int:
-        """`products` of a call."""
-        return self.products(**sizes) if callable(self.products) else self.products
+        """Products of halves, by tensor cores, for each of floats; 0: none."""
+        return self.precision_of(sizes).halves
+
+    def truth(self, sizes: Sizes) -> Callable[..., object]:
+        """What a call should compute, in float64. That is the reference, but for one that rounds
+        its factors as the kernel does: then it is the first of the peers that rounds nothing."""
+        exact = [f for f in self.peers.values() if precision_of(f) is Precision.FP32]
+        rounds = self.precision_of(sizes).peer is not Precision.FP32
+        return exact[0] if rounds and exact else self.reference
 
     def bytes(self, **sizes: int) -> int:
         """The least traffic of a call: each tensor read once, written once, or both; of floats."""

@@ -5,14 +5,17 @@ from html import escape
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.course.precision import Precision
 from utils.errors import WorkbookError
 from utils.timing import plots, results, roofline
-from utils.timing.results import Entry, Results, Row, digits
+from utils.timing.rows import Entry, Results, Row, digits, error_text
 
 NOTHING = "Nothing has been measured yet.\n"
-HEAD = ("", "kernel", "size", "ms", "beside PyTorch", "beside torch.compile")
+HEAD = ("", "kernel", "size", "precision", "error", "rested, ms", "sustained, ms")
+HEAD += ("beside PyTorch", "beside torch.compile")
 WIDE = 1.5  # a peer whose 80th percentile is so many times its 20th has no time of its own
-MORE = ("20–80 %", "GB/s", "TFLOP/s", "measured", "commit")
+MORE = ("20–80 %", "GB/s", "TFLOP/s", "MHz, W", "sustained beside PyTorch", "measured", "commit")
+SAME = "in the same run and the same precision"
 
 
 def readme_table() -> str:
@@ -25,18 +28,25 @@ def readme_table() -> str:
 
 
 def page() -> str:
-    """Every figure of every GPU, the latest first."""
-    parts = ["# Measured figures"]
-    for found in results.stored():
+    """Every figure of every GPU, the one with the most first."""
+    parts, stored = ["# Measured figures"], results.stored()
+    if len(stored) > 1:
+        parts.append("\n".join(f"- [{found.gpu}](#{_anchor(found.gpu)})" for found in stored))
+    for found in stored:
         rows = [
             [*_cells(exercise, entry), *_more(entry)]
             for exercise in _measured(found)
             for entry in found.of(exercise)
         ]
         parts += [f"## {found.gpu}", _caption(found), "\n".join(_table(HEAD + MORE, rows))]
-    if len(parts) == 1:
+    if not stored:
         parts.append(NOTHING.strip())
     return "\n\n".join(parts) + "\n"
+
+
+def _anchor(heading: str) -> str:
+    """Where GitHub puts a heading of words and digits."""
+    return heading.lower().replace(" ", "-")
 
 
 def _table(head: Iterable[str], rows: list[list[str]]) -> list[str]:
@@ -51,9 +61,13 @@ def _caption(found: Results) -> str:
     versions = sorted({f"torch {entry.torch}" for entry in entries})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
-        f"Measured on an {found.gpu}, {when}, with {', '.join(versions)}: medians of float32 "
-        "kernels with the L2 cache flushed. 2 × is twice as fast as PyTorch in the same run. A "
-        "range is from the 20th to the 80th percentile of a peer whose times lie far apart."
+        f"Measured on an {found.gpu}, {when}, with {', '.join(versions)}. Times are medians: "
+        "rested, of single calls with the L2 cache flushed between them; sustained, of the same "
+        "call back to back for 0.3 s. Precision is that of a product's factors; sums are fp32. "
+        "Errors are against float64 (Frobenius norm). Ratios are of rested times: 2 × is twice as "
+        f"fast as PyTorch {SAME}, where `{Precision.SPLIT_FP16}` stands beside fp32; a range "
+        "is from the 20th to the 80th percentile of a peer whose times lie far apart. – was not "
+        "measured."
     )
 
 
@@ -77,18 +91,24 @@ def _last_rungs(found: Results) -> list[Exercise]:
 
 
 def _cells(exercise: Exercise, entry: Entry) -> list[str]:
-    ours, library = entry.ours(), entry.library()
-    compiled = next((row for row in entry.rows if row.kind == "compile"), None)
+    ours, library, compiled = entry.ours(), entry.library(), entry.compiled()
     # "PyTorch, forward and backward" does more than the kernel, and so does torch.compile with it.
     more = library.label.partition(", ")[2] if library else ""
     return [
         exercise.number or "",
         f"`{exercise.name}`",
         " ".join(f"{name}={value}" for name, value in entry.sizes.items()),
+        ours.precision or "–",
+        error_text(ours),
         digits(ours.median_ms),
+        _or_dash(ours.sustained_ms),
         _beside(ours, library, more),
         _beside(ours, compiled, more),
     ]
+
+
+def _or_dash(value: float | None) -> str:
+    return "–" if value is None else digits(value)
 
 
 def _beside(ours: Row, theirs: Row | None, more: str) -> str:
@@ -103,17 +123,28 @@ def _beside(ours: Row, theirs: Row | None, more: str) -> str:
     return f"{ratios} × ({', '.join(told)})"
 
 
+def _sustained(ours: Row, theirs: Row | None) -> str:
+    """The same of sustained times."""
+    if theirs is None or ours.sustained_ms is None or theirs.sustained_ms is None:
+        return "–"
+    ratio = _ratio(theirs.sustained_ms / ours.sustained_ms)
+    return f"{ratio} × ({digits(theirs.sustained_ms)} ms)"
+
+
 def _ratio(ratio: float) -> str:
     return f"{ratio:.2f}" if 0.095 <= ratio < 9.995 else digits(ratio)
 
 
 def _more(entry: Entry) -> list[str]:
-    ours = entry.ours()
+    ours, library = entry.ours(), entry.library()
     seconds = ours.median_ms / 1e3
+    loaded = ours.clock_mhz is not None and ours.watts is not None
     return [
         f"{digits(ours.p20_ms)}–{digits(ours.p80_ms)}",
         digits(entry.bytes / seconds / 1e9),
         digits(entry.flops / seconds / 1e12),
+        f"{ours.clock_mhz:.0f}, {ours.watts:.0f}" if loaded else "–",
+        _sustained(ours, library),
         entry.date,
         f"`{entry.commit}`" if entry.commit else "–",
     ]
@@ -137,7 +168,7 @@ def picture() -> str | None:
 
 
 def _rungs() -> tuple[list[Row], str, float | None] | None:
-    """Rows, title and predicted milliseconds, of the GPU that was measured last."""
+    """Rows, title and predicted milliseconds, of the GPU with the most figures."""
     for stored in results.stored():
         entries = _alike(stored)
         if entries:

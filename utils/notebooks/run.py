@@ -24,7 +24,7 @@ from utils.course.exercise import Exercise
 from utils.notebooks import documents
 from utils.paths import environment, workspace
 from utils.timing import results
-from utils.timing.results import Results
+from utils.timing.rows import Results
 
 CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need

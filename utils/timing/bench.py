@@ -15,11 +15,11 @@ from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
 from utils.judge.check import check
 from utils.timing import measure, plots, results, roofline, tables
-from utils.timing.results import ESTIMATE, Entry, Results, Row
 from utils.timing.roofline import Ceilings
+from utils.timing.rows import ESTIMATE, Entry, Results, Row, id_of
 from utils.wording import in_notebook, show
 
-DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored
+DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored, nor chosen
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
@@ -48,7 +48,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
         own: list[Row] = []
     else:
         gpu, entry = _stored(exercise, chosen)
-        own, told = _estimated(kernel, chosen, gpu or DEFAULT)
+        own, told = _estimated(kernel, chosen, gpu or settings.gpu() or DEFAULT)
         needed = f"a GPU that has {exercise.needs}" if exercise.needs else "a GPU"
         notes = [f"Nothing was measured here: {needed} is needed for that.", told]
         measured = False
@@ -61,6 +61,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
         notes.append(
             f"Stored figures, of the workbook's own kernels as reference: {gpu}, {entry.date}."
         )
+        notes += _others(gpu)
     rows = [*own, *_ladder(exercise, entry, gpu, measured)]
     limits = _ceilings(exercise, chosen, gpu, measured)
     _show(
@@ -78,7 +79,8 @@ def _estimated(kernel: Answering, sizes: Mapping[str, int], gpu: str) -> tuple[l
     except WorkbookError as error:
         return [], f"No estimate: {error}"
     milliseconds = 1e3 * found.seconds
-    row = Row("your kernel, estimated", ESTIMATE, *[milliseconds] * 3)
+    precision = kernel.exercise.precision_of(found.sizes)
+    row = Row("your kernel, estimated", ESTIMATE, *[milliseconds] * 3, precision=precision)
     return [row], f"Your kernel: {found}"
 
 
@@ -101,12 +103,26 @@ def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
 
 
 def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | None]:
-    """The latest stored figures of these sizes, and the GPU they are from."""
-    for found in results.stored():
+    """Stored figures of these sizes, and the GPU they are from: the one that is chosen, else the
+    one with the most figures. Raises WorkbookError where nothing is stored of the chosen one."""
+    chosen = settings.gpu()
+    known = results.stored(chosen or None)
+    if chosen and not known:
+        names = ", ".join(found.gpu for found in results.stored()) or "no GPU"
+        raise WorkbookError(f"WORKBOOK_GPU is '{chosen}'; there are stored figures of {names}")
+    for found in known:
         for entry in found.of(exercise):
             if dict(entry.sizes) == dict(sizes):
                 return found.gpu, entry
     return "", None
+
+
+def _others(gpu: str) -> list[str]:
+    """Of which other GPUs there are figures, and how they are shown."""
+    others = [found.gpu for found in results.stored() if found.gpu != gpu]
+    if not others:
+        return []
+    return [f"There are figures of {', '.join(others)}, too: set WORKBOOK_GPU to such a name."]
 
 
 def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[Row]:
@@ -116,7 +132,7 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
     rungs = []
     for other in takewhile(lambda rung: rung.id != exercise.id, catalog.rungs(exercise)):
         for key, found, stored in [*fresh, *kept]:
-            if results.id_of(key) == other.id and _alike(found, entry) and found.ours():
+            if id_of(key) == other.id and _alike(found, entry) and found.ours():
                 rungs.append(replace(found.ours(), stored=stored))
                 break
     ours = [row for row in entry.rows if row.kind == "ours"]

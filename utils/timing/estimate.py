@@ -128,7 +128,8 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
 
 def covers(kernel: Answering) -> bool:
     """Whether the model knows what all that a kernel does costs."""
-    return not kernel.exercise.products and torch.float16 not in kernel.dtypes.values()
+    exercise = kernel.exercise
+    return not exercise.halves(exercise.at.bench) and torch.float16 not in kernel.dtypes.values()
 
 
 def total(

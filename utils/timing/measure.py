@@ -1,11 +1,13 @@
-"""Time kernels on the GPU: a flushed L2, several input sets, every timed output verified."""
+"""Time kernels on the GPU beside their peers, rested and sustained: several input sets, every timed
+output verified, and its error against float64.
+"""
 
 import functools
+import math
 import statistics
 import subprocess
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import torch
@@ -16,19 +18,17 @@ from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import reads
+from utils.course.precision import Precision
 from utils.cuda import card
 from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.paths import ROOT
-from utils.timing import peers
+from utils.timing import peers, rested
 from utils.timing.peers import Peer
-from utils.timing.results import Entry, Row
+from utils.timing.rows import Entry, Row
+from utils.timing.sustained import Looks, Sustained, looking, sustained
 
-BUDGET = 0.6  # seconds of GPU time for each row
-CALLS = 5, 200  # at least and at most
-LATE = 0.2  # ms; an idle device answers much sooner
-FLUSHES = 4  # writes of the buffer: about 0.5 ms
 SETS = 3  # input sets in rotation, where memory allows
 
 
@@ -39,6 +39,24 @@ class Set:
     case: Case
     given: dict[str, Tensor | int | float]  # the kernel's arguments
     expected: dict[str, Expected]
+    truth: dict[str, Tensor]  # in float64, of the first set
+    error: float | None  # of the kernel's outputs against that
+
+
+@dataclass
+class Timed:
+    """A row, and what times its calls once more, back to back."""
+
+    row: Row
+    again: Callable[[Looks | None, float], Sustained | None]
+
+    def sustained(self, looks: Looks | None) -> Row:
+        """The row with its time under load, where that can be known."""
+        found = self.again(looks, self.row.median_ms)
+        if found is None:
+            return self.row
+        times = {"sustained_ms": found.milliseconds, "clock_mhz": found.clock_mhz}
+        return replace(self.row, **times, watts=found.watts)
 
 
 def gpu() -> str:
@@ -55,17 +73,19 @@ def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[st
     try:
         with oracle.full_precision():
             with card.together():
-                sets, flush = _sets(kernel, sizes), flusher()
-            rows = [_ours(kernel, sets, flush)]
-            for peer in peers.of(exercise):
+                sets, flush = _sets(kernel, sizes), rested.flusher()
+            timed = [_ours(kernel, sets, flush)]
+            for peer in peers.of(exercise, sizes):
                 try:
                     with peers.quiet():
-                        rows.append(_theirs(peer, sets, flush))
+                        timed.append(_theirs(peer, sets, flush))
                 except torch.OutOfMemoryError:
                     raise
                 except Exception as error:  # a peer's failure is no reason to show nothing
                     reason = str(error).strip().partition("\n")[0]
                     notes.append(f"{peer.label} failed here: {type(error).__name__}: {reason}")
+            with looking() as looks:  # after all that is timed on a rested card
+                rows = [one.sustained(looks) for one in timed]
     except torch.OutOfMemoryError:
         raise WorkbookError(
             f"this GPU has too little memory for {exercise.name} with {cases.size_text(sizes)}; "
@@ -122,35 +142,31 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
             if bad.any():
                 message = mismatch.explain(name, given[name], right, bad, exercise.eps)
                 raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name} with {case}\n{message}")
+        truth: dict[str, Tensor] = {}
+        error = None
+        if not sets:
+            true = replace(exercise, reference=exercise.truth(sizes))
+            with torch.enable_grad():  # a reference may go backwards
+                truth = oracle.evaluate(true, case, torch.float64, "cuda")
+            error = accuracy([given[name] for name in exercise.outputs], truth)
+        for name, right in expected.items():
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(given[name].dtype)
             expected[name] = Expected(value, right.bound.float())
-        sets.append(Set(case, given, expected))
+        sets.append(Set(case, given, expected, truth, error))
         used = free - torch.cuda.mem_get_info()[0]
         if used * (len(sets) + 1) > free * len(sets) * 0.7:
             break
     return sets
 
 
-def flusher() -> Callable[[], None]:
-    """A function that drives everything out of the L2 cache, and keeps the GPU busy for so long
-    that the call behind it is queued before its turn comes, Python's overhead and all."""
-    cache = torch.cuda.get_device_properties().L2_cache_size
-    buffer = torch.empty(max(256 << 20, 8 * cache), dtype=torch.uint8, device="cuda")
-
-    def flush() -> None:
-        for value in range(FLUSHES):
-            buffer.fill_(value)
-
-    return flush
-
-
-def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
+def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Timed:
     wrong = torch.zeros((), dtype=torch.bool, device="cuda")
+    written = [name for name in kernel.exercise.outputs if name in sets[0].case.tensors]
 
     def prepare(chosen: Set) -> None:
         for name in kernel.exercise.outputs:
-            if name in chosen.case.tensors:  # read and written: it starts from its own values
+            if name in written:  # read, too: it starts from its own values
                 chosen.given[name].copy_(chosen.case.tensors[name])
             else:
                 poison = cases.poison((), chosen.given[name].dtype, "cuda")
@@ -163,77 +179,71 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Row:
             nan = right.value.isnan() & got.isnan()
             wrong.logical_or_(~(near | (got == right.value) | nan).all())
 
-    times = _times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
-    if wrong:
-        raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name}: a timed call gave a wrong result")
-    return _row(kernel.name, "ours", times)
+    def judge() -> None:
+        if wrong:
+            message = f"{kernel.name}: a timed call gave a wrong result"
+            raise CheckFailed(Reason.WRONG_VALUES, message)
+
+    def again(looks: Looks | None, once_ms: float) -> Sustained | None:
+        if written:  # the values of a call would be those that the one before it left
+            return None
+        with card.together():
+            for chosen in sets:
+                prepare(chosen)
+        calls = [lambda chosen=chosen: kernel(**chosen.given) for chosen in sets]
+        found = sustained(calls, once_ms, looks)
+        if found:
+            with card.together():
+                for chosen in sets:
+                    verify(chosen)
+                judge()
+        return found
+
+    times = rested.times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
+    judge()
+    own = kernel.exercise.precision_of(sets[0].case.sizes)
+    return Timed(_row(kernel.name, "ours", times, own, sets[0].error), again)
 
 
-def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Row:
-    calls = {id(s): reads(peer.function, s.case.values) for s in sets}
+def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
+    given = {id(s): reads(peer.function, s.case.values) for s in sets}
+
+    def call(chosen: Set) -> object:
+        return peer.function(**given[id(chosen)])
+
     if peer.kind == "compile":
         with peers.compiling():
-            peer.function(**calls[id(sets[0])])
-    times = _times(lambda chosen: peer.function(**calls[id(chosen)]), sets, flush)
-    return _row(peer.label, peer.kind, times)
+            call(sets[0])
+    with card.together():
+        error = accuracy(call(sets[0]), sets[0].truth)
+    row = _row(peer.label, peer.kind, rested.times(call, sets, flush), peer.precision, error)
+    calls = [lambda chosen=chosen: call(chosen) for chosen in sets]
+    return Timed(row, lambda looks, once_ms: sustained(calls, once_ms, looks))
 
 
-def _times(
-    call: Callable[[Set], object],
-    sets: list[Set],
-    flush: Callable[[], None],
-    prepare: Callable[[Set], None] = lambda chosen: None,
-    verify: Callable[[Set], None] = lambda chosen: None,
-) -> list[float]:
-    """Milliseconds of each call, alone on the device, the sets in rotation.
-
-    Where the CPU was too busy to queue a call in time, it is made again; as often as there are
-    calls, lest a call that waits for the device itself is made for ever.
-    """
-    with card.alone():
-        for chosen in [*sets, *sets]:  # loads, allocates
-            call(chosen)
-        once = _timed(lambda: call(sets[0]), flush).milliseconds
-        least, most = CALLS
-        count = int(min(max(BUDGET / (once / 1e3 + 1e-4), least), most))
-        taken: list[_Timing] = []
-        while sum(t.queued for t in taken) < count and len(taken) < 2 * count:
-            chosen = sets[len(taken) % len(sets)]
-            prepare(chosen)
-            taken.append(_timed(lambda chosen=chosen: call(chosen), flush))
-            verify(chosen)
-    good = [t for t in taken if t.queued]
-    return [t.milliseconds for t in (good if len(good) >= least else taken)]
+def accuracy(results: object, truth: Mapping[str, Tensor]) -> float | None:
+    """How far outputs, in their order, are from float64: the Frobenius norm of the difference over
+    that of the truth, of the output where it is largest. None where they do not fit."""
+    found = (results,) if isinstance(results, Tensor) else tuple(results)
+    largest = 0.0
+    for got, right in zip(found, truth.values(), strict=False):
+        if got.numel() != right.numel():
+            return None
+        right = right.detach().double()
+        off = got.detach().reshape(right.shape).double() - right
+        if norm := float(right.norm()):
+            largest = max(largest, float(off.norm()) / norm)
+        if not math.isfinite(norm) or not bool(off.isfinite().all()):
+            return None
+    return largest
 
 
-@dataclass(frozen=True)
-class _Timing:
-    milliseconds: float
-    queued: bool  # before its turn came: no gap in it is the CPU's
-
-
-def _timed(call: Callable[[], object], flush: Callable[[], None]) -> _Timing:
-    """One call, between two events on PyTorch's stream.
-
-    Work that a call hides on another stream goes on after the second event; it is counted too.
-    """
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda.synchronize()
-    flush()
-    start.record()
-    call()
-    stop.record()
-    queued = not start.query()
-    stop.synchronize()
-    seen = time.perf_counter()
-    torch.cuda.synchronize()
-    late = 1e3 * (time.perf_counter() - seen)
-    return _Timing(start.elapsed_time(stop) + (late if late > LATE else 0.0), queued)
-
-
-def _row(label: str, kind: str, times: list[float]) -> Row:
+def _row(
+    label: str, kind: str, times: list[float], precision: Precision, error: float | None
+) -> Row:
     fifths = statistics.quantiles(times, n=5, method="inclusive")
-    return Row(label, kind, statistics.median(times), fifths[0], fifths[-1])
+    spread = statistics.median(times), fifths[0], fifths[-1]
+    return Row(label, kind, *spread, precision=precision, error=error)
 
 
 @functools.cache
@@ -243,5 +253,5 @@ def copy_bandwidth() -> float:
     with card.alone():
         source = torch.empty(min(4 << 30, free // 8), dtype=torch.uint8, device="cuda")
         target = torch.empty_like(source)
-        timed = [_timed(lambda: target.copy_(source), lambda: None) for _ in range(12)]
+        timed = [rested.timed(lambda: target.copy_(source), lambda: None) for _ in range(12)]
     return 2e3 * source.numel() / statistics.median(t.milliseconds for t in timed[2:])

@@ -36,7 +36,7 @@ from utils.judge import model_process as process
 from utils.judge.model_calls import KINDS, randomised
 from utils.judge.model_task import Size, Task
 from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
-from utils.timing import measure, roofline
+from utils.timing import measure, rested, roofline
 
 ROUNDS = 3  # of eager, torch.compile and the file, in turn
 IDLE = 3  # runs that call nothing, of which the shortest counts
@@ -343,7 +343,7 @@ def clock(
 def _flush(device: int | None) -> None:
     """Drive what was filled last out of the card's L2."""
     if device is not None:
-        measure.flusher()()
+        rested.flusher()()
 
 
 def arrays_of(task: Task, size: Size) -> dict[str, Tensor]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from utils.course.exercise import Exercise, reads
+from utils.course.exercise import Exercise, Sizes, reads
+from utils.course.precision import Precision, plain, precision_of, under
 from utils.cuda import card
 
 COMPILED = "torch.compile"
@@ -25,17 +26,28 @@ class Peer:
     label: str
     kind: str
     function: Callable[..., object]
+    precision: Precision = Precision.FP32
 
 
-def of(exercise: Exercise) -> Iterator[Peer]:
-    """The peers of the spec, PyTorch's compiled reference, and the library last."""
+def of(exercise: Exercise, sizes: Sizes) -> Iterator[Peer]:
+    """The peers of the spec, what PyTorch compiles in the kernel's precision, the library last."""
     functions = dict(exercise.peers) or {"PyTorch": exercise.reference}
+    wanted = exercise.precision_of(sizes).peer
+    to_compile = _to_compile(exercise, wanted)
     library = functions.pop(exercise.library, None)
     for label, function in functions.items():
-        yield Peer(label, "eager", function)
-    yield Peer(COMPILED, "compile", _compiled(exercise.reference))
+        yield Peer(label, "eager", function, precision_of(function))
+    label = COMPILED if wanted is Precision.FP32 else f"{COMPILED} {wanted}"
+    yield Peer(label, "compile", under(wanted, _compiled(to_compile)), wanted)
     if library:
-        yield Peer(exercise.library, "library", library)
+        yield Peer(exercise.library, "library", library, precision_of(library))
+
+
+def _to_compile(exercise: Exercise, wanted: Precision) -> Callable[..., object]:
+    """The reference; where that imitates what a kernel rounds, a peer that PyTorch rounds for."""
+    alike = [f for f in exercise.peers.values() if precision_of(f) is wanted]
+    rounds = wanted is not Precision.FP32
+    return plain(alike[0]) if rounds and alike else exercise.reference
 
 
 def _compiled(function: Callable) -> Callable:
@@ -45,6 +57,7 @@ def _compiled(function: Callable) -> Callable:
     torch._dynamo.reset()  # else a session with many sizes ends in its limit of recompilations
     compiled = torch.compile(function, mode=MODE, dynamic=False)
 
+    @functools.wraps(function)
     def call(**values):
         return compiled(**reads(function, values))
 

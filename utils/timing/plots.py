@@ -7,7 +7,7 @@ from matplotlib.ticker import LogLocator
 
 from utils.diagrams.parts.canvas import BLUE
 from utils.diagrams.picture import Picture, own_style
-from utils.timing.results import ESTIMATE, Row, digits
+from utils.timing.rows import ESTIMATE, Row, digits
 
 COLOURS = {
     ESTIMATE: "#ffffff",

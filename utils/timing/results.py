@@ -3,75 +3,32 @@
     {"gpu": "NVIDIA H200", "entries": {"01_naive_gemm/gemm_naive": {
         "sizes": {"M": 4096, "N": 4096, "K": 4096}, "bytes": 201326592, "flops": 137438953472,
         "rows": [{"label": "gemm_naive", "kind": "ours",
-                  "median_ms": 9.1, "p20_ms": 9.0, "p80_ms": 9.2}, ...],
+                  "median_ms": 9.1, "p20_ms": 9.0, "p80_ms": 9.2,
+                  "precision": "fp32", "error": 1.2e-06, "sustained_ms": 9.3,
+                  "clock_mhz": 1755, "watts": 690}, ...],
         "driver": "...", "cuda": "13.0", "torch": "...", "date": "2026-11-20", "commit": "..."}}}
 
 Every entry says when and with what it was measured, so that some can be measured anew. A key is
 the exercise's id for its spec's `bench` size, and "id, rows=1024 channels=8192" for another size.
+Rows of older files lack what stands behind their times: the precision then is that of the spec.
 """
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from utils import files
-from utils.course.exercise import Exercise
+from utils.course import catalog
+from utils.course.exercise import Exercise, Sizes
+from utils.course.precision import Precision, precision_of
 from utils.errors import WorkbookError
 from utils.paths import workspace
+from utils.timing.rows import KINDS, Entry, Results, Row, id_of
 
-KINDS = ("ours", "eager", "compile", "library")
-ESTIMATE = "estimate"  # the kind of a row that nobody measured; it is in no file
 CEILINGS = "ceilings.json"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One kernel's times at one size, in milliseconds."""
-
-    label: str
-    kind: str  # one of KINDS, or ESTIMATE
-    median_ms: float
-    p20_ms: float
-    p80_ms: float
-    stored: bool = False  # read from a file, beside others that were measured just now
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What was measured in one run for one exercise: its kernel and PyTorch's."""
-
-    sizes: Mapping[str, int]
-    bytes: int
-    flops: int
-    rows: tuple[Row, ...]
-    driver: str = ""
-    cuda: str = ""
-    torch: str = ""
-    date: str = ""  # YYYY-MM-DD
-    commit: str = ""
-
-    def ours(self) -> Row | None:
-        """The row of the kernel itself."""
-        return next((row for row in self.rows if row.kind == "ours"), None)
-
-    def library(self) -> Row | None:
-        """The row of the library that it is compared with."""
-        return next((row for row in self.rows if row.kind == "library"), None)
-
-
-@dataclass(frozen=True)
-class Results:
-    """All entries of one GPU, by exercise and size: see key()."""
-
-    gpu: str
-    entries: Mapping[str, Entry]
-
-    def of(self, exercise: Exercise) -> list[Entry]:
-        """The entries of an exercise, that of its spec's `bench` size first."""
-        keys = sorted(key for key in self.entries if id_of(key) == exercise.id)
-        return [self.entries[key] for key in keys]
+OPTIONAL = ("error", "sustained_ms", "clock_mhz", "watts")  # numbers of a row; None: not known
 
 
 def key(exercise: Exercise, sizes: Mapping[str, int]) -> str:
@@ -79,19 +36,6 @@ def key(exercise: Exercise, sizes: Mapping[str, int]) -> str:
     if dict(sizes) == dict(exercise.at.bench):
         return exercise.id
     return f"{exercise.id}, {' '.join(f'{name}={value}' for name, value in sizes.items())}"
-
-
-def id_of(key: str) -> str:
-    """The exercise whose figures a key names."""
-    return key.partition(",")[0]
-
-
-def digits(value: float) -> str:
-    """Three significant digits, without an exponent."""
-    if value >= 99.95:
-        return f"{value:.0f}"
-    places = 2 - math.floor(math.log10(value)) if 0 < value < 1e-4 else 0
-    return f"{value:.{places}f}" if places else f"{value:.3g}"
 
 
 def path_of(gpu: str) -> Path:
@@ -107,9 +51,8 @@ def read(path: Path) -> Results:
         raise WorkbookError(f"{path}: {error}") from None
     gpu = _field(data, "gpu", str, path.name)
     entries = _field(data, "entries", dict, path.name)
-    return Results(
-        gpu, {key: _entry(value, f"{path.name}: {key}") for key, value in entries.items()}
-    )
+    found = {key: _entry(value, f"{path.name}: {key}") for key, value in entries.items()}
+    return Results(gpu, {key: _precise(key, entry) for key, entry in found.items()})
 
 
 def _field(data: object, name: str, kind: type | tuple, where: str):
@@ -148,7 +91,52 @@ def _row(data: object, where: str) -> Row:
     for name, value in times.items():
         if not (math.isfinite(value) and value > 0):
             raise WorkbookError(f"{where}: '{name}' must be a time in milliseconds, not {value}")
-    return Row(label, kind, **times)
+    more = {name: _number(data, name, where) for name in OPTIONAL}
+    return Row(label, kind, **times, **more, precision=_precision(data, where))
+
+
+def _number(data: dict, name: str, where: str) -> float | None:
+    if data.get(name) is None:
+        return None
+    value = _field(data, name, (int, float), where)
+    if not (math.isfinite(value) and value >= 0):
+        raise WorkbookError(f"{where}: '{name}' must be a number from 0 on, not {value}")
+    return value
+
+
+def _precision(data: dict, where: str) -> Precision | None:
+    if (name := data.get("precision")) is None:
+        return None
+    try:
+        return Precision(name)
+    except ValueError:
+        known = ", ".join(Precision)
+        raise WorkbookError(f"{where}: 'precision' is one of {known}, not {name!r}") from None
+
+
+def _precise(key: str, entry: Entry) -> Entry:
+    """With the precision of rows that say none, by the spec, where there still is one."""
+    if all(row.precision for row in entry.rows):
+        return entry
+    try:
+        exercise = catalog.load(id_of(key))
+        known = [row.precision or _by_spec(exercise, row, entry.sizes) for row in entry.rows]
+    except (WorkbookError, TypeError):  # no such exercise, or with other sizes
+        return entry
+    rows = zip(entry.rows, known, strict=True)
+    return replace(entry, rows=tuple(replace(row, precision=p) for row, p in rows))
+
+
+def _by_spec(exercise: Exercise, row: Row, sizes: Sizes) -> Precision | None:
+    own = exercise.precision_of(sizes)
+    if row.kind == "ours":
+        return own
+    if row.kind == "compile":  # of the reference as it stands, with TF32 off
+        return own if own is Precision.BF16 else Precision.FP32
+    function = exercise.peers.get(row.label)
+    if function is None and exercise.peers:
+        return None
+    return precision_of(function)
 
 
 def write(path: Path, results: Results) -> None:
@@ -173,17 +161,21 @@ def plain(entry: Entry) -> dict:
         del row["stored"]
         for name in ("median_ms", "p20_ms", "p80_ms"):
             row[name] = float(f"{row[name]:.5g}")
+        for name in OPTIONAL:
+            if row[name] is not None:
+                row[name] = float(f"{row[name]:.4g}")
     return plain
 
 
 def stored(gpu: str | None = None) -> list[Results]:
-    """What `results/` holds, of one GPU or of all, the file with the latest figures first."""
+    """What `results/` holds, of one GPU or of all: the one with the most entries first, of equals
+    the one that was measured last."""
     found = [
         read(path) for path in sorted(workspace().results.glob("*.json")) if path.name != CEILINGS
     ]
     found = [results for results in found if results.entries and gpu in (None, results.gpu)]
-    return sorted(found, key=_latest, reverse=True)
+    return sorted(found, key=_known, reverse=True)
 
 
-def _latest(results: Results) -> str:
-    return max(entry.date for entry in results.entries.values())
+def _known(results: Results) -> tuple[int, str]:
+    return len(results.entries), max(entry.date for entry in results.entries.values())

@@ -4,10 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from utils.course.cases import size_text
 from utils.course.exercise import Exercise, Sizes
+from utils.course.precision import Precision
 from utils.diagrams.table import Table
 from utils.timing import roofline
-from utils.timing.results import ESTIMATE, Entry, Row, digits
 from utils.timing.roofline import Ceilings, quantity
+from utils.timing.rows import ESTIMATE, Entry, Row, digits, error_text
+
+TWO_WAYS = (
+    "rested: single calls, the L2 cache flushed between them; sustained: the same call back to "
+    "back for 0.3 s (– where it takes over 100 ms, or less than its launch)"
+)
 
 
 def comparison(
@@ -17,31 +23,67 @@ def comparison(
     limits: Ceilings,
     notes: Iterable[str] = (),
 ) -> Table:
-    """The ladder as a table: the library last, speed-up over the first row that was measured."""
+    """The ladder as a table: the library last, speed-up over the first row that was measured.
+
+    What has another precision than the kernel is shown, and not compared.
+    """
     least = roofline.predict(limits, entry.bytes, entry.flops)
     moves = roofline.waits_for_memory(limits, entry.bytes, entry.flops)
     amount, unit, scale = (entry.bytes, "GB/s", 1e6) if moves else (entry.flops, "TFLOP/s", 1e9)
-    library = entry.library()
-    head = ["", "ms", "p20–p80", unit]
+    library, ours = entry.library(), entry.ours()
+    loads = any(row.sustained_ms for row in rows)
+    head = ["", "precision", "error", "rested, ms", "p20–p80"]
+    head += ["sustained, ms"] if loads else []
+    head += [unit]
     head += [f"% of {library.label}"] if library else []
     head += ["% of ceiling"] if least else []
-    first = next(row for row in rows if row.kind != ESTIMATE)
+    first = next((row for row in rows if row.kind != ESTIMATE and _alike(row, ours)), None)
     lines = []
     for row in rows:
+        alike = _alike(row, ours)
         line = [
             row.label + (" *" if row.stored else ""),
+            row.precision or "–",
+            error_text(row),
             digits(row.median_ms),
             "–" if row.kind == ESTIMATE else f"{digits(row.p20_ms)}–{digits(row.p80_ms)}",
-            digits(amount / row.median_ms / scale),
         ]
-        line += [digits(100 * library.median_ms / row.median_ms)] if library else []
-        line += [digits(100 * least.milliseconds / row.median_ms)] if least else []
-        lines.append([*line, f"{digits(first.median_ms / row.median_ms)}×"])
+        line += [digits(row.sustained_ms) if row.sustained_ms else "–"] if loads else []
+        line += [digits(amount / row.median_ms / scale)]
+        parts = [library.median_ms] if library else []
+        parts += [least.milliseconds] if least else []
+        line += [digits(100 * part / row.median_ms) if alike else "–" for part in parts]
+        line += [f"{digits(first.median_ms / row.median_ms)}×" if first and alike else "–"]
+        lines.append(line)
     caption = f"{exercise.name} on {limits.gpu}, {entry.date}, {size_text(entry.sizes)}"
-    remarks = [*notes, *_prediction(entry, limits, entry.ours() in rows)]
+    remarks = [*notes, *_prediction(entry, limits, ours in rows), *_precisions(rows, ours)]
+    if loads:
+        remarks += [*_load(ours), TWO_WAYS]
     if any(row.stored for row in rows):
         remarks.append("* stored figures of the workbook's own kernels on this GPU")
     return Table(caption, [*head, "speed-up"], lines, remarks)
+
+
+def _alike(row: Row, ours: Row | None) -> bool:
+    """Whether it is compared: an estimate is one of the reader's kernel."""
+    return row.kind == ESTIMATE or ours is None or ours.alike(row)
+
+
+def _precisions(rows: Sequence[Row], ours: Row | None) -> list[str]:
+    """What the precisions of the rows mean, where there is another one than fp32."""
+    known = list(dict.fromkeys(row.precision for row in rows if row.precision))
+    if known in ([], [Precision.FP32]):
+        return []
+    line = f"{'; '.join(precision.explained() for precision in known)}."
+    if not all(_alike(row, ours) for row in rows):
+        line += " Other precisions are not compared: –."
+    return [line]
+
+
+def _load(ours: Row | None) -> list[str]:
+    if not (ours and ours.clock_mhz and ours.watts):
+        return []
+    return [f"{ours.label} sustained: {ours.clock_mhz:.0f} MHz, {ours.watts:.0f} W"]
 
 
 def _prediction(entry: Entry, limits: Ceilings, measured: bool) -> list[str]:

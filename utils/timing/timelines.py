@@ -20,7 +20,7 @@ from utils.diagrams.parts.canvas import BLUE, GREEN, INK, MID, ORANGE, PURPLE, R
 from utils.diagrams.picture import Picture, own_style
 from utils.errors import WorkbookError
 from utils.paths import workspace
-from utils.timing.results import digits
+from utils.timing.rows import digits
 
 FOLDER = "timelines"
 LINEAR = "linear"

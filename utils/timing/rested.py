@@ -1,0 +1,87 @@
+"""Times of single calls on the GPU, which is idle for moments between them: a flushed L2, several
+input sets in rotation. A rested card clocks higher than one under load: see sustained.py.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+
+from utils.cuda import card
+
+BUDGET = 0.6  # seconds of GPU time for each row
+CALLS = 5, 200  # at least and at most
+LATE = 0.2  # ms; an idle device answers much sooner
+FLUSHES = 4  # writes of the buffer: about 0.5 ms
+
+Set = TypeVar("Set")  # of inputs
+
+
+def flusher() -> Callable[[], None]:
+    """A function that drives everything out of the L2 cache, and keeps the GPU busy for so long
+    that the call behind it is queued before its turn comes, Python's overhead and all."""
+    cache = torch.cuda.get_device_properties().L2_cache_size
+    buffer = torch.empty(max(256 << 20, 8 * cache), dtype=torch.uint8, device="cuda")
+
+    def flush() -> None:
+        for value in range(FLUSHES):
+            buffer.fill_(value)
+
+    return flush
+
+
+def times(
+    call: Callable[[Set], object],
+    sets: Sequence[Set],
+    flush: Callable[[], None],
+    prepare: Callable[[Set], None] = lambda chosen: None,
+    verify: Callable[[Set], None] = lambda chosen: None,
+) -> list[float]:
+    """Milliseconds of each call, alone on the device, the sets in rotation.
+
+    Where the CPU was too busy to queue a call in time, it is made again; as often as there are
+    calls, lest a call that waits for the device itself is made forever.
+    """
+    with card.alone():
+        for chosen in [*sets, *sets]:  # loads, allocates
+            call(chosen)
+        once = timed(lambda: call(sets[0]), flush).milliseconds
+        least, most = CALLS
+        count = int(min(max(BUDGET / (once / 1e3 + 1e-4), least), most))
+        taken: list[Timing] = []
+        while sum(t.queued for t in taken) < count and len(taken) < 2 * count:
+            chosen = sets[len(taken) % len(sets)]
+            prepare(chosen)
+            taken.append(timed(lambda chosen=chosen: call(chosen), flush))
+            verify(chosen)
+    good = [t for t in taken if t.queued]
+    return [t.milliseconds for t in (good if len(good) >= least else taken)]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Of a call."""
+
+    milliseconds: float
+    queued: bool  # before its turn came: no gap in it is the CPU's
+
+
+def timed(call: Callable[[], object], flush: Callable[[], None]) -> Timing:
+    """One call, between two events on PyTorch's stream.
+
+    Work that a call hides on another stream goes on after the second event; it is counted too.
+    """
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    flush()
+    start.record()
+    call()
+    stop.record()
+    queued = not start.query()
+    stop.synchronize()
+    seen = time.perf_counter()
+    torch.cuda.synchronize()
+    late = 1e3 * (time.perf_counter() - seen)
+    return Timing(start.elapsed_time(stop) + (late if late > LATE else 0.0), queued)
