@@ -3,8 +3,8 @@
     python benchmarks/model_files.py [--save results/model_files.md] [--only 88]
 
 - Right: KernelBench's rules. Five seeds, `Model` in PyTorch fp32, allclose with atol = rtol = 1e-4.
-- Times: medians of 15 rounds in which all take turns, with the L2 flushed before each. A training
-  step is forward, backward from a given slope, and SGD; of an inner layer x gets a gradient too.
+- Times: those of both_ways.py, with the precision of each row; floors are of rested times. A step
+  of training is forward, backward from a given slope, and SGD; of an inner layer x gets a gradient too.
 - Gradients: against float64, Frobenius norm, beside PyTorch fp32's own. Where float32 rounding
   decides which slope it is, at a kink or between two minima, the slope of the result is 0.
 - Training: 200 steps of SGD from the same seed; and PyTorch against itself with all features, and
@@ -30,8 +30,10 @@ from typing import Annotated
 
 import torch
 import typer
-from tensor_core_models import times
+from both_ways import HEAD, WAYS, Time, times
 from torch import Tensor, nn
+
+from utils.course.precision import Precision
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {int(p.name.partition("_")[0]): p for p in (ROOT / "solutions/models").glob("*.py")}
@@ -160,18 +162,22 @@ def forward_times(task: Task) -> None:
         ms = times(calls)
     table("forward", ms)
     floor = FLOORS[task.number]
-    ratio, slow = (ms["PyTorch fp32"] / ms[k] for k in ("**ours**", "ours, portable"))
+    ratio, slow = (ms["PyTorch fp32"].rested / ms[k].rested for k in ("**ours**", "ours, portable"))
     tell(
         f"\n- forward: {ratio:.2f}x eager (floor {floor}: {verdict(ratio >= floor)}); "
         f"portable {slow:.3f}x (floor 1.05: {verdict(slow >= 1.05)})"
     )
 
 
-def table(what: str, ms: dict[str, float]) -> None:
-    tell(f"\n| {what} | ms | PyTorch over it | torch.compile over it |\n| --- | --- | --- | --- |")
+def table(what: str, ms: dict[str, Time]) -> None:
+    """All of them are as exact as floats."""
+    head = [what, "precision", *HEAD, "PyTorch over it", "torch.compile over it"]
+    tell(f"\n| {' | '.join(head)} |\n" + "| --- " * len(head) + "|")
+    split = torch.cuda.get_device_capability() == (9, 0)
     for name, took in ms.items():
-        eager, compiled = ms["PyTorch fp32"] / took, ms["torch.compile"] / took
-        tell(f"| {name} | {took:.3f} | {eager:.2f} | {compiled:.2f} |")
+        precision = Precision.SPLIT_FP16 if name == "**ours**" and split else Precision.FP32
+        ratios = [ms[peer].over(took) for peer in ("PyTorch fp32", "torch.compile")]
+        tell(f"| {' | '.join([name, precision, *took.cells(), *ratios])} |")
 
 
 def verdict(good: bool) -> str:
@@ -207,7 +213,8 @@ def training_times(task: Task) -> None:
         ms = times(dict(zip(names, steps, strict=True)), ahead=2_000_000)
         what = "inner layer" if inner else "first layer"
         table(f"training step, {what}", ms)
-        eager, compiled = (ms[k] / ms["**ours**"] for k in ("PyTorch fp32", "torch.compile"))
+        ours_ms = ms["**ours**"].rested
+        eager, compiled = (ms[k].rested / ours_ms for k in ("PyTorch fp32", "torch.compile"))
         tell(
             f"\n- training step, {what}: {eager:.2f}x eager (floor 1.5: {verdict(eager >= 1.5)}), "
             f"{compiled:.2f}x torch.compile (floor 1.2: {verdict(compiled >= 1.2)})"
@@ -520,7 +527,8 @@ def main(
     tell("# The five model files\n")
     made = f"torch {torch.__version__}, CUDA {torch.version.cuda}, {date.today()}"
     tell(f"{torch.cuda.get_device_name()}, {made};")
-    tell("`python benchmarks/model_files.py`, which says how. Bold: ours.\n")
+    tell("`python benchmarks/model_files.py`, which says how. Bold: ours.")
+    tell(f"{WAYS}\n")
     tell(f"- built, {len(tasks)} files at once: {build(tasks):.0f} s")
     parts = (right, forward_times, training_times, gradient_errors, loss_curves)
     results = stands(tasks) if stand else {}

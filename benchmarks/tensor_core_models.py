@@ -4,10 +4,9 @@
 
 The kernels are the solutions of chapters 10 and 11. Peers: PyTorch in fp32 and TF32, torch.compile,
 max-autotune, the models as one Triton kernel each (triton_models.py), and three cuBLAS products of
-halves with all else compiled. Times are medians of 15 rounds in which all take turns, with the L2
-flushed before each; splitting x and W is part of every time. Errors are against float64: Frobenius
-norm, and the largest over 1e-4 + 1e-4 of the value. Ours run twice on poisoned outputs first, and
-must give the same bits.
+halves with all else compiled. Times are those of both_ways.py; splitting x and W is part of every
+time. Errors are against float64: Frobenius norm, and the largest over 1e-4 + 1e-4 of the value.
+Ours run twice on poisoned outputs before and after they are timed, and must give the same bits.
 """
 
 import sys
@@ -21,11 +20,13 @@ import torch._inductor.config
 import torch.nn.functional as F
 import triton_models
 import typer
+from both_ways import HEAD, WAYS, Time, times
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils.course import catalog
 from utils.course.answers import compile_answer
+from utils.course.precision import Precision, alike, under
 
 # task: the kernel, rows, outputs and inputs of its linear layer, groups
 MODELS = {
@@ -37,7 +38,8 @@ MODELS = {
 }
 PLAIN = "linear_persistent", "linear_split_wgmma", "linear_split_beside"
 BF16 = "cuBLAS bfloat16"
-ROUNDS = 15
+TRITON = "Triton tf32x3"
+OF_HALVES = "three fp16 products, compiled"
 told: list[str] = []  # what the file will say
 
 
@@ -102,14 +104,7 @@ def product_of_halves(x: Tensor, W: Tensor) -> Tensor:
 
 
 def with_tf32(on: bool, call: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    def switched() -> Tensor:
-        torch.backends.cuda.matmul.allow_tf32 = on
-        try:
-            return call()
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = False
-
-    return switched
+    return under(Precision.TF32 if on else Precision.FP32, call)
 
 
 def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
@@ -129,31 +124,9 @@ def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[],
     return {
         "torch.compile fp32": compiled(whole, False),
         "max-autotune TF32": compiled(whole, True, mode="max-autotune-no-cudagraphs"),
-        "three fp16 products, compiled": compiled(of_halves, False),
-        "Triton tf32x3": lambda: triton_models.model(task, given, groups, "tf32x3"),
+        OF_HALVES: compiled(of_halves, False),
+        TRITON: lambda: triton_models.model(task, given, groups, "tf32x3"),
     }
-
-
-def times(
-    calls: dict[str, Callable[[], object]], rounds: int = ROUNDS, ahead: int = 200_000
-) -> dict[str, float]:
-    """Milliseconds. ahead: cycles that the card waits for the host"""
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-        call()
-    for _ in range(rounds):
-        for name, call in calls.items():
-            flush.zero_()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda._sleep(ahead)  # so that the host is ahead of the card
-            start.record()
-            call()
-            end.record()
-            torch.cuda.synchronize()
-            found[name].append(start.elapsed_time(end))
-    return {name: sorted(ms)[rounds // 2] for name, ms in found.items()}
 
 
 def errors(got: Tensor, expected: Tensor) -> tuple[str, str]:
@@ -196,6 +169,43 @@ def same_bits(name: str, call: Callable[[], Tensor]) -> None:
         raise SystemExit(f"{name} gives other bits in a second call")
 
 
+def precision(label: str) -> Precision | None:
+    """Of a row. Three products in TF32, as of halves, are as exact as floats."""
+    if BF16 in label or "bf16" in label:
+        return Precision.BF16
+    if label.strip("*").startswith(("exact", "linear_split", "three fp16")):
+        return Precision.SPLIT_FP16
+    if label.strip("*").startswith("linear_persistent") or "TF32" in label:
+        return Precision.TF32
+    return Precision.FP32
+
+
+def rows(
+    ms: dict[str, Time],
+    over: list[str],
+    expected: Tensor,
+    calls: dict[str, Callable[[], Tensor]],
+    flops: int = 0,
+    places: int = 2,
+) -> None:
+    """A table: with `flops`, TFLOP/s beside the rested time; ratios of `over` where they are of
+    like precision."""
+    rate = ["TFLOP/s"] if flops else []
+    head = ["way", "precision", *HEAD, *rate, *(f"{peer} over it" for peer in over)]
+    tell(f"| {' | '.join([*head, 'error', 'largest'])} |")
+    tell("| --- " * (len(head) + 2) + "|")
+    for label, call in calls.items():
+        mine = precision(label)
+        ratios = [
+            ms[peer].over(ms[label], places) if alike(precision(peer), mine) else "–"
+            for peer in over
+        ]
+        named = "three TF32" if label == TRITON else str(mine)
+        cells = [label, named, *ms[label].cells()]
+        cells += [f"{flops / ms[label].rested / 1e9:.0f}"] if flops else []
+        tell(f"| {' | '.join([*cells, *ratios, *errors(call(), expected)])} |")
+
+
 def model(task: int, with_peers: bool) -> None:
     name, M, N, K, groups = MODELS[task]
     given = inputs(M, N, K)
@@ -208,17 +218,16 @@ def model(task: int, with_peers: bool) -> None:
 
     calls = {"PyTorch fp32": with_tf32(False, eager), "PyTorch TF32": with_tf32(True, eager)}
     calls |= peers(task, given, groups) if with_peers else {}
-    for label, call in ours(task, given, groups).items():
+    own = ours(task, given, groups)
+    for label, call in own.items():
         same_bits(label, call)
-        calls[label] = call
+    calls |= own
     ms = times(calls)
-    over = [peer for peer in calls if peer.endswith(("fp32", "TF32")) and "Triton" not in peer]
+    for label, call in own.items():
+        same_bits(label, call)
+    over = [peer for peer in calls if peer.endswith(("fp32", "TF32", OF_HALVES))]
     tell(f"\n## Task {task}: ({M}, {K}) x ({N}, {K})\n")
-    tell(f"| way | ms | {' | '.join(f'{peer} over it' for peer in over)} | error | largest |")
-    tell("| --- " * (len(over) + 4) + "|")
-    for label, call in calls.items():
-        ratios = [f"{ms[peer] / ms[label]:.2f}" for peer in over]
-        tell(f"| {' | '.join([label, f'{ms[label]:.4f}', *ratios, *errors(call(), expected)])} |")
+    rows(ms, over, expected, calls)
 
 
 def product(M: int, N: int, K: int, dtype: torch.dtype = torch.float32) -> None:
@@ -231,10 +240,10 @@ def product(M: int, N: int, K: int, dtype: torch.dtype = torch.float32) -> None:
 
     if dtype == torch.float32:
         calls = {"cuBLAS fp32": with_tf32(False, cublas), "cuBLAS TF32": with_tf32(True, cublas)}
-        peer, names = "cuBLAS TF32", PLAIN
+        over, names = ["cuBLAS fp32", "cuBLAS TF32"], PLAIN
     else:
         calls = {BF16: cublas, f"{BF16}, leaving floats": lambda: cublas(out_dtype=torch.float32)}
-        peer, names = BF16, ("linear_bf16",)
+        over, names = [BF16], ("linear_bf16",)
     for name in names:
         kernel = solution(name)
 
@@ -245,13 +254,10 @@ def product(M: int, N: int, K: int, dtype: torch.dtype = torch.float32) -> None:
         same_bits(name, call)
         calls[f"**{name}**"] = call
     ms = times(calls, 11)
+    for name in names:
+        same_bits(name, calls[f"**{name}**"])
     tell(f"\n## The product alone: ({M}, {K}) x ({N}, {K}), {str(dtype).partition('.')[2]}\n")
-    tell(f"| way | ms | TFLOP/s | {peer} over it | error | largest |")
-    tell("| --- " * 6 + "|")
-    for label, call in calls.items():
-        rate, ratio = 2 * M * N * K / ms[label] / 1e9, ms[peer] / ms[label]
-        norm, largest = errors(call(), expected)
-        tell(f"| {label} | {ms[label]:.4f} | {rate:.0f} | {ratio:.3f} | {norm} | {largest} |")
+    rows(ms, over, expected, calls, flops=2 * M * N * K, places=3)
 
 
 def main(
@@ -264,6 +270,7 @@ def main(
     tell("# The five models on tensor cores, beside all peers\n")
     tell(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()};")
     tell("`python benchmarks/tensor_core_models.py`, which says how. Bold: ours.")
+    tell(f"{WAYS} The card's clock and power are those of the sustained calls.")
     product(8192, 8192, 8192)
     product(1024, 8192, 8192)
     product(8192, 8192, 8192, torch.bfloat16)

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from benchmarks.both_ways import Time
 from utils.timing import sustained
 from utils.timing.sustained import Looks
 
@@ -96,3 +97,10 @@ def test_a_card_that_does_not_tell_costs_nothing_else(monkeypatch):
     with sustained.looking() as looks:
         assert looks is None
     sustained._words.cache_clear()
+
+
+def test_ratios_are_of_both_ways_where_both_are_known():
+    slow, fast = Time(3.0, 3.2, 1700.4, 690.6), Time(0.75, 0.8)
+    assert slow.over(fast) == "4.00 / 4.00" and slow.over(Time(1.5)) == "2.00"
+    assert slow.cells() == ["3.0000", "3.2000", "1700", "691"]
+    assert Time(1.0).cells() == ["1.0000", "–", "–", "–"]
