@@ -3,8 +3,9 @@
     python benchmarks/model_files.py [--save results/model_files.md] [--only 88]
 
 - Right: KernelBench's rules. Five seeds, `Model` in PyTorch fp32, allclose with atol = rtol = 1e-4.
-- Times: those of both_ways.py, with the precision of each row; floors are of rested times. A step
-  of training is forward, backward from a given slope, and SGD; of an inner layer x gets a gradient too.
+- Times: those of both_ways.py, with the precision of each row; floors are of rested times. A
+  training step is forward, backward from a given slope, and SGD; of an inner layer x gets a
+  gradient too.
 - Gradients: against float64, Frobenius norm, beside PyTorch fp32's own. Where float32 rounding
   decides which slope it is, at a kink or between two minima, the slope of the result is 0.
 - Training: 200 steps of SGD from the same seed; and PyTorch against itself with all features, and
