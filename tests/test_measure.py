@@ -10,7 +10,7 @@ from support.fakes import FakeKernel
 
 from utils.errors import CheckFailed, WorkbookError
 from utils.paths import ROOT
-from utils.timing import measure, rested
+from utils.timing import measure, rested, sustained
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -20,6 +20,7 @@ SIZES = {"M": 512, "N": 256, "K": 1024}
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     monkeypatch.setattr(rested, "BUDGET", 0.02)
+    monkeypatch.setattr(sustained, "SECONDS", 0.05)
     monkeypatch.setattr(measure.peers, "of", lambda exercise, sizes: iter(PEERS))
 
 
@@ -113,6 +114,31 @@ def test_an_output_that_is_read_too_starts_from_its_own_values():
 
 def test_a_copy_is_as_fast_as_memory():
     assert 1e11 < measure.copy_bandwidth() < 2e13
+
+
+LARGE = {"M": 2048, "N": 2048, "K": 2048}
+
+
+def test_rows_say_how_exact_they_are_and_how_fast_under_load():
+    ours, library = measured(gemm, sizes=LARGE)[0].rows
+    for row in (ours, library):
+        assert row.precision == "fp32" and 0 < row.error < 1e-5
+        assert 0.5 < row.sustained_ms / row.median_ms < 2
+        assert row.clock_mhz is None or 300 < row.clock_mhz < 4000
+
+
+def test_a_kernel_that_stops_working_under_load_is_refused(monkeypatch):
+    rests = []
+    looking = measure.looking
+    monkeypatch.setattr(measure, "looking", lambda: rests.append(1) or looking())
+
+    def kernel(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        if rests:
+            C.mul_(2)
+
+    with pytest.raises(CheckFailed, match="a timed call gave a wrong result"):
+        measured(kernel, sizes=LARGE)
 
 
 CHECKING = """
