@@ -184,10 +184,12 @@ def test_a_fork_does_not_hold_what_its_parent_does(start):
         if not (child := os.fork()):
             os.read(reading, 1)
             os._exit(bool(card._asked or card._lock))
-    other = start("alone")
-    assert is_in(other, 20)  # while the child lives
-    os.write(writing, b".")
-    assert os.waitpid(child, 0)[1] == 0
+    try:
+        assert is_in(start("alone"), 20)  # while the child lives
+    finally:
+        os.write(writing, b".")
+        status = os.waitpid(child, 0)[1]
+    assert status == 0
 
 
 # --- who takes it
