@@ -91,7 +91,7 @@ def test_a_peer_whose_times_lie_far_apart_gets_a_range_and_no_median(store):
 
 def test_what_a_peer_does_beyond_the_kernel_stands_beside_its_time(store):
     found = entry(2.0)
-    library = Row("PyTorch, forward and backward", "library", 1.0, 1.0, 1.0)
+    library = Row("PyTorch, forward and backward", "library", 1.0, 1.0, 1.0, precision=FP32)
     store(**{NAIVE: replace(found, rows=(*found.rows[:2], library))})
     both = "0.50 × (1 ms, forward and backward) | 1.50 × (3 ms, forward and backward) |"
     assert rows(readme.readme_table())[0].endswith(both)
