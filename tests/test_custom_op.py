@@ -84,6 +84,29 @@ def test_a_tensor_that_is_not_contiguous_and_one_of_autocast_are_converted(scale
         assert scale(x.bfloat16(), weight, 2).dtype == torch.float32
 
 
+ALIGNED = """
+__global__ void {name}_kernel(const float* {x}, float* {out}, int n) {{
+    bool aligned = reinterpret_cast<size_t>({x}) % 16 == 0;  // else a card cannot read a float4
+    int i = threadIdx.x;
+    if (i < n) {out}[i] = aligned ? 2 * {x}[i] : NAN;
+}}
+void {name}(const float* {x}, float* {out}, int rows, int channels) {{
+    {name}_kernel<<<1, 64>>>({x}, {out}, rows * channels);
+}}
+"""
+
+
+def test_kernels_get_tensors_from_a_multiple_of_16_bytes_on():
+    forward = compiled(ALIGNED.format(name="doubled", x="x", out="out"), "doubled")
+    text = ALIGNED.format(name="doubled_backward", x="dout", out="dx")
+    doubled = operator(forward, compiled(text, "doubled_backward"))
+    x, slope = (torch.randn(25)[1:].view(3, 8) for _ in range(2))
+    assert x.is_contiguous() and x.data_ptr() % 16
+    out = doubled(x.requires_grad_())
+    assert torch.equal(out, 2 * x)
+    assert torch.equal(torch.autograd.grad(out, x, slope)[0], 2 * slope)
+
+
 @pytest.mark.parametrize(
     ("change", "parts", "told"),
     [

@@ -27,9 +27,10 @@ def operator(
     """A custom operator `workbook::NAME` of the forward's name, differentiable once.
 
     `parts` says which number must divide which size: {"groups": "channels"}.
-    Under autocast its inputs are cast to float32. Tensors that are not contiguous are copied; of
-    another type, device or shape they raise an ArgumentError that names them. Raises WorkbookError
-    for kernels that have not passed their check, or that do not belong together.
+    Under autocast its inputs are cast to float32. Tensors that are not contiguous are copied, and
+    those that do not begin at a multiple of 16 bytes; of another type, device or shape they raise
+    an ArgumentError that names them. Raises WorkbookError for kernels that have not passed their
+    check, or that do not belong together.
     """
     for kernel in (forward, backward):
         if not kernel.trusted:
@@ -90,7 +91,7 @@ class _Op:
         given = _named(self.arguments, values)
         for p in self.arguments:
             if p.is_tensor and given[p.name].dtype == p.dtype:
-                given[p.name] = given[p.name].detach().contiguous()
+                given[p.name] = _prepared(given[p.name].detach())
         sizes = self._sizes(given, judged=True)
         found = self._empty(*values)
         results = _named(self.results, found if isinstance(found, tuple) else (found,))
@@ -134,6 +135,12 @@ class _Op:
                     "one size"
                 )
         return sizes
+
+
+def _prepared(tensor: Tensor) -> Tensor:
+    """The tensor as kernels want it: dense, from a multiple of 16 bytes on, as a float4 must be."""
+    dense = tensor.contiguous()
+    return dense.clone() if dense.data_ptr() % 16 else dense
 
 
 def _schema_type(parameter: Parameter) -> str:
