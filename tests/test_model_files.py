@@ -6,6 +6,7 @@ So of the five another one is built each time, and its name is in the message wh
 
 import importlib.machinery
 import importlib.util
+import re
 import secrets
 import types
 from pathlib import Path
@@ -13,28 +14,12 @@ from pathlib import Path
 import pytest
 import torch
 from support.box import needs_box
+from support.solution_files import HOPPER, OTHER, TEXTS, loaded, unbuilt
 
 from utils.course import model_files
 from utils.cuda import model_build
 from utils.cuda.model_box import Box
 from utils.judge import model, model_task
-
-TEXTS = {path.stem: text for path, text in model_files.texts()}
-HOPPER, OTHER = (9, 0), (8, 0)
-
-
-def loaded(monkeypatch, text: str, cards: list[tuple[int, int]], load_inline) -> types.ModuleType:
-    """A file run as a module, as if these cards were there."""
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(cards))
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda i: cards[i])
-    monkeypatch.setattr("torch.utils.cpp_extension.load_inline", load_inline)
-    module = types.ModuleType("model")
-    exec(compile(text, "model.py", "exec"), module.__dict__)
-    return module
-
-
-def unbuilt(*args, **how) -> types.SimpleNamespace:
-    return types.SimpleNamespace(sources="".join(how["cuda_sources"]), **how)
 
 
 def built(name, cpp_sources, cuda_sources, functions, **how) -> types.ModuleType:
@@ -91,6 +76,20 @@ def test_nothing_is_left_to_the_default_stream_or_to_memory_of_cudas_own():
         assert "cudaMalloc" not in kernels and '#include "groups' not in kernels
 
 
+def test_kernelbench_finds_nothing_in_the_files_that_it_forbids():
+    for text in TEXTS.values():
+        code = re.sub(r"(#|//).*", "", text)
+        for words in (
+            r"try\s*:",
+            r"except\b",
+            r"pass\b",
+            r"torch\.nn\.",
+            r"(nn\.functional|F)\.\w",
+        ):
+            assert not re.search(rf"\b{words}", code)
+        assert not re.search(r"\btorch\.(matmul|mm|sigmoid|tanh|mish|clamp|softplus)\b", code)
+
+
 @pytest.fixture(scope="module")
 def name() -> str:
     return secrets.choice(list(TEXTS))
@@ -121,6 +120,10 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
     tests = "test_schema", "test_autograd_registration", "test_faketensor"
     for portable in (False, True):
         torch.library.opcheck(module.forward, (*given, True, portable), test_utils=tests)
+    y = linear(x)
+    after = y.detach().requires_grad_(), *given[3:]
+    torch.library.opcheck(module.tail, after, test_utils=tests)
+    torch.testing.assert_close(module.tail(*after), ours(x))
     _not_contiguous(ours, x.detach())
     _empty(ours, x)
     (grad,) = torch.autograd.grad(ours(x).sum(), x, create_graph=True)
@@ -135,15 +138,22 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
             ours(wrong)
     with pytest.raises(RuntimeError, match="channels are not 7 groups of one size"):
         module.forward(*given[:-1], 7, True, False)
+    with pytest.raises(RuntimeError, match="the linear layer's result has 3 dimensions"):
+        module.tail(y[None], *given[3:])
 
 
 def _not_contiguous(ours, x):
     expected = ours(x)
     for same in (x.t().contiguous().t(), torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x)):
         assert torch.equal(ours(same), expected)
+        with torch.no_grad():
+            assert torch.equal(ours(same), expected)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="x has 39 features"):
+        ours(x[:, :-1])
 
 
 def _empty(ours, x):
     found = ours(x[:0])
-    assert 0 in found.shape
+    with torch.no_grad():
+        assert 0 in found.shape and ours(x[:0]).shape == found.shape
     assert not any(g.any() for g in torch.autograd.grad(found.sum(), list(ours.parameters())))

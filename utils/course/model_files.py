@@ -37,7 +37,7 @@ def _text(reference: Path, number: int) -> str:
     on_hopper += flat.header("linear_backward.cuh")
     calls = parts / ("75_hopper.cu" if number == 75 else "whole_hopper.cu")
     on_hopper += flat.file(calls).replace("NAME", name) + flat.file(parts / "products_hopper.cu")
-    shape = "(1, N, M, 1)" if number == 75 else "(M, N)"
+    shape = "1, N, M, 1" if number == 75 else "M, N"
     pieces = {
         "HOST": (parts / "host.cpp").read_text(),
         "HOST_HOPPER": (parts / "hopper.cpp").read_text(),

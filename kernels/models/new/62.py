@@ -12,4 +12,9 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         """x: (batch, features), float32, on a CUDA card."""
-        return call(x, self.fc, self.gn, None, self.portable)
+        return call(self, x, self.fc, self.gn, None)
+
+    def by_layers(self, x):
+        """The same by PyTorch alone, where hooks want the layers called."""
+        y = self.gn(self.fc(x))
+        return 2 * torch.where(y > 0, y, 0.01 * y)

@@ -12,4 +12,9 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         """x: (batch, features), float32, on a CUDA card."""
-        return call(x, self.gemm, self.group_norm, self.bias, self.portable)
+        return call(self, x, self.gemm, self.group_norm, self.bias)
+
+    def by_layers(self, x):
+        """The same by PyTorch alone, where hooks want the layers called."""
+        y = self.group_norm(self.gemm(x))
+        return y.min(dim=1, keepdim=True).values + self.bias

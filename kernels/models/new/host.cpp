@@ -47,6 +47,29 @@ void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
                 " and must be float32");
 }
 
+// The tensors of N channels as kernels want them. Raises where they do not fit.
+std::vector<Tensor> of_channels(Tensor weight, Tensor bias, Maybe parameter, const Tensor& x,
+                                int64_t N, int64_t groups) {
+    TORCH_CHECK(groups > 0 && N % groups == 0, told(N), " channels are not ", told(groups),
+                " groups of one size");
+    std::vector<Tensor> all;
+    auto add = [&](const Tensor& tensor, const char* name) {
+        check_kind(tensor, name, x);
+        TORCH_CHECK(tensor.numel() == N, name, " has ", told(tensor.numel()), " elements, not ",
+                    told(N));
+        all.push_back(prepared(tensor));
+    };
+    add(weight, "GroupNorm's weight");
+    add(bias, "GroupNorm's bias");
+    if (parameter) add(*parameter, "the parameter");
+    return all;
+}
+
+void check_size(int64_t most) {  // kernels count in int, and some beyond
+    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),
+                "x is too large: no matrix may have 2^31 elements");
+}
+
 // The arguments of a forward as kernels want them. Raises where they do not fit.
 std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias,
                               Maybe parameter, int64_t groups) {
@@ -58,22 +81,27 @@ std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tenso
                 " dimensions and must have 2: (channels, features)");
     TORCH_CHECK(W.size(1) == x.size(1), "x has ", told(x.size(1)),
                 " features, and the linear layer's weight takes ", told(W.size(1)));
-    int64_t N = W.size(0), most = std::max({x.size(0) * N, x.numel(), W.numel()});
-    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),  // kernels count in int, and some beyond
-                "x is too large: no matrix may have 2^31 elements");
-    TORCH_CHECK(groups > 0 && N % groups == 0, told(N), " channels are not ", told(groups),
-                " groups of one size");
-    std::vector<Tensor> all = {prepared(x), prepared(W)};
-    auto of_channels = [&](const Tensor& tensor, const char* name) {
-        check_kind(tensor, name, x);
-        TORCH_CHECK(tensor.numel() == N, name, " has ", told(tensor.numel()), " elements, not ",
-                    told(N));
-        all.push_back(prepared(tensor));
-    };
-    of_channels(b, "the linear layer's bias");
-    of_channels(weight, "GroupNorm's weight");
-    of_channels(bias, "GroupNorm's bias");
-    if (parameter) of_channels(*parameter, "the parameter");
+    int64_t N = W.size(0);
+    check_size(std::max({x.size(0) * N, x.numel(), W.numel()}));
+    check_kind(b, "the linear layer's bias", x);
+    TORCH_CHECK(b.numel() == N, "the linear layer's bias has ", told(b.numel()), " elements, not ",
+                told(N));
+    std::vector<Tensor> all = {prepared(x), prepared(W), prepared(b)};
+    for (Tensor& tensor : of_channels(weight, bias, parameter, x, N, groups)) all.push_back(tensor);
+    return all;
+}
+
+// The same of what follows the linear layer, whose result is y.
+std::vector<Tensor> tail_arguments(Tensor y, Tensor weight, Tensor bias, Maybe parameter,
+                                   int64_t groups) {
+    check_kind(y, "the linear layer's result", y);
+    TORCH_CHECK(y.dim() == 2, "the linear layer's result has ", told(y.dim()),
+                " dimensions and must have 2: (batch, channels)");
+    check_size(y.numel());
+    std::vector<Tensor> all = {prepared(y)};
+    for (Tensor& tensor : of_channels(weight, bias, parameter, y, y.size(1), groups)) {
+        all.push_back(tensor);
+    }
     return all;
 }
 
