@@ -129,9 +129,10 @@ NORM = {
 
 
 def test_layers_that_are_as_they_were_are_fused(pair):
-    assert pair.agree() == FUSED
+    fused = [name for name in FUSED if pair.number != 94 or name != "column_sums"]
+    assert pair.agree() == fused  # in 94, b has the gradient of the bias that is added to it
     pair.ours.portable = True
-    assert pair.agree() == ["tail", *FUSED[1:-1]]
+    assert pair.agree() == ["tail", *fused[1:-1]]
 
 
 @pytest.mark.parametrize("how", LINEAR)
