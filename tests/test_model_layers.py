@@ -177,6 +177,15 @@ def test_weights_that_are_computed_are_read_at_each_call(one, name):
     assert one.agree() == FUSED
 
 
+@pytest.mark.parametrize("portable", [False, True])
+def test_a_backward_under_autocast_is_one_in_float32(pair, portable):
+    pair.ours.portable = portable
+    expected = results(pair.ours, pair.x)
+    with torch.autocast("cpu", torch.bfloat16):
+        for a, b in zip(results(pair.ours, pair.x), expected, strict=True):
+            assert a.dtype == torch.float32 and torch.equal(a, b)
+
+
 def test_the_tail_takes_what_a_linear_layer_gives_under_autocast(one):
     one.change("linear", LINEAR["hook"])
     with torch.autocast("cpu", torch.bfloat16):

@@ -2489,9 +2489,10 @@ def tail_gradients(ctx, dout):
 
 
 def operator(name, run, empty, schema):
-    """A custom operator."""
+    """A custom operator, which computes in float32 under autocast, too, and in a backward there."""
     made = torch.library.custom_op(f"{NAME}::{name}", run, mutates_args=(), schema=schema)
     made.register_fake(empty)
+    made.register_autocast("cuda", torch.float32)
     return made
 
 
@@ -2519,8 +2520,6 @@ tail_backward = operator(
     empty_tail_gradients,
     f"(Tensor dout, Tensor y, {CHANNELS}, SymInt groups) -> {FOUR}",
 )
-for made in (forward, tail):  # under autocast they compute in float32, too
-    made.register_autocast("cuda", torch.float32)
 forward.register_autograd(gradients, setup_context=remember)
 tail.register_autograd(tail_gradients, setup_context=remember_tail)
 
