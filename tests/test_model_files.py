@@ -15,6 +15,10 @@ import pytest
 import torch
 from support.box import needs_box
 from support.solution_files import HOPPER, OTHER, TEXTS, loaded, unbuilt
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.flop_counter import FlopCounterMode
 
 from utils.course import model_files
 from utils.cuda import model_build
@@ -126,6 +130,7 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
     torch.testing.assert_close(module.tail(*after), ours(x))
     _not_contiguous(ours, x.detach())
     _empty(ours, x)
+    _sees_who_looks(module, x.detach())
     (grad,) = torch.autograd.grad(ours(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="no autograd formula"):
         grad.sum().backward()
@@ -150,6 +155,30 @@ def _not_contiguous(ours, x):
             assert torch.equal(ours(same), expected)
     with torch.no_grad(), pytest.raises(RuntimeError, match="x has 39 features"):
         ours(x[:, :-1])
+
+
+def _sees_who_looks(module, x):
+    """Whether PyTorch has to see a call with x is known to the file."""
+    unobserved = module.kernels.unobserved
+    assert unobserved([x, None, nn.Parameter(x)])
+    assert not unobserved([x.to("meta")])
+    with torch.autocast("cpu"):
+        assert not unobserved([x])
+        with torch.autocast("cpu", enabled=False):
+            assert unobserved([x])
+    with torch.inference_mode():
+        assert unobserved([x + 1])
+    with FlopCounterMode(display=False):
+        assert not unobserved([x])
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(x)
+        assert not unobserved([fake])
+    assert not unobserved([fake]) and not unobserved([x, fake])
+    seen = []
+    torch.vmap(lambda row: seen.append(unobserved([row])) or row)(x)
+    torch.func.grad(lambda x: seen.append(unobserved([x])) or x.sum())(x)
+    make_fx(lambda x: seen.append(unobserved([x])) or x + 1)(x)
+    assert seen == [False, False, False] and unobserved([x])
 
 
 def _empty(ours, x):

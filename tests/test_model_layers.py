@@ -8,6 +8,7 @@ import torch
 from support.solution_files import TEXTS, on_the_cpu
 from torch import nn
 from torch.nn.utils import parametrizations, spectral_norm, weight_norm
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.judge import model_task
 
@@ -209,6 +210,31 @@ def test_torch_compile_takes_it_whole(one, where):
     one.agree(fast)
     with torch.no_grad():
         torch.testing.assert_close(fast(one.x), one.theirs(one.x), atol=2e-5, rtol=2e-5)
+
+
+class Seen(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names = [*getattr(self, "names", []), function.name()]
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_an_operation_that_nobody_watches_and_that_trains_nothing_is_none(one, observed):
+    def calls(ours):
+        with Seen() as seen:
+            found.append(ours(one.x))
+        return "task_88::forward" in seen.names
+
+    found = [one.ours(one.x)]
+    one.module.kernels.observed = observed
+    with torch.no_grad():
+        assert calls(one.ours) == observed
+    assert calls(one.ours)
+    one.ours.requires_grad_(False)
+    assert calls(one.ours) == observed
+    one.ours.portable = True
+    assert calls(one.ours)
+    assert all(torch.equal(out, found[0]) for out in found)
 
 
 def test_tails_of_no_rows(monkeypatch):

@@ -41,7 +41,7 @@ def _text(reference: Path, number: int) -> str:
     added = number == 94
     pieces = {
         "HOST": (parts / "host.cpp").read_text(),
-        "HOST_HOPPER": (parts / "hopper.cpp").read_text(),
+        "HOST_HOPPER": (parts / "hopper.cpp").read_text().replace("SHAPE", f"{{{shape}}}"),
         "KERNELS": on_the_current_stream(kernels),
         "KERNELS_HOPPER": on_the_current_stream(on_hopper),
     }

@@ -8,7 +8,7 @@ def build():
         raise RuntimeError(f"{NAME} needs a CUDA card, and PyTorch sees none")
     names = [f"{a}{b}{'a' if HOPPER else ''}" for a, b in CARDS]
     functions = ["arguments", "tail_arguments", "tail", "tail_backward", "column_sums"]
-    functions += ["whole", "products"] if HOPPER else []
+    functions += ["whole", "infer", "products", "unobserved"] if HOPPER else []
     return load_inline(
         NAME,
         cpp_sources=[HOST, HOST_HOPPER] if HOPPER else [HOST],
@@ -218,4 +218,10 @@ def call(model, x, linear, norm, parameter):
         return tail(linear(x), *of_norm, parameter, norm.num_groups)
     tensors = x, linear.weight, linear.bias, *of_norm, parameter
     keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    if not keep and not torch.compiler.is_compiling() and type(x) is torch.Tensor:
+        # Most of a call's time on the host is PyTorch's, which need not see this one.
+        if on_tensor_cores(tensors[1].shape[0], norm.num_groups, model.portable):
+            result = kernels.infer(*tensors, norm.num_groups)
+            if result is not None:
+                return result
     return forward(*tensors, norm.num_groups, keep, model.portable)[0]
