@@ -4,8 +4,11 @@
 
 - Right: KernelBench's rules. Five seeds, `Model` in PyTorch fp32, allclose with atol = rtol = 1e-4.
 - Times: those of both_ways.py, with the precision of each row; floors are of rested times. A
-  training step is forward, backward from a given slope, and SGD; of an inner layer x gets a
-  gradient too.
+  forward is one without gradients. A training step is forward, backward from a given slope, and
+  SGD; of an inner layer x gets a gradient too.
+- Beside its kernel: `ModelNew`, and the launches that it ends in, in the same rounds. With the host
+  ahead of the card, so that only the card's time counts; and in KernelBench's way, where the card
+  waits for a host that takes longer than the flush of the L2.
 - Gradients: against float64, Frobenius norm, beside PyTorch fp32's own. Where float32 rounding
   decides which slope it is, at a kink or between two minima, the slope of the result is 0.
 - Training: 200 steps of SGD from the same seed; and PyTorch against itself with all features, and
@@ -35,11 +38,13 @@ from both_ways import HEAD, WAYS, Time, times
 from torch import Tensor, nn
 
 from utils.course.precision import Precision
+from utils.cuda import card
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {int(p.name.partition("_")[0]): p for p in (ROOT / "solutions/models").glob("*.py")}
 FLOORS = {88: 3.0, 62: 3.0, 75: 3.0, 94: 3.0, 37: 2.4}  # times eager fp32, forward
 STEPS = 200
+BESIDE = 31  # rounds of the table of ModelNew and its kernel
 RATES = {88: 0.1, 62: 0.05, 75: 0.01, 94: 0.1, 37: 1.0}  # of learning
 CARD = "cuda"
 REVERSED = "PyTorch, features reversed"
@@ -161,7 +166,7 @@ def forward_times(task: Task) -> None:
             "ours, portable": lambda: other(x),
         }
         ms = times(calls)
-    table("forward", ms)
+    table("forward, no_grad", ms)
     floor = FLOORS[task.number]
     ratio, slow = (ms["PyTorch fp32"].rested / ms[k].rested for k in ("**ours**", "ours, portable"))
     tell(
@@ -195,6 +200,103 @@ def step_of(model: nn.Module, x: Tensor, slope: Tensor, fused: bool = True) -> C
         optimiser.zero_grad(set_to_none=True)
 
     return step
+
+
+def beside(task: Task) -> None:
+    """`ModelNew` beside the launches of its kernels, without and with what a backward needs."""
+    kernels = task.file.kernels
+    if not hasattr(kernels, "whole"):
+        return tell("- beside its kernel: not tried, this is no Hopper")
+    ours, x = task.pair(1)[1], task.inputs(1)
+    *tensors, groups = arguments_of(ours, x)
+    dense = [None if t is None else t.detach() for t in tensors]
+    M, N = x.shape[0], tensors[1].shape[0]
+    result = x.new_empty(task.file.result_shape(M, N))
+    nothing, y = x.new_empty((0,)), x.new_empty((M, N))
+
+    def without_gradients(call: Callable[[], object]) -> Callable[[], object]:
+        def called() -> object:
+            with torch.no_grad():
+                return call()
+
+        return called
+
+    forward = task.file.forward
+    calls = {  # those of a kernel, and then what ends in it
+        "kernel": lambda: kernels.whole(*dense, nothing, result, groups),
+        "**ModelNew**, no_grad": without_gradients(lambda: ours(x)),
+        "operator, no_grad": without_gradients(lambda: forward(*tensors, groups, False, False)),
+        "kernel, y kept": lambda: kernels.whole(*dense, y, result, groups),
+        "**ModelNew**, gradients on": lambda: ours(x),
+    }
+    ahead, bare = times(calls, BESIDE), times(calls, BESIDE, ahead=0)
+    columns = (
+        "call",
+        "ms",
+        "over its kernel",
+        "ms, KernelBench's way",
+        "over its kernel",
+        "host, µs",
+    )
+    tell(f"\n| {' | '.join(columns)} |\n" + "| --- " * len(columns) + "|")
+    own = ""
+    for name, call in calls.items():
+        own = name if name.startswith("kernel") else own
+        ratios = [f"{ms[name].rested:.4f} | {ms[name].over(ms[own], 3)}" for ms in (ahead, bare)]
+        tell(f"| {name} | {' | '.join(ratios)} | {host_time(call):.0f} |")
+    named = "**ModelNew**, no_grad"
+    ratio = max(ms[named].rested / ms["kernel"].rested for ms in (ahead, bare))
+    tell(f"\n- ModelNew takes {ratio:.3f}x its kernel (bound 1.03: {verdict(ratio <= 1.03)})")
+
+
+def arguments_of(model: nn.Module, x: Tensor) -> tuple:
+    """What the operator takes of a model: six tensors, of which the last may be None, and the
+    number of groups."""
+    linear = next(m for m in model.modules() if isinstance(m, nn.Linear))
+    norm = next(m for m in model.modules() if isinstance(m, nn.GroupNorm))
+    own = next((p for name, p in model.named_parameters() if "." not in name), None)
+    return x, linear.weight, linear.bias, norm.weight, norm.bias, own, norm.num_groups
+
+
+def host_time(call: Callable[[], object]) -> float:
+    """Median microseconds until a call returns, the card being idle before."""
+    found = []
+    for _ in range(BESIDE):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    torch.cuda.synchronize()
+    return sorted(found)[BESIDE // 2] * 1e6
+
+
+def by_kernelbench(task: Task) -> None:
+    """As KernelBench's evaluator times: 3 calls ahead, then the mean of 100 between two events,
+    each behind a write of 256 MB. Without gradients."""
+    thrash = torch.empty(32 << 20, dtype=torch.int64, device=CARD)
+    x = task.inputs(1)
+
+    @card.alone()
+    def mean(model: nn.Module) -> float:
+        for _ in range(3):
+            model(x)
+        total = 0.0
+        for _ in range(100):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            thrash.fill_(42)
+            start.record()
+            model(x)
+            end.record()
+            torch.cuda.synchronize()
+            total += start.elapsed_time(end)
+        return total / 100
+
+    with torch.no_grad():
+        found = [mean(model) for model in task.pair(1)]
+    ratio, floor = found[0] / found[1], 5.0 if task.number == 37 else 4.0
+    said = f"{found[0]:.3f} ms eager, {found[1]:.3f} ours, {ratio:.2f}x"
+    tell(f"\n- in KernelBench's way: {said} (floor {floor}: {verdict(ratio >= floor)})")
 
 
 def training_times(task: Task) -> None:
@@ -346,17 +448,24 @@ class Stands:
         self.x = torch.rand(50, features, device=CARD)
 
     def arguments(self, portable: bool) -> tuple:
-        by_name = dict(self.ours.named_parameters())
-        linear = next(m for m in self.ours.modules() if isinstance(m, nn.Linear))
-        norm = next(m for m in self.ours.modules() if isinstance(m, nn.GroupNorm))
-        rest = [p for n, p in by_name.items() if "." not in n]
+        return *arguments_of(self.ours, self.x.clone().requires_grad_()), True, portable
+
+    def layers(self, model: nn.Module) -> tuple[nn.Module, nn.Module]:
+        return tuple(
+            next(m for m in model.modules() if isinstance(m, kind))
+            for kind in (nn.Linear, nn.GroupNorm)
+        )
+
+    def gradients(self, model: nn.Module, slope: Tensor) -> list[Tensor]:
         x = self.x.clone().requires_grad_()
-        tensors = x, linear.weight, linear.bias, norm.weight, norm.bias, rest[0] if rest else None
-        return *tensors, norm.num_groups, True, portable
+        return torch.autograd.grad(model(x), [x, *model.parameters()], slope)
 
     def it_opcheck(self) -> None:
         for way in (False, True):
             torch.library.opcheck(self.task.file.forward, self.arguments(way))
+        x, W, b, *rest = arguments_of(self.ours, self.x)
+        y = torch.addmm(b, x, W.t()).detach().requires_grad_()
+        torch.library.opcheck(self.task.file.tail, (y, *rest))
 
     def it_gradcheck(self) -> None:
         """In float32, from coarse differences: of float64 the kernels know nothing."""
@@ -441,8 +550,41 @@ class Stands:
         with torch.cuda.device(0):
             out = there(x)
             out.sum().backward()
-        if x.grad.device.index != 1 or not torch.equal(out.cpu(), self.ours(self.x).cpu()):
+            with torch.no_grad():
+                again = there(x)
+            self.layers(there)[0].register_forward_hook(lambda m, x, y: y)
+            tail = there(x)
+            tail.sum().backward()
+        here = self.ours(self.x).cpu()
+        if x.grad.device.index != 1 or not torch.equal(out.cpu(), here):
             raise AssertionError("not what the first device gives")
+        for same in (again, tail):  # by other kernels, which may round in another way
+            close(same.cpu(), here)
+
+    def it_calls_layers_with_hooks(self) -> None:
+        for at in range(2):
+            for model in (self.ours, self.theirs):
+                layer = self.layers(model)[at]
+                layer.register_forward_hook(lambda m, x, y: y + 0.5)
+            close(self.ours(self.x), self.theirs(self.x))
+            with torch.no_grad():
+                close(self.ours(self.x), self.theirs(self.x))
+            slope = torch.randn_like(self.theirs(self.x))
+            if self.task.number in (88, 37):  # else a kink may lie between the two results
+                grads = [self.gradients(model, slope) for model in (self.ours, self.theirs)]
+                for a, b in zip(*grads, strict=True):
+                    close(a, b)
+
+    def it_backward_under_autocast(self) -> None:
+        slope = torch.randn_like(self.theirs(self.x))
+        for way in (False, True):
+            self.ours.portable = way
+            expected = self.gradients(self.ours, slope)
+            with torch.autocast("cuda", torch.bfloat16):
+                found = self.gradients(self.ours, slope)
+            for a, b in zip(found, expected, strict=True):
+                if a.dtype != torch.float32 or not torch.equal(a, b):
+                    raise AssertionError(f"other gradients, portable {way}")
 
     def it_autocast_stays_float32(self) -> None:
         with torch.autocast("cuda", torch.bfloat16):
@@ -521,6 +663,9 @@ def main(
     alone: Annotated[str, typer.Option("--check", help="one check of Stands, nothing else")] = "",
     stand: Annotated[bool, typer.Option(help="what they stand")] = True,
     figures: Annotated[bool, typer.Option(help="all else")] = True,
+    kernel: Annotated[
+        bool, typer.Option("--beside/--no-beside", help="ModelNew beside its kernel")
+    ] = True,
 ) -> None:
     tasks = only or [88, 62, 75, 94, 37]
     if alone:
@@ -531,14 +676,15 @@ def main(
     tell("`python benchmarks/model_files.py`, which says how. Bold: ours.")
     tell(f"{WAYS}\n")
     tell(f"- built, {len(tasks)} files at once: {build(tasks):.0f} s")
-    parts = (right, forward_times, training_times, gradient_errors, loss_curves)
+    parts = [right, forward_times, training_times, gradient_errors, loss_curves] if figures else []
+    parts += [by_kernelbench, beside] if kernel else []
     results = stands(tasks) if stand else {}
     loaded = [Task(number) for number in tasks]
     for task in loaded:
         tell(f"\n## {FILES[task.number].stem}\n")
         if stand:
             tell(f"- {results[task.number]}")
-        for part in parts if figures else ():
+        for part in parts:
             try:
                 part(task)
             except Exception as error:

@@ -6,7 +6,8 @@ Made by `workbook sync` of kernels/models/new, of kernels/include and, in soluti
 
 On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
 and all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
-multiplies. It takes and gives float32, also under autocast, and has first derivatives only.
+multiplies. It takes and gives float32, also under autocast, and has first derivatives only. Layers
+that have hooks, or that others have taken the place of, are called, and not fused.
 """
 
 import torch
