@@ -94,7 +94,9 @@ __global__ void __launch_bounds__(THREADS, 1)
 void linear_persistent(const float* x, const float* W, float* out, int M, int N, int K) {
     AlignedRows xs(x, M, K), Ws(W, N, K);
     int bytes = STAGES * sizeof(Stage), most, tiles = ((M + BM - 1) / BM) * ((N + BN - 1) / BN);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, 0);
+    int device;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
     int each = (tiles + most - 1) / most;    // tiles of a block,
     int blocks = (tiles + each - 1) / each;  // and no more blocks than have it done as soon
     auto kernel = linear_persistent_kernel;
