@@ -5,9 +5,11 @@ Made by `workbook sync` of kernels/models/new, of kernels/include and, in soluti
 11_hopper/linear_bias_hardtanh_mish_gn_hopper.cu. Change those: what is changed here is lost.
 
 On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
-and all that follows happens in registers. On other cards, and for groups of other sizes, PyTorch
-multiplies. It takes and gives float32, also under autocast, and has first derivatives only. Layers
-that have hooks, or that others have taken the place of, are called, and not fused.
+and all that follows happens in registers. A row of x or W with outliers, more than 2^15 times what
+is usual in it, is multiplied in floats: as exact, and far slower. On other cards, and for groups of
+other sizes, PyTorch multiplies. It takes and gives float32, also under autocast, and has first
+derivatives only. Layers that have hooks, or that others have taken the place of, are called, and
+not fused.
 """
 
 import torch
