@@ -83,7 +83,7 @@ def main(
             return out
 
         found = [error(x @ W.T, expected), error(call(), expected)]
-        ms = tensor_core_models.times({"": call}, 5)[""]
+        ms = tensor_core_models.times({"": call}, 5)[""].rested
         found += [of_splitting(x, W, expected, each) for each in (K, 1024)]
         fp32, ours, row, part = (f"{value:.1e}" for value in found)
         place = f"one {what} of {where}"

@@ -100,7 +100,8 @@ def product_of_halves(x: Tensor, W: Tensor) -> Tensor:
         return torch.mm(a, b.T, out_dtype=torch.float32)
 
     (xh, xl, xs), (Wh, Wl, Ws) = halves(x), halves(W)
-    return (product(xh, Wh) + (product(xh, Wl) + product(xl, Wh))) * xs * Ws.T
+    high, low = product(torch.cat((xh, xl)), Wh).chunk(2)  # faster than one after the other
+    return (high + (product(xh, Wl) + low)) * xs * Ws.T
 
 
 def with_tf32(on: bool, call: Callable[[], Tensor]) -> Callable[[], Tensor]:

@@ -1170,6 +1170,18 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
     return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
 
+// The driver's function that makes maps, asked for once; null where there is none.
+inline auto map_encoder() {
+    static void* encode = [] {
+        void* function = nullptr;
+        cudaDriverEntryPointQueryResult found;
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                         cudaEnableDefault, &found);
+        return function;
+    }();
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode);
+}
+
 // Of a matrix (rows, cols), row-major, for tiles of `tile_rows` rows, at most 256, by 128 bytes,
 // swizzled by 128 bytes. The matrix begins at a multiple of 16 bytes, and so does each row. `type`
 // says what the copy engine makes of the elements.
@@ -1177,19 +1189,14 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
 template <class T>
 CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows,
                      CUtensorMapDataType type = type_in_map<T>()) {
-    void* encode = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault,
-                                     &found);
     CUtensorMap map = {};
-    if (!encode) return map;
+    if (!map_encoder()) return map;
     cuuint64_t shape[] = {cuuint64_t(cols), cuuint64_t(rows)};
     cuuint64_t stride[] = {cols * sizeof(T)};
     cuuint32_t tile[] = {128 / sizeof(T), cuuint32_t(tile_rows)}, step[] = {1, 1};
-    reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
-        &map, type, 2, const_cast<T*>(matrix), shape, stride, tile, step,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    map_encoder()(&map, type, 2, const_cast<T*>(matrix), shape, stride, tile, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;
 }
 // A matrix of floats as two of halves and a power of two for each row. From exercise 10.3.
