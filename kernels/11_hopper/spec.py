@@ -69,10 +69,10 @@ WHOLE = At(
     card=tuple(
         {**size(M, N, K), "groups": groups, "products": products}
         for M, N, K, groups, products in (
-            (1000, 2048, 500, 64, 1),
+            (1300, 4096, 500, 128, 1),  # several tiles a block, in two bands
             (300, 2400, 200, 100, 3),
             (513, 1024, 1024, 16, 3),
-            (1024, 8192, 1000, 256, 3),  # most rows of W split beside
+            (1100, 8192, 1000, 256, 3),  # the same, and most rows of W split beside
         )
     ),
     bench={**size(1024, 8192, 8192), "groups": 256, "products": 3},
@@ -83,9 +83,17 @@ WHOLE = At(
         {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "products": (1, 1)},
     ),
 )
-# The first tiles of FEW blocks take 256 rows of W: others come after them.
-SPLIT = replace(LADDER, check=(*LADDER.check, size(1, 300, 516)), bench=size(1024, 8192, 8192))
 FEW = 2  # multiprocessors of the emulator's card, so that a block owns several tiles
+# For a card: more tiles than it has multiprocessors, in a whole band and a part of one.
+MANY_TILES = size(1300, 3400, 516)
+# 11.6 splits 44 of 300 rows of W beside the products, where FEW blocks take 256 for their first
+# tiles; and of MANY_TILES about half.
+SPLIT = replace(
+    LADDER,
+    check=(*LADDER.check, size(1, 300, 516)),
+    card=(*LADDER.card, MANY_TILES),
+    bench=size(1024, 8192, 8192),
+)
 
 
 def in_tf32(function):
@@ -213,6 +221,7 @@ EXERCISES = (
         at=replace(  # tiles in two bands, of one column and of two
             LADDER,
             check=(*LADDER.check, size(1030, 1, 132)),
+            card=(*LADDER.card, MANY_TILES),
             drawn=(*LADDER.drawn, {"M": (1026, 1034), "N": (257, 260), "K": (1, 4)}),
         ),
         multiprocessors=FEW,
@@ -229,7 +238,11 @@ EXERCISES = (
         product(
             "linear_bf16",
             linear,
-            replace(LADDER, check=(*LADDER.check, size(1030, 1, 132))),
+            replace(
+                LADDER,
+                check=(*LADDER.check, size(1030, 1, 132)),
+                card=(*LADDER.card, MANY_TILES),
+            ),
             gates=(tensor_cores(1),),
             precision=Precision.BF16,
             multiprocessors=FEW,
