@@ -25,8 +25,8 @@ __device__ void prepare(Barrier* full, Barrier* empty) {
     cluster_sync();  // the barriers of both blocks are there before anyone arrives at them
 }
 
-// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of the first 10
-// bits of each element's fraction
+// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of elements
+// rounded to 10 bits of fraction
 // One thread owns 128 elements of out, if its warpgroup multiplies. One block owns a tile BM x BN;
 // its last warpgroup brings its tile of x, and half of W's tile for both blocks of the cluster.
 __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)

@@ -41,8 +41,8 @@ __device__ void prepare(Barrier* full, Barrier* empty) {
     __syncthreads();  // the barriers are there before anyone waits at them
 }
 
-// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of the first 10
-// bits of each element's fraction
+// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of elements
+// rounded to 10 bits of fraction
 // One thread owns 128 elements of each tile, if its warpgroup multiplies: two rows of its warp's
 // 16, every fourth pair of columns. One block owns many tiles; one thread of the last warpgroup
 // brings those of x and W.

@@ -10,8 +10,8 @@ struct Stage {
     float x[BM][BK], W[BN][BK];
 };
 
-// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of the first 10
-// bits of each element's fraction
+// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of elements
+// rounded to 10 bits of fraction
 // One thread owns 64 elements of out: two rows of a warp's 16, every fourth pair of columns. One
 // block owns a tile BM x BN; its first thread brings tiles of x and W, STAGES rounds ahead.
 __global__ void __launch_bounds__(THREADS)

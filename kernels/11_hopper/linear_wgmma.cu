@@ -5,8 +5,8 @@ constexpr int BM = 64, BN = 128, BK = 32;  // a block owns BM x BN elements of o
 constexpr int THREADS = 128;               // four warps, that multiply together
 constexpr int TILES = (BM + BN) * BK * 4;  // bytes of a tile of x and one of W
 
-// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of the first 10
-// bits of each element's fraction
+// x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of elements
+// rounded to 10 bits of fraction
 // One thread owns 64 elements of out: two rows of a warp's 16, every fourth pair of columns. One
 // block owns a tile BM x BN; its first thread brings tiles of x and W.
 __global__ void __launch_bounds__(THREADS)
