@@ -2335,8 +2335,10 @@ static __global__ void split_transposed_kernel(const float* x, const unsigned* m
         size_t at = size_t(col) * padded + row0 + r;
         *reinterpret_cast<__half2*>(high + at) = h;
         *reinterpret_cast<__half2*>(low + at) = __floats2half2_rn(v.x - left.x, v.y - left.y);
-        int more = __reduce_add_sync(0xffffffffu, imprecise(v.x) + imprecise(v.y));
-        if (more == 0 || threadIdx.x > 0) continue;
+        int mine = imprecise(v.x) + imprecise(v.y);
+        if (!__any_sync(0xffffffffu, mine)) continue;
+        int more = __reduce_add_sync(0xffffffffu, mine);
+        if (threadIdx.x > 0) continue;
         int before = atomicAdd(&few[col], more);
         if (!too_wide(before, rows) && too_wide(before + more, rows)) high[at] = __float2half(NAN);
     }
