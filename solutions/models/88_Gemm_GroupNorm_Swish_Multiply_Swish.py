@@ -1527,7 +1527,7 @@ constexpr int BM = 128;       // rows of a tile
 constexpr int CONSUMERS = 2;  // warpgroups that multiply, 64 rows of BM each
 constexpr int BAND = 8;       // rows of tiles that run along the columns together
 
-// How x * W^T is made: of floats, of which the first 10 bits of the fraction count; or of halves,
+// How x * W^T is made: of floats, which copies round to 10 bits of fraction; or of halves,
 // high and low, as exact as fp32, split before or, most of W, by a warpgroup beside the products.
 struct Tf32 {
     using Element = float;
