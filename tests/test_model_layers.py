@@ -234,7 +234,8 @@ def test_an_operation_that_nobody_watches_and_that_trains_nothing_is_none(one, o
     assert calls(one.ours) == observed
     one.ours.portable = True
     assert calls(one.ours)
-    assert all(torch.equal(out, found[0]) for out in found)
+    for out in found:  # PyTorch multiplies here, on a CPU: not always to the same bit
+        torch.testing.assert_close(out, found[0])
 
 
 def test_tails_of_no_rows(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from utils.notebooks import documents
 from utils.paths import workspace
-from utils.timing import results, roofline, roofline_plot
+from utils.timing import results, roofline, roofline_plot, rows
 from utils.timing.roofline import Ceilings
 
 LIMITS = Ceilings("X", bytes_per_second=4e12, flops_per_second=60e12)
@@ -53,6 +53,6 @@ def test_the_roofline_of_chapter_07_shows_what_is_stored():
     (stored,) = results.stored("NVIDIA H200")
     for id, entry in stored.entries.items():
         if (name := id.rpartition("/")[2]) in shown:
-            assert shown.pop(name) == float(results.digits(entry.ours().median_ms)), name
+            assert shown.pop(name) == float(rows.digits(entry.ours().median_ms)), name
     assert not shown
     assert roofline.ceilings("NVIDIA H200").bytes_per_second

@@ -24,9 +24,11 @@ from utils.judge import accuracy
 from utils.judge import model_process as process
 from utils.judge.model_calls import (
     KINDS,
+    OUTLIERS,
     Answer,
     Call,
     about,
+    add_outliers,
     answers_of,
     gradients_right,
     output_of,
@@ -140,6 +142,8 @@ class Trial:
             inputs = [KINDS[kind](shape, self.generator) for shape in size.shapes]
             model = self.task.make(size, int(torch.randint(1 << 30, (), generator=self.generator)))
             state = [randomised(p.detach(), self.generator) for p in model.parameters()]
+            if kind == OUTLIERS:
+                add_outliers(inputs, state, self.generator)
             slope = None
             if (i + number) % 2 == 0:
                 with torch.no_grad():

@@ -23,14 +23,32 @@ def _heavy(shape: Sequence[int], generator: torch.Generator) -> Tensor:
     return _normal(shape, generator) / (squares / 2).sqrt()
 
 
+OUTLIERS = "outliers among normal"
 KINDS: dict[str, Draw] = {
     "uniform": lambda shape, g: torch.rand(shape, generator=g, device=g.device),
     "normal": _normal,
     "shifted": lambda shape, g: _normal(shape, g) + 5,
     "heavy-tailed": _heavy,
+    OUTLIERS: _normal,  # until add_outliers()
     "large": lambda shape, g: 100 * _normal(shape, g),
     "small": lambda shape, g: 1e-3 * _normal(shape, g),
 }
+
+
+def add_outliers(
+    inputs: Sequence[Tensor], state: Sequence[Tensor], generator: torch.Generator
+) -> None:
+    """Put elements of up to 2^30 into one column of each matrix that goes in, where the weights of
+    its length have zeros: they must cost the others of their row nothing."""
+    for x in inputs:
+        weights = [W for W in state if W.ndim == 2 and W.shape[-1] == x.shape[-1]]
+        if x.ndim != 2 or not weights:
+            continue
+        column = int(torch.randint(x.shape[-1], (), generator=generator))
+        exponents = 10 * ((torch.arange(len(x)) + 1) % 4)  # a row without one among four
+        x[:, column] *= torch.exp2(exponents.to(x.dtype))
+        for W in weights:
+            W[:, column] = 0
 
 
 def randomised(parameter: Tensor, generator: torch.Generator) -> Tensor:

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from utils.diagrams.parts.canvas import BLUE
 from utils.diagrams.picture import Picture, own_style
-from utils.timing.results import digits
 from utils.timing.roofline import Ceilings
+from utils.timing.rows import digits
 
 NEAR = 1.1  # points closer than this factor are drawn on each other: their names stand together
 
