@@ -95,8 +95,7 @@ void linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* W, float* out, int
     int device;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
-    int each = (tiles + most - 1) / most;    // tiles of a block,
-    int blocks = (tiles + each - 1) / each;  // and no more blocks than have it done as soon
+    int each = (tiles + most - 1) / most, blocks = (tiles + each - 1) / each;  // none in vain
     auto kernel = linear_bf16_kernel;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<blocks, THREADS, bytes>>>(make_map(xs.data, M, xs.cols, BM),

@@ -97,8 +97,7 @@ void linear_persistent(const float* x, const float* W, float* out, int M, int N,
     int device;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
-    int each = (tiles + most - 1) / most;    // tiles of a block,
-    int blocks = (tiles + each - 1) / each;  // and no more blocks than have it done as soon
+    int each = (tiles + most - 1) / most, blocks = (tiles + each - 1) / each;  // none in vain
     auto kernel = linear_persistent_kernel;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<blocks, THREADS, bytes>>>(make_map(xs.data, M, xs.cols, BM),
