@@ -122,6 +122,15 @@ def test_values_are_held_to_what_float32_can_do(change, reason):
     assert (found and found[0]) == reason
 
 
+def test_a_gradient_that_is_a_sum_of_the_slope_may_be_rounded_as_one():
+    """PyTorch's own sum of these is exact by chance: no measure of what another order may cost."""
+    linear = torch.nn.Linear(1, 1)
+    state, slope = [p.detach() for p in linear.parameters()], torch.arange(1000.0)[:, None]
+    truth = accuracy.truths(linear, state, [torch.zeros(1000, 1)], slope)["bias"]
+    ulp = accuracy.UNIT * float(truth.value)
+    assert 0.1 * ulp / 1000**0.5 < truth.root < ulp
+
+
 def test_memory_that_nobody_wrote_is_told_from_wrong_values():
     truth = accuracy.Truth(torch.zeros(2, dtype=torch.float64), 0.0, 0.0)
     poison = torch.full((2,), accuracy.POISON, dtype=torch.int32).view(torch.float32)

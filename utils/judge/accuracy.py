@@ -18,7 +18,7 @@ from utils.judge.oracle import full_precision
 TOLERANCE = 1e-4
 MARGIN = 8.0
 UNIT = 2.0**-24
-NUDGES = 3  # evaluations with each input and parameter rounded otherwise
+NUDGES = 3  # evaluations with each input, parameter and slope rounded otherwise
 NEAR = 1e-2  # a relative error below: imprecise, not wrong
 POISON = 0x7F7F7F7F  # as bits: what fresh memory holds
 
@@ -51,7 +51,9 @@ def truths(
     with full_precision():
         others = [_evaluate(model, state, inputs, slope, torch.float32)]
     for _ in range(NUDGES):
-        others.append(_evaluate(model, nudged(state), nudged(inputs), slope, torch.float64))
+        # The slope, too: a gradient that is a sum of it alone is rounded like any other.
+        near = nudged([slope])[0] if slope is not None else None
+        others.append(_evaluate(model, nudged(state), nudged(inputs), near, torch.float64))
     found = {}
     for name, value in exact.items():
         errors = [(other[name].double() - value).nan_to_num(0, 0, 0) for other in others]
