@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.flop_counter import FlopCounterMode
 
-from utils.course import model_files
+from utils.course import flat_cuda, model_files
 from utils.cuda import model_build
 from utils.cuda.model_box import Box
 from utils.judge import model, model_task
@@ -186,3 +186,50 @@ def _empty(ours, x):
     with torch.no_grad():
         assert 0 in found.shape and ours(x[:0]).shape == found.shape
     assert not any(g.any() for g in torch.autograd.grad(found.sum(), list(ours.parameters())))
+
+
+def test_the_first_page_says_in_which_line_what_stands():
+    for text in TEXTS.values():
+        lines, page = text.splitlines(), text.partition("What is where:")[2].partition('"""')[0]
+        rows = re.findall(r"line +(\d+)  (\w+) ", page)
+        assert {"ModelNew", "run", "run_backward", "build", "HOST"} < {name for _, name in rows}
+        assert sum(name.endswith("_kernel") for _, name in rows) == 5
+        for number, name in rows:
+            assert re.search(rf"\b{name}\b", lines[int(number) - 1]), f"{name} is elsewhere"
+
+
+CUDA = """
+// launches k
+void first(int n) { k<<<n, 32>>>(n); }
+
+// Of first: what it says
+// goes with it.
+inline void second(int n) {
+    k<A<int, 2>><<<dim3(n, 1), 32, f(n, 2)>>>(n);
+    cudaMemsetAsync(p, 0, g(n, 4));
+    cudaLaunchConfig_t config = {};
+}
+"""
+
+
+def test_launches_and_fills_go_to_the_current_stream():
+    text = flat_cuda.on_the_current_stream(CUDA)
+    assert "k<<<n, 32, 0, current_stream()>>>(n)" in text
+    assert "k<A<int, 2>><<<dim3(n, 1), 32, f(n, 2), current_stream()>>>(n)" in text
+    assert "cudaMemsetAsync(p, 0, g(n, 4), current_stream());" in text
+    assert "config = {};\n    config.stream = current_stream();" in text
+    assert text.replace(", current_stream()", "").count("\n") == CUDA.count("\n") + 1
+
+
+def test_a_function_goes_with_its_comment_and_nothing_else_does():
+    of_second = CUDA.index("// Of first")
+    assert flat_cuda.without_functions(CUDA, ["second"]) == CUDA[:of_second]
+    assert flat_cuda.without_functions(CUDA, ["first"]) == "\n\n" + CUDA[of_second:]
+
+
+def test_a_header_stands_once_where_it_is_first_included(tmp_path):
+    (tmp_path / "a.cuh").write_text('#pragma once\n#include "b.cuh"  // for b\nint a;\n')
+    (tmp_path / "b.cuh").write_text("#pragma once\nint b;\n")
+    (tmp_path / "c.cu").write_text('#include "a.cuh"\n#include "b.cuh"\n#include "x.h"\nint c;\n')
+    flat = flat_cuda.Flat([tmp_path])
+    assert flat.file(tmp_path / "c.cu") == 'int b;\nint a;\n#include "x.h"\nint c;\n'

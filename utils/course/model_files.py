@@ -1,152 +1,189 @@
 """`solutions/models/`: the five tasks as files that stand alone, made of the course's kernels.
 
-Each is assembled of the Python and C++ of `kernels/models/new/`, and of the solutions of chapters
-08, 11 and 12 with the headers that they include, each once. What of CUDA's own runtime these use is
-changed in three places: launches and fills go to PyTorch's current stream, memory is PyTorch's.
+What all five share is in `kernels/models/new/`; what belongs to one task is a `ModelFile` here.
+Their kernels are the solutions of chapters 08, 11 and 12 with the headers that these include.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from utils.course.markup import solved
-from utils.course.models import MODELS
+from utils.course.flat_cuda import Flat, on_the_current_stream, substituted
+from utils.course.models import MODELS, Model
 from utils.paths import workspace
 
-TASKS = {model.task: name for name, model in MODELS.items()}
-_INCLUDE = re.compile(r'^#include "([\w.]+)"[^\n]*\n', re.MULTILINE)
-_STANDARD = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What of a file belongs to its task. Names of `.cu` files are of `kernels/models/new/`."""
+
+    task: int
+    backward_reads: str  # what the backward of chapter 12 takes in front of the gradients
+    backward_call: str = "backward_call.cu"  # who calls that
+    hopper_call: str = "whole_hopper.cu"  # who calls the kernel of chapter 11
+    hopper_kernel: str | None = None  # None: it is named for the model
+    hopper_launchers: tuple[str, ...] = ()  # functions of chapter 11 that only its launcher calls
+    result_shape: str = "M, N"  # of M rows and N channels
+    parameter_is_added_to_y: bool = False
+
+    @property
+    def model(self) -> Model:
+        """The task's model."""
+        return next(model for model in MODELS.values() if model.task == self.task)
+
+    @property
+    def tail(self) -> str:
+        """The name of what follows the linear layer, and of the kernels."""
+        return self.model.tail.__name__
+
+    @property
+    def whole_kernel(self) -> str:
+        """The kernel of the whole forward on Hopper."""
+        return self.hopper_kernel or f"linear_{self.tail}_kernel"
+
+
+FILES = (
+    ModelFile(37, backward_reads="y, weight, parameter"),
+    ModelFile(62, backward_reads="y, weight, bias"),
+    ModelFile(
+        75,
+        backward_reads="y, weight, argmin.data",
+        backward_call="argmin_backward_call.cu",
+        hopper_call="row_min_hopper.cu",
+        hopper_kernel="row_min_kernel",
+        hopper_launchers=("find_keys",),
+        result_shape="1, N, M, 1",
+    ),
+    ModelFile(88, backward_reads="y, weight, bias, parameter"),
+    ModelFile(94, backward_reads="y, weight, parameter", parameter_is_added_to_y=True),
+)
 
 
 def texts() -> Iterator[tuple[Path, str]]:
     """Each file of `solutions/models/`, and what should be in it."""
-    for reference in sorted((workspace().kernels / "models").glob("[0-9]*_*.py")):
-        number = int(reference.stem.partition("_")[0])
-        yield workspace().solutions / "models" / reference.name, _text(reference, number)
-
-
-def _text(reference: Path, number: int) -> str:
-    parts, solutions, name = _parts(), workspace().solutions, TASKS[number]
-    tail, back = f"08_fused_tails/{name}.cu", f"12_ship_it/{name}_backward.cu"
-    whole = f"11_hopper/linear_{name}_hopper.cu"
-    flat = Flat()
-    kernels = flat.header("scratch.cuh") + flat.namespace("forwards", solutions / tail)
-    kernels += flat.namespace("backwards", solutions / back) + flat.file(parts / f"{number}.cu")
-    on_hopper = flat.header("hopper_epilogue.cuh", without="linear_bias")
-    on_hopper += flat.namespace("hopper", solutions / whole, only_kernels=True)
-    on_hopper += flat.header("linear_backward.cuh")
-    calls = parts / ("75_hopper.cu" if number == 75 else "whole_hopper.cu")
-    on_hopper += flat.file(calls).replace("NAME", name) + flat.file(parts / "products_hopper.cu")
-    shape = "1, N, M, 1" if number == 75 else "M, N"
-    added = number == 94
-    pieces = {
-        "HOST": (parts / "host.cpp").read_text(),
-        "HOST_HOPPER": (parts / "hopper.cpp").read_text().replace("SHAPE", f"{{{shape}}}"),
-        "KERNELS": on_the_current_stream(kernels),
-        "KERNELS_HOPPER": on_the_current_stream(on_hopper),
-    }
-    head = f'''"""Task {number} of KernelBench by kernels of this course: `ModelNew`, which trains.
-
-Made by `workbook sync` of kernels/models/new, of kernels/include and, in solutions/, of
-{tail}, {back} and
-{whole}. Change those: what is changed here is lost.
-
-On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
-and all that follows happens in registers. A row of x or W with outliers, more than 2^15 times what
-is usual in it, is multiplied in floats: as exact, and far slower. On other cards, and for groups of
-other sizes, PyTorch multiplies. It takes and gives float32, also under autocast, and has first
-derivatives only. Layers that have hooks, or that others have taken the place of, are called, and
-not fused.
-"""
-
-import torch
-from torch import nn
-from torch.utils.cpp_extension import load_inline
-
-NAME = "task_{number}"
-
-
-def result_shape(M, N):
-    """Of the result, for M rows and N channels."""
-    return {shape}
-
-
-PARAMETER_IS_ADDED_TO_Y = {added}  # as the linear layer's bias is: their gradients are the same
-'''
-    raw = [f'{key} = r"""\n{text.strip()}\n"""\n' for key, text in pieces.items()]
-    operator = (parts / "operator.py").read_text()
-    return "\n".join([head, *raw, operator, "\n" + (parts / f"{number}.py").read_text()])
-
-
-class Flat:
-    """CUDA texts in one: headers of ours where they are first included, and nowhere else."""
-
-    def __init__(self):
-        self.seen: set[str] = set()
-
-    def header(self, name: str, without: str | None = None) -> str:
-        """A header of ours and those that it includes; "" where it is there already."""
-        if name in self.seen:
-            return ""
-        self.seen.add(name)
-        own = _parts() / name
-        text = (own if own.exists() else workspace().include / name).read_text()
-        text = text.replace("#pragma once\n", "")
-        text = _without(text, without) if without else text
-        return self.inlined(text)
-
-    def inlined(self, text: str) -> str:
-        """A text with the headers that it includes in their places."""
-
-        def replace(include: re.Match) -> str:
-            if not (workspace().include / include[1]).exists():
-                return include[0]  # the emulator's
-            return self.header(include[1])
-
-        return _INCLUDE.sub(replace, text)
-
-    def file(self, path: Path) -> str:
-        """The text of a file."""
-        return self.inlined(solved(path.read_text()))
-
-    def namespace(self, name: str, path: Path, only_kernels: bool = False) -> str:
-        """A solution, in a namespace: many have functions of the same names."""
-        text = solved(path.read_text())
-        headers = "".join(self.header(found[1]) for found in _INCLUDE.finditer(text))
-        body = _INCLUDE.sub("", text)
-        if only_kernels:
-            for launcher in ("find_keys", path.stem):
-                body = _without(body, launcher)
-        return f"{headers}\n// --- {_shown(path)}\n\nnamespace {name} {{\n{body.strip()}\n}}\n\n"
-
-
-def on_the_current_stream(text: str) -> str:
-    """Launches and fills of the default stream go to PyTorch's current one."""
-    text = re.sub(r"<<<(.*?)>>>", _launch, text, flags=re.DOTALL)
-    text = re.sub(r"(cudaMemsetAsync\([^;]*)\);", r"\1, current_stream());", text)
-    return text.replace(
-        "cudaLaunchConfig_t config = {};",
-        "cudaLaunchConfig_t config = {};\n    config.stream = current_stream();",
-    )
-
-
-def _launch(found: re.Match) -> str:
-    depth, commas = 0, 0
-    for letter in found[1]:
-        depth += (letter in "([{") - (letter in ")]}")
-        commas += letter == "," and depth == 0
-    return f"<<<{found[1]}{', 0' * (2 - commas)}, current_stream()>>>"
-
-
-def _without(text: str, function: str) -> str:
-    """A text without a function of the host, and the comment before it."""
-    head = rf"(?:^//[^\n]*\n)*^(?:inline )?(?:void|int) {function}\("
-    return re.sub(rf"{head}.*?^}}\n", "", text, count=1, flags=re.MULTILINE | re.DOTALL)
-
-
-def _shown(path: Path) -> str:
-    return path.relative_to(workspace().root).as_posix()
+    for file in FILES:
+        yield workspace().solutions / f"models/{file.task}_{file.model.name}.py", _text(file)
 
 
 def _parts() -> Path:
     return workspace().kernels / "models/new"
+
+
+def _text(file: ModelFile) -> str:
+    """Python first, the model in front; then C++ and CUDA, and the line that builds them."""
+    parts = [_settings(file)]
+    parts += ["\n" + (_parts() / name).read_text() for name in (f"{file.task}.py", "operator.py")]
+    parts += [f'{name} = r"""\n{text.strip()}\n"""\n' for name, text in _sources(file).items()]
+    parts += [(_parts() / "build.py").read_text()]
+    return _with_contents(file, "\n".join(parts))
+
+
+def _settings(file: ModelFile) -> str:
+    return f'''
+import torch
+from torch import nn
+from torch.utils.cpp_extension import load_inline
+
+NAME = "task_{file.task}"
+PARAMETER_IS_ADDED_TO_Y = {file.parameter_is_added_to_y}  # as b is: their gradients are the same
+
+
+def result_shape(M, N):
+    """Of the result, for M rows and N channels."""
+    return {file.result_shape}
+'''
+
+
+def _sources(file: ModelFile) -> dict[str, str]:
+    """The C++ and CUDA texts, by the names that the file gives them."""
+    solutions, parts = workspace().solutions, _parts()
+    flat = Flat((parts, workspace().include))
+    words = _words(file)
+
+    def part(name: str) -> str:
+        return substituted(flat.file(parts / name), words)
+
+    kernels = flat.header("scratch.cuh")
+    kernels += flat.namespace("forwards", solutions / f"08_fused_tails/{file.tail}.cu")
+    kernels += flat.namespace("backwards", solutions / f"12_ship_it/{file.tail}_backward.cu")
+    kernels += part("calls.cu") + part(file.backward_call)
+    launcher = f"linear_{file.tail}_hopper"
+    on_hopper = flat.header("hopper_epilogue.cuh", without=["linear_bias"])
+    on_hopper += flat.namespace(
+        "hopper", solutions / f"11_hopper/{launcher}.cu", (*file.hopper_launchers, launcher)
+    )
+    on_hopper += flat.header("linear_backward.cuh")
+    on_hopper += part(file.hopper_call) + part("products_hopper.cu")
+    return {
+        "HOST": part("host.cpp"),
+        "HOST_HOPPER": part("hopper.cpp"),
+        "KERNELS": on_the_current_stream(kernels),
+        "KERNELS_HOPPER": on_the_current_stream(on_hopper),
+    }
+
+
+def _words(file: ModelFile) -> dict[str, str]:
+    """What the names in capitals stand for in the parts that all tasks share."""
+    extra = bool(file.model.extra)
+    return {
+        "TAIL": file.tail,
+        "TAIL_READS": "y, weight, bias" + ", parameter" * extra,
+        "BACKWARD": f"{file.tail}_backward",
+        "BACKWARD_READS": file.backward_reads,
+        "BACKWARD_WRITES": "dy, dweight, dbias" + ", dparameter" * extra,
+        "WHOLE_KERNEL": file.whole_kernel,
+        "RESULT_SHAPE": f"{{{file.result_shape}}}",
+    }
+
+
+def _contents(file: ModelFile) -> dict[str, str]:
+    """What a reader may look for: a regular expression of its line, and what is there."""
+    return {
+        r"class (ModelNew)\(": "the model; `by_layers` is PyTorch's version",
+        r"def (call)\(": "its forward: chooses what computes it",
+        r"def (run)\(": "forward, as an operator of PyTorch's",
+        r"def (run_backward)\(": "backward",
+        rf".*\b({file.tail}_kernel)\(const": "forward of what follows the linear layer",
+        rf".*\b({file.tail}_backward_kernel)\(const": "backward of it",
+        r".*\b(column_sums_kernel)\(const": "gradient of the linear layer's bias",
+        rf".*\b({file.whole_kernel})\(const": "forward of the whole, on Hopper",
+        r".*\b(product_kernel)\(const": "backward of the linear layer, on Hopper",
+        "(HOST) =": "C++: checks tensors, calls the kernels",
+        r"def (build)\(": "compiles them for the cards at hand",
+    }
+
+
+def _with_contents(file: ModelFile, body: str) -> str:
+    """The file's text: a page that says what is in which line of the file, and the rest."""
+    head = _head(file)
+    lines = body.splitlines()
+    first = head.count("\n") + len(_contents(file)) + 5  # the number of the body's first line
+    width = len(f"{file.tail}_backward_kernel")
+    rows = []
+    for pattern, words in _contents(file).items():
+        ((number, match),) = (
+            (number, match)
+            for number, line in enumerate(lines, first)
+            if (match := re.match(pattern, line))
+        )
+        rows.append((number, f"    line {number:4}  {match[1]:{width}}  {words}"))
+    page = "\n".join(row for _, row in sorted(rows))
+    return f'{head}\nWhat is where:\n\n{page}\n"""\n{body}'
+
+
+def _head(file: ModelFile) -> str:
+    tail = file.tail
+    title = f"Task {file.task} of KernelBench: a `ModelNew` that trains, by this course's kernels."
+    return f'''"""{title}
+
+Made by `workbook sync` of kernels/models/new, of kernels/include and, in solutions/, of
+08_fused_tails/{tail}.cu, 12_ship_it/{tail}_backward.cu and
+11_hopper/linear_{tail}_hopper.cu. Change those: what is changed here is lost.
+
+On Hopper the linear layer is split into halves and multiplied by tensor cores, as exact as fp32,
+and all that follows happens in registers. A row of x or W with outliers, more than 2^15 times what
+is usual in it, is multiplied in floats: as exact, and far slower. On other cards, and for groups of
+other sizes, PyTorch multiplies. The model takes and returns float32, also under autocast, and has
+first derivatives only. Layers that have hooks, or that have been replaced, are called, not fused.
+'''

@@ -36,7 +36,7 @@ Maybe infer(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias, Maybe para
     if (!unobserved({x, W, b, weight, bias, parameter})) return {};
     std::vector<Tensor> all = arguments(x, W, b, weight, bias, parameter, groups);
     int64_t M = x.size(0), N = W.size(0);
-    Tensor result = at::empty(SHAPE, x.options());
+    Tensor result = at::empty(RESULT_SHAPE, x.options());
     if (!result.numel()) return result;
     if (parameter) parameter = all[5];
     whole(all[0], all[1], all[2], all[3], all[4], parameter, Tensor(), result, groups);

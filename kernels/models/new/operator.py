@@ -1,25 +1,44 @@
-CARDS = sorted({torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())})
-HOPPER = CARDS == [(9, 0)]  # tensor cores as these kernels use them: of no other card
+def call(model, x, linear, norm, parameter):
+    """What `model` gives for x. A layer that does more than its weights say is called itself."""
+    if all_are_hooked() or not untouched(norm, nn.GroupNorm) or norm.eps != 1e-5:
+        return model.by_layers(x)
+    of_norm = norm.weight, norm.bias
+    if of_norm[0] is None or of_norm[1] is None:
+        return model.by_layers(x)
+    if not untouched(linear, nn.Linear) or linear.bias is None:
+        return tail(linear(x), *of_norm, parameter, norm.num_groups)
+    tensors = x, linear.weight, linear.bias, *of_norm, parameter
+    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    if not keep and not torch.compiler.is_compiling() and type(x) is torch.Tensor:
+        # Most of a call's time on the host is PyTorch's, which need not see this one.
+        if on_tensor_cores(tensors[1].shape[0], norm.num_groups, model.portable):
+            result = kernels.infer(*tensors, norm.num_groups)
+            if result is not None:
+                return result
+    return forward(*tensors, norm.num_groups, keep, model.portable)[0]
 
 
-def build():
-    """The kernels, for the cards that are there."""
-    if not CARDS:
-        raise RuntimeError(f"{NAME} needs a CUDA card, and PyTorch sees none")
-    names = [f"{a}{b}{'a' if HOPPER else ''}" for a, b in CARDS]
-    functions = ["arguments", "tail_arguments", "tail", "tail_backward", "column_sums"]
-    functions += ["whole", "infer", "products", "unobserved"] if HOPPER else []
-    return load_inline(
-        NAME,
-        cpp_sources=[HOST, HOST_HOPPER] if HOPPER else [HOST],
-        cuda_sources=[KERNELS, KERNELS_HOPPER] if HOPPER else [KERNELS],
-        functions=functions,
-        extra_cuda_cflags=[f"-gencode=arch=compute_{name},code=sm_{name}" for name in names],
-        no_implicit_headers=True,
+def untouched(module, kind):
+    """Whether a call of this layer is a call of `kind`, and nothing else: it has no hooks, and no
+    forward of its own."""
+    return (
+        type(module).forward is kind.forward
+        and type(module).__call__ is nn.Module.__call__
+        and "forward" not in module.__dict__
+        and not (module._forward_hooks or module._forward_pre_hooks)
+        and not (module._backward_hooks or module._backward_pre_hooks)
     )
 
 
-kernels = build()
+def all_are_hooked():
+    """Whether there are hooks of all modules."""
+    hooks = nn.modules.module
+    return bool(
+        hooks._global_forward_hooks
+        or hooks._global_forward_pre_hooks
+        or hooks._global_backward_hooks
+        or hooks._global_backward_pre_hooks
+    )
 
 
 def on_tensor_cores(N: int, groups: int, portable: bool) -> bool:
@@ -182,46 +201,3 @@ tail_backward = operator(
 )
 forward.register_autograd(gradients, setup_context=remember)
 tail.register_autograd(tail_gradients, setup_context=remember_tail)
-
-
-def untouched(module, kind):
-    """Whether a call of this layer is a call of `kind`, and nothing else: it has no hooks, and no
-    forward of its own."""
-    return (
-        type(module).forward is kind.forward
-        and type(module).__call__ is nn.Module.__call__
-        and "forward" not in module.__dict__
-        and not (module._forward_hooks or module._forward_pre_hooks)
-        and not (module._backward_hooks or module._backward_pre_hooks)
-    )
-
-
-def all_are_hooked():
-    """Whether there are hooks of all modules."""
-    hooks = nn.modules.module
-    return bool(
-        hooks._global_forward_hooks
-        or hooks._global_forward_pre_hooks
-        or hooks._global_backward_hooks
-        or hooks._global_backward_pre_hooks
-    )
-
-
-def call(model, x, linear, norm, parameter):
-    """What `model` gives for x. A layer that does more than its weights say is called itself."""
-    if all_are_hooked() or not untouched(norm, nn.GroupNorm) or norm.eps != 1e-5:
-        return model.by_layers(x)
-    of_norm = norm.weight, norm.bias
-    if of_norm[0] is None or of_norm[1] is None:
-        return model.by_layers(x)
-    if not untouched(linear, nn.Linear) or linear.bias is None:
-        return tail(linear(x), *of_norm, parameter, norm.num_groups)
-    tensors = x, linear.weight, linear.bias, *of_norm, parameter
-    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-    if not keep and not torch.compiler.is_compiling() and type(x) is torch.Tensor:
-        # Most of a call's time on the host is PyTorch's, which need not see this one.
-        if on_tensor_cores(tensors[1].shape[0], norm.num_groups, model.portable):
-            result = kernels.infer(*tensors, norm.num_groups)
-            if result is not None:
-                return result
-    return forward(*tensors, norm.num_groups, keep, model.portable)[0]

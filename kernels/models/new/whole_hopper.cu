@@ -7,10 +7,10 @@ void start_whole(const float* x, const float* W, const float* b, const float* we
     Channels of = {b, weight, bias, parameter};
     auto launch = [=](auto size) {
         if (y) {
-            auto kernel = hopper::linear_NAME_kernel<Training, size()>;
+            auto kernel = hopper::WHOLE_KERNEL<Training, size()>;
             start(kernel, Prepared<Training>(x, W, M, N, K, y), of, out);
         } else {
-            auto kernel = hopper::linear_NAME_kernel<Beside, size()>;
+            auto kernel = hopper::WHOLE_KERNEL<Beside, size()>;
             start(kernel, Prepared<Beside>(x, W, M, N, K), of, out);
         }
     };

@@ -9,10 +9,10 @@ void start_minima(const float* x, const float* W, const float* b, const float* w
     Channels of = {b, weight, bias};
     auto launch = [=](auto size) {
         if (y) {
-            auto kernel = hopper::row_min_kernel<Training, size()>;
+            auto kernel = hopper::WHOLE_KERNEL<Training, size()>;
             start(kernel, Prepared<Training>(x, W, M, N, K, y), of, keys);
         } else {
-            auto kernel = hopper::row_min_kernel<Beside, size()>;
+            auto kernel = hopper::WHOLE_KERNEL<Beside, size()>;
             start(kernel, Prepared<Beside>(x, W, M, N, K), of, keys);
         }
     };
