@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils.cuda import card
+from utils.process import card
 from utils.timing.sustained import looking, sustained
 
 ROUNDS = 15

@@ -24,11 +24,11 @@ HERE = Path(__file__).resolve().parents[1]
 
 def cpu() -> float:
     """Seconds of this process, of those that it has ended and of its workers."""
-    from utils.cuda import posts
+    from utils.process import pool
 
     used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(u.ru_utime + u.ru_stime for u in used)
-    for worker in filter(None, (post.worker for post in posts._posts.values())):
+    for worker in filter(None, (post.worker for post in pool._posts.values())):
         fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     return total

@@ -23,10 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import model_files
 
 from utils import settings
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.judge import model, model_probe, model_task
 from utils.judge.model_task import Size, Task
 from utils.judge.model_verdict import Verdict
+from utils.process.box import Box
 from utils.timing import model_runtime
 
 KINDS = "honest", "timed", "cheats"
@@ -54,7 +55,7 @@ def main(
     rows = []
     start = time.perf_counter()
     print(f"A model that is right: {model_probe.objection(backend) or 'is found so'}", flush=True)
-    with Box(backend) as box, model_runtime.Peers(task, backend) as peers:
+    with boxed(backend) as box, model_runtime.Peers(task, backend) as peers:
         print(f"PyTorch's own are ready after {time.perf_counter() - start:.1f} s {peers.failed}")
         for path in paths:
             rows.append(row(path, task, box, peers, clock))

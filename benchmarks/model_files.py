@@ -38,7 +38,7 @@ from both_ways import HEAD, WAYS, Time, times
 from torch import Tensor, nn
 
 from utils.course.precision import Precision
-from utils.cuda import card
+from utils.process import card
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {int(p.name.partition("_")[0]): p for p in (ROOT / "solutions/models").glob("*.py")}

@@ -30,9 +30,10 @@ from utils import settings
 from utils.course import catalog
 from utils.course.answers import Answer
 from utils.course.exercise import Exercise
-from utils.cuda import sandbox, signature
+from utils.cuda import signature
 from utils.cuda.compiler import compile_cuda
 from utils.errors import ToolError
+from utils.process import sandbox
 from utils.timing import speed
 from utils.timing.speed import Speed
 

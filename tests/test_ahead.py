@@ -8,13 +8,14 @@ import torch
 
 from utils.course import catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
-from utils.cuda import instrumented, posts, workers
+from utils.cuda import instrumented
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, Reason
 from utils.judge import ahead, explain, judging
 from utils.judge.ahead import Ahead
 from utils.judge.called import Called
 from utils.judge.check import check
 from utils.judge.watched import Watched
+from utils.process import child, pool
 
 SWISH = catalog.load("00_start_here/swish")
 TEXT = catalog.solution_text(SWISH)
@@ -94,7 +95,7 @@ def test_calls_are_made_while_the_diagnosing_build_is_waited_for(met, monkeypatc
 def test_calls_are_made_while_a_watched_one_runs(met, monkeypatch):
     monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: True)
     answers = itertools.cycle([False, False, True])
-    monkeypatch.setattr(workers.Worker, "_answered", lambda self: next(answers))
+    monkeypatch.setattr(child.Worker, "_answered", lambda self: next(answers))
     check(kernel_of(), seed=1)
     kinds = "".join(kind[0] for kind, in_turn, _ in met if kind == "watched" or not in_turn)
     assert kinds.startswith("wc") and kinds.count("cw") >= 3
@@ -110,7 +111,7 @@ def test_a_call_has_its_whole_time_limit_in_its_turn(monkeypatch):
     monkeypatch.setattr(Called, "_isolated", isolated)
     answers = itertools.cycle([False] * 5 + [True])  # before all are made
     monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: next(answers))
-    monkeypatch.setattr(workers.Worker, "_answered", lambda self: True)
+    monkeypatch.setattr(child.Worker, "_answered", lambda self: True)
     check(kernel_of(), seed=1)
     assert limits == {(False, ahead.SOON), (True, judging.TIMEOUT)}
 
@@ -259,7 +260,7 @@ def swish():
     given = {"x": torch.linspace(-3, 3, 50), "out": torch.zeros(50), "n": 50}
     kernel = kernel_of()
     other = instrumented.instrumented(kernel)
-    posts.discard("emulator")  # none has called another kernel, which it would be put down to
+    pool.discard("emulator")  # none has called another kernel, which it would be put down to
     kernel.isolated(given), other.watched(given)  # both have answered: what is in force is known
     return lambda: kernel.isolated(given).after["out"], lambda: other.watched(given).after["out"]
 
@@ -276,7 +277,7 @@ def test_one_worker_is_called_while_another_one_runs(swish):
             pass
         told.append(answered())
 
-    with workers.meanwhile(action):
+    with child.meanwhile(action):
         assert torch.equal(watch(), run())
     assert torch.equal(found[0], run()) and told[-1]
 
@@ -285,8 +286,8 @@ def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for
     swish, monkeypatch
 ):
     run, watch = swish
-    outer, genuine = [], workers.Worker._excess
-    ask = workers.Worker.ask
+    outer, genuine = [], child.Worker._excess
+    ask = child.Worker.ask
 
     def noted(self, within, **command):
         if command["do"] == "watch":
@@ -296,15 +297,15 @@ def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for
     def excess(self, reply):
         return "did too much" if self in outer else genuine(self, reply)
 
-    monkeypatch.setattr(workers.Worker, "ask", noted)
+    monkeypatch.setattr(child.Worker, "ask", noted)
     ended = []
 
     def action(answered):
-        monkeypatch.setattr(workers.Worker, "_excess", excess)
+        monkeypatch.setattr(child.Worker, "_excess", excess)
         run()
         ended.append(outer[0].process.poll())
-        monkeypatch.setattr(workers.Worker, "_excess", genuine)
+        monkeypatch.setattr(child.Worker, "_excess", genuine)
 
-    with pytest.raises(KernelCrash, match="did too much"), workers.meanwhile(action):
+    with pytest.raises(KernelCrash, match="did too much"), child.meanwhile(action):
         watch()
     assert ended[0] is not None and torch.equal(watch(), run())

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.cuda.arena import ALIGNMENT, RED_ZONE, Layout, Stray
 from utils.cuda.signature import POINTERS
+from utils.process.arena import ALIGNMENT, RED_ZONE, Layout, Stray
 
 
 def filled(tensors):

@@ -8,7 +8,7 @@ import torch
 from support.box import needs_box
 
 from utils.cuda import model_build
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.judge import model, model_task
 from utils.notebooks import documents
 from utils.paths import ROOT
@@ -19,7 +19,7 @@ SOLUTIONS = ROOT / "solutions/13_capstone"
 
 @pytest.fixture(scope="module")
 def box():
-    with Box() as box:
+    with boxed() as box:
         yield box
 
 

@@ -12,14 +12,15 @@ import pytest
 from support import toys
 from support.fakes import FakeKernel
 
-from utils.cuda import card, isolation
+from utils.cuda import isolation
 from utils.judge.called import Called
 from utils.paths import ROOT
+from utils.process import card
 from utils.timing import peers
 
 PROGRAM = """
 import sys, time
-from utils.cuda import card
+from utils.process import card
 with getattr(card, sys.argv[1])():
     print("in", flush=True)
     sys.stdin.readline()
@@ -201,7 +202,7 @@ def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, 
         def safely(self, library, action):
             return card._lock
 
-    monkeypatch.setattr(isolation.posts, "post", lambda *which: Post())
+    monkeypatch.setattr(isolation.pool, "post", lambda *which: Post())
     assert isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run() == held
 
 

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from utils import cli
-from utils.cuda import sandbox
 from utils.errors import ToolError
 from utils.grading import grade as grading
+from utils.process import sandbox
 
 
 def record(points: float, status: str = "passed", **more) -> dict:

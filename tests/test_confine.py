@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from utils.cuda import confine, posts, workers
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout
 from utils.paths import ROOT
+from utils.process import child, pool
+from utils.process.guest import lockdown
 
 # Each try leaves what it got in out[0], negative errno where the system refused.
 TRIES = r"""
@@ -144,7 +145,7 @@ def tries():
 @pytest.fixture
 def in_force(tries):
     tries(42)
-    return posts.post("emulator").worker.in_force
+    return pool.post("emulator").worker.in_force
 
 
 @pytest.fixture
@@ -176,17 +177,17 @@ def test_what_a_process_does_to_itself_goes_on_working(tries, what):
 def test_a_worker_is_given_no_environment(tries, monkeypatch):
     monkeypatch.setenv("WORKBOOK_LOG", "/tmp/log")
     monkeypatch.setenv("SECRET", "s")
-    posts.post("emulator").restart()
+    pool.post("emulator").restart()
     assert tries(41) == 0
 
 
 def test_a_worker_in_which_a_thread_was_left_running_is_replaced(tries):
     tries(42)
-    first = posts.post("emulator").worker.process.pid
+    first = pool.post("emulator").worker.process.pid
     tries(40)
-    assert posts.post("emulator").worker.process.pid == first
+    assert pool.post("emulator").worker.process.pid == first
     tries(44)
-    assert posts.post("emulator").worker.process.pid != first
+    assert pool.post("emulator").worker.process.pid != first
 
 
 @pytest.mark.parametrize(
@@ -206,15 +207,15 @@ def test_whatever_ends_a_launcher_is_a_verdict_in_time(tries, what, error, messa
     start = time.monotonic()
     with pytest.raises(error, match=message):
         tries(what, timeout=1.5)
-    assert time.monotonic() - start < 1.5 + workers.GRACE + 2
+    assert time.monotonic() - start < 1.5 + child.GRACE + 2
     assert tries(42) == 0
 
 
 def test_memory_and_threads_have_limits(tries, monkeypatch):
-    monkeypatch.setattr(workers, "MEMORY", 256 << 20)
+    monkeypatch.setattr(child, "MEMORY", 256 << 20)
     with pytest.raises(KernelCrash, match=r"used more than 0.268 GB of memory and was stopped"):
         tries(50, 1 << 13, timeout=20.0)
-    monkeypatch.setattr(workers, "MAX_THREADS", 50)
+    monkeypatch.setattr(child, "MAX_THREADS", 50)
     with pytest.raises(KernelCrash, match="started more than 50 threads and was stopped"):
         tries(51, 100, timeout=20.0)
     assert tries(50, 16) == 0
@@ -236,24 +237,24 @@ time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    (child,) = confine.descendants(process.pid)
+    (child,) = lockdown.descendants(process.pid)
     for pid in (child, process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
-    assert confine.descendants(process.pid) == [] and confine.usage(process.pid) == (0, 0)
+    assert lockdown.descendants(process.pid) == [] and lockdown.usage(process.pid) == (0, 0)
 
 
 def test_the_filter_refuses_by_the_numbers_of_each_processor():
-    for column, audit in confine._PROCESSORS.values():
-        program = confine._program(column, audit, 1234)
-        numbers = [n[column] for n in confine._REFUSED.values() if n[column] is not None]
+    for column, audit in lockdown._PROCESSORS.values():
+        program = lockdown._program(column, audit, 1234)
+        numbers = [n[column] for n in lockdown._REFUSED.values() if n[column] is not None]
         assert len(set(numbers)) == len(numbers) and len(program) < 255
-        for number in (*numbers, confine._KILL[column], confine._CLONE3[column]):
-            assert answer(program, audit, number) & 0xFFFF0000 == confine._ERRNO
-        assert answer(program, audit, 0) == confine._ALLOW == answer(program, audit, 63)
-        assert answer(program, audit, confine._TGKILL[column], 1234) == confine._ALLOW
-        assert answer(program, audit, confine._CLONE[column], 0x3D0F00) == confine._ALLOW
-        assert answer(program, audit ^ 1, 0) == confine._KILLED
+        for number in (*numbers, lockdown._KILL[column], lockdown._CLONE3[column]):
+            assert answer(program, audit, number) & 0xFFFF0000 == lockdown._ERRNO
+        assert answer(program, audit, 0) == lockdown._ALLOW == answer(program, audit, 63)
+        assert answer(program, audit, lockdown._TGKILL[column], 1234) == lockdown._ALLOW
+        assert answer(program, audit, lockdown._CLONE[column], 0x3D0F00) == lockdown._ALLOW
+        assert answer(program, audit ^ 1, 0) == lockdown._KILLED
 
 
 def answer(program, audit: int, number: int, first: int = 0) -> int:
@@ -263,21 +264,22 @@ def answer(program, audit: int, number: int, first: int = 0) -> int:
     while True:
         code, yes, no, constant = program[at]
         at += 1
-        if code == confine._RETURN:
+        if code == lockdown._RETURN:
             return constant
-        if code == confine._LOAD:
+        if code == lockdown._LOAD:
             value = data[constant]
             continue
         true = {
-            confine._EQUAL: value == constant,
-            confine._AT_LEAST: value >= constant,
-            confine._ANY_BIT: bool(value & constant),
+            lockdown._EQUAL: value == constant,
+            lockdown._AT_LEAST: value >= constant,
+            lockdown._ANY_BIT: bool(value & constant),
         }[code]
         at += yes if true else no
 
 
 def test_the_worker_needs_no_more_than_the_standard_library():
-    command = [sys.executable, "-I", "-S", "-c", "import sys; sys.path.insert(0, 'utils/cuda')\n"]
-    command[-1] += "import confine; print(confine.lock_in([])); open('/etc/passwd')"
+    program = "import sys; sys.path.insert(0, 'utils/process'); from guest import lockdown\n"
+    program += "print(lockdown.lock_in([])); open('/etc/passwd')"
+    command = [sys.executable, "-I", "-S", "-c", program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.startswith("[") and ("PermissionError" in done.stderr or "[]" in done.stdout)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from utils.cuda import device_memory, toolchain
+from utils.cuda import toolchain
 from utils.errors import ToolError
 from utils.paths import ROOT
+from utils.process.guest import device_memory
 
 FAKE = ROOT / "tests/support/fake_driver.c"
 DEVICE, MB = 3, 1 << 20
-# As worker_main.py does: without PyTorch, from an open file alone.
+# As guest/kernel.py does: without PyTorch, from an open file alone.
 BORROWER = f"""
 import ctypes, socket, sys
-sys.path.insert(0, {str(ROOT / "utils/cuda")!r})
+sys.path.insert(0, {str(ROOT / "utils/process/guest")!r})
 import device_memory
 device_memory._driver = lambda: ctypes.CDLL(sys.argv[1])
 with socket.socket(fileno=int(sys.argv[2])) as hands:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from utils.grading.forks import ForkServer
 from utils.paths import environment
+from utils.process.forkserver import ForkServer
 
 SLEEP = "import time; time.sleep(60)"
 
@@ -77,9 +77,9 @@ def test_one_that_is_left_ends_and_so_does_what_it_began(begin, tmp_path):
     """Its group, and the forks that it asked for."""
     text = """
 import os, subprocess, time
-from utils.grading import forks
+from utils.process.forkserver import inherited
 child = subprocess.Popen(['sleep', '60'])
-other = forks.inherited(['timeit', '-n1', '-r1', 'import time; time.sleep(60)'], env={}, cwd='.')
+other = inherited(['timeit', '-n1', '-r1', 'import time; time.sleep(60)'], env={}, cwd='.')
 with open('pids.part', 'w') as file: file.write(f'{child.pid} {other.pid}')
 os.rename('pids.part', 'pids')
 time.sleep(60)
@@ -120,7 +120,7 @@ def test_all_end_with_the_server(tmp_path, whom):
     """Whoever is killed: the process that has the server, or the server."""
     text = f"""
 import os, time
-from utils.grading.forks import ForkServer
+from utils.process.forkserver import ForkServer
 server = ForkServer([])
 fork = server.run(['timeit', '-n1', '-r1', {SLEEP!r}], env={{}}, cwd='.', log=os.devnull)
 print(os.getpid(), server._process.pid, fork.pid, flush=True)

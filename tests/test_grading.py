@@ -13,10 +13,10 @@ from support.hostility import FOLDERS, TEXTS
 
 from utils import paths
 from utils.course import catalog
-from utils.cuda import sandbox
 from utils.errors import ToolError
 from utils.grading.grade import STATUSES, UNREACHED, Terms, grade
 from utils.paths import ROOT
+from utils.process import sandbox
 
 TOPICS = ("04_reductions",)  # a kernel is started for each
 # What tests/attacks does not try as well. None that a time limit has to end: that takes long.

@@ -12,11 +12,13 @@ import pytest
 import torch
 from support.crashing import FAULTS, call
 
-from utils.cuda import confine, isolation, posts, workers
+from utils.cuda import isolation
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
+from utils.process import child, pool
+from utils.process.guest import lockdown
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def works(kernel):
 
 
 def pid(backend="emulator"):
-    return posts.post(backend).worker.process.pid
+    return pool.post(backend).worker.process.pid
 
 
 def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
@@ -69,7 +71,7 @@ def test_what_does_not_end_is_stopped_and_the_next_call_works(kernel, fault, mes
     start = time.monotonic()
     with pytest.raises(KernelTimeout, match=f"(?s){message}"):
         call(kernel, fault, 1, timeout=0.5)
-    assert time.monotonic() - start < 0.5 + workers.GRACE + 5
+    assert time.monotonic() - start < 0.5 + child.GRACE + 5
     assert works(kernel)
 
 
@@ -113,7 +115,7 @@ def test_a_kernel_that_prints_for_ever_does_not_fill_the_memory(kernel):
     with pytest.raises(KernelTimeout):
         call(kernel, 13, timeout=0.5)
     assert works(kernel)
-    assert resource.prlimit(pid(), resource.RLIMIT_FSIZE)[0] == confine.MAX_OUTPUT
+    assert resource.prlimit(pid(), resource.RLIMIT_FSIZE)[0] == lockdown.MAX_OUTPUT
 
 
 @pytest.mark.parametrize("fault", [11, 16])
@@ -217,7 +219,7 @@ def test_one_worker_serves_many_calls(kernel):
 def test_a_worker_that_died_between_calls_is_replaced(kernel):
     assert works(kernel)
     os.kill(pid(), signal.SIGKILL)
-    posts.post("emulator").worker.process.wait()
+    pool.post("emulator").worker.process.wait()
     assert works(kernel)
 
 
@@ -253,7 +255,7 @@ void closes(float* out) {
 def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):
     assert works(kernel)
     first = pid()
-    monkeypatch.setattr(posts, "MAX_LIBRARIES", 1)
+    monkeypatch.setattr(pool, "MAX_LIBRARIES", 1)
     assert works(kernel) and pid() != first
 
 
@@ -289,13 +291,13 @@ def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use
     kernel, monkeypatch
 ):
     monkeypatch.setattr("utils.settings.backend", lambda: "emulator")
-    posts.discard("emulator")
-    posts.prestart()
-    first, watching = pid(), posts.post("emulator", watching=True).worker.process.pid
+    pool.discard("emulator")
+    pool.prestart()
+    first, watching = pid(), pool.post("emulator", watching=True).worker.process.pid
     assert works(kernel) and pid() == first
     given = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
     assert instrumented(kernel).watched(given).after["out"].tolist() == [2.0] * 5
-    assert posts.post("emulator", watching=True).worker.process.pid == watching != first
+    assert pool.post("emulator", watching=True).worker.process.pid == watching != first
 
 
 def test_the_worker_has_loaded_no_torch(kernel):
@@ -311,7 +313,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
     held = threading.Event()
 
     def hold():
-        with posts.post("emulator").lock:
+        with pool.post("emulator").lock:
             held.set()
             time.sleep(0.5)
 
@@ -330,7 +332,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
 def test_the_worker_ends_with_its_parent_even_when_it_is_busy(kernel, busy, end):
     program = f"""
 import os, sys, threading, time
-from utils.cuda import posts
+from utils.process import pool
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from tests.support.crashing import FAULTS, call
@@ -339,7 +341,7 @@ call(kernel)
 if {busy}:
     threading.Thread(target=call, args=(kernel, 3, 1, 100, 100.0), daemon=True).start()
     time.sleep(0.5)
-print(posts.post("emulator").worker.process.pid, flush=True)
+print(pool.post("emulator").worker.process.pid, flush=True)
 {end}
 """
     command = [sys.executable, "-c", program]
@@ -356,7 +358,7 @@ print(posts.post("emulator").worker.process.pid, flush=True)
 def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
     done = []
     assert works(kernel)  # the worker has answered, so that what is in force is known
-    with workers.meanwhile(lambda answered: done.append(pid())):
+    with child.meanwhile(lambda answered: done.append(pid())):
         assert works(kernel) and works(kernel)
     assert works(kernel) and done == [pid()]
 
@@ -364,19 +366,19 @@ def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
 def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkeypatch):
     done = []
     for in_force in ([], ["seccomp"], ["landlock 7"]):
-        understood = workers.Worker._understood
+        understood = child.Worker._understood
 
         def told(self, *given, in_force=in_force, understood=understood):
             reply = understood(self, *given)
             self.in_force = in_force
             return reply
 
-        monkeypatch.setattr(workers.Worker, "_understood", told)
+        monkeypatch.setattr(child.Worker, "_understood", told)
         assert works(kernel)
-        with workers.meanwhile(lambda answered: done.append(1)):
+        with child.meanwhile(lambda answered: done.append(1)):
             assert works(kernel)
     assert done == []
-    posts.discard("emulator")
+    pool.discard("emulator")
 
 
 def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
@@ -384,7 +386,7 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
         raise ValueError("the reference is wrong")
 
     assert works(kernel)
-    with pytest.raises(ValueError, match="the reference"), workers.meanwhile(fails):
+    with pytest.raises(ValueError, match="the reference"), child.meanwhile(fails):
         works(kernel)
     assert works(kernel)
 
@@ -392,6 +394,6 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
 def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
     done = []
     assert works(kernel)
-    with pytest.raises(KernelCrash), workers.meanwhile(lambda answered: done.append(1)):
+    with pytest.raises(KernelCrash), child.meanwhile(lambda answered: done.append(1)):
         call(kernel, 5)
     assert done == [1] and works(kernel)

@@ -11,10 +11,11 @@ from support.box import needs_box
 from support.command import workbook
 from support.model_files import FILES, head, of, reasons, text_of
 
-from utils.cuda import sandbox, wire
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.errors import ArgumentValueError, ToolError, WorkbookError
 from utils.judge import accuracy, model, model_process, model_task
+from utils.process import sandbox
+from utils.process.guest import framing
 from utils.timing import model_runtime
 
 pytestmark = needs_box
@@ -23,7 +24,7 @@ SEED = 5
 
 @pytest.fixture(scope="module")
 def box():
-    with Box() as box:
+    with boxed() as box:
         yield box
 
 
@@ -147,14 +148,14 @@ def test_a_message_that_is_none_is_garbled():
 
     whole = io.BytesIO()
     sender = types.SimpleNamespace(sendall=whole.write)
-    wire.send(sender, {"do": "it"}, [b"abc"])
-    assert wire.receive(read_of(whole.getvalue())) == ({"do": "it"}, [b"abc"])
-    assert wire.receive(read_of(b"")) is None
+    framing.send(sender, {"do": "it"}, [b"abc"])
+    assert framing.receive(read_of(whole.getvalue())) == ({"do": "it"}, [b"abc"])
+    assert framing.receive(read_of(b"")) is None
     for data in (b"\xff\xff\xff\xff", b"\x02\x00\x00\x00[]", whole.getvalue()[:-1], b"ab"):
-        with pytest.raises(wire.Garbled):
-            wire.receive(read_of(data))
-    with pytest.raises(wire.Garbled):  # more than was asked for
-        wire.receive(read_of(whole.getvalue()), most=2)
+        with pytest.raises(framing.Garbled):
+            framing.receive(read_of(data))
+    with pytest.raises(framing.Garbled):  # more than was asked for
+        framing.receive(read_of(whole.getvalue()), most=2)
 
 
 @pytest.mark.parametrize("told", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])

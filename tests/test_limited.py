@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from utils.cuda import limited, toolchain
+from utils.cuda import toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash
 from utils.paths import ROOT
+from utils.process.guest import limited
 
 LAUNCHER = "void f(int n) {}\n"
 BOMB = """template <int depth, long n> struct Tree {
@@ -45,7 +46,9 @@ def test_it_ends_the_worker_with_a_verdict():
 def run(*command: str, **options) -> subprocess.Popen:
     """A command with limits of its own, changed by `options`."""
     changes = "".join(f"limited.{name} = {value}\n" for name, value in options.items())
-    program = f"import sys\nfrom utils.cuda import limited\n{changes}sys.exit(limited.main())"
+    program = (
+        f"import sys\nfrom utils.process.guest import limited\n{changes}sys.exit(limited.main())"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program, *command],
         cwd=ROOT,

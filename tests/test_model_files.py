@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from utils.course import flat_cuda, model_files
 from utils.cuda import model_build
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.judge import model, model_task
 
 
@@ -105,7 +105,7 @@ def test_one_of_the_files_passes_the_judge(name, portable):
     text = TEXTS[name]
     if portable:
         text = text.replace("portable = False", "portable = True")
-    with Box(capability=HOPPER) as box:
+    with boxed(capability=HOPPER) as box:
         task = model_task.find(Path(f"{name}.py"))
         verdict = model.judge_text(text, task, box)
     assert verdict.passed, f"{name}: {verdict}"

@@ -15,14 +15,16 @@ import torch
 from support.box import needs_box
 from support.model_files import FILES, for_a_card, head, of, reasons, text_of
 
-from utils.cuda import confine, model_box, model_nvcc, toolchain
+from utils.cuda import model_nvcc, toolchain
 from utils.cuda.arrays import Arrays
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.errors import CompileError
 from utils.judge import accuracy, model, model_probe, model_task
 from utils.judge import model_process as process
 from utils.judge.model_task import Size
 from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
+from utils.process.box import Box
+from utils.process.guest import lockdown
 from utils.timing import model_runtime
 from utils.timing.model_runtime import Peers, Race
 
@@ -44,7 +46,7 @@ def task(full):
 
 @pytest.fixture(scope="module")
 def box():
-    with Box() as box:
+    with boxed() as box:
         yield box
 
 
@@ -166,7 +168,7 @@ def test_what_is_expected_is_worked_out_when_the_process_is_gone(task, box, peer
     truths, running = accuracy.truths, []
 
     def watched(*given):
-        running.append(len(confine.descendants(box._process.pid)) - box._own)
+        running.append(len(lockdown.descendants(box._process.pid)) - box._own)
         return truths(*given)
 
     monkeypatch.setattr(accuracy, "truths", watched)
@@ -224,13 +226,13 @@ def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypat
     path.write_text(text_of(FILES / "honest/as_it_is.py"))
     model_probe.objection.cache_clear()
     monkeypatch.setattr(model_nvcc, "library", no_headers)
-    boxes, genuine = [], model_box.Box._around
+    boxes, genuine = [], Box._around
 
     def around(box, words, readable):
         boxes.append(box.backend)
-        return genuine(model_box.Box(), words, readable)
+        return genuine(boxed(), words, readable)
 
-    monkeypatch.setattr(model_box.Box, "_around", around)
+    monkeypatch.setattr(Box, "_around", around)
     verdict = model_runtime.judge(path, backend="cuda")
     assert verdict.passed and verdict.runtime is None and boxes == ["cuda", "emulator"]
     assert "This card is not used" in verdict.notes[-1], str(verdict)
@@ -290,7 +292,7 @@ def test_a_librarys_launches_can_be_switched_off(tmp_path):
 
 @pytest.fixture(scope="module")
 def on_card(full):
-    with Box("cuda") as box, Peers(full, "cuda") as peers:
+    with boxed("cuda") as box, Peers(full, "cuda") as peers:
         yield full, box, peers
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from utils import settings
 from utils.course import catalog, selection
-from utils.grading import forks, grade
+from utils.grading import grade
 from utils.notebooks import documents
 from utils.paths import ROOT, environment
+from utils.process import forkserver
 
 SECONDS = 300  # for a cell
 # Without a GPU nvcc is asked for registers alone, which no cell compares with anything.
@@ -45,7 +46,7 @@ class Run:
             OMP_NUM_THREADS="1",  # the cores have other tests, and threads that wait spin
             **(QUICK if settings.backend() == "emulator" else {}),
         )
-        with contextlib.closing(forks.ForkServer(MODULES, OMP_NUM_THREADS="1")) as server:
+        with contextlib.closing(forkserver.ForkServer(MODULES, OMP_NUM_THREADS="1")) as server:
             server.run(command, env=env, cwd=str(ROOT), log=str(said)).wait()
         assert points.exists(), said.read_text()
         # Of each notebook, what became of each code cell: "" or why not.

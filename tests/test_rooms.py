@@ -22,6 +22,7 @@ FLOORS = (
     ("judge", "diagrams"),
     ("course", "watch"),
     ("cuda",),
+    ("process",),
     ("emulator",),
     ("events", "files", "wording"),  # the ground
     ("paths",),
@@ -30,6 +31,7 @@ FLOORS = (
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in UTILS.rglob("*.py"))
+GUESTS = sorted((UTILS / "process/guest").glob("*.py"))  # programs, and what those import
 
 
 def room(module: str) -> str:
@@ -62,7 +64,7 @@ def test_every_room_has_its_floor():
 
 def test_there_are_few_rooms_and_few_modules_outside_of_them():
     rooms = [path for path in UTILS.iterdir() if (path / "__init__.py").is_file()]
-    assert len(rooms) <= 9 and len(list(UTILS.glob("*.py"))) <= 10
+    assert len(rooms) <= 10 and len(list(UTILS.glob("*.py"))) <= 10
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
@@ -72,6 +74,22 @@ def test_no_import_runs_back_up(path):
         theirs = FLOOR[room(module)]
         same = room(module) == room(dotted(path))
         assert theirs > mine or same, f"{dotted(path)} uses {module}"
+
+
+@pytest.mark.parametrize("path", GUESTS, ids=dotted)
+def test_what_runs_in_a_process_apart_imports_nothing_of_utils(path):
+    """There is no `utils` in a box, and no PyTorch where kernels run."""
+    apart = {"model", "machine"}  # a model's process has PyTorch
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            taken = {"."} if node.level == 1 and not node.module else {node.module or ""}
+        elif isinstance(node, ast.Import):
+            taken = {alias.name for alias in node.names}
+        else:
+            continue
+        known = {"."} | sys.stdlib_module_names | ({"torch"} if path.stem in apart else set())
+        strange = {name for name in taken if name.split(".")[0] not in known and name != "."}
+        assert not strange, f"{dotted(path)} imports {strange}"
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -85,9 +103,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_every_module_of_a_room_is_used_from_somewhere():
     """Dead code goes: a module that only its test knows is dead."""
-    doors = {"utils", "utils.cli", "utils.cuda.worker_main", "utils.cuda.limited"}
-    doors.add("utils.cuda.model_main")  # a program
-    doors.add("utils.cuda.model_machine")  # what that runs on
+    doors = {"utils", "utils.cli", *map(dotted, GUESTS)}
     doors.add("utils.grading.nbval_plugin")  # pytest's
     doors.add("utils.grading.assess")  # what the plugin asks a notebook's kernel for
     doors.add("utils.notebooks.redraw")  # make pictures
@@ -112,6 +128,6 @@ def test_what_tests_share_stands_in_support():
 
 
 def test_no_module_beside_a_program_hides_one_of_pythons_own():
-    """`python utils/cuda/limited.py` looks there first, so `import operator` would find ours."""
-    beside = {path.stem for path in (ROOT / "utils/cuda").glob("*.py")}
+    """`python limited.py` looks there first, so `import operator` would find ours."""
+    beside = {path.stem for path in GUESTS}
     assert not beside & sys.stdlib_module_names

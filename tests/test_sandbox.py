@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.box import needs_box
 
-from utils.cuda import sandbox
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CompileError, ToolError
+from utils.process import sandbox
 
 USERS = pytest.mark.parametrize("other_user", [False, True])
 

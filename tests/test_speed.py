@@ -14,8 +14,10 @@ from support.attacks import exercise_named
 from support.box import needs_box
 from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
-from utils.cuda import arrays, confine, posts, stopwatch
+from utils.cuda import arrays, stopwatch
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.process import pool
+from utils.process.guest import lockdown
 from utils.timing import speed
 
 SIZES, CALLS = {"n": 700}, 5
@@ -139,9 +141,9 @@ def test_nothing_of_a_process_is_left_to_slow_down_the_next(swish, run, monkeypa
     monkeypatch.setenv("WORKBOOK_BOX", "1")
     with stopwatch.process(swish, None) as worker:
         run.clock(worker, 5)
-        below = [worker.process.pid, *confine.descendants(worker.process.pid)]
-        assert len(below) > 1 and all(map(confine.runs, below))
-    assert not any(map(confine.runs, below))
+        below = [worker.process.pid, *lockdown.descendants(worker.process.pid)]
+        assert len(below) > 1 and all(map(lockdown.runs, below))
+    assert not any(map(lockdown.runs, below))
 
 
 @pytest.mark.parametrize(
@@ -250,8 +252,8 @@ def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
 
 
 def test_processes_of_the_check_are_ended_before(times):
-    posts.post("emulator").prestart()
-    before = posts.post("emulator").worker
+    pool.post("emulator").prestart()
+    before = pool.post("emulator").worker
     times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None
 

@@ -50,7 +50,7 @@ class Gpu:
 
 @pytest.fixture(autouse=True)
 def nobody_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.cuda.card._path", lambda what: tmp_path / what)
+    monkeypatch.setattr("utils.process.card._path", lambda what: tmp_path / what)
 
 
 def test_the_time_is_that_of_the_last_half(monkeypatch):

@@ -10,12 +10,13 @@ from IPython.display import clear_output
 from utils import settings
 from utils.course import catalog, progress
 from utils.course.answers import compile_answer
-from utils.cuda import card, posts, warmup
+from utils.cuda import warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
 from utils.errors import WorkbookError
 from utils.notebooks.learner import hint, reset
+from utils.process import card, pool
 
 USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
@@ -105,5 +106,5 @@ def load(ipython) -> None:
     ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
     for function in (hint, reset):
         ipython.user_ns.setdefault(function.__name__, function)
-    posts.prestart()
+    pool.prestart()
     warmup.start()

@@ -5,7 +5,7 @@ WORKBOOK_CACHE      folder of compiled kernels; else build/cache
 WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own text
 WORKBOOK_LOG        file to which `check` and `bench` append what they found
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
-WORKBOOK_BOX        compilers and kernels are put into a box: see cuda/sandbox.py
+WORKBOOK_BOX        compilers and kernels are put into a box: see process/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
 WORKBOOK_GPU        whose stored figures `bench` shows without a GPU; else those with the most
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git

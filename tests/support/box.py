@@ -2,8 +2,8 @@
 
 import pytest
 
-from utils.cuda import sandbox
 from utils.errors import ToolError
+from utils.process import sandbox
 
 
 def _why_none() -> str:

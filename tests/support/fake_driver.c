@@ -1,4 +1,4 @@
-/* What device_memory.py asks of NVIDIA's driver, on a machine without one: a device's memory is a
+/* What guest/device_memory.py asks of NVIDIA's driver, on a machine without one: a device's memory is a
    file in memory, and a handle its descriptor. With CUDA's headers, the layouts are held against
    theirs. Each wrong argument is CUDA_ERROR_INVALID_VALUE. */
 #define _GNU_SOURCE

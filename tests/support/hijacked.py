@@ -3,11 +3,12 @@ the worker's own does. Each cheat is a `Executor.time` in place of the genuine o
 """
 
 import contextlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.cuda import workers
+from utils.process import child
 
 _SETTING = '''
 genuine, _loads, TOKEN = Executor.time, json.loads, [""]
@@ -154,14 +155,14 @@ def cheat(self, command):
 @contextlib.contextmanager
 def hijacked(cheat: str) -> Iterator[None]:
     """Workers that begin now have this in place of what `time` does when it counts."""
-    genuine = workers.WORKER
+    genuine = child.GUEST
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # for nobody, in a box
-        for name in ("confine.py", "device_memory.py"):
-            Path(folder, name).write_text(genuine.with_name(name).read_text())
-        Path(folder, genuine.name).write_text(genuine.read_text() + _SETTING + cheat + _WARMED)
-        workers.WORKER = Path(folder, genuine.name)
+        child.GUEST = Path(folder, genuine.name)
+        shutil.copytree(genuine, child.GUEST)
+        with open(child.GUEST / "kernel.py", "a") as program:
+            program.write(_SETTING + cheat + _WARMED)
         try:
             yield
         finally:
-            workers.WORKER = genuine
+            child.GUEST = genuine

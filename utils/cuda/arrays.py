@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Generator, Tensor
 
-from utils.cuda.arena import ALIGNMENT
-from utils.cuda.lent import lend
+from utils.process.arena import ALIGNMENT
+from utils.process.memory import lend
 
 LOOKED_AT = 1 << 16  # bytes of the outputs: who leaves a thousandth undone is found
 GAPS = 64  # between arrays, at most, in units of ALIGNMENT

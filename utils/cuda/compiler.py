@@ -23,7 +23,7 @@ from types import MappingProxyType
 import torch
 
 from utils import files, settings
-from utils.cuda import card, toolchain
+from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
 from utils.cuda.messages import complaint
@@ -38,6 +38,7 @@ from utils.emulator.build import (
 from utils.emulator.translate import rewriter
 from utils.errors import CompileError, DeclarationError, ToolError
 from utils.paths import cache, workspace
+from utils.process import card
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it
 

@@ -11,13 +11,13 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from utils.cuda import card, posts
-from utils.cuda.arena import Layout, Stray
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
-from utils.cuda.workers import GRACE, TIMED_OUT, Ended, Worker
 from utils.emulator import reports
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.process import card, pool
+from utils.process.arena import Layout, Stray
+from utils.process.child import GRACE, TIMED_OUT, Ended, Worker
 
 LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
 ALTOGETHER = 6  # times the limit of a call, at most, for all calls of a run
@@ -111,7 +111,7 @@ class Call:
     def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
         try:
             with card.together(self.backend):
-                return posts.post(self.backend, watching).safely(str(self.library), action)
+                return pool.post(self.backend, watching).safely(str(self.library), action)
         except Ended as end:
             raise self._explain(end) from None
 
@@ -184,7 +184,7 @@ class Call:
         printed, events = worker.said()
         error = None
         if reply["error"]:
-            posts.post(self.backend, watching=True).restart()
+            pool.post(self.backend, watching=True).restart()
             why = reports.refused(events) or ADVICE.get(reply["name"], "")
             text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)

@@ -11,12 +11,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils.cuda import card, isolation
+from utils.cuda import isolation
 from utils.cuda.arguments import check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
 from utils.cuda.signature import Parameter
 from utils.errors import LaunchError
+from utils.process import card
 from utils.wording import many
 
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take

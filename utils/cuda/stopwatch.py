@@ -23,12 +23,12 @@ from collections.abc import Iterator, Mapping
 
 from torch import Tensor
 
-from utils.cuda import posts
 from utils.cuda.arrays import Arrays
 from utils.cuda.entry import slot_format
 from utils.cuda.kernel import Kernel
-from utils.cuda.workers import Ended, Worker
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.process import pool
+from utils.process.child import Ended, Worker
 
 Arguments = Mapping[str, Tensor | int | float]  # by parameter name
 
@@ -41,7 +41,7 @@ def process(kernel: Kernel, device: int | None) -> Iterator[Worker]:
 
     It has ended afterwards, and all that it has started. Raises LaunchError, KernelCrash.
     """
-    worker = posts.fresh(kernel.backend, str(kernel.library))
+    worker = pool.fresh(kernel.backend, str(kernel.library))
     try:
         place = {"library": str(kernel.library), "device": device}
         _answered(kernel, worker, START, do="load", **place)

@@ -14,10 +14,11 @@ from shlex import quote
 import torch
 
 from utils import files, settings
-from utils.cuda import sandbox
 from utils.emulator.build import compiler, include_dir, runtime_library
 from utils.errors import ToolError
 from utils.paths import cache
+from utils.process import sandbox
+from utils.process.child import GUEST
 
 
 def cxx() -> str:
@@ -65,7 +66,7 @@ _HERE = "/THE-FOLDER-OF-THE-BUILD"
 def limited(words: list[str], folder: str, backend: str = "emulator") -> list[str]:
     """How what builds in `folder` is started: with limits; see limited.py. And in a box, where that
     is asked for, in which there is this build alone, and what every build takes from the cache."""
-    runs = [sys.executable, "-I", "-S", str(Path(__file__).with_name("limited.py"))]
+    runs = [sys.executable, "-I", "-S", str(GUEST / "limited.py")]
     if not settings.boxed():
         return [*runs, *words]
     tools = [*compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]

@@ -5,11 +5,11 @@ from IPython.display import display
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
 from utils.course.exercise import Sizes
-from utils.cuda import card
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.listing import listing
 from utils.diagrams.picture import Picture
 from utils.diagrams.views.hazards import can_draw
+from utils.process import card
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 from utils.watch.trace import MOST

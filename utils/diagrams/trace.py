@@ -4,10 +4,10 @@ from itertools import groupby
 
 from utils.course import cases
 from utils.course.answers import Answering, attempted, exercise_of
-from utils.cuda import card
 from utils.diagrams.table import Table
 from utils.emulator.translate import telling
 from utils.errors import WorkbookError
+from utils.process import card
 from utils.watch.values import values
 from utils.wording import many
 

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from utils import files
-from utils.cuda import sandbox
 from utils.errors import WorkbookError
 from utils.grading import book, feedback, grade, pool, similarity
+from utils.process import sandbox
 from utils.wording import many
 
 

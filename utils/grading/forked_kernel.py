@@ -8,7 +8,7 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
-from utils.grading import forks
+from utils.process import forkserver
 
 NAME = "workbook-fork"
 
@@ -22,14 +22,14 @@ class ForkedKernel(LocalProvisioner):
             return await super().launch_kernel(cmd, **kwargs)
         self.cwd = kwargs.get("cwd") or pathlib.Path.cwd()
         env = kwargs.get("env") or os.environ
-        self.process = forks.inherited(cmd[2:], env=env, cwd=str(self.cwd))
+        self.process = forkserver.inherited(cmd[2:], env=env, cwd=str(self.cwd))
         self.pid = self.pgid = self.process.pid
         return self.connection_info
 
 
 def use() -> None:
     """Let Jupyter begin kernels so, in a fork that may ask for others."""
-    if forks.VARIABLE in os.environ:
+    if forkserver.VARIABLE in os.environ:
         place = f"{__name__}:{ForkedKernel.__name__}"
         group = KernelProvisionerFactory.GROUP_NAME
         KernelProvisionerFactory.provisioners[NAME] = EntryPoint(NAME, place, group)

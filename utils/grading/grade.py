@@ -22,14 +22,14 @@ import nbformat
 from utils import files, settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.cuda import sandbox
 from utils.emulator import build
 from utils.errors import ToolError, WorkbookError
-from utils.grading import forks, inert, points, submission
+from utils.grading import inert, points, submission
 from utils.grading.submission import Found, Submission
 from utils.grading.verdicts import Status
 from utils.notebooks import documents
 from utils.paths import environment, workspace
+from utils.process import forkserver, sandbox
 
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
@@ -229,17 +229,17 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
 MODULES = "torch pytest nbval.plugin ipykernel.kernelapp ipykernel.ipkernel".split()
 MODULES += "utils.grading.score utils.grading.cells utils.grading.assess".split()
 MODULES += "utils.magics utils.timing.bench utils.diagrams.draw".split()  # a first cell's
-_server: forks.ForkServer | None = None
+_server: forkserver.ForkServer | None = None
 _beginning = threading.Lock()
-_running: set[forks.Fork] = set()
+_running: set[forkserver.Fork] = set()
 
 
-def _forks() -> forks.ForkServer:
+def _forks() -> forkserver.ForkServer:
     """One for all that this process grades."""
     global _server
     with _beginning:
         if _server is None or not _server.alive:
-            _server = forks.ForkServer(MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
+            _server = forkserver.ForkServer(MODULES, OMP_NUM_THREADS="1", WORKBOOK_LOG="")
             atexit.register(_server.close)
         return _server
 

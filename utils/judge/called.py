@@ -15,11 +15,11 @@ from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
-from utils.cuda import card, posts, workers
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import judging, oracle
 from utils.judge.judging import FAULTS, FEW, Judging
 from utils.judge.mismatch import bits
+from utils.process import card, child, pool
 from utils.wording import many
 
 AGAIN = 3  # sizes that a second process is tried on
@@ -115,7 +115,7 @@ class Called(Judging):
     ) -> dict[str, Tensor]:
         given = cases.arguments(self.kernel, case)
         expecting = self.expecting(case, self.device, probes)
-        beside = workers.meanwhile(lambda answered: expecting())
+        beside = child.meanwhile(lambda answered: expecting())
         # On a GPU, the reference would wait for a kernel that hangs.
         with beside if self.device == "cpu" else contextlib.nullcontext():
             run = self._isolated(given, calls)
@@ -164,7 +164,7 @@ class Called(Judging):
     def again(self, sizes: tuple[Sizes, ...]) -> Steps[None]:
         """A process that has called the kernel never before: a part of the sizes in another order,
         then so many calls of small ones that whoever counts them gives himself away."""
-        posts.post(self.kernel.backend).restart()
+        pool.post(self.kernel.backend).restart()
         random = self.generator
         for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
             self.call(self.case(sizes[i]))

@@ -18,13 +18,14 @@ from utils import events, settings
 from utils.course import cases, catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.exercise import Exercise
-from utils.cuda import card, signature
+from utils.cuda import signature
 from utils.cuda.signature import Parameter
 from utils.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.ahead import Ahead
 from utils.judge.passed import Passed, tell
 from utils.judge.watched import Watched
+from utils.process import card
 
 
 def check(kernel: Answering, *, seed: int | None = None) -> None:

@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from utils import files
-from utils.cuda.model_box import Box, Left, Session
 from utils.errors import ArgumentValueError
 from utils.judge import accuracy
 from utils.judge import model_process as process
@@ -42,6 +41,7 @@ from utils.judge.model_calls import (
 from utils.judge.model_task import Size, Task, find
 from utils.judge.model_verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
+from utils.process.box import Box, Left, Session
 
 SEEDS = 5  # for each size
 _KERNEL = "__global__"

@@ -10,7 +10,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from utils.cuda.model_box import Box
+from utils.cuda.model_box import boxed
 from utils.judge.model import judge_text
 from utils.judge.model_task import Size, Task
 
@@ -106,7 +106,7 @@ def task() -> Task:
 def objection(backend: str) -> str:
     """Why files cannot be judged on the card; "" where they can."""
     try:
-        with Box(backend) as box:
+        with boxed(backend) as box:
             verdict = judge_text(TEXT, task(), box, seed=1)
     except Exception as error:  # whatever it is: no file's fault
         return f"{type(error).__name__}: {error}"

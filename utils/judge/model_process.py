@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from utils.cuda.model_box import Left, Session
 from utils.judge.model_verdict import Rejected, Why
+from utils.process.box import Left, Session
 
 LOADING = 120.0  # seconds to load a file, builds not counted
 CALLING = 30.0  # seconds for the calls of a size

@@ -11,11 +11,12 @@ from utils.course import cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
-from utils.cuda import instrumented, workers
+from utils.cuda import instrumented
 from utils.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, judging, launches, oracle
 from utils.judge.judging import FAULTS, FEW, Judging, Remarks
 from utils.judge.mismatch import bits
+from utils.process import child
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 
@@ -125,7 +126,7 @@ class Watched(Judging):
             self.ahead(answered)
 
         try:
-            with workers.meanwhile(meanwhile):
+            with child.meanwhile(meanwhile):
                 seen = self.diagnosis_of(given)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error

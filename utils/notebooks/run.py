@@ -70,7 +70,7 @@ class Run:
 def at_once(backend: str | None = None, save: bool = False) -> int:
     """How many notebooks run beside each other; each is a process of its own.
 
-    On a GPU what is timed waits until it is alone, see utils/cuda/card.py. There each needs room
+    On a GPU what is timed waits until it is alone, see utils/process/card.py. There each needs room
     for its tensors and its PyTorch, and cores to compile kernels for comparison. Figures that are
     kept are measured by one notebook at a time: beside others, some of the kernels that
     torch.compile chose took up to a third longer (H200, 2026-11-22), which would flatter ours.

@@ -9,11 +9,12 @@ from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise, Sizes
-from utils.cuda import card, toolchain
+from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
 from utils.errors import CheckFirst, WorkbookError
 from utils.judge.check import check
+from utils.process import card
 from utils.timing import measure, plots, results, roofline, tables
 from utils.timing.roofline import Ceilings
 from utils.timing.rows import ESTIMATE, Entry, Results, Row, id_of

@@ -19,11 +19,11 @@ from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import reads
 from utils.course.precision import Precision
-from utils.cuda import card
 from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.paths import ROOT
+from utils.process import card
 from utils.timing import peers, rested
 from utils.timing.peers import Peer
 from utils.timing.rows import Entry, Row

@@ -26,9 +26,8 @@ import torch
 from torch import Generator, Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from utils.cuda import card
 from utils.cuda.arrays import Arrays
-from utils.cuda.model_box import Box, Left, Session, Unboxed
+from utils.cuda.model_box import boxed, unboxed
 from utils.errors import WorkbookError
 from utils.judge import accuracy, model_probe, oracle
 from utils.judge import model as judging
@@ -36,6 +35,8 @@ from utils.judge import model_process as process
 from utils.judge.model_calls import KINDS, randomised
 from utils.judge.model_task import Size, Task
 from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
+from utils.process import card
+from utils.process.box import Box, Left, Session
 from utils.timing import measure, rested, roofline
 
 ROUNDS = 3  # of eager, torch.compile and the file, in turn
@@ -80,11 +81,11 @@ def judge(
     """
     text, wanted = judging.asked(path, task, reference)
     if backend != "emulator" and (why := model_probe.objection(backend)):
-        with Box() as box:
+        with boxed() as box:
             verdict = judging.judge_text(text, wanted, box, seed)
             note = f"This card is not used, for a model that is right is not found so: {why}"
             return replace(verdict, notes=[*verdict.notes, note])
-    with Box(backend) as box:
+    with boxed(backend) as box:
         verdict = judging.judge_text(text, wanted, box, seed)
         if not verdict.passed or backend == "emulator":
             return verdict
@@ -123,7 +124,7 @@ class Peers:
     def __init__(self, task: Task, backend: str):
         """Without a card, there is no torch.compile beside it. Raises NotTimed."""
         self.task, self.device = task, 0 if backend == "cuda" else None
-        self._box = Unboxed(backend)
+        self._box = unboxed(backend)
         self._session = self._box.open()
         self.names = ["eager"]
         self.failed = ""  # why there is no torch.compile

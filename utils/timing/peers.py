@@ -13,7 +13,7 @@ import torch
 
 from utils.course.exercise import Exercise, Sizes, reads
 from utils.course.precision import Precision, plain, precision_of, under
-from utils.cuda import card
+from utils.process import card
 
 COMPILED = "torch.compile"
 MODE = "max-autotune-no-cudagraphs"

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 
-from utils.cuda import card
+from utils.process import card
 
 BUDGET = 0.6  # seconds of GPU time for each row
 CALLS = 5, 200  # at least and at most

@@ -20,11 +20,12 @@ from utils.course import cases, catalog
 from utils.course.answers import Answer, Answering, as_answer
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
-from utils.cuda import card, posts, stopwatch
+from utils.cuda import stopwatch
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
+from utils.process import card, pool
 from utils.timing import measure
 
 FULL, NOTHING = 1.2, 10.0  # of the solution's time: up to there all tenths, from there none
@@ -74,7 +75,7 @@ def beside_the_solution(answer: Answering, sizes: Sizes | None = None) -> Speed:
     exercise, name = answer.exercise, measure.gpu()
     sizes = sizes or exercise.at.bench
     for backend in ("cuda", "emulator"):  # processes that its check has left: they could hinder
-        posts.discard(backend)
+        pool.discard(backend)
     try:
         with card.alone(), oracle.full_precision():
             pair = _Pair(answer, solution(exercise, answer.backend), sizes)

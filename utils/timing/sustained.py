@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
-from utils.cuda import card
+from utils.process import card
 
 SECONDS = 0.3  # of calls, at least
 BATCH, MOST = 10.0, 200  # milliseconds between two events, and calls, at most

@@ -9,7 +9,7 @@ genuine = harness.Session.clock
 
 
 def clock(self, blobs, **command):
-    harness.wire.send(self.connection, {})
+    harness.framing.send(self.connection, {})
     time.sleep(0.3)
     return genuine(self, blobs, **command)
 

@@ -8,7 +8,7 @@ harness = sys.modules["__main__"]
 
 
 def clock(self, blobs, **command):
-    harness.wire.send(self.connection, {})
+    harness.framing.send(self.connection, {})
     os._exit(0)
 
 

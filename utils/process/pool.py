@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from utils import paths, settings
-from utils.cuda import card
-from utils.cuda.workers import TIMED_OUT, Ended, Worker
 from utils.emulator.build import runtime_library
+from utils.process import card
+from utils.process.child import TIMED_OUT, Ended, Worker
 
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
 

@@ -1,23 +1,18 @@
 """What a model runs on, as the process in a box sees it: a card, or the emulator posing as one.
 
-Used by `model_main.py` alone, and in its process: PyTorch and the standard library, nothing else.
+Used by `model.py` alone, and in its process: PyTorch and the standard library, nothing else.
 """
 
 import contextlib
 import ctypes
 import functools
 import mmap
-import os
-import sys
 import types
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
-import device_memory
-
-del sys.path[0]
+from . import device_memory
 
 # What PyTorch computes that is more than a product, a sum of two tensors, a copy or a view.
 OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid tanh softplus

@@ -3,7 +3,8 @@
 In it there is no network, no other process, no environment but what is given, and of the file
 system the read-only system, what is lent, and an empty /tmp. Whoever judges stays outside.
 
-WORKBOOK_BOX puts compilers and the workers of kernels into it. `confine.py` holds inside, too.
+WORKBOOK_BOX puts compilers and the workers of kernels into it. Inside, `guest/lockdown.py` holds,
+too.
 """
 
 import functools

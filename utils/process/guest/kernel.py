@@ -1,6 +1,6 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `workers.py` by `python -I -S`, with the arguments BACKEND COMMANDS REPLIES ARENA HANDS
+Started by `child.py` by `python -I -S`, with the arguments BACKEND COMMANDS REPLIES ARENA HANDS
 FOLDER...: four file descriptors and the folders that libraries are loaded from. Standard library
 only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
@@ -18,8 +18,8 @@ only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
 
 Each command has a "token" that nobody can guess, and its reply has the same; and "stragglers", the
 number of threads that the call has left behind. With the emulator, the process can do no more than
-`confine.py` leaves it. A GPU's driver opens devices, maps memory and starts threads and programs of
-its own as it sees fit, so there only the limits hold, and a clean environment.
+`lockdown.py` leaves it. A GPU's driver opens devices, maps memory and starts threads and programs
+of its own as it sees fit, so there only the limits hold, and a clean environment.
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
 copied to it, and back after the launch; without one the launcher works on the arena itself, whose
@@ -36,8 +36,7 @@ import sys
 import threading
 import time
 
-import confine
-import device_memory
+from . import device_memory, lockdown
 
 
 class Device:
@@ -316,8 +315,8 @@ def main() -> None:
     """Answer commands, one after the other, until the other end is closed."""
     backend, (commands, replies, arena, hands) = sys.argv[1], map(int, sys.argv[2:6])
     emulated = backend == "emulator"
-    confine.limit(confine.MAX_FILES if emulated else None)
-    in_force = confine.lock_in(sys.argv[6:]) if emulated else []
+    lockdown.limit(lockdown.MAX_FILES if emulated else None)
+    in_force = lockdown.lock_in(sys.argv[6:]) if emulated else []
     libc = ctypes.CDLL(None)
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))

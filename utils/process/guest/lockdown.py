@@ -1,6 +1,6 @@
 """What a worker process may do once a stranger's native code runs in it: compute, and little else.
 
-`lock_in` is called in the worker, before any library of a kernel is loaded, by `worker_main.py`,
+`lock_in` is called in the worker, before any library of a kernel is loaded, by `kernel.py`,
 which runs without site packages: standard library only. What this kernel of Linux lacks is left
 out, and the caller is told what is in force. `usage` and `descendants` are for the process outside,
 which watches the worker and ends what it may have started where nothing forbade that.

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from utils.cuda import device_memory
+from utils.process.guest import device_memory
 
 
 class Lent(Protocol):

@@ -1,6 +1,6 @@
 """The processes in which kernels run, from this side: started, spoken to, watched and replaced.
 
-`worker_main.py` is what runs in them.
+`guest/kernel.py` is what runs in them.
 """
 
 import fcntl
@@ -24,10 +24,13 @@ import torch
 from torch import Tensor
 
 from utils import settings
-from utils.cuda import confine, sandbox
+from utils.process import sandbox
+from utils.process.guest import lockdown
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
-WORKER = Path(__file__).with_name("worker_main.py")
+GUEST = Path(__file__).with_name("guest")
+_RUN = """import sys; sys.path.insert(0, {!r}); import guest.kernel
+del sys.path[0]; guest.kernel.main()"""  # as a module, which is compiled but once; -I leaves it out
 GRACE = 2.0  # seconds that a worker has beyond the time limit to stop by itself
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
 MAX_REPLY = 64 << 20  # bytes
@@ -116,14 +119,14 @@ class Worker:
         self.events = bytearray()
         self.hands, taking = socket.socketpair()
         passed = (theirs_in, theirs_out, self.arena, taking.fileno())
-        words = [sys.executable, "-I", "-S", "-c", _running(WORKER), backend]
+        words = [sys.executable, "-I", "-S", "-c", _RUN.format(str(GUEST.parent)), backend]
         words += map(str, (*passed, *self.folders))
         passed_on = environment(backend) | {"EMU_REPORT_FD": str(reported)}
         self.boxed = settings.boxed()
         if self.boxed:
             words = sandbox.command(
                 words,
-                readable=[WORKER.parent, *sandbox.python_folders(), *self.folders],
+                readable=[GUEST, *sandbox.python_folders(), *self.folders],
                 environment=passed_on,
                 other_user=True,
                 gpu=backend == "cuda",
@@ -238,8 +241,8 @@ class Worker:
 
     def _excess(self, reply: int) -> str:
         """What the process does too much of; nothing, mostly."""
-        inside = confine.descendants(self.process.pid) if self.boxed else []
-        used = [confine.usage(pid) for pid in (self.process.pid, *inside)]
+        inside = lockdown.descendants(self.process.pid) if self.boxed else []
+        used = [lockdown.usage(pid) for pid in (self.process.pid, *inside)]
         memory, threads = (sum(figures) for figures in zip(*used, strict=True))
         if memory > MEMORY:
             return f"used more than {MEMORY / 1e9:.3g} GB of memory"
@@ -288,14 +291,14 @@ class Worker:
         if self.boxed:  # they are in it, and end with it
             return
         if "seccomp" not in self.in_force and self.process.poll() is None:
-            for pid in confine.descendants(self.process.pid):
+            for pid in lockdown.descendants(self.process.pid):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
     def _kill(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
-            self._below = confine.descendants(self.process.pid)
+            self._below = lockdown.descendants(self.process.pid)
             self._end_descendants()
         self.process.kill()
         self.process.wait()
@@ -311,14 +314,8 @@ class Worker:
         """After `stop`: until those have ended, too, that it had started. The kernel of Linux ends
         them, in a box, as soon as it can."""
         deadline = time.monotonic() + within
-        while any(map(confine.runs, self._below)) and time.monotonic() < deadline:
+        while any(map(lockdown.runs, self._below)) and time.monotonic() < deadline:
             time.sleep(0.001)
-
-
-def _running(program: Path) -> str:
-    """What runs `program`: as a module, which is compiled but once. -I leaves its folder out."""
-    importing = f"import sys; sys.path.insert(0, {str(program.parent)!r}); import {program.stem}"
-    return f"{importing}; del sys.path[0]; {program.stem}.main()"
 
 
 def _text(said: bytes) -> str:

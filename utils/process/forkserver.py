@@ -80,7 +80,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             numbers = str(theirs.fileno()), str(ours.fileno())
-            command = [sys.executable, "-P", "-m", "utils.grading.forks", *numbers, *modules]
+            command = [sys.executable, "-P", "-m", "utils.process.forkserver", *numbers, *modules]
             self._process = subprocess.Popen(
                 command,
                 env=environment(**variables),

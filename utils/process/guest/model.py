@@ -1,9 +1,9 @@
 """The process in a box in which a stranger's model file is loaded and called.
 
-Started by `model_box.py` as `python -I model_main.py CONTROL limited|trusted
+Started by `box.py` as `python -I`, with the arguments CONTROL limited|trusted
 [RUNTIME MAJOR MINOR]`: with the emulator's runtime and the compute capability that it poses with,
 or else for a card. It imports PyTorch, and then forks when it is asked to: each fork serves one
-connection, and never more than one file. Messages are those of `wire.py`:
+connection, and never more than one file. Messages are those of `framing.py`:
 
     {"do": "load", "text", "mode"}: plain, trusted, kernels off, library off      {"new": bool}
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
@@ -42,12 +42,7 @@ import types
 import torch
 import torch.testing
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # which -I leaves out
-import confine
-import model_machine
-import wire
-
-del sys.path[0]
+from . import framing, lockdown, machine
 
 
 def _import_extensions() -> None:
@@ -91,9 +86,9 @@ _MODULES = {
     "socket": socket,
     "struct": struct,
     "threading": threading,
-    "wire": wire,
-    "confine": confine,
-    "model_machine": model_machine,
+    "framing": framing,
+    "lockdown": lockdown,
+    "machine": machine,
     "__main__": sys.modules["__main__"],
 }
 _SYS = "stdout stderr stdin excepthook exit modules settrace setprofile".split()
@@ -173,21 +168,21 @@ class Session:
     """Serves a connection: loads a file, makes its models, calls them."""
 
     def __init__(self, connection: socket.socket, hands: socket.socket, machine):
-        self.connection, self.read = connection, wire.reader(connection)
+        self.connection, self.read = connection, framing.reader(connection)
         self.hands, self.machine = hands, machine
         self.models, self.inputs, self.module = [], {}, None
         self.mode = "plain"
 
     def serve(self) -> None:
         """Answer until the other side is gone."""
-        while message := wire.receive(self.read):
+        while message := framing.receive(self.read):
             header, blobs = message
             try:
                 told, values = getattr(self, header.pop("do"))(blobs, **header)
             except BaseException as error:  # also SystemExit
                 told = {"error": type(error).__name__, "text": str(error)[:TEXT]}
                 values = []
-            wire.send(self.connection, told, values)
+            framing.send(self.connection, told, values)
 
     def load(self, blobs, text: str, mode: str):
         """Run the file's text as a module."""
@@ -216,8 +211,8 @@ class Session:
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
         wanted |= {"module": name, "bare": bool(how.get("no_implicit_headers"))}
-        wire.send(self.connection, {"build": wanted})
-        header, blobs = wire.receive(self.read)
+        framing.send(self.connection, {"build": wanted})
+        header, blobs = framing.receive(self.read)
         if "error" in header:
             raise RuntimeError(f"Error building extension '{name}': {header['text']}")
         file = os.memfd_create(name)
@@ -378,10 +373,8 @@ def main() -> None:
         if not (pid := os.fork()):
             control.close()
             give_up(limited, runtime)
-            machine = model_machine.Card()
-            if runtime:
-                machine = model_machine.Emulated(runtime, (major, minor))
-            Session(*(socket.socket(fileno=file) for file in files), machine).serve()
+            on = machine.Emulated(runtime, (major, minor)) if runtime else machine.Card()
+            Session(*(socket.socket(fileno=file) for file in files), on).serve()
             _exit(0)
         for file in files:
             os.close(file)
@@ -407,9 +400,9 @@ def give_up(limited: bool, runtime: str) -> None:
     if runtime:
         ctypes.CDLL(None).mallopt(-6, POISON ^ 0xFF)  # M_PERTURB
     if limited:
-        confine.limit(confine.MAX_FILES if runtime else None)
+        lockdown.limit(lockdown.MAX_FILES if runtime else None)
     if limited and runtime:
-        confine.lock_in([os.path.dirname(runtime), os.path.dirname(os.path.abspath(__file__))])
+        lockdown.lock_in([os.path.dirname(runtime), os.path.dirname(os.path.abspath(__file__))])
 
 
 if __name__ == "__main__":

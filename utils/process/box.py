@@ -1,0 +1,279 @@
+"""The box in which a stranger's model file runs, from this side: started, spoken to, ended.
+
+With the emulator, or on a card, whose nodes are then in the box. A file gets a process of its own
+for each mode that it is tried in: forks of one that has imported PyTorch and loaded nothing else.
+`guest/model.py` is what runs in them. The builds that a file asks for are made on this side, by
+what was passed in for that.
+"""
+
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.emulator.build import runtime_library
+from utils.errors import CompileError, KernelTimeout, ToolError
+from utils.paths import cache
+from utils.process import card, sandbox
+from utils.process.child import GUEST, MEMORY, environment
+from utils.process.guest import framing, lockdown
+
+START = 120.0  # seconds to import PyTorch
+LOOK = 0.2  # seconds between two looks at what it uses
+BUILDS = 8  # that one file may ask for
+HINTS = 1 << 16  # bytes of blobs with an answer of which none are expected
+
+
+# What a file finds as __main__ is this program.
+_MODEL = f"""import runpy, sys
+sys.path.insert(0, {str(GUEST.parent)!r})
+runpy.run_module("guest.model", run_name="__main__", alter_sys=True)"""
+
+
+class Left(Exception):
+    """The process is gone, or has been ended: `why`, in words."""
+
+    def __init__(self, why: str, late: bool = False):
+        super().__init__(why)
+        self.why, self.late = why, late
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a file gave to `load_inline`: texts, and the names of functions, each once."""
+
+    cpp: list[str]
+    cuda: list[str]
+    functions: list[str]
+    module: str
+    bare: bool  # the texts name all headers themselves
+    flags: tuple[list[str], list[str], list[str]]  # of the C++ compiler, of CUDA's, of the linker
+
+
+# The library, for a backend. Raises CompileError, KernelTimeout.
+Build = Callable[[str, Wanted], Path]
+
+
+class Box:
+    """A process in a box, which forks. Close it. Raises ToolError where there is no box.
+
+    `capability`: of the card that the emulator poses as. It has what each of them has.
+    """
+
+    how = "limited"
+
+    def __init__(self, build: Build, backend: str, capability: tuple[int, int] = (8, 0)):
+        self.build, self.backend, self.capability = build, backend, capability
+        self._process: subprocess.Popen | None = None
+        self._require()
+
+    def _require(self) -> None:
+        sandbox.require()
+
+    def __enter__(self) -> "Box":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        self._control, theirs = socket.socketpair()
+        runtimes = [runtime_library()] if self.backend == "emulator" else []
+        words = [sys.executable, "-I", "-c", _MODEL, str(theirs.fileno()), self.how]
+        words += map(str, (*runtimes, *self.capability) if runtimes else ())
+        with theirs:
+            self._process = subprocess.Popen(
+                self._around(words, [GUEST, *(path.parent for path in runtimes)]),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                start_new_session=True,
+            )
+        self._control.settimeout(START)
+        if self._control.recv(1) != b"r":
+            self.close()
+            raise ToolError("PyTorch does not start in a box on this machine")
+        self._own = len(lockdown.descendants(self._process.pid))
+
+    def _around(self, words: list, readable: list[Path]) -> list[str]:
+        """How the program is started."""
+        return sandbox.command(
+            words,
+            readable=[*readable, *sandbox.python_folders()],
+            environment=environment(self.backend) | {"EMU_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            other_user=True,
+            gpu=self.backend == "cuda",
+        )
+
+    def open(self) -> "Session":
+        """A fresh process, for one file."""
+        if not self.running():
+            self._start()
+        ours, theirs = socket.socketpair()
+        giving, taking = socket.socketpair()
+        with theirs, taking, suppress(BrokenPipeError):  # of one that has just ended: answers tell
+            socket.send_fds(self._control, [b"f"], [theirs.fileno(), taking.fileno()])
+        return Session(self, ours, giving)
+
+    def status(self) -> int | None:
+        """With which the fork has ended; None where it has not, within a second."""
+        if self._process is None:
+            return None
+        self._control.settimeout(1.0)
+        try:
+            told = self._control.recv(4)
+        except TimeoutError:
+            return None
+        return struct.unpack("<i", told)[0] if len(told) == 4 else None
+
+    def running(self) -> bool:
+        """Whether it is there, with a file in it or none."""
+        return self._process is not None and self._process.poll() is None
+
+    def usage(self) -> tuple[int, int]:
+        """(bytes of memory, processes that files have or are)."""
+        inside = lockdown.descendants(self._process.pid)
+        memory = sum(lockdown.usage(pid)[0] for pid in inside)
+        return memory, max(0, len(inside) - self._own)
+
+    def close(self) -> None:
+        """End all that is in it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._control.close()
+            self._process = None
+
+
+class Unboxed(Box):
+    """The same for a text of the workbook's own, such as a peer's: as this user, in no box."""
+
+    how = "trusted"
+
+    def _require(self) -> None:
+        pass
+
+    def _around(self, words: list, readable: list[Path]) -> list[str]:
+        kept = cache() / "peers"
+        kept.mkdir(parents=True, exist_ok=True)
+        own = {"TORCHINDUCTOR_CACHE_DIR": kept, "TRITON_CACHE_DIR": kept / "triton"}
+        own |= {"TORCHINDUCTOR_COMPILE_THREADS": 1}  # no processes of its own
+        return ["env", *(f"{name}={value}" for name, value in own.items()), *map(str, words)]
+
+
+class Session:
+    """A conversation with one process. It is over after the first thing that goes wrong."""
+
+    def __init__(self, box: Box, connection: socket.socket, hands: socket.socket):
+        self._box, self._connection, self._hands = box, connection, hands
+        self._builds, self._over = 0, False
+        self.source = ""  # of the CUDA that it had built
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._connection.close()
+        self._hands.close()
+        ended = self._over or self._box.status() is not None
+        if not ended or self._box.running() and self._box.usage()[1]:  # with it goes its box
+            self._box.close()
+
+    def hand(self, file: int) -> None:
+        """Give it an open file, for the next command that takes one. Raises nothing where it has
+        ended: the command will."""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._hands, [b"."], [file])
+
+    def ask(
+        self, within: float, do: str, blobs: Sequence[bytes] = (), most: int = HINTS, **command
+    ) -> tuple[dict, list[bytes]]:
+        """The answer to a command, and its blobs, at most so many bytes of them. Builds that it
+        asks for meanwhile are made, and their time is not counted. Raises Left."""
+        said: dict = {"do": do, **command}
+        try:
+            while True:
+                with card.together(self._box.backend):
+                    self._until = time.monotonic() + within
+                    self._connection.settimeout(LOOK)
+                    self._send(said, blobs)
+                    message = framing.receive(self._read, most)
+                if message is None:
+                    raise Left(self._ended())
+                if "build" not in message[0]:
+                    return message
+                said, blobs = self._build(message[0]["build"])
+        except framing.Garbled:
+            raise self._end("answered out of turn") from None
+        except (BrokenPipeError, ConnectionResetError):
+            raise Left(self._ended()) from None
+
+    def _send(self, header: dict, blobs: Sequence[bytes]) -> None:
+        self._connection.settimeout(max(1.0, self._until - time.monotonic()))
+        try:
+            framing.send(self._connection, header, blobs)
+        except TimeoutError:
+            raise self._end("took in nothing", late=True) from None
+
+    def _read(self, size: int) -> bytes:
+        got = bytearray()
+        while len(got) < size:
+            if not select.select([self._connection], [], [], LOOK)[0]:
+                self._look()
+                continue
+            if not (piece := self._connection.recv(min(size - len(got), 1 << 20))):
+                break
+            got += piece
+        return bytes(got)
+
+    def _look(self) -> None:
+        if time.monotonic() > self._until:
+            raise self._end("did not answer in time", late=True)
+        if self._box.usage()[0] > MEMORY:
+            raise self._end(f"used more than {MEMORY / 1e9:.3g} GB of memory")
+
+    def processes(self) -> int:
+        """How many processes it has started that still run, as seen from outside."""
+        return max(0, self._box.usage()[1] - 1)
+
+    def _end(self, why: str, late: bool = False) -> Left:
+        self._box.close()
+        return Left(why, late)
+
+    def _ended(self) -> str:
+        status = self._box.status()
+        self._over = status is not None
+        if status is not None and status < 0:
+            return f"was killed by signal {-status}"
+        return f"ended by itself, with exit status {status}"
+
+    def _build(self, wanted: dict) -> tuple[dict, list[bytes]]:
+        """What is answered to the wish for a build, a library at best."""
+        self._builds += 1
+        try:
+            flags = tuple(wanted[f"extra_{what}flags"] for what in ("c", "cuda_c", "ld"))
+            lists = [wanted["cpp"], wanted["cuda"], wanted["functions"], *flags]
+            strings = [text for given in lists for text in given] + [wanted["module"]]
+            if not all(isinstance(text, str) for text in strings):
+                raise TypeError
+            names, bare = [*wanted["functions"], wanted["module"]], wanted["bare"] is True
+            if self._builds > BUILDS or not all(name.isidentifier() for name in names):
+                raise ValueError
+        except (KeyError, TypeError, ValueError):
+            raise framing.Garbled from None
+        self.source += "\n".join(wanted["cuda"])
+        functions = list(dict.fromkeys(wanted["functions"]))
+        texts = wanted["cpp"], wanted["cuda"], functions, wanted["module"], bare, flags
+        try:
+            path = self._box.build(self._box.backend, Wanted(*texts))
+        except (CompileError, KernelTimeout) as error:
+            return {"error": "build", "text": str(error)}, []
+        return {}, [path.read_bytes()]
