@@ -24,9 +24,9 @@ from support import model_files
 
 from utils import settings
 from utils.cuda.model_box import boxed
-from utils.judge import model, model_probe, model_task
-from utils.judge.model_task import Size, Task
-from utils.judge.model_verdict import Verdict
+from utils.judge.models import evaluation, probe, tasks
+from utils.judge.models.tasks import Size, Task
+from utils.judge.models.verdict import Verdict
 from utils.process.box import Box
 from utils.timing import model_runtime
 
@@ -46,7 +46,7 @@ def main(
     if settings.backend() != backend:
         print("there is no GPU here; --emulator tries the protocol alone")
         raise typer.Exit(2)
-    task = model_task.find(Path("88.py"))
+    task = tasks.find(Path("88.py"))
     if emulator:
         task = dataclasses.replace(task, own=SMALL)
     paths = [path for k in kind or KINDS for path in model_files.of(k)]
@@ -54,7 +54,7 @@ def main(
     paths = [p for p in paths if not (emulator and model_files.for_a_card(p))]
     rows = []
     start = time.perf_counter()
-    print(f"A model that is right: {model_probe.objection(backend) or 'is found so'}", flush=True)
+    print(f"A model that is right: {probe.objection(backend) or 'is found so'}", flush=True)
     with boxed(backend) as box, model_runtime.Peers(task, backend) as peers:
         print(f"PyTorch's own are ready after {time.perf_counter() - start:.1f} s {peers.failed}")
         for path in paths:
@@ -73,7 +73,7 @@ def row(path: Path, task: Task, box: Box, peers: model_runtime.Peers, clock: boo
     try:
         verdict = Verdict(task.name, passed=True, seed=seed)
         if not clock:
-            verdict = model.judge_text(text, task, box, seed)
+            verdict = evaluation.judge_text(text, task, box, seed)
         if verdict.passed:
             verdict = model_runtime.timed(verdict, text, task, box, peers)
         said = verdict.reason or "passed"

@@ -9,7 +9,7 @@ from support.box import needs_box
 
 from utils.cuda import model_build
 from utils.cuda.model_box import boxed
-from utils.judge import model, model_task
+from utils.judge.models import evaluation, tasks
 from utils.notebooks import documents
 from utils.paths import ROOT
 
@@ -56,7 +56,7 @@ def test_the_notebook_names_all_briefs_and_our_answers():
 
 @pytest.mark.parametrize("brief", BRIEFS, ids=lambda path: path.stem)
 def test_a_brief_takes_its_sizes_and_its_own_is_large(brief):
-    task = model_task.read(brief)
+    task = tasks.read(brief)
     for size in task.small:
         inputs = [torch.rand(shape) for shape in size.shapes]
         assert task.make(size, 0)(*inputs).isfinite().all()
@@ -68,7 +68,7 @@ def test_a_brief_takes_its_sizes_and_its_own_is_large(brief):
 def test_our_answer_passes(brief, box, at_once, monkeypatch):
     monkeypatch.setattr(model_build, "library", lambda *texts: at_once)
     text = (SOLUTIONS / brief.name).read_text()
-    verdict = model.judge_text(text, model_task.read(brief), box, seed=5)
+    verdict = evaluation.judge_text(text, tasks.read(brief), box, seed=5)
     assert verdict.passed and len(verdict.notes) == 1, str(verdict)
 
 
@@ -77,9 +77,9 @@ def test_the_start_that_the_notebook_gives_is_right_but_for_its_kernel(box, at_o
     notebook = documents.read(ROOT / "notebooks/13_capstone.ipynb")
     (start,) = [cell.source for cell in notebook.cells if cell.source.startswith("%%writefile")]
     text = start.partition("\n")[2]
-    verdict = model.judge_text(text, model_task.read(BRIEFS[0]), box, seed=5)
+    verdict = evaluation.judge_text(text, tasks.read(BRIEFS[0]), box, seed=5)
     assert verdict.reason == "no kernel"
     monkeypatch.setattr(model_build, "library", lambda *texts: at_once)
     solution = (SOLUTIONS / BRIEFS[0].name).read_text().partition("class Tail")[0]
-    verdict = model.judge_text(solution + text, model_task.read(BRIEFS[0]), box, seed=5)
+    verdict = evaluation.judge_text(solution + text, tasks.read(BRIEFS[0]), box, seed=5)
     assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message

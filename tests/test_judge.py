@@ -13,7 +13,7 @@ from support.model_files import FILES, head, of, reasons, text_of
 
 from utils.cuda.model_box import boxed
 from utils.errors import ArgumentValueError, ToolError, WorkbookError
-from utils.judge import accuracy, model, model_process, model_task
+from utils.judge.models import accuracy, evaluation, requests, tasks
 from utils.process import sandbox
 from utils.process.guest import framing
 from utils.timing import model_runtime
@@ -30,18 +30,18 @@ def box():
 
 @pytest.fixture(scope="module")
 def task():
-    return model_task.find(Path("88.py"))
+    return tasks.find(Path("88.py"))
 
 
-def judged(path: Path, task, box) -> model.Verdict:
-    return model.judge_text(text_of(path), task, box, SEED)
+def judged(path: Path, task, box) -> evaluation.Verdict:
+    return evaluation.judge_text(text_of(path), task, box, SEED)
 
 
 @pytest.mark.parametrize("path", of("cheats"), ids=lambda p: p.stem)
 def test_a_cheat_is_rejected_for_its_reason(path, task, box, monkeypatch):
     first = path.read_text().partition("\n")[0]
     if "timeout" in first:
-        monkeypatch.setattr(model_process, "CALLING", 1.0)
+        monkeypatch.setattr(requests, "CALLING", 1.0)
     verdict = judged(path, task, box)
     assert not verdict.passed
     assert verdict.reason in reasons(path), str(verdict)
@@ -53,17 +53,17 @@ def test_an_honest_file_passes(path, task, box):
     assert verdict.passed, str(verdict)
 
 
-@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
 def test_of_pytorchs_own_model_all_is_right_but_who_computes_it(path, box):
     text = head() + path.read_text().replace("class Model(", "class ModelNew(")
-    verdict = model.judge_text(text, model_task.read(path), box, SEED)
+    verdict = evaluation.judge_text(text, tasks.read(path), box, SEED)
     assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message
 
 
 def test_a_verdict_names_the_seed_that_repeats_it(task, box):
     path = FILES / "cheats/affine_left_out.py"
-    verdict = model.judge_text(text_of(path), task, box)
-    again = model.judge_text(text_of(path), task, box, verdict.seed)
+    verdict = evaluation.judge_text(text_of(path), task, box)
+    again = evaluation.judge_text(text_of(path), task, box, verdict.seed)
     assert f"Seed: {verdict.seed}" in str(verdict)
     assert str(again) == str(verdict)
 
@@ -74,9 +74,9 @@ def test_a_size_that_is_refused_is_told(task, box):
     assert verdict.as_json()["evaluation"] == "passed" and verdict.runtime is None
 
 
-@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
 def test_a_reference_has_small_sizes_that_it_takes(path):
-    found = model_task.read(path)
+    found = tasks.read(path)
     assert path.stem.startswith(f"{int(path.stem.partition('_')[0])}_")
     for size in found.small:
         model = found.make(size, 0)
@@ -90,18 +90,18 @@ def test_a_reference_has_small_sizes_that_it_takes(path):
     "name, number", [("88.py", 88), ("my_75.py", 75), ("Matmul_Swish_Sum_GroupNorm_mine.py", 37)]
 )
 def test_a_task_is_known_by_the_files_name(name, number):
-    assert model_task.find(Path(name)).name.startswith(f"{number}_")
+    assert tasks.find(Path(name)).name.startswith(f"{number}_")
 
 
 def test_a_file_that_tells_of_no_task_is_asked_about():
     with pytest.raises(ArgumentValueError, match="model.py tells of no task; say which: --task 37"):
-        model_task.find(Path("model.py"))
+        tasks.find(Path("model.py"))
 
 
 def test_a_reference_that_is_none_is_told(tmp_path):
     (tmp_path / "mine.py").write_text("class Model: pass")
     with pytest.raises(WorkbookError, match="mine.py is no reference"):
-        model_task.find(Path("x.py"), reference=tmp_path / "mine.py")
+        tasks.find(Path("x.py"), reference=tmp_path / "mine.py")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_a_message_that_is_none_is_garbled():
 @pytest.mark.parametrize("told", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])
 def test_an_answer_that_is_none_is_no_error_of_the_judges(told):
     named = list(torch.nn.Linear(1, 1).named_parameters())
-    with pytest.raises(model.Rejected, match="answered out of turn"):
-        model.same_parameters(told, named)
+    with pytest.raises(evaluation.Rejected, match="answered out of turn"):
+        evaluation.same_parameters(told, named)
 
 
 def test_the_command_tells_its_verdict_and_its_exit_code(tmp_path):

@@ -23,7 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from utils.course import flat_cuda, model_files
 from utils.cuda import model_build
 from utils.cuda.model_box import boxed
-from utils.judge import model, model_task
+from utils.judge.models import evaluation, tasks
 
 
 def built(name, cpp_sources, cuda_sources, functions, **how) -> types.ModuleType:
@@ -39,10 +39,10 @@ def test_the_files_are_what_their_sources_make():
         assert path.read_text() == text, f"{path.name} is out of step: workbook sync"
 
 
-@pytest.mark.parametrize("path", model_task.references(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
 def test_a_file_has_the_parameters_of_its_reference_and_tells_the_shape(path, monkeypatch):
     module = loaded(monkeypatch, TEXTS[path.stem], [OTHER], unbuilt)
-    task = model_task.read(path)
+    task = tasks.read(path)
     size = task.small[0]
     torch.manual_seed(3)
     ours, theirs = module.ModelNew(*size.arguments), task.make(size, 3)
@@ -106,15 +106,15 @@ def test_one_of_the_files_passes_the_judge(name, portable):
     if portable:
         text = text.replace("portable = False", "portable = True")
     with boxed(capability=HOPPER) as box:
-        task = model_task.find(Path(f"{name}.py"))
-        verdict = model.judge_text(text, task, box)
+        task = tasks.find(Path(f"{name}.py"))
+        verdict = evaluation.judge_text(text, task, box)
     assert verdict.passed, f"{name}: {verdict}"
 
 
 @needs_box
 def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
     module = loaded(monkeypatch, TEXTS[name], [HOPPER], built)
-    task = model_task.find(Path(f"{name}.py"))
+    task = tasks.find(Path(f"{name}.py"))
     ours = module.ModelNew(*task.small[0].arguments)
     x = torch.randn(task.small[0].shapes[0], requires_grad=True)
     layers = [m for m in ours.children() if list(m.parameters())]

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, spectral_norm, weight_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.judge import model_task
+from utils.judge.models import tasks
 
 NUMBERS = {stem: int(stem.partition("_")[0]) for stem in TEXTS}
 LAYERS = {37: ("matmul", "group_norm"), 62: ("fc", "gn"), 94: ("gemm", "groupnorm")}
@@ -24,7 +24,7 @@ class Pair:
     def __init__(self, monkeypatch, stem: str):
         self.module = on_the_cpu(monkeypatch, stem)
         self.number = NUMBERS[stem]
-        task = model_task.find(Path(f"{stem}.py"))
+        task = tasks.find(Path(f"{stem}.py"))
         size = task.small[0]
         self.theirs = task.make(size, 1)
         torch.manual_seed(2)

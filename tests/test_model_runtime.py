@@ -19,10 +19,9 @@ from utils.cuda import model_nvcc, toolchain
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import boxed
 from utils.errors import CompileError
-from utils.judge import accuracy, model, model_probe, model_task
-from utils.judge import model_process as process
-from utils.judge.model_task import Size
-from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
+from utils.judge.models import accuracy, evaluation, probe, requests, tasks
+from utils.judge.models.tasks import Size
+from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
 from utils.process.box import Box
 from utils.process.guest import lockdown
 from utils.timing import model_runtime
@@ -36,7 +35,7 @@ SMALL = Size((64, 64, 2, (64,)), ((6, 64),))  # as many features as channels; mo
 
 @pytest.fixture(scope="module")
 def full():
-    return model_task.find(Path("88.py"))
+    return tasks.find(Path("88.py"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ class ModelNew(Honest):
 def test_who_works_on_unseen_when_it_has_said_that_it_is_done_gains_nothing(
     task, box, peers, monkeypatch
 ):
-    monkeypatch.setattr(process, "surroundings", lambda session: None)
+    monkeypatch.setattr(requests, "surroundings", lambda session: None)
     verdict = raced(text_of(FILES / "timed/later_in_a_thread.py"), task, box, peers)
     assert verdict.reason == Why.NOT_WRITTEN
 
@@ -224,7 +223,7 @@ def test_where_the_judge_does_not_find_pytorch_right_it_times_nothing(
 def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypatch):
     path = tmp_path / "88.py"
     path.write_text(text_of(FILES / "honest/as_it_is.py"))
-    model_probe.objection.cache_clear()
+    probe.objection.cache_clear()
     monkeypatch.setattr(model_nvcc, "library", no_headers)
     boxes, genuine = [], Box._around
 
@@ -236,7 +235,7 @@ def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypat
     verdict = model_runtime.judge(path, backend="cuda")
     assert verdict.passed and verdict.runtime is None and boxes == ["cuda", "emulator"]
     assert "This card is not used" in verdict.notes[-1], str(verdict)
-    model_probe.objection.cache_clear()
+    probe.objection.cache_clear()
 
 
 def no_headers(*texts):
@@ -245,7 +244,7 @@ def no_headers(*texts):
 
 def test_a_rejection_names_the_sizes_that_were_refused(full, box):
     text = text_of(FILES / "honest/refuses_odd_groups.py")
-    verdict = model.judge_text(text + WRONG, full, box, 5)
+    verdict = evaluation.judge_text(text + WRONG, full, box, 5)
     assert not verdict.passed
     assert any("groups of 5 channels" in note for note in verdict.notes), str(verdict)
 
@@ -307,7 +306,7 @@ def test_on_a_card_a_cheat_is_rejected(path, on_card):
 @pytest.mark.parametrize("name", HONEST)
 def test_on_a_card_an_honest_file_passes_and_is_timed(name, on_card):
     text = text_of(FILES / f"honest/{name}.py")
-    verdict = model.judge_text(text, *on_card[:2], 5)
+    verdict = evaluation.judge_text(text, *on_card[:2], 5)
     assert verdict.passed, str(verdict)
     runtime = raced(text, *on_card).runtime
     assert runtime.milliseconds < 3 * runtime.eager

@@ -29,12 +29,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import boxed, unboxed
 from utils.errors import WorkbookError
-from utils.judge import accuracy, model_probe, oracle
-from utils.judge import model as judging
-from utils.judge import model_process as process
-from utils.judge.model_calls import KINDS, randomised
-from utils.judge.model_task import Size, Task
-from utils.judge.model_verdict import Rejected, Runtime, Verdict, Why
+from utils.judge import oracle
+from utils.judge.models import accuracy, evaluation, probe, requests
+from utils.judge.models.calls import KINDS, randomised
+from utils.judge.models.tasks import Size, Task
+from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
 from utils.process import card
 from utils.process.box import Box, Left, Session
 from utils.timing import measure, rested, roofline
@@ -79,14 +78,14 @@ def judge(
     Raises ToolError where there is no box, WorkbookError where it is not known what the file should
     compute.
     """
-    text, wanted = judging.asked(path, task, reference)
-    if backend != "emulator" and (why := model_probe.objection(backend)):
+    text, wanted = evaluation.asked(path, task, reference)
+    if backend != "emulator" and (why := probe.objection(backend)):
         with boxed() as box:
-            verdict = judging.judge_text(text, wanted, box, seed)
+            verdict = evaluation.judge_text(text, wanted, box, seed)
             note = f"This card is not used, for a model that is right is not found so: {why}"
             return replace(verdict, notes=[*verdict.notes, note])
     with boxed(backend) as box:
-        verdict = judging.judge_text(text, wanted, box, seed)
+        verdict = evaluation.judge_text(text, wanted, box, seed)
         if not verdict.passed or backend == "emulator":
             return verdict
         try:
@@ -129,7 +128,7 @@ class Peers:
         self.names = ["eager"]
         self.failed = ""  # why there is no torch.compile
         try:
-            process.load(self._session, task.text + _COMPILED, "trusted")
+            requests.load(self._session, task.text + _COMPILED, "trusted")
             self._make(compiled=False)
             if backend == "cuda":
                 with card.together():
@@ -242,21 +241,21 @@ class Race:
         drawn = seeds(count)
         with closing(filled(self.task, self.size, drawn, self.device)) as arrays:
             with self.box.open() as session:
-                seconds = process.safely(self._asked, session, arrays, within)
+                seconds = requests.safely(self._asked, session, arrays, within)
             self._verify(arrays, drawn)
         return seconds
 
     def _asked(self, session: Session, arrays: Arrays, within: float) -> float:
-        process.load(session, self.text)
+        requests.load(session, self.text)
         arguments = self.size.arguments
-        asked(session, process.CALLING, "make", arguments=arguments, seed=0, values=False)
+        asked(session, requests.CALLING, "make", arguments=arguments, seed=0, values=False)
         for _ in range(WARM):
             with closing(filled(self.task, self.size, seeds(WARM), self.device)) as warming:
                 clock(session, 0, warming, self.size, within)
         seconds = clock(session, 0, arrays, self.size, within)
-        process.surroundings(session)
+        requests.surroundings(session)
         with suppress(Left, Rejected):  # no part of the verdict
-            told = asked(session, process.CALLING, "kernels", made=0, shapes=self.size.shapes)
+            told = asked(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
             if isinstance(names := told.get("kernels"), list):
                 self.kernels = [str(name)[:LONG] for name in names]
         return seconds

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from utils.judge.model_verdict import Rejected, Why
+from utils.judge.models.verdict import Rejected, Why
 from utils.process.box import Left, Session
 
 LOADING = 120.0  # seconds to load a file, builds not counted

@@ -19,9 +19,8 @@ from torch import nn
 
 from utils import files
 from utils.errors import ArgumentValueError
-from utils.judge import accuracy
-from utils.judge import model_process as process
-from utils.judge.model_calls import (
+from utils.judge.models import accuracy, requests
+from utils.judge.models.calls import (
     KINDS,
     OUTLIERS,
     Answer,
@@ -38,8 +37,8 @@ from utils.judge.model_calls import (
     tensor_of,
     whose,
 )
-from utils.judge.model_task import Size, Task, find
-from utils.judge.model_verdict import Rejected, Verdict, Why
+from utils.judge.models.tasks import Size, Task, find
+from utils.judge.models.verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 from utils.process.box import Box, Left, Session
 
@@ -84,16 +83,16 @@ class Trial:
     def run(self) -> None:
         """Raises Rejected where the file is not what it should be."""
         with self.box.open() as session:
-            process.safely(self._behaves, session)
+            requests.safely(self._behaves, session)
         size = self.sizes[0]
         with self.box.open() as session:
             self._without_kernels(session, size)
         with self.box.open() as session:
-            process.safely(self._without_library, session, size)
+            requests.safely(self._without_library, session, size)
 
     def _behaves(self, session: Session) -> None:
         """As it is: does it compute what it should, and nothing else?"""
-        process.load(session, self.text, "plain")
+        requests.load(session, self.text, "plain")
         if _KERNEL not in session.source:
             raise Rejected(Why.NO_KERNEL, "the file has no kernel of its own compiled")
         tried = []
@@ -105,7 +104,7 @@ class Trial:
             if answers is not None:
                 tried.append((size, calls, answers))
                 self.sizes.append(size)
-        process.surroundings(session)
+        requests.surroundings(session)
         for size, calls, answers in tried:  # what is expected is worked out from here on
             self._judge(self.task.make(size, 0), calls, answers)
 
@@ -115,7 +114,7 @@ class Trial:
         named = list(reference.named_parameters())
         most = 8 * sum(p.numel() for _, p in named) + 4096
         told, values = session.ask(
-            process.CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
+            requests.CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
         )
         if "error" in told:
             return self._refused(size, told)
@@ -159,7 +158,7 @@ class Trial:
         shapes = [{"shapes": size.shapes, "train": call.train} for call in calls]
         most = 16 * sum(map(len, blobs)) + (1 << 20)
         told, values = session.ask(
-            process.CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
+            requests.CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
         )
         if "error" in told:
             return self._refused(size, told)
@@ -195,9 +194,9 @@ class Trial:
         """No launch does anything: the values must not come out right."""
         calls = [self._plain_call(size, number) for number in range(3)]
         try:
-            process.load(session, self.text, "kernels off")
+            requests.load(session, self.text, "kernels off")
             told, _ = session.ask(
-                process.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28
+                requests.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28
             )
             answers = self._ask(session, 0, size, calls)
         except (Left, Rejected):  # as it may, where its kernels are not there
@@ -214,8 +213,8 @@ class Trial:
 
     def _without_library(self, session: Session, size: Size) -> None:
         """PyTorch's own operations fail, but for products and the like: the kernels must do."""
-        process.load(session, self.text, "library off")
-        session.ask(process.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
+        requests.load(session, self.text, "library off")
+        session.ask(requests.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
         calls = [self._plain_call(size, number) for number in range(2)]
         notes = list(self.notes)
         answers = self._ask(session, 0, size, calls)

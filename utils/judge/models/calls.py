@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from utils.judge import accuracy
-from utils.judge.accuracy import Truth
-from utils.judge.model_verdict import Rejected, Why
+from utils.judge.models import accuracy
+from utils.judge.models.accuracy import Truth
+from utils.judge.models.verdict import Rejected, Why
 
 Draw = Callable[[Sequence[int], torch.Generator], Tensor]
 

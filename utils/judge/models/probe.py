@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from utils.cuda.model_box import boxed
-from utils.judge.model import judge_text
-from utils.judge.model_task import Size, Task
+from utils.judge.models.evaluation import judge_text
+from utils.judge.models.tasks import Size, Task
 
 TEXT = '''
 import torch
