@@ -190,23 +190,12 @@ def fused(name, of, operations, parameters, peer, out="M N", **more):
 def whole(name, operations, **more):
     """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside."""
     model = MODELS[name]
-
-    def plain(x, W, b, weight, bias, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, groups)
-
-    def scaled(x, W, b, weight, bias, scale, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, scale, groups)
-
-    def shifted(x, W, b, weight, bias, shift, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, shift, groups)
-
-    peer = {(): plain, ("scale",): scaled, ("shift",): shifted}[model.extra]
     return fused(
         f"linear_{name}",
         ("weight", "bias", *model.extra),
         9 + operations,
         3 + len(model.extra),
-        peer,
+        model.whole,
         at=replace(AT, bench=size(model.rows, model.channels, model.features, model.groups)),
         eps=True,
         follows={"groups": "N"},

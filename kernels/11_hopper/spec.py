@@ -1,6 +1,5 @@
 """11: Hopper: tiles that the copy engine brings, products of four warps, and who waits for whom."""
 
-import inspect
 from dataclasses import replace
 
 import torch
@@ -8,6 +7,7 @@ import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate, Precision
 from utils.course.common_gates import NOT_IN_FLOATS
+from utils.course.exercise import takes
 from utils.course.models import MODELS
 from utils.course.precision import under
 
@@ -137,25 +137,10 @@ def whole(name, operations, out="M N", **more):
     of a tensor core: 1, of floats as they lie; or 3, of halves, as exact as fp32."""
     model = MODELS[name]
 
-    def plain(x, W, b, weight, bias, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, groups)
-
-    def scaled(x, W, b, weight, bias, scale, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, scale, groups)
-
-    def shifted(x, W, b, weight, bias, shift, groups):
-        return model.tail(F.linear(x, W, b), weight, bias, shift, groups)
-
-    peer = {(): plain, ("scale",): scaled, ("shift",): shifted}[model.extra]
-
+    @takes("x", "W", "b", "weight", "bias", *model.extra, "groups", "products")
     def reference(x, W, products, **more):
         x, W = (to_tf32(x), to_tf32(W)) if products == 1 else (x, W)
-        return peer(x, W, **more)
-
-    # What it takes is known from its parameters: those of the peer, and `products`.
-    takes = inspect.signature(peer)
-    products = inspect.Parameter("products", inspect.Parameter.KEYWORD_ONLY)
-    reference.__signature__ = takes.replace(parameters=[*takes.parameters.values(), products])
+        return model.whole(x, W, **more)
 
     bench = size(model.rows, model.channels, model.features)
     return Exercise(
@@ -169,7 +154,7 @@ def whole(name, operations, out="M N", **more):
             },
             "outputs": ("out",),
             "reference": reference,
-            "peers": {"PyTorch": peer, "PyTorch TF32": in_tf32(peer)},
+            "peers": {"PyTorch": model.whole, "PyTorch TF32": in_tf32(model.whole)},
             "library": "PyTorch",
             "flops": lambda M, N, K, groups, products: 2 * M * N * K + (9 + operations) * M * N,
             "at": replace(WHOLE, bench={**bench, "groups": model.groups, "products": 3}),

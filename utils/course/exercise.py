@@ -5,10 +5,12 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from utils.course.precision import Precision, precision_of
 from utils.errors import WorkbookError
 
+F = TypeVar("F", bound=Callable[..., object])
 Sizes = Mapping[str, int]
 FLOAT = 4  # bytes
 
@@ -125,9 +127,22 @@ def reads(function: Callable, values: dict) -> dict:
     return {name: value for name, value in values.items() if name in parameters}
 
 
+def takes(*names: str) -> Callable[[F], F]:
+    """A decorator: says which arguments a function takes by name that has **others."""
+
+    def mark(function: F) -> F:
+        function.__dict__["takes"] = frozenset(names)
+        return function
+
+    return mark
+
+
 @functools.cache
-def _parameters(function: Callable) -> frozenset[str] | None:
+def _parameters(function: Callable[..., object]) -> frozenset[str] | None:
     """The names of a function's parameters; None where it takes **anything."""
+    named: frozenset[str] | None = getattr(function, "takes", None)
+    if named is not None:
+        return named
     parameters = inspect.signature(function).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return None

@@ -4,6 +4,7 @@ Chapters 07 to 09 write what follows, and then the whole, as CUDA kernels. Names
 sizes are those of the tasks; `bias` of a model is called `shift` where GroupNorm has a bias, too.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +12,8 @@ from types import MappingProxyType
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from utils.course.exercise import takes
 
 EPS = 1e-5
 SLOPE = 0.01  # of LeakyReLU
@@ -40,6 +43,17 @@ class Model:
         return MappingProxyType(
             {"rows": self.rows, "channels": self.channels, "groups": self.groups}
         )
+
+    @functools.cached_property
+    def whole(self) -> Callable[..., Tensor]:
+        """The linear layer and the tail: of x (M, K), W (N, K), b (N), and by name what the tail
+        takes."""
+
+        @takes("x", "W", "b", "weight", "bias", *self.extra, "groups")
+        def whole(x: Tensor, W: Tensor, b: Tensor, **others: Tensor | int) -> Tensor:
+            return self.tail(F.linear(x, W, b), **others)
+
+        return whole
 
 
 def leaky_relu_double(y: Tensor) -> Tensor:
