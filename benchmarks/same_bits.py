@@ -22,7 +22,7 @@ import typer
 from torch import Generator, Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils.course import cases, catalog
+from utils.course import case_calls, case_values, cases, catalog
 from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
 
@@ -30,7 +30,7 @@ CHAPTERS = "10", "11"
 WHY = """Products of tensor cores, splitting and promotion give the same bits. Whole models do not.
 nvcc may make one instruction of a product and a sum, and rsqrtf, __expf and __fdividef are rougher
 on a card: which of these it is, element by element, was not taken apart."""
-KINDS = cases.NORMAL, "heavy-tailed"
+KINDS = case_values.NORMAL, "heavy-tailed"
 
 
 def exercises() -> list[Exercise]:
@@ -60,7 +60,7 @@ def results(
         if given:
             same = {name: given[number][name] for name in case.tensors}
             case = cases.Case(case.sizes, case.family, same, case.scalars)
-        values = cases.arguments(kernel, case, device)
+        values = case_calls.arguments(kernel, case, device)
         kernel(**values)
         found.append({name: values[name].cpu() for name in exercise.shapes})
     return found

@@ -7,7 +7,7 @@ import torch
 from support import toys
 from torch import Generator
 
-from utils.course import cases
+from utils.course import case_calls, case_sizes, case_values, cases
 from utils.course.exercise import dimensions
 from utils.errors import WorkbookError
 
@@ -31,7 +31,7 @@ def test_the_odd_kinds_are_of_the_first_tensor_alone(family):
 
 
 def test_each_kind_is_what_it_is_called():
-    first = {family: draw(family).tensors["A"] for family in cases.FAMILIES}
+    first = {family: draw(family).tensors["A"] for family in case_values.FAMILIES}
     assert first["shifted"].mean() > 900 and 0.9 < first["shifted"].std() < 1.1
     assert 0 < first["small"].var() < 1e-5  # GroupNorm's usual eps
     assert (first["constant"] == first["constant"][0, 0]).all() and first["constant"][0, 0] != 0
@@ -61,12 +61,12 @@ def test_nan_is_in_the_first_tensor_or_in_each_of_the_others_whatever_the_seed(f
 
 def test_outliers_meet_zeros_and_ones():
     exercise = replace(toys.GEMM, shapes={"A": "M K", "B": "N K", "C": "M N"}, outliers=("A", "B"))
-    assert cases.families(exercise)[-1] == cases.OUTLIERS not in cases.families(toys.GEMM)
+    assert cases.families(exercise)[-1] == case_values.OUTLIERS not in cases.families(toys.GEMM)
     holders = set()
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
         sizes = {"M": 24, "N": 28, "K": 50}
-        tensors = cases.sample(exercise, sizes, cases.OUTLIERS, generator).tensors
+        tensors = cases.sample(exercise, sizes, case_values.OUTLIERS, generator).tensors
         a, b = tensors["A"], tensors["B"]
         holder, wide, other = ("A", a, b) if a.abs().max() > 100 else ("B", b, a)
         holders.add(holder)
@@ -99,7 +99,7 @@ GROUPED = replace(
 
 
 def test_sizes_are_drawn_within_their_spans_and_fit_each_other():
-    met = [cases.drawn(GROUPED, Generator().manual_seed(seed)) for seed in range(30)]
+    met = [case_sizes.drawn(GROUPED, Generator().manual_seed(seed)) for seed in range(30)]
     assert len({str(sizes) for sizes in met}) > 20
     for (sizes,) in met:
         assert sizes["channels"] % sizes["groups"] == 0
@@ -107,7 +107,7 @@ def test_sizes_are_drawn_within_their_spans_and_fit_each_other():
 
 
 def test_gates_are_read_at_multiples_of_the_known_size_and_never_at_it():
-    met = [cases.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(200)]
+    met = [case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(200)]
     known = GROUPED.at.gates
     factors = [{name: size // known[name] for name, size in sizes.items()} for sizes in met]
     assert all(f["channels"] == f["groups"] for f in factors)
@@ -129,8 +129,10 @@ def test_what_the_exercise_draws_itself_is_taken_as_it_is():
     tensors = draw("uniform", exercise=exercise).tensors
     assert (tensors["A"] == 1).all() and 0 <= tensors["B"].min()
     whole = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
-    assert {kind for _, kinds in cases.plan(whole, whole.at.check) for kind in kinds} == {cases.OWN}
-    assert (cases.usual(exercise), cases.usual(whole)) == (cases.NORMAL, cases.OWN)
+    assert {kind for _, kinds in cases.plan(whole, whole.at.check) for kind in kinds} == {
+        case_values.OWN
+    }
+    assert (cases.usual(exercise), cases.usual(whole)) == (case_values.NORMAL, case_values.OWN)
 
 
 def test_the_reference_sees_the_values_that_the_kernel_sees():
@@ -155,6 +157,6 @@ def test_a_shape_may_hold_numbers_and_be_empty():
 
 def test_a_slice_begins_one_element_late_and_holds_the_same():
     x = torch.randn(3, 5)
-    cut = cases.sliced(x)
+    cut = case_calls.sliced(x)
     assert torch.equal(cut, x) and cut.is_contiguous()
     assert cut.data_ptr() % 16 == 4 and cut.untyped_storage().nbytes() == 4 * 16

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from utils.course import cases, catalog
+from utils.course import catalog
 from utils.course.answers import compile_answer
+from utils.course.case_calls import example
 from utils.course.exercise import Gate
 from utils.cuda import compiler, instrumented
 from utils.cuda.compiler import compile_cuda
@@ -364,7 +365,7 @@ def test_where_a_thread_waited_in_another_launch_is_forgotten():
         exercise = catalog.load(f"05_debugging/{name}")
         text = catalog.starter_text(exercise)
         kernel = compile_answer(exercise, text, backend="emulator")
-        hazards = diagnose_call(kernel, cases.example(kernel, exercise.at.draw).arguments).hazards
+        hazards = diagnose_call(kernel, example(kernel, exercise.at.draw).arguments).hazards
     assert (hazards[0].kind, hazards[0].other_line) == ("invalid-mask", None)
 
 

@@ -7,7 +7,7 @@ import pytest
 from support import toys
 
 from utils.course import catalog
-from utils.course.exercise import At, Exercise, dimensions, inputs
+from utils.course.exercise import At, Exercise, dimensions, inputs_of
 from utils.cuda.signature import parse_launcher
 from utils.errors import WorkbookError
 
@@ -43,7 +43,7 @@ def test_no_spec_says_what_its_tensors_say(exercise):
     width = {p.name: p.dtype.itemsize for p in parameters if p.is_tensor}
     shapes = {name: dimensions(exercise.shapes[name], sizes) for name in width}
     needed = [
-        name for name in inputs(exercise) if exercise.must_read.get(name, 1)
+        name for name in inputs_of(exercise) if exercise.must_read.get(name, 1)
     ]  # more than none
     moved = [*needed, *exercise.outputs]
     derived = sum(width[name] * math.prod(shapes[name]) for name in moved)

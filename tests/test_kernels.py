@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from support.nvcc import in_one_file
 
-from utils.course import cases, catalog, mutants
+from utils.course import catalog, mutants
 from utils.course.answers import compile_answer, compile_wrong
+from utils.course.case_calls import example
 from utils.course.exercise import Exercise
 from utils.errors import CheckFailed, Reason
 from utils.judge import review
@@ -76,7 +77,7 @@ def test_what_a_head_says_of_its_loads_is_what_a_run_counts(exercise):
     _, formula, unit = step(exercise).groups()
     kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
     sizes = exercise.at.gates or exercise.at.draw
-    seen = diagnose_call(kernel, cases.example(kernel, sizes).arguments)
+    seen = diagnose_call(kernel, example(kernel, sizes).arguments)
     assert COUNTED[unit](seen) == eval(formula, {}, dict(sizes)), unit
 
 

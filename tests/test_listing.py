@@ -2,8 +2,9 @@
 
 import pytest
 
-from utils.course import cases, catalog
+from utils.course import catalog
 from utils.course.answers import compile_wrong
+from utils.course.case_calls import example
 from utils.diagrams import listing as module
 from utils.diagrams.listing import listing
 from utils.watch.diagnosis import diagnose_call
@@ -12,7 +13,7 @@ from utils.watch.diagnosis import diagnose_call
 def listed(text: str, name: str):
     exercise = catalog.load("02_shared_memory_tiling/gemm_tiled")
     kernel = compile_wrong(exercise, text, name)
-    call = cases.example(kernel, {"M": 33, "N": 31, "K": 65})
+    call = example(kernel, {"M": 33, "N": 31, "K": 65})
     return listing(kernel, diagnose_call(kernel, call.arguments), "M=33"), text.splitlines()
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks import same_bits
-from utils.course import cases, catalog
+from utils.course import case_values, catalog
 from utils.course.precision import Precision
 from utils.paths import ROOT
 
@@ -34,7 +34,7 @@ def test_the_emulator_gives_the_bits_of_the_card(id, monkeypatch):
         assert text.count("FLOAT32)") == 2
         monkeypatch.setattr(catalog, "solution_text", lambda _: text)
     there = CARD[id]
-    calls = same_bits.results(exercise, "emulator", kinds=[cases.NORMAL])
+    calls = same_bits.results(exercise, "emulator", kinds=[case_values.NORMAL])
     here = same_bits.digests(exercise, calls)
     if [given for given, _ in here] != [given for given, _ in there]:
         pytest.skip("this processor draws other normal values than the card's host")

@@ -7,7 +7,7 @@ import pytest
 
 from utils.course import catalog, markup
 from utils.course.answers import compile_answer
-from utils.course.cases import example
+from utils.course.case_calls import example
 from utils.errors import CheckFailed
 from utils.judge import statements
 from utils.judge.check import check

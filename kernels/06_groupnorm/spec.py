@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate
-from utils.course.cases import sometimes_nan
+from utils.course.case_values import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.cases import sometimes_nan
+from utils.course.case_values import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS, MODELS, SLOPE, kinds_of_groups, large_scales
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.cases import sometimes_nan
+from utils.course.case_values import sometimes_nan
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS
 

@@ -5,10 +5,13 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from utils.course.precision import Precision, precision_of
 from utils.errors import WorkbookError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 F = TypeVar("F", bound=Callable[..., object])
 Sizes = Mapping[str, int]
@@ -39,31 +42,34 @@ class At:
     drawn: tuple[Mapping[str, tuple[int, int]], ...] = ()
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One kernel of the workbook: a worked one (`number` is None) or an exercise.
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a kernel must compute.
 
     Launcher parameters are matched by name: those in `shapes` are tensors, those of the sizes in
     `at` are integers, those in `scalars` are floats.
     """
 
     name: str  # the launcher, and the stem of the .cu file
-    title: str
     shapes: Mapping[str, str]  # tensor parameter -> its dimensions, e.g. "M K"; "" is one value
     outputs: tuple[str, ...]  # which of them the kernel writes
     reference: Callable[..., object]  # inputs, scalars by name -> output tensor(s), any precision
     at: At
-    flops: Callable[..., int]  # arithmetic operations, from the sizes by name
-    number: str | None = None  # "01.1" for an exercise
-    ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
-    # In the README's table; None: if its chapter has no later rung of the same ladder.
-    listed: bool | None = None
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
-    eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
-    inputs: Callable[..., dict] | None = None  # (sizes, generator) -> tensors; else normal ones
-    exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
+    # (sizes, generator) -> tensors; else normal ones
+    inputs: Callable[..., "dict[str, Tensor]"] | None = None
+    follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     # Of the factors of its products and of their sums, or the same from the sizes by name.
     precision: Precision | Callable[..., Precision] = Precision.FP32
+    needs: str = ""  # "sm_90a": of a card; on others the emulator runs the kernel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """What decides whether a kernel computes it."""
+
+    eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
+    exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
@@ -72,17 +78,39 @@ class Exercise:
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.
     must_read: Mapping[str, float] = field(default_factory=dict)
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
+    gates: tuple[Gate, ...] = ()
+    multiprocessors: int = 0  # of the emulator's card: few, for blocks that work on; 0: any number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """What its times are compared with."""
+
+    flops: Callable[..., int]  # arithmetic operations, from the sizes by name
     traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
     peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
-    follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
-    gates: tuple[Gate, ...] = ()
-    multiprocessors: int = 0  # of the emulator's card: few, for blocks that work on; 0: any number
-    needs: str = ""  # "sm_90a": of a card; on others the emulator runs the kernel
-    faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
+    ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
+    # In the README's table; None: if its chapter has no later rung of the same ladder.
+    listed: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a learner reads of it."""
+
+    title: str
+    number: str | None = None  # "01.1" for an exercise
+    topic: str = ""  # the folder; set by catalog.topic()
     points: int = 0
     effort: str = ""  # "about 4 lines"
-    topic: str = ""  # the folder; set by catalog.topic()
+    faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise(Task, Judging, Timing, Page):
+    """One kernel of the workbook: a worked one (`number` is None) or an exercise. Its fields are
+    those of the four classes, one for each that asks."""
 
     @property
     def id(self) -> str:
@@ -109,11 +137,11 @@ class Exercise:
         """The least traffic of a call: each tensor read once, written once, or both; of floats."""
         if self.traffic:
             return self.traffic(**sizes)
-        moved = [*inputs(self), *self.outputs]
+        moved = [*inputs_of(self), *self.outputs]
         return FLOAT * sum(math.prod(dimensions(self.shapes[name], sizes)) for name in moved)
 
 
-def inputs(exercise: Exercise) -> list[str]:
+def inputs_of(exercise: Exercise) -> list[str]:
     """Tensors that hold something before the call: all but the pure outputs."""
     taken = reads(exercise.reference, dict(exercise.shapes))
     return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]

@@ -61,9 +61,11 @@ FILES = (
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Each file of `solutions/models/`, and what should be in it."""
+    """Each file of `solutions/models/`, and what should be in it; of the tasks that are there."""
     for file in FILES:
-        yield workspace().solutions / f"models/{file.task}_{file.model.name}.py", _text(file)
+        name = f"models/{file.task}_{file.model.name}.py"
+        if (workspace().kernels / name).exists():
+            yield workspace().solutions / name, _text(file)
 
 
 def _parts() -> Path:

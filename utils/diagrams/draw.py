@@ -5,8 +5,10 @@ Each view is a module of views/ with a function `draw(scene)`; see VIEWS.
 
 import importlib
 
-from utils.course import cases
+from utils.course import case_sizes
 from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.case_calls import example
+from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise, Sizes
 from utils.diagrams.parts import requests, stepping
 from utils.diagrams.parts.scene import Scene
@@ -60,7 +62,7 @@ def draw(
     exercise = exercise_of(kernel)
     if not exercise.faulty and not attempted(kernel, "draw"):
         return None
-    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
+    call = example(kernel, case_sizes.toy_sizes(exercise, sizes))
     if view == "hazards":
         seen = diagnose_call(kernel, call.arguments, unwritten=call.unwritten, most=MOST)
         return draw_hazard(kernel, seen, call.sizes, hazard)
@@ -96,7 +98,7 @@ def _smaller(exercise: Exercise, sizes: Sizes) -> str:
     usual = exercise.at.draw
     if not usual or all(value <= usual[name] for name, value in sizes.items()):
         usual = {name: max(1, value // 2) for name, value in sizes.items()}
-    return cases.size_text(usual).replace(" ", ", ")
+    return size_text(usual).replace(" ", ", ")
 
 
 def render(scene: Scene, view: str | None = None) -> Picture:

@@ -2,8 +2,10 @@
 
 from IPython.display import display
 
-from utils.course import cases
+from utils.course import case_sizes
 from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.case_calls import example
+from utils.course.case_sizes import size_text
 from utils.course.exercise import Sizes
 from utils.diagrams.draw import draw_hazard
 from utils.diagrams.listing import listing
@@ -29,12 +31,12 @@ def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int
     exercise = exercise_of(kernel)
     if not exercise.faulty and not attempted(kernel, "diagnose"):
         return
-    seen, used = _watched(kernel, cases.toy_sizes(exercise, sizes), order)
-    print(_findings(kernel, seen, cases.size_text(used)))
+    seen, used = _watched(kernel, case_sizes.toy_sizes(exercise, sizes), order)
+    print(_findings(kernel, seen, size_text(used)))
     if hazard > 1 or (seen.hazards and can_draw(seen.hazards[0])):
         display(draw_hazard(kernel, seen, used, hazard))
     if any(launch.traffic for launch in seen.launches):
-        display(listing(kernel, seen, cases.size_text(used)))
+        display(listing(kernel, seen, size_text(used)))
 
 
 def examine(kernel: Answering) -> tuple[str, Picture | None]:
@@ -42,14 +44,14 @@ def examine(kernel: Answering) -> tuple[str, Picture | None]:
 
     Raises what `diagnose` raises.
     """
-    seen, used = _watched(kernel, cases.toy_sizes(kernel.exercise, {}))
+    seen, used = _watched(kernel, case_sizes.toy_sizes(kernel.exercise, {}))
     drawn = seen.hazards and can_draw(seen.hazards[0])
     picture = draw_hazard(kernel, seen, used, 1) if drawn else None
-    return _findings(kernel, seen, cases.size_text(used)), picture
+    return _findings(kernel, seen, size_text(used)), picture
 
 
 def _watched(kernel: Answering, sizes: Sizes, order: int = 0) -> tuple[Diagnosis, Sizes]:
-    call = cases.example(kernel, sizes)
+    call = example(kernel, sizes)
     given = {"unwritten": call.unwritten, "order": order, "most": MOST}
     return diagnosis.diagnose_call(kernel, call.arguments, **given), call.sizes
 

@@ -2,8 +2,10 @@
 
 from itertools import groupby
 
-from utils.course import cases
+from utils.course import case_sizes
 from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.case_calls import example
+from utils.course.case_sizes import size_text
 from utils.diagrams.table import Table
 from utils.emulator.translate import telling
 from utils.errors import WorkbookError
@@ -31,9 +33,9 @@ def trace(
     exercise = exercise_of(kernel)
     if not exercise.faulty and not attempted(kernel, "trace"):
         return None
-    call = cases.example(kernel, cases.toy_sizes(exercise, sizes))
+    call = example(kernel, case_sizes.toy_sizes(exercise, sizes))
     found = values(kernel, call.arguments, _place(block), _place(thread))
-    size = cases.size_text(call.sizes)
+    size = size_text(call.sizes)
     if not found:
         raise WorkbookError(
             f"thread {thread} of block {block} of {kernel.name} stores no value with {size}: is "

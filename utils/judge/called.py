@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from utils.course import cases
+from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
@@ -69,7 +69,7 @@ class Called(Judging):
         sizes = self.exercise.at.check
         if self.kernel.backend == "cuda":
             sizes = (*sizes, *self.exercise.at.card)
-        drawn = cases.drawn(self.exercise, self.generator)
+        drawn = case_sizes.drawn(self.exercise, self.generator)
         kinds, count = dict.fromkeys([]), 0
         for size, families in cases.plan(self.exercise, sizes):
             kinds.update(dict.fromkeys(families))
@@ -113,7 +113,7 @@ class Called(Judging):
     def _call(
         self, case: Case, before: Mapping[str, Tensor], again: bool, calls: int, probes: int
     ) -> dict[str, Tensor]:
-        given = cases.arguments(self.kernel, case)
+        given = case_calls.arguments(self.kernel, case)
         expecting = self.expecting(case, self.device, probes)
         beside = child.meanwhile(lambda answered: expecting())
         # On a GPU, the reference would wait for a kernel that hangs.
@@ -157,7 +157,7 @@ class Called(Judging):
         """Whether the kernel adds to what an output held, which leaves a NaN as it was."""
         if name in case.tensors or not unwritten.any():
             return False
-        given = cases.arguments(self.kernel, case)
+        given = case_calls.arguments(self.kernel, case)
         given[name].fill_(1)
         return not (self._isolated(given).after[name] == 1)[unwritten.cpu()].any()
 
@@ -179,10 +179,10 @@ class Called(Judging):
         """Judge a call that is long in one size, another one each time, and short in the others.
         Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
         """
-        names = cases.lengths(self.exercise)
+        names = case_sizes.lengths(self.exercise)
         for i in torch.randperm(len(names), generator=self.generator).tolist():
             for span in LONG:
-                sizes = cases.long_sizes(self.exercise, names[i], span, self.generator)
+                sizes = case_sizes.long_sizes(self.exercise, names[i], span, self.generator)
                 with contextlib.suppress(LaunchError):
                     if self._launched(sizes) <= MANY and self._soon(names[i], span):
                         self.call(self.case(sizes), probes=FEW)
@@ -193,15 +193,15 @@ class Called(Judging):
         """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
         if name not in self._paces:
             shorter = (span[0] // PART, span[1] // PART)
-            sizes = cases.long_sizes(self.exercise, name, shorter, self.generator)
-            given = cases.arguments(self.kernel, self.case(sizes))
+            sizes = case_sizes.long_sizes(self.exercise, name, shorter, self.generator)
+            given = case_calls.arguments(self.kernel, self.case(sizes))
             self._paces[name] = PART * self._isolated(given).seconds / span[1]
         return self._paces[name] * span[1] <= LONGEST
 
     def _rehearse(self) -> None:
         """Would CUDA take the launches at sizes that only a card can do?"""
         for sizes in self.exercise.at.card:
-            too_many = cases.elements(self.exercise, sizes) > REHEARSED
+            too_many = case_sizes.elements(self.exercise, sizes) > REHEARSED
             if too_many or max(sizes.values()) <= GRID:
                 continue
             try:
@@ -211,7 +211,7 @@ class Called(Judging):
 
     def _launched(self, sizes: Sizes) -> int:
         """How many threads a call of these sizes would launch. Raises LaunchError."""
-        given = cases.arguments(self.kernel, self._nothing(sizes))
+        given = case_calls.arguments(self.kernel, self._nothing(sizes))
         try:
             return self.kernel.isolated(given, timeout=self.timeout, rehearsal=True).threads
         except (KernelCrash, KernelTimeout) as error:

@@ -15,8 +15,9 @@ import secrets
 import time
 
 from utils import events, settings
-from utils.course import cases, catalog
+from utils.course import catalog
 from utils.course.answers import Answering, exercise_of
+from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise
 from utils.cuda import signature
 from utils.cuda.signature import Parameter
@@ -100,7 +101,7 @@ class Trial:
             watched.ahead = ahead.take
         seen, tried = watched.all(), ahead.finish(watched.remarks)
         details = (
-            f"{len(tried.sizes)} sizes up to {cases.size_text(tried.sizes[-1])}, {tried.drawn} "
+            f"{len(tried.sizes)} sizes up to {size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"
         )
         return Passed(tried.cases + tried.drawn, seen, details)

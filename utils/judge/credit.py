@@ -7,9 +7,9 @@ knows before, too. A right value counts only where kernels read the inputs and w
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from utils.course import cases, catalog
+from utils.course import case_calls, case_sizes, cases, catalog
 from utils.course.answers import Answer, compile_wrong
-from utils.course.exercise import Exercise, Sizes
+from utils.course.exercise import Exercise, Sizes, inputs_of
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
 from utils.judge.called import Called, take
@@ -79,7 +79,7 @@ def _seen(watched: Watched, few: list[Sizes]) -> list[Diagnosis]:
     """What watched calls showed, to the first that comes to no end."""
     seen = []
     for sizes in few:
-        given = cases.arguments(watched.kernel, watched.case(sizes))
+        given = case_calls.arguments(watched.kernel, watched.case(sizes))
         try:
             seen.append(watched.diagnosis_of(given))
         except (KernelCrash, KernelTimeout, LaunchError):
@@ -89,7 +89,7 @@ def _seen(watched: Watched, few: list[Sizes]) -> list[Diagnosis]:
 
 def _works(exercise: Exercise, seen: Diagnosis) -> bool:
     """Whether kernels read something and wrote something, and the launcher left it at that."""
-    covered, read = seen.covered, cases.inputs(exercise)
+    covered, read = seen.covered, inputs_of(exercise)
     writes = any(covered[n].by_kernels and covered[n].written for n in exercise.outputs)
     reads = not read or any(covered[name].read for name in read)
     return bool(seen.launches) and writes and reads and not seen.detour
@@ -110,7 +110,7 @@ def _try(called: Called, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
 
 def _unknown(called: Called) -> str:
     """What is wrong on sizes that nobody knows, in words that give no value away; or nothing."""
-    drawn = [s for _ in range(UNKNOWN) for s in cases.drawn(called.exercise, called.generator)]
+    drawn = [s for _ in range(UNKNOWN) for s in case_sizes.drawn(called.exercise, called.generator)]
     for sizes in drawn:
         try:
             called.call(called.case(sizes), probes=FEW)

@@ -4,8 +4,7 @@ Right values prove nothing of who computed them: a launcher can copy everything 
 the inputs where no counter looks.
 """
 
-from utils.course import cases
-from utils.course.exercise import Exercise
+from utils.course.exercise import Exercise, inputs_of
 from utils.cuda.isolation import Covered
 from utils.errors import Reason
 from utils.watch.diagnosis import Diagnosis
@@ -22,7 +21,7 @@ def objection(exercise: Exercise, seen: Diagnosis) -> Objection | None:
             "the launcher brings values to the host and goes on from there: let kernels compute, "
             "and keep on the device what they hand on"
         )
-    inputs = cases.inputs(exercise)
+    inputs = inputs_of(exercise)
     for name, covered in seen.covered.items():
         if name in inputs and (found := _input(exercise, name, covered)):
             return found

@@ -9,10 +9,10 @@ import torch
 from torch import Generator, Tensor
 
 from utils import settings
-from utils.course import cases
+from utils.course import case_sizes, cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
-from utils.course.exercise import Sizes
+from utils.course.exercise import Sizes, inputs_of
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import explain, mismatch, oracle
 from utils.judge.mismatch import bits
@@ -56,7 +56,7 @@ class Judging:
 
     def ascending(self) -> list[Sizes]:
         """The known sizes, that of the fewest elements first."""
-        return sorted(self.exercise.at.check, key=lambda s: cases.elements(self.exercise, s))
+        return sorted(self.exercise.at.check, key=lambda s: case_sizes.elements(self.exercise, s))
 
     def expecting(self, case: Case, device: str, probes: int) -> Callable[[], dict[str, Expected]]:
         """What works out what a call should leave behind, when it is first asked."""
@@ -65,7 +65,7 @@ class Judging:
 
     def judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
         """Inputs must hold what they held before the call."""
-        for name in sorted(set(cases.inputs(self.exercise)) - set(self.exercise.outputs)):
+        for name in sorted(set(inputs_of(self.exercise)) - set(self.exercise.outputs)):
             before = case.tensors[name]
             changed = (bits(after[name]) != bits(before)).reshape(-1).nonzero()
             if len(changed):

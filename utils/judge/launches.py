@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from utils.course import cases
 from utils.course.cases import Case
-from utils.course.exercise import Exercise
+from utils.course.exercise import Exercise, inputs_of
 from utils.emulator.traffic import LaunchTraffic
 from utils.watch.diagnosis import Diagnosis
 from utils.wording import many
@@ -29,7 +28,7 @@ def swapped(launches: Iterable[LaunchTraffic]) -> str:
 
 def reading(exercise: Exercise, case: Case, seen: Diagnosis) -> Iterator[str]:
     """A remark on each input that is not read whole, and on one that a reduction reads again."""
-    inputs = [name for name in cases.inputs(exercise) if name in seen.covered]
+    inputs = [name for name in inputs_of(exercise) if name in seen.covered]
     for name in inputs:
         covered, size = seen.covered[name], case.tensors[name].element_size()
         if covered.read < exercise.must_read.get(name, 1.0) * covered.bytes:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 
 from torch import Generator
 
-from utils.course import cases
+from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answering
+from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.errors import WorkbookError
 from utils.judge import oracle
@@ -27,7 +28,7 @@ def contrast(kernel: Answering, case: Case) -> str:
     Runs the kernel again at smaller sizes; what it says passes has passed, on values of one seed.
     """
     usual, tried = cases.usual(kernel.exercise), _Tries(kernel)
-    if cases.elements(kernel.exercise, case.sizes) > MOST or case.note:
+    if case_sizes.elements(kernel.exercise, case.sizes) > MOST or case.note:
         return ""
     if not tried.is_wrong(case) or (at := tried.fails(case.sizes)) is None:
         return ""
@@ -40,7 +41,7 @@ def contrast(kernel: Answering, case: Case) -> str:
     told = [f"{name} = {value} passes" for name, value in passing.items()]
     if not told or not tried.hold(least, passing):
         return ""
-    found = f"the smallest that fails: {cases.size_text(least)}; {', '.join(told)}"
+    found = f"the smallest that fails: {size_text(least)}; {', '.join(told)}"
     edges = [name for name, value in passing.items() if value % HELD == 0]
     if edges:
         found += f": what is different in the second block, tile or round along {edges[0]}?"
@@ -72,7 +73,7 @@ class _Tries:
         if time.monotonic() > self.end:
             return None
         exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
-        given = cases.arguments(self.kernel, case)
+        given = case_calls.arguments(self.kernel, case)
         try:
             seen = diagnosis.diagnose_call(self.kernel, given, timeout=TIMEOUT)
             if seen.hazards or seen.error:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from utils.course import cases
+from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
-from utils.course.exercise import Sizes
+from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, judging, launches, oracle
@@ -84,7 +84,7 @@ class Watched(Judging):
         """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""
         for _ in range(int(torch.randint(0, 3, (), generator=self.generator))):
             self._watch(self.exercise.at.check[0], probes=0)
-        sizes = cases.gate_sizes(self.exercise, self.generator)
+        sizes = case_sizes.gate_sizes(self.exercise, self.generator)
         seen, case = self._watch(sizes, probes=FEW)
         self._object()
         for gate in self.exercise.gates:
@@ -98,7 +98,7 @@ class Watched(Judging):
 
     def diagnosis_of(self, given: Mapping[str, Tensor | int | float]) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
-        fresh = set(self.exercise.outputs) - set(cases.inputs(self.exercise))
+        fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
         kernel, timeout = self.kernel, judging.TIMEOUT
         return diagnosis.diagnose_call(kernel, given, unwritten=fresh, timeout=timeout)
 
@@ -114,11 +114,11 @@ class Watched(Judging):
         `probes` are the oracle's; with 0 of them the values are not judged.
         """
         case = self.case(sizes, family)
-        given = cases.arguments(self.kernel, case)
+        given = case_calls.arguments(self.kernel, case)
         if sliced:
             late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
             case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
-            given = {n: cases.sliced(v) if n in sliced else v for n, v in given.items()}
+            given = {n: case_calls.sliced(v) if n in sliced else v for n, v in given.items()}
         expecting = self.expecting(case, "cpu", probes) if probes else dict
 
         def meanwhile(answered: Callable[[], bool]) -> None:

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from utils.course import cases, catalog, mutants
+from utils.course import catalog, mutants
 from utils.course.answers import Answer, compile_answer, compile_wrong
+from utils.course.case_calls import example
 from utils.course.exercise import Exercise, Gate
 from utils.course.mutants import Mutant
 from utils.errors import CheckFailed, Reason, WorkbookError
@@ -119,7 +120,7 @@ def _gates(kernel: Answer) -> list[Finding]:
     if not exercise.gates:
         return [Finding("gates", "none", None)]
     sizes = exercise.at.gates
-    call = cases.example(kernel, sizes)
+    call = example(kernel, sizes)
     seen = diagnose_call(kernel, call.arguments, unwritten=call.unwritten)
     return [_gate(gate, gates.read(gate, seen, sizes)) for gate in exercise.gates]
 

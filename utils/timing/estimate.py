@@ -27,8 +27,8 @@ from pathlib import Path
 
 import torch
 
-from utils.course import cases
 from utils.course.answers import Answering
+from utils.course.case_sizes import size_text
 from utils.cuda import toolchain
 from utils.errors import ToolError, WorkbookError
 from utils.paths import workspace
@@ -101,7 +101,7 @@ class Estimate:
 
     def __str__(self) -> str:
         told = (
-            f"{self.kernel} with {cases.size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
+            f"{self.kernel} with {size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
             f"on an {self.gpu}, bound by {self.bound}."
         )
         if self.doubts:

@@ -14,8 +14,9 @@ import torch
 from torch import Generator, Tensor
 
 from utils import settings
-from utils.course import cases
+from utils.course import case_calls, cases
 from utils.course.answers import Answering
+from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import reads
 from utils.course.precision import Precision
@@ -88,7 +89,7 @@ def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[st
                 rows = [one.sustained(looks) for one in timed]
     except torch.OutOfMemoryError:
         raise WorkbookError(
-            f"this GPU has too little memory for {exercise.name} with {cases.size_text(sizes)}; "
+            f"this GPU has too little memory for {exercise.name} with {size_text(sizes)}; "
             f"give bench smaller sizes, as in bench({exercise.name}, {next(iter(sizes))}=...)"
         ) from None
     finally:
@@ -133,7 +134,7 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
         case = cases.sample(exercise, sizes, cases.usual(exercise), generator, kernel.dtypes)
         tensors = {name: tensor.cuda() for name, tensor in case.tensors.items()}
         case = Case(case.sizes, case.family, tensors, case.scalars)
-        given = cases.arguments(kernel, case, "cuda")
+        given = case_calls.arguments(kernel, case, "cuda")
         kernel(**given)
         torch.cuda.synchronize()
         expected = oracle.expect(exercise, case, kernel.dtypes, "cuda", probes=2)
@@ -169,7 +170,7 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Time
             if name in written:  # read, too: it starts from its own values
                 chosen.given[name].copy_(chosen.case.tensors[name])
             else:
-                poison = cases.poison((), chosen.given[name].dtype, "cuda")
+                poison = case_calls.poison((), chosen.given[name].dtype, "cuda")
                 chosen.given[name].copy_(poison.expand_as(chosen.given[name]))
 
     def verify(chosen: Set) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from utils.course import cases
 from utils.course.answers import Answering
+from utils.course.case_calls import example
+from utils.course.case_sizes import size_text
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
@@ -146,14 +147,14 @@ def _small(
 
 
 def _run(kernel: Answering, sizes: Mapping[str, int]) -> Recorded:
-    return record(kernel, cases.example(kernel, sizes).arguments, counted=True)
+    return record(kernel, example(kernel, sizes).arguments, counted=True)
 
 
 def _whole(kernel: Answering, sizes: Mapping[str, int], run: Recorded) -> Recorded:
     """The run. Raises WorkbookError where not all of its accesses were recorded."""
     if run.whole:
         return run
-    raise WorkbookError(f"{kernel.name} makes too many accesses with {cases.size_text(sizes)}")
+    raise WorkbookError(f"{kernel.name} makes too many accesses with {size_text(sizes)}")
 
 
 def _doubled(small: Recorded, large: Recorded) -> int:

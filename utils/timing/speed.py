@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from utils.course import cases, catalog
+from utils.course import case_calls, cases, catalog
 from utils.course.answers import Answer, Answering, as_answer
+from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import stopwatch
@@ -138,12 +139,12 @@ def _line(error: BaseException) -> str:
 def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) -> int:
     """How many calls make a run of RUN seconds, or as many as there is memory for."""
     least, most = CALLS
-    like = cases.arguments(reference, _case(reference, sizes, 0), _device(reference))
+    like = case_calls.arguments(reference, _case(reference, sizes, 0), _device(reference))
     free = torch.cuda.mem_get_info()[0] if reference.backend == "cuda" else 1 << 30
     tensors = [value for value in like.values() if isinstance(value, Tensor)]
     most = min(most, min(free // 3, MEMORY) // stopwatch.Run.bytes_of(tensors))
     if most < 1:
-        raise _NotTimed(f"a call of {cases.size_text(sizes)} needs more memory than there is")
+        raise _NotTimed(f"a call of {size_text(sizes)} needs more memory than there is")
     calls = min(least, most)
     del like, tensors  # memory
     seconds = clocked(reference, sizes, calls, bounds)
@@ -190,7 +191,7 @@ def filled(kernel: Answering, sizes: Sizes, seeds: list[int], device: int | None
     run = None
     try:
         for call, seed in enumerate(seeds):
-            given = cases.arguments(kernel, _case(kernel, sizes, seed), _device(kernel))
+            given = case_calls.arguments(kernel, _case(kernel, sizes, seed), _device(kernel))
             run = run or stopwatch.Run(kernel, given, len(seeds), device)
             run.fill(call, given)
     except BaseException:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from utils.course.cases import size_text
+from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise, Sizes
 from utils.course.precision import Precision
 from utils.diagrams.table import Table

@@ -1,0 +1,85 @@
+"""What a kernel is called with: copies of a case's tensors, and poison for its outputs."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from utils.course.answers import Answering
+from utils.course.case_values import NORMAL
+from utils.course.cases import Case, sample
+from utils.course.exercise import Sizes, dimensions, inputs_of
+from utils.errors import DeclarationError
+
+Arguments = dict[str, Tensor | int | float]  # by parameter name
+
+# What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
+# bit pattern of its own, so that it can be told from a NaN that was computed.
+POISON = {
+    torch.float64: (torch.int64, 0x7FF8BEEF7FF8BEEF),
+    torch.float32: (torch.int32, 0x7FC0BEEF),
+    torch.float16: (torch.int16, 0x7EBE),
+    torch.bfloat16: (torch.int16, 0x7FBE),
+    torch.bool: (torch.uint8, 0x5A),
+}
+
+
+def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> Tensor:
+    """A tensor that nobody has written yet."""
+    integer, value = POISON.get(dtype, (dtype, 0x5A if dtype.itemsize == 1 else 0x5AEF))
+    return torch.full(shape, value, dtype=integer, device=device).view(dtype)
+
+
+def arguments(kernel: Answering, case: Case, device: str = "cpu") -> Arguments:
+    """What to call an exercise's kernel with: fresh copies of the inputs, poisoned outputs.
+
+    Raises DeclarationError where the launcher's parameters are not those of the exercise.
+    """
+    exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
+    known = [*exercise.shapes, *given]
+    values = {}
+    for parameter in kernel.parameters:
+        if parameter.is_stream:
+            continue
+        name = parameter.name
+        if name not in known or parameter.is_tensor != (name in exercise.shapes):
+            raise DeclarationError(
+                f"{kernel.name} has a parameter '{parameter.ctype} {name}'; its exercise knows "
+                f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(given)}"
+            )
+        if name in case.tensors:
+            values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
+        elif parameter.is_tensor:
+            shape = dimensions(exercise.shapes[name], case.sizes)
+            values[name] = poison(shape, parameter.dtype, device)
+        else:
+            values[name] = given[name]
+    missing = [name for name in exercise.shapes if name not in values]
+    if missing:
+        raise DeclarationError(
+            f"{kernel.name} has no parameter '{missing[0]}'; its exercise needs one"
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class Example:
+    """One call of an exercise's kernel, the same each time: for pictures and estimates."""
+
+    sizes: Sizes
+    arguments: Arguments
+    unwritten: frozenset[str]  # tensors that hold nothing yet
+
+
+def example(kernel: Answering, sizes: Sizes) -> Example:
+    """A call with normal values of a fixed seed. Raises DeclarationError, as arguments() does."""
+    exercise, seeded = kernel.exercise, Generator().manual_seed(0)
+    case = sample(exercise, sizes, NORMAL, seeded, kernel.dtypes)
+    fresh = frozenset(exercise.outputs) - frozenset(inputs_of(exercise))
+    return Example(sizes, arguments(kernel, case), fresh)
+
+
+def sliced(tensor: Tensor) -> Tensor:
+    """A copy that begins one element behind the start of its memory, as `y[1:]` does."""
+    whole = tensor.new_empty(tensor.numel() + 1)
+    return whole[1:].view(tensor.shape).copy_(tensor)

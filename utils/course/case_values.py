@@ -1,0 +1,139 @@
+"""The kinds of values that a kernel is tried on, as fresh draws of a generator."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+Draw = Callable[[tuple[int, ...], Generator], Tensor]
+
+
+def normal(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Mean 0, variance 1, on the generator's device."""
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
+def uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """From 0 to below 1, on the generator's device."""
+    return torch.rand(shape, generator=generator, device=generator.device)
+
+
+def heavy_tailed(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Most values small, a few in the tens: a lost large term shows, overflow does not occur."""
+    return normal(shape, generator) * normal(shape, generator).clamp(-2.5, 2.5).exp()
+
+
+def shifted(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Large mean, small spread: a variance as E[x²] - E[x]² has no correct digit left.
+
+    The sum of all stays below 2**24, where float counts in ones: beyond, adding one after the
+    other would round every term the same way, and fail for that alone.
+    """
+    x = normal(shape, generator)
+    return x + max(1.0, min(1000.0, 2**24 / max(x.numel(), 1)))
+
+
+def small(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Variance below the usual eps, so that a wrong or missing eps shows."""
+    return normal(shape, generator) * 1e-3
+
+
+def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """One short binary fraction: its sums are exact in any order. Variance is zero."""
+    quarters = whole_number(1, 9, generator) * (0.5 - whole_number(0, 2, generator))
+    return torch.full(shape, quarters / 2, device=generator.device)
+
+
+def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Normal, with one infinity in about half of the rows, in one at least.
+
+    Times a zero that stands for what lies beyond an edge, an infinity makes NaN of a result. So
+    most lie near an end of their row, where a neighbour that reads too far meets them.
+    """
+    x = normal(shape, generator)
+    rows = x.view(-1, x.shape[-1])
+    chosen = uniform((len(rows),), generator) < 0.5
+    chosen[whole_number(0, len(rows), generator)] = True
+    width = rows.shape[1]
+    near = min(8, width)
+    spans = (0, width), (0, near), (width - near, width)
+    for row in chosen.nonzero()[:, 0].tolist():
+        sign = 1 - 2 * whole_number(0, 2, generator)
+        column = whole_number(*spans[whole_number(0, 3, generator)], generator)
+        rows[row, column] = sign * float("inf")
+    return x
+
+
+def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Normal, with one NaN in about a quarter of the rows, in one at least."""
+    x = normal(shape, generator)
+    rows = x.view(-1, x.shape[-1])
+    chosen = uniform((len(rows),), generator) < 0.25
+    chosen[whole_number(0, len(rows), generator)] = True
+    for row in chosen.nonzero()[:, 0].tolist():
+        rows[row, whole_number(0, rows.shape[1], generator)] = float("nan")
+    return x
+
+
+def with_nan(x: Tensor, generator: Generator) -> Tensor:
+    """`x` with a NaN in the place of one element."""
+    x.view(-1)[whole_number(0, x.numel(), generator)] = float("nan")
+    return x
+
+
+def sometimes_nan(x: Tensor, generator: Generator) -> Tensor:
+    """`x`, every second time with a NaN in the place of one element."""
+    return with_nan(x, generator) if whole_number(0, 2, generator) else x
+
+
+def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) -> Tensor:
+    """Either sign; magnitudes from `low` to `high`, evenly spread over the powers of ten."""
+    share = uniform(shape, generator).double()
+    sign = 1 - 2 * (uniform(shape, generator) < 0.5).double()
+    return (sign * (low * (high / low) ** share)).float()
+
+
+def add_outliers(a: Tensor, b: Tensor, generator: Generator) -> None:
+    """Put elements far above all others into one column of `a`, or of `b`: (rows, K) both.
+
+    Of four rows one has an ordinary element there, the others one of 2^10, 2^20 and 2^30. The
+    other tensor has zeros in that column, and a one in every fourth row: where it has a zero,
+    what an outlier costs its row in precision is all that it does to a result.
+    """
+    a, b = (a, b) if whole_number(0, 2, generator) else (b, a)
+    column = whole_number(0, a.shape[-1], generator)
+    a, b = a.view(-1, a.shape[-1]), b.view(-1, b.shape[-1])
+    exponents = 10 * ((torch.arange(len(a), device=a.device) + whole_number(0, 4, generator)) % 4)
+    a[:, column] *= torch.exp2(exponents.to(a.dtype))
+    b[:, column] = (torch.arange(len(b), device=b.device) % 4 == 3).to(b.dtype)
+
+
+def whole_number(low: int, high: int, generator: Generator) -> int:
+    """An integer from `low` to `high - 1`."""
+    return int(torch.randint(low, high, (), generator=generator, device=generator.device))
+
+
+NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
+NAN_ELSEWHERE = "NaN elsewhere"
+# Of the first tensor, and of the others.
+FAMILIES: dict[str, tuple[Draw, Draw]] = {
+    NORMAL: (normal, normal),
+    "uniform": (uniform, uniform),
+    "heavy-tailed": (heavy_tailed, heavy_tailed),
+    "shifted": (shifted, normal),
+    "small": (small, normal),
+    "constant": (constant, normal),
+    # Up to, or down to, the exercise's own magnitudes; see sample().
+    LARGE: (normal, normal),
+    TINY: (normal, normal),
+    "infinite": (infinite, normal),
+    # Of the first tensor, a row of results may be all NaN; of a weight, some results of each row.
+    "NaN": (not_numbers, normal),
+    NAN_ELSEWHERE: (
+        normal,
+        lambda shape, generator: with_nan(normal(shape, generator), generator),
+    ),
+}
+NANS = ("NaN", NAN_ELSEWHERE)
+FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS)]
+OWN = "the exercise's own"
