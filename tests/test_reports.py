@@ -50,6 +50,7 @@ def test_an_unknown_address_is_given_as_it_is():
 def test_a_mask_that_names_a_lane_that_is_gone():
     hazard = {
         "event": "hazard", "number": 1, "kind": "invalid-mask", "kernel": "tree",
+        "variant": "exited-lane",
         "block": [0, 0, 0], "thread": [3, 0, 0], "file": "tree.cu", "line": 14,
         "other_block": [0, 0, 0], "other_thread": [16, 0, 0],
     }  # fmt: skip
@@ -91,16 +92,16 @@ def test_a_wide_stray_names_all_its_elements_and_the_size_of_the_array():
     assert "reads x[4] to x[7]; x has 6 elements\n" in text(**STRAY, last=7, length=6)
     assert "reads x[4]; x has 1 element\n" in text(**STRAY, last=4, length=1)
     assert "reads x[4]\n" in text(**STRAY | {"kind": "uninitialized"}, last=7, length=6)
-    assert "the whole matrix" in text(**STRAY, space="shared")
+    assert "the whole matrix" in text(**STRAY, space="shared", variant="shared")
     assert "the whole matrix" not in text(**STRAY, space="global")
 
 
 def test_what_to_do_about_memory_that_nobody_has_written_depends_on_where_it_is():
     unwritten = STRAY | {"kind": "uninitialized"}
-    assert "index right on both sides" in text(**unwritten, space="global")
-    assert "cudaMemset" not in text(**unwritten, space="global")
-    assert "cudaMemset" not in text(**unwritten, space="shared")
-    assert "tile's edges" in text(**unwritten, space="shared")
+    assert "index right on both sides" in text(**unwritten, variant="global")
+    assert "cudaMemset" not in text(**unwritten, variant="global")
+    assert "cudaMemset" not in text(**unwritten)
+    assert "tile's edges" in text(**unwritten)
 
 
 def race(**changes) -> str:
@@ -113,13 +114,13 @@ def race(**changes) -> str:
 def test_what_to_do_about_a_race_depends_on_its_two_sides():
     assert "behind this line, in the loop" in race()
     assert "this round and the next" in race(other_line=12)
-    assert "two threads write the same element" in race(access="store")
-    assert "two blocks write the same element" in race(access="store", other_block=[0, 0, 0])
-    assert "Blocks run in any order" in race(other_block=[0, 0, 0])
-    first_value = race(access="store", other_access="atomic", space="global")
+    assert "two threads write the same element" in race(variant="stores")
+    assert "two blocks write the same element" in race(variant="stores-of-blocks")
+    assert "Blocks run in any order" in race(variant="blocks")
+    first_value = race(variant="atomic")
     assert "before the launch" in first_value and "__syncthreads" not in first_value
     assert "__syncthreads" in race(access="load", other_access="atomic")
-    mild = race(access="store", equal=1)
+    mild = race(access="store", variant="same-value")
     assert "writes it at line 14, with the same value\n" in mild and "harmless" in mild
 
 
@@ -283,13 +284,18 @@ def test_without_addr2line_the_address_remains(library, monkeypatch):
     [("x[i] += a;", True), ("x[i]++;", True), ("y[i] = x[i];", False), ("sum += x[i];", False)],
 )
 def test_who_adds_to_nothing_is_told_of_the_first_value(line, adds):
-    event = EVENT | STRAY | {"kind": "uninitialized", "space": "global", "message": ""}
+    event = EVENT | STRAY | {"kind": "uninitialized", "variant": "global", "message": ""}
     (report,) = read(json.dumps(event), lambda file, number: line)
     assert ("float sum = 0" in str(report)) == adds
 
 
 def test_equal_values_from_many_threads_of_several_blocks_are_asked_for_their_index():
-    accesses = {"access": "store", "other_access": "store", "equal": 1, "space": "global"}
+    accesses = {
+        "access": "store",
+        "other_access": "store",
+        "variant": "same-value",
+        "space": "global",
+    }
     assert "blockIdx.x" not in race(**accesses)
     many = race(**accesses, other_block=[0, 0, 0], count=765)
     assert "blockIdx.x * blockDim.x" in many and "If all mean this one, it is harmless" in many

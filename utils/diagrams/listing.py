@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from utils.course.answers import Answering
 from utils.diagrams.table import Table
-from utils.emulator.advice import WORDS
+from utils.emulator.hazards import HAZARDS
 from utils.emulator.traffic import Traffic
 from utils.watch.diagnosis import Diagnosis
 
@@ -46,7 +46,7 @@ def _hazards(kernel: Answering, seen: Diagnosis) -> dict[int, str]:
     """What is wrong, by line of the kernel's text."""
     found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for hazard in seen.hazards:
-        words = WORDS.get(hazard.kind, (hazard.kind, ""))[0]
+        words = HAZARDS[hazard.kind].words
         sides = {(hazard.file, hazard.line), (hazard.other_file, hazard.other_line)}
         lines = [line for file, line in sides if line and file == kernel.filename]
         for line in lines:

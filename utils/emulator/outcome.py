@@ -72,7 +72,7 @@ def write_json(outcome: Outcome, path: Path) -> None:
 
 
 def _told(hazard: Report) -> dict:
-    always = ("kind", "space", "kernel", "file", "line", "other_line", "block", "thread")
+    always = ("kind", "variant", "space", "kernel", "file", "line", "other_line", "block", "thread")
     always += ("other_thread", "count")
     told = {name: getattr(hazard, name) for name in always}
     more = {name: value for name, value in vars(hazard).items() if name not in told and value}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.emulator.advice import WORDS
+from utils.emulator.hazards import HAZARDS, Hazard
 from utils.emulator.symbols import Code, SourceLine, chains
 from utils.wording import many
 
@@ -22,8 +22,9 @@ class Report:
     `other_…` is the second party of a race, or of a barrier that not all threads reach.
     """
 
-    kind: str  # a key of advice.WORDS
+    kind: str  # with the variant, a key of hazards.HAZARDS
     message: str
+    variant: str = ""
     kernel: str | None = None
     block: Position | None = None
     thread: Position | None = None
@@ -44,7 +45,6 @@ class Report:
     other_file: str | None = None
     other_line: int | None = None
     other_access: str | None = None
-    equal: bool = False  # of a race: both store the same value
     remark: bool = False  # it is no hazard, as far as can be seen
     count: int = 1
     waits: tuple[tuple[int, int, str], ...] = ()  # (threads, line, function), thread by thread
@@ -63,13 +63,11 @@ class Report:
     @property
     def _advice(self) -> str:
         """One sentence or two on what to do; "" where there is nothing to say."""
-        advice = WORDS.get(self._word, ("", ""))[1]
-        return advice.format(*self.shape) if self._word == "out of a matrix" else advice
+        return self.row.advice.format(*self.shape)
 
     def _told(self) -> list[str]:
         """What happened, and where: a line each."""
-        title = WORDS.get(self._word, (self.kind.replace("-", " "), ""))[0]
-        title = f"remark: {title}" if self.remark else title
+        title = f"remark: {self.row.words}" if self.remark else self.row.words
         head = f"{self.place}: {title}" if self.file else title
         named = self.kernel and "(" not in self.kernel  # what a launch calls may be an expression
         head += f" in kernel '{self.kernel}'" if named else ""
@@ -88,38 +86,20 @@ class Report:
             yield f"called at {', '.join(f'{_short(f)}:{n}' for f, n in self.callers)}"
 
     @property
-    def _word(self) -> str:
-        """The kind, or a special case of it that has advice of its own."""
-        if self.kind == "out-of-bounds" and self.message.startswith("host code"):
-            return "host access"
-        if self.kind == "out-of-bounds" and self.space == "shared":
-            return "out of a shared array"
-        if self.kind == "out-of-bounds" and len(self.shape) == 2:
-            return "out of a matrix"
-        if self.kind == "uninitialized" and self.space == "global":
-            return "added to nothing" if self._adds else "uninitialized global"
-        if self.kind == "divergent-barrier" and self.other_thread and not self.other_line:
-            return "barrier left out"
-        if self.kind == "misaligned" and self.message:
-            return "misaligned tile"
-        if self.kind == "deadlock" and _COUNTED.search(self.message):
-            return "deadlock of a barrier"
-        if self.kind in ("early-read", "missing-fence") and "registers" in self.message:
-            return f"{self.kind} of registers"
-        if self.kind != "race":
-            return self.kind
-        if self.equal:
-            owned = self.space == "global" and self.count > 1
-            return "race of equal owners" if owned else "race of equals"
-        if self.space == "global" and "atomic" in (self.access, self.other_access):
-            return "race with atomics"
-        stores = self.access == self.other_access == "store"
-        if self.other_block is not None and self.other_block != self.block:
-            return "race of owners" if stores else "race of blocks"
-        if stores:
-            return "race of writers"
-        same = (self.file, self.line) == (self.other_file, self.other_line)
-        return "race in a line" if same and self.line else "race"
+    def row(self) -> Hazard:
+        """What is told of its kind and variant."""
+        if (refined := REFINED.get(self._key)) and refined[1](self):
+            return HAZARDS[refined[0]]
+        return HAZARDS.get(self._key) or Hazard(self.kind.replace("-", " "), "")
+
+    @property
+    def _key(self) -> str:
+        return f"{self.kind}/{self.variant}" if self.variant else self.kind
+
+    @property
+    def equal(self) -> bool:
+        """Whether it is a race of stores of the same value, benign as far as can be seen."""
+        return (self.kind, self.variant) == ("race", "same-value")
 
     @property
     def _adds(self) -> bool:
@@ -129,12 +109,16 @@ class Report:
         changed = re.search(rf"\b{name}\b\s*(\[.*\])?\s*([-+*/|&^]=|\+\+|--)", text)
         return self.access == "atomic" or bool(changed)
 
+    @property
+    def _in_one_line(self) -> bool:
+        return bool(self.line) and (self.file, self.line) == (self.other_file, self.other_line)
+
     def _story(self) -> str:
         """What happened, from the parts: "writes As[33]; thread (4, 0, 0) reads it at line 12"."""
-        if self.kind == "invalid-mask" and self.other_thread:
+        if self.variant == "exited-lane":
             gone = "which comes to the kernel's end without this call"
             return f"the mask names thread {self.other_thread}, {gone}"
-        if self._word == "barrier left out":
+        if self.variant == "left-out":
             return f"waits here; thread {self.other_thread} has come to the kernel's end without it"
         story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
         if self.other_thread:
@@ -159,8 +143,17 @@ class Report:
         return f"{text}; {array} has {has}" if self.length else text
 
 
-# What is said of a barrier that counts.
-_COUNTED = re.compile(r"arrivals are missing|bytes are missing|threads have come")
+# Variants that only the kernel's text, a tensor's shape or the number of times shows, not the
+# runtime: the row there would be -> the row there is, and when.
+REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
+    "out-of-bounds": ("out-of-bounds/matrix", lambda it: len(it.shape) == 2),
+    "uninitialized/global": ("uninitialized/added-to", lambda it: it._adds),
+    "race": ("race/one-line", lambda it: it._in_one_line),
+    "race/same-value": (
+        "race/same-value-often",
+        lambda it: it.space == "global" and it.count > 1,
+    ),
+}
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -272,8 +265,7 @@ def _report(event: dict, known: Mapping[Code, list[SourceLine]], texts: Texts) -
     for name in ("block", "thread", "other_block", "other_thread"):
         if name in parts:
             parts[name] = tuple(parts[name])
-    for name in ("equal", "remark"):
-        parts[name] = bool(parts.get(name))
+    parts["remark"] = bool(parts.get("remark"))
     quotes = {}
     for prefix in ("", "other_"):
         module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")

@@ -24,26 +24,6 @@ from utils.watch.diagnosis import Diagnosis
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
 _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
-# A hazard's kind -> the reason of the verdict; any other kind is a launch error.
-_HAZARDS = {
-    "race": Reason.RACE,
-    "async-race": Reason.RACE,
-    "early-read": Reason.RACE,
-    "early-write": Reason.RACE,
-    "missing-fence": Reason.RACE,
-    "missing-commit": Reason.RACE,
-    "out-of-bounds": Reason.OUT_OF_BOUNDS,
-    "illegal-address": Reason.OUT_OF_BOUNDS,
-    "use-after-free": Reason.OUT_OF_BOUNDS,
-    "misaligned": Reason.MISALIGNED,
-    "uninitialized": Reason.UNINITIALIZED,
-    "divergent-barrier": Reason.DIVERGENT_BARRIER,
-    "deadlock": Reason.TIMEOUT,
-    "invalid-mask": Reason.INVALID_MASK,
-    "absent-lane": Reason.INVALID_MASK,
-    "bad-free": Reason.OUT_OF_BOUNDS,
-    "host-call": Reason.HOST_FUNCTION,
-}
 
 
 class Watched(Judging):
@@ -138,8 +118,7 @@ class Watched(Judging):
         self.remarks = Remarks(launches="" if named else launches.swapped(seen.launches))
         if seen.hazards:
             hazards = sorted(seen.hazards, key=lambda hazard: hazard.kind not in _CAUSES)
-            reason = _HAZARDS.get(hazards[0].kind, Reason.LAUNCH_ERROR)
-            self.fail(reason, case, diagnosis.tell(hazards))
+            self.fail(hazards[0].row.reason, case, diagnosis.tell(hazards))
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self.judge_inputs(case, seen.after)

@@ -31,7 +31,7 @@ __global__ void tree_with_barrier_in_the_branch(int* out) {
     for (int n = 32; n > 0; n /= 2) {
         if (threadIdx.x < n) {
             s[threadIdx.x] += s[threadIdx.x + n];
-            __syncthreads();  // HAZARD divergent-barrier
+            __syncthreads();  // HAZARD divergent-barrier/left-out
         }
     }
     if (threadIdx.x == 0) *out = s[0];
@@ -40,7 +40,7 @@ CASE(tree_with_barrier_in_the_branch, 1, 64, zeros<int>(1))
 
 __device__ int sum_of_all(int* s) {
     for (int n = blockDim.x / 2; n > 0; n /= 2) {
-        __syncthreads();  // HAZARD divergent-barrier
+        __syncthreads();  // HAZARD divergent-barrier/left-out
         if (threadIdx.x < n) s[threadIdx.x] += s[threadIdx.x + n];
     }
     return s[0];
@@ -158,14 +158,15 @@ CASE(operations_differ, 1, 32, zeros<int>(32))
 
 __global__ void lane_has_left(int* out, int n) {
     if (threadIdx.x >= n) return;
-    out[threadIdx.x] = __shfl_xor_sync(0xffffffff, threadIdx.x, 1);  // HAZARD invalid-mask
+    out[threadIdx.x] =
+        __shfl_xor_sync(0xffffffff, threadIdx.x, 1);  // HAZARD invalid-mask/exited-lane
 }
 CASE(lane_has_left, 1, 32, zeros<int>(32), 30)
 
 __global__ void branch_and_leave(int* out) {
     int v = threadIdx.x;
     if (threadIdx.x < 16) {
-        v += __shfl_down_sync(0xffffffff, v, 8);  // HAZARD invalid-mask
+        v += __shfl_down_sync(0xffffffff, v, 8);  // HAZARD invalid-mask/exited-lane
         out[threadIdx.x] = v;
     }
 }
@@ -176,7 +177,7 @@ __global__ void guard_around_reduction(const int* in, int* out, int n) {
     if (i < n) {
         int v = in[i];
         for (int d = 16; d > 0; d /= 2)
-            v += __shfl_down_sync(0xffffffff, v, d);  // HAZARD invalid-mask
+            v += __shfl_down_sync(0xffffffff, v, d);  // HAZARD invalid-mask/exited-lane
         if (threadIdx.x == 0) out[blockIdx.x] = v;
     }
 }

@@ -51,7 +51,7 @@ CASE(rows_and_columns_swapped, 1, dim3(16, 16), zeros<float>(4 * 12), 4, 12)
 
 __global__ void shared_row_overflow(float* out) {
     __shared__ float tile[8][8];
-    tile[7][threadIdx.x] = 1;  // HAZARD out-of-bounds
+    tile[7][threadIdx.x] = 1;  // HAZARD out-of-bounds/shared
     __syncthreads();
     out[threadIdx.x] = tile[7][threadIdx.x % 8];
 }
@@ -61,7 +61,7 @@ __global__ void shared_reads_past_the_end(float* out) {
     __shared__ float s[32];
     s[threadIdx.x] = 1;
     __syncthreads();
-    out[threadIdx.x] = s[threadIdx.x] + s[threadIdx.x + 1];  // HAZARD out-of-bounds
+    out[threadIdx.x] = s[threadIdx.x] + s[threadIdx.x + 1];  // HAZARD out-of-bounds/shared
 }
 CASE(shared_reads_past_the_end, 1, 32, zeros<float>(32))
 
@@ -69,14 +69,14 @@ __global__ void shared_negative(int* out) {
     __shared__ int s[32];
     s[threadIdx.x] = 1;
     __syncthreads();
-    out[threadIdx.x] = s[(int)threadIdx.x - 1];  // HAZARD out-of-bounds
+    out[threadIdx.x] = s[(int)threadIdx.x - 1];  // HAZARD out-of-bounds/shared
 }
 CASE(shared_negative, 1, 32, zeros<int>(32))
 
 __global__ void into_the_next_shared_array(int* out) {
     __shared__ int a[16], b[16];
     b[threadIdx.x % 16] = 2;
-    a[threadIdx.x + 16 * (threadIdx.x == 3)] = 1;  // HAZARD out-of-bounds
+    a[threadIdx.x + 16 * (threadIdx.x == 3)] = 1;  // HAZARD out-of-bounds/shared
     __syncthreads();
     out[threadIdx.x] = b[threadIdx.x];
 }
@@ -84,7 +84,7 @@ CASE(into_the_next_shared_array, 1, 16, zeros<int>(32))
 
 __global__ void dynamic_too_small(int* out) {
     extern __shared__ int d[];
-    d[threadIdx.x] = threadIdx.x;  // HAZARD out-of-bounds
+    d[threadIdx.x] = threadIdx.x;  // HAZARD out-of-bounds/shared
     __syncthreads();
     out[threadIdx.x] = d[threadIdx.x % 32];
 }
@@ -92,7 +92,7 @@ CASE_DYNAMIC(dynamic_too_small, 1, 64, 32 * sizeof(int), zeros<int>(64))
 
 __global__ void dynamic_not_given(int* out) {
     extern __shared__ int d[];
-    d[threadIdx.x] = threadIdx.x;  // HAZARD out-of-bounds
+    d[threadIdx.x] = threadIdx.x;  // HAZARD out-of-bounds/shared
     out[threadIdx.x] = 1;
 }
 CASE(dynamic_not_given, 1, 32, zeros<int>(32))
@@ -111,7 +111,7 @@ __global__ void in_a_function(const float* in, float* out) {
 CASE(in_a_function, 1, 32, zeros<float>(40), zeros<float>(32))
 
 __global__ void host_vector(const int* in, int* out) {
-    out[threadIdx.x] = in[threadIdx.x];  // HAZARD out-of-bounds
+    out[threadIdx.x] = in[threadIdx.x];  // HAZARD out-of-bounds/host-memory
 }
 CASE_OF(host_vector) {
     static int* host = new int[32]();
@@ -119,7 +119,7 @@ CASE_OF(host_vector) {
 }
 
 __global__ void host_stack(int* sum) {
-    sum[threadIdx.x] = 1;  // HAZARD out-of-bounds
+    sum[threadIdx.x] = 1;  // HAZARD out-of-bounds/host-memory
 }
 CASE_OF(host_stack) {
     int sums[32];
@@ -146,3 +146,10 @@ __global__ void filled_too_far(float* to, int n) {
     if (threadIdx.x == 0) std::memset(to, 0, n * sizeof(float));  // HAZARD out-of-bounds
 }
 CASE(filled_too_far, 1, 32, zeros<float>(100), 101)
+
+static int* set_by_the_host(int* p) {
+    p[3] = 5;  // HAZARD out-of-bounds/host-code
+    return p;
+}
+__global__ void after_the_host(int* p) { p[threadIdx.x] += 1; }
+CASE(after_the_host, 1, 32, set_by_the_host(zeros<int>(32)))

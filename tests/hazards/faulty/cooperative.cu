@@ -8,7 +8,7 @@ namespace cg = cooperative_groups;
 __global__ void block_barrier_for_the_grids(int* a, int* b) {
     const int i = blockIdx.x * 32 + threadIdx.x, n = gridDim.x * 32;
     cg::this_grid().sync();
-    a[i] = i;  // HAZARD race
+    a[i] = i;  // HAZARD race/blocks
     __syncthreads();
     b[i] = a[(i + 32) % n];  // WITH
     cg::this_grid().sync();
@@ -18,3 +18,9 @@ CASE_OF(block_barrier_for_the_grids) {
     void* arguments[] = {&a, &b};
     cudaLaunchCooperativeKernel((void*)block_barrier_for_the_grids, 4, 32, arguments, 0, 0);
 }
+
+__global__ void not_launched_together(int* a) {
+    cg::this_grid().sync();  // HAZARD grid-barrier
+    a[blockIdx.x * 32 + threadIdx.x] = 1;
+}
+CASE(not_launched_together, 2, 32, zeros<int>(64))

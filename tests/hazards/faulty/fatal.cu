@@ -20,7 +20,7 @@ __global__ void very_far(int* p) {
 CASE(very_far, 1, 1, zeros<int>(32))
 
 __global__ void race_before_wild(int* p, int* wild) {
-    p[0] = threadIdx.x;                  // HAZARD race
+    p[0] = threadIdx.x;                  // HAZARD race/stores
     if (threadIdx.x == 31) wild[5] = 1;  // HAZARD out-of-bounds
 }
 CASE(race_before_wild, 1, 32, zeros<int>(1), nullptr)
@@ -33,7 +33,7 @@ __global__ void endless(int* p) {
 CASE(endless, 1, 32, zeros<int>(32))
 
 __global__ void race_before_endless(volatile int* p) {
-    p[0] = threadIdx.x;  // HAZARD race
+    p[0] = threadIdx.x;  // HAZARD race/stores
     if (threadIdx.x == 31)
         while (true) p[1];  // HAZARD timeout
 }

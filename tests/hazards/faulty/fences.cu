@@ -4,7 +4,7 @@
 __global__ void without_a_fence(float* partial, unsigned* done, float* out) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
-        partial[blockIdx.x] = blockIdx.x;  // HAZARD race
+        partial[blockIdx.x] = blockIdx.x;  // HAZARD race/blocks
         last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
@@ -15,7 +15,7 @@ CASE(without_a_fence, 32, 32, fresh<float>(32), zeros<unsigned>(1), zeros<float>
 __global__ void fence_of_the_block_only(float* partial, unsigned* done, float* out) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
-        partial[blockIdx.x] = blockIdx.x;  // HAZARD race
+        partial[blockIdx.x] = blockIdx.x;  // HAZARD race/blocks
         __threadfence_block();
         last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
     }
@@ -29,7 +29,7 @@ __global__ void written_after_the_count(float* partial, unsigned* done, float* o
     if (threadIdx.x == 0) {
         __threadfence();
         last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
-        partial[blockIdx.x] = blockIdx.x;  // HAZARD race
+        partial[blockIdx.x] = blockIdx.x;  // HAZARD race/blocks
     }
     __syncthreads();
     if (last) atomicAdd(out, partial[threadIdx.x]);  // WITH
@@ -38,7 +38,7 @@ CASE(written_after_the_count, 32, 32, fresh<float>(32), zeros<unsigned>(1), zero
 
 __global__ void counted_before_all_have_written(float* partial, unsigned* done, float* out) {
     __shared__ bool last;
-    partial[blockIdx.x * 64 + threadIdx.x] = 1;  // HAZARD race
+    partial[blockIdx.x * 64 + threadIdx.x] = 1;  // HAZARD race/blocks
     if (threadIdx.x == 0) {                      // the others may not have come this far
         __threadfence();
         last = atomicAdd(done, 1) == gridDim.x - 1;
@@ -51,17 +51,17 @@ CASE(counted_before_all_have_written, 3, 64, fresh<float>(192), zeros<unsigned>(
 
 __global__ void counted_without_atomic(float* partial, volatile unsigned* done, float* out) {
     if (threadIdx.x == 0) {
-        partial[blockIdx.x] = 1;  // HAZARD race
+        partial[blockIdx.x] = 1;  // HAZARD race/blocks
         __threadfence();
-        *done = *done + 1;                                       // HAZARD race
-        if (*done == gridDim.x) *out = partial[0] + partial[1];  // HAZARD race
+        *done = *done + 1;                                       // HAZARD race/blocks
+        if (*done == gridDim.x) *out = partial[0] + partial[1];  // HAZARD race/blocks
     }
 }
 CASE(counted_without_atomic, 2, 32, fresh<float>(2), zeros<unsigned>(1), zeros<float>(1))
 
 __global__ void first_block_reads_too_soon(float* partial, unsigned* done, float* out) {
     if (threadIdx.x) return;
-    partial[blockIdx.x] = 1;  // HAZARD race
+    partial[blockIdx.x] = 1;  // HAZARD race/blocks
     __threadfence();
     out[blockIdx.x] = partial[gridDim.x - 1 - blockIdx.x];  // WITH
     atomicAdd(done, 1);

@@ -119,12 +119,12 @@ __global__ void dynamic_unwritten(int* out) {
 CASE_DYNAMIC(dynamic_unwritten, 1, 32, 128, zeros<int>(32))
 
 __global__ void adds_to_fresh(float* out) {
-    out[threadIdx.x] += 1;  // HAZARD uninitialized
+    out[threadIdx.x] += 1;  // HAZARD uninitialized/global
 }
 CASE(adds_to_fresh, 1, 32, fresh<float>(32))
 
 __global__ void copy(const float* in, float* out) {
-    out[threadIdx.x] = in[threadIdx.x];  // HAZARD uninitialized
+    out[threadIdx.x] = in[threadIdx.x];  // HAZARD uninitialized/global
 }
 CASE_OF(half_by_memset) {
     float* in = fresh<float>(32);
@@ -133,7 +133,7 @@ CASE_OF(half_by_memset) {
 }
 
 __global__ void copy_bytes(const char* in, char* out) {
-    out[threadIdx.x] = in[threadIdx.x];  // HAZARD uninitialized
+    out[threadIdx.x] = in[threadIdx.x];  // HAZARD uninitialized/global
 }
 CASE_OF(elements_taken_for_bytes) {
     float host[8] = {}, *in = fresh<float>(8);
@@ -145,7 +145,7 @@ __global__ void fill_part(float* data, int n) {
     if (threadIdx.x < n) data[threadIdx.x] = 1;
 }
 __global__ void read_all(const float* data, float* out) {
-    out[threadIdx.x] = data[threadIdx.x];  // HAZARD uninitialized
+    out[threadIdx.x] = data[threadIdx.x];  // HAZARD uninitialized/global
 }
 CASE_OF(part_by_an_earlier_kernel) {
     float* data = fresh<float>(32);
@@ -154,7 +154,7 @@ CASE_OF(part_by_an_earlier_kernel) {
 }
 
 __global__ void atomic_on_fresh(int* count) {
-    atomicAdd(count, 1);  // HAZARD uninitialized
+    atomicAdd(count, 1);  // HAZARD uninitialized/global
 }
 CASE(atomic_on_fresh, 1, 32, fresh<int>(1))
 

@@ -16,7 +16,7 @@ __global__ void six_bytes_too_far(char* out) {
 CASE(six_bytes_too_far, 1, 32, zeros<char>(32 * 6 - 1))
 
 __global__ void five_bytes_overlap(char* out, const char* in, int n) {
-    memcpy(out + 4 * threadIdx.x, in + 5 * threadIdx.x, n);  // HAZARD race
+    memcpy(out + 4 * threadIdx.x, in + 5 * threadIdx.x, n);  // HAZARD race/stores
 }
 CASE_OF(five_bytes_overlap) {
     char host[256], *in = fresh<char>(256);
@@ -104,7 +104,7 @@ CASE(written_behind_the_fence, 1, 64, zeros<int>(1))
 __global__ void values_of_two_lanes(const float* in, float* out) {
     __shared__ float s[2];
     const float v = in[threadIdx.x];
-    s[threadIdx.x / 32] = v;  // HAZARD race
+    s[threadIdx.x / 32] = v;  // HAZARD race/stores
     __syncthreads();
     out[threadIdx.x] = s[0] + s[1];
 }
@@ -117,13 +117,13 @@ CASE_OF(values_of_two_lanes) {
 
 __global__ void counter_set_back_too_soon(unsigned* count) {
     if (threadIdx.x) return;
-    *count = 0;                   // HAZARD race
+    *count = 0;                   // HAZARD race/atomic
     atomicInc(count, gridDim.x);  // WITH
 }
 CASE(counter_set_back_too_soon, 3, 32, zeros<unsigned>(1))
 
 __global__ void guess_that_is_kept(int* count, int* out) {
-    const int seen = *count;  // HAZARD race
+    const int seen = *count;  // HAZARD race/atomic
     atomicAdd(count, 1);      // WITH
     out[threadIdx.x] = seen;
 }
@@ -163,7 +163,7 @@ CASE(heap_after_free, 1, 64, zeros<int>(64))
 __global__ void heap_unwritten(float* out) {
     float* own = new float[4];
     own[threadIdx.x % 4] = 1;
-    out[threadIdx.x] = own[0] + own[1];  // HAZARD uninitialized
+    out[threadIdx.x] = own[0] + own[1];  // HAZARD uninitialized/global
 }
 CASE(heap_unwritten, 1, 32, zeros<float>(32))
 

@@ -56,7 +56,7 @@ CASE(double_buffer_reused, 1, 64, zeros<float>(256), zeros<float>(64))
 
 __global__ void two_write_one(int* out) {
     __shared__ int winner;
-    if (threadIdx.x % 32 == 0) winner = threadIdx.x;  // HAZARD race
+    if (threadIdx.x % 32 == 0) winner = threadIdx.x;  // HAZARD race/stores
     __syncthreads();
     out[threadIdx.x] = winner;
 }
@@ -64,7 +64,7 @@ CASE(two_write_one, 1, 64, zeros<int>(64))
 
 __global__ void same_value(int* out) {
     __shared__ int flag;
-    flag = 1;  // HAZARD race
+    flag = 1;  // HAZARD race/same-value
     __syncthreads();
     out[threadIdx.x] = flag;
 }
@@ -112,7 +112,7 @@ CASE(cleared_too_late, 1, 64, zeros<int>(1))
 
 __global__ void bytes_overlap(char* out) {
     __shared__ char s[65];
-    s[threadIdx.x] = 1;      // HAZARD race
+    s[threadIdx.x] = 1;      // HAZARD race/stores
     s[threadIdx.x + 1] = 2;  // WITH
     __syncthreads();
     out[threadIdx.x] = s[threadIdx.x];
@@ -229,7 +229,7 @@ __global__ void union_of_types(float* out) {
         int count[64];
         float sum[64];
     } u;
-    u.count[threadIdx.x] = 1;     // HAZARD race
+    u.count[threadIdx.x] = 1;     // HAZARD race/stores
     u.sum[63 - threadIdx.x] = 1;  // WITH
     __syncthreads();
     out[threadIdx.x] = u.sum[threadIdx.x];
@@ -261,8 +261,8 @@ CASE(whole_structures, 1, 64, zeros<Particle>(64))
 
 __global__ void copied_by_the_library(Particle* out, int n) {
     __shared__ Particle s[64];
-    s[threadIdx.x].mass = 1;                       // HAZARD race
-    if (threadIdx.x == 0) memset(s, 0, sizeof s);  // HAZARD race
+    s[threadIdx.x].mass = 1;                       // HAZARD race/stores
+    if (threadIdx.x == 0) memset(s, 0, sizeof s);  // HAZARD race/stores
     __syncthreads();
     memcpy(&out[threadIdx.x], &s[threadIdx.x], n);
 }

@@ -90,14 +90,14 @@ CASE(fence_is_no_barrier, 1, 32, zeros<int>(32))
 
 __global__ void all_lanes_store(int* out) {
     __shared__ int last;
-    last = threadIdx.x;  // HAZARD race
+    last = threadIdx.x;  // HAZARD race/stores
     __syncwarp();
     out[threadIdx.x] = last;
 }
 CASE(all_lanes_store, 1, 32, zeros<int>(32))
 
 __global__ void permutation_with_a_double(const int* to, int* out) {
-    out[to[threadIdx.x]] = threadIdx.x;  // HAZARD race
+    out[to[threadIdx.x]] = threadIdx.x;  // HAZARD race/stores
 }
 CASE_OF(permutation_with_a_double) {
     int host[32], *to = fresh<int>(32);

@@ -105,7 +105,7 @@ __global__ void expects_too_many_bytes(const __grid_constant__ Map map, float* o
         barrier_arrive_expect(&full, 2 * BYTES);
         load_tile(tiles[0], &map, 0, 0, &full);
     }
-    barrier_wait(&full, 0);  // HAZARD deadlock
+    barrier_wait(&full, 0);  // HAZARD deadlock/counting-barrier
     out[threadIdx.x] = tiles[0][0][threadIdx.x];
 }
 CASE(expects_too_many_bytes, 1, 32, matrix(), zeros<float>(32))
@@ -114,7 +114,7 @@ __global__ void fewer_arrive_than_are_expected(float* out) {
     __shared__ Barrier done;
     INIT(done, 33);
     barrier_arrive(&done);
-    barrier_wait(&done, 0);  // HAZARD deadlock
+    barrier_wait(&done, 0);  // HAZARD deadlock/counting-barrier
     out[threadIdx.x] = 1;
 }
 CASE(fewer_arrive_than_are_expected, 1, 32, zeros<float>(32))
@@ -200,7 +200,7 @@ __global__ void tile_at_an_odd_place(const __grid_constant__ Map map, float* out
     INIT(full, 1);
     if (threadIdx.x == 0) {
         barrier_arrive_expect(&full, BYTES);
-        load_tile(tiles[0][4], &map, 0, 0, &full);  // HAZARD misaligned
+        load_tile(tiles[0][4], &map, 0, 0, &full);  // HAZARD misaligned/tile
     }
     barrier_wait(&full, 0);
     out[threadIdx.x] = tiles[0][4][threadIdx.x];
@@ -221,7 +221,7 @@ __global__ void matrix_that_cuda_refuses(const __grid_constant__ Map map, float*
 CASE(matrix_that_cuda_refuses, 1, 32, make_map(zeros<float>(64 * 33), 64, 33, 64), zeros<float>(32))
 
 __global__ void more_threads_than_come(float* out) {
-    if (threadIdx.x < 64) sync_some(1, 96);  // HAZARD deadlock
+    if (threadIdx.x < 64) sync_some(1, 96);  // HAZARD deadlock/counting-barrier
     out[threadIdx.x] = 1;
 }
 CASE(more_threads_than_come, 1, 128, zeros<float>(128))
@@ -330,7 +330,7 @@ __global__ void product_without_a_fence_of_the_registers(float* out) {
     fence_async();
     __syncthreads();
     float d[32];
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence/registers
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -345,7 +345,7 @@ __global__ void sums_touched_and_no_fence_behind(float* out) {
     float d[32];
     wgmma_fence();
     for (int i = 0; i < 2; ++i) {
-        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), i);  // HAZARD missing-fence
+        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), i);  // HAZARD missing-fence/registers
         wgmma_commit();
         wgmma_wait<0>();
         d[i] *= 2;
@@ -376,7 +376,7 @@ __global__ void sums_read_before_the_wait(float* out) {
     wgmma_fence();
     wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
     wgmma_commit();
-    out[threadIdx.x] = d[0];  // HAZARD early-read
+    out[threadIdx.x] = d[0];  // HAZARD early-read/registers
     wgmma_wait<0>();
 }
 CASE(sums_read_before_the_wait, 1, 128, zeros<float>(128))
@@ -393,7 +393,7 @@ __global__ void sums_read_while_a_later_group_adds(float* out) {
     wgmma_tf32(d, describe(&tiles[0][0][8]), describe(&tiles[1][0][8]), 1);  // WITH
     wgmma_commit();
     wgmma_wait<1>();
-    out[threadIdx.x] = d[0];  // HAZARD early-read
+    out[threadIdx.x] = d[0];  // HAZARD early-read/registers
     wgmma_wait<0>();
 }
 CASE(sums_read_while_a_later_group_adds, 1, 128, zeros<float>(128))
@@ -507,7 +507,7 @@ __global__ void tile_that_is_too_short(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(half), 0);  // HAZARD out-of-bounds
+    wgmma_tf32(d, describe(tiles[0]), describe(half), 0);  // HAZARD out-of-bounds/shared
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -564,7 +564,7 @@ __global__ void __cluster_dims__(2) one_block_hands_nothing_back(float* out) {
         barrier_arrive_at(&done, 0);
         barrier_arrive_at(&done, 1);
     }
-    barrier_wait(&done, 0);  // HAZARD deadlock
+    barrier_wait(&done, 0);  // HAZARD deadlock/counting-barrier
     cluster_sync();
     if (threadIdx.x == 0) out[blockIdx.x] = 1;
 }

@@ -3,16 +3,16 @@
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.views import masks, races, strays, unwritten, waits
+from utils.emulator.hazards import Picture
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
 
 PICTURES = {
-    "race": races.draw,
-    "uninitialized": unwritten.draw,
-    "out-of-bounds": strays.draw,
-    "divergent-barrier": waits.draw,
-    "deadlock": waits.draw,
-    "invalid-mask": masks.draw,
+    Picture.RACE: races.draw,
+    Picture.UNWRITTEN: unwritten.draw,
+    Picture.OUT_OF_BOUNDS: strays.draw,
+    Picture.WAITS: waits.draw,
+    Picture.MASK: masks.draw,
 }
 
 
@@ -28,7 +28,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     ran = {launch.kernel for launch in scene.trace.launches}
     if not can_draw(report) or (report.kernel or "")[:63] not in ran:
         raise WorkbookError(f"hazard {number} has no picture; in words:\n{report}")
-    return PICTURES[report.kind](scene, report)
+    return PICTURES[report.row.picture](scene, report)
 
 
 def steps(scene: Scene) -> dict | None:
@@ -39,10 +39,8 @@ def steps(scene: Scene) -> dict | None:
 
 def can_draw(report: Report) -> bool:
     """Whether there is a picture for a hazard of this kind, and its parts are known."""
-    if report.kind in ("divergent-barrier", "deadlock"):
+    picture = report.row.picture
+    if picture in (Picture.WAITS, Picture.MASK):
         return bool(report.waits)
-    if report.kind == "invalid-mask":
-        return bool(report.waits and report.other_thread and not report.message)
-    if report.kind == "out-of-bounds" and report.message:  # a pointer to the host's memory
-        return False
-    return report.kind in PICTURES and report.thread is not None and report.index is not None
+    known = report.thread is not None and report.index is not None
+    return picture is not Picture.NONE and known

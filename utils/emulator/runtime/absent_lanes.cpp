@@ -38,7 +38,7 @@ void absent_lane(const Core& core, int thread, int source) {
                    (core.launch->threads == 1 ? " thread)" : " threads)");
     else if (!core.is_live(other)) message += "has left the kernel";
     else message += "takes no part: the mask does not name it";
-    tell_meeting(core, "absent-lane", thread, message.c_str());
+    tell_meeting(core, hazard::absent_lane, thread, message.c_str());
 }
 
 void end_absent_lanes() {
@@ -47,7 +47,7 @@ void end_absent_lanes() {
     heap().each([&](const Allocation& a) {
         if (found.empty() && !a.freed) found = find_nobodys(a);
     });
-    if (!found.empty()) certain("absent-lane", "such a value has got to " + found);
+    if (!found.empty()) certain(hazard::absent_lane, "such a value has got to " + found);
 }
 
 }  // namespace emu

@@ -116,7 +116,7 @@ void Core::lose() {
     int first = 0;
     while (!is_live(first)) ++first;
     const Fibre& f = fibres_[size_t(first)];
-    report("deadlock", Where{launch->kernel, block, f.index, f.site, f.pc},
+    report(hazard::deadlock, Where{launch->kernel, block, f.index, f.site, f.pc},
            "waits for the whole grid, and other blocks have ended without coming");
     int none = 0;
     launch->error.compare_exchange_strong(none, cudaErrorLaunchFailure);
@@ -295,8 +295,8 @@ void Core::abandon(int error) {
     __builtin_unreachable();
 }
 
-void Core::fail(int error, const char* kind, EmuSite site, const void* pc, const char* message,
-                ...) {
+void Core::fail(int error, const HazardKind& kind, EmuSite site, const void* pc,
+                const char* message, ...) {
     char text[256];
     va_list arguments;
     va_start(arguments, message);
@@ -308,7 +308,7 @@ void Core::fail(int error, const char* kind, EmuSite site, const void* pc, const
 
 void Core::grid_barrier(EmuSite site) {
     if (!launch->cooperative)
-        fail(cudaErrorLaunchFailure, "grid-barrier", site, current->pc,
+        fail(cudaErrorLaunchFailure, hazard::grid_barrier, site, current->pc,
              "waits for the whole grid, and the kernel was not launched by "
              "cudaLaunchCooperativeKernel");
     Fibre* self = current;
@@ -353,11 +353,11 @@ void Core::check_barrier() const {
         if (first < 0) first = i;
         const EmuSite &a = fibres_[size_t(first)].site, &b = fibres_[size_t(i)].site;
         if (a.line != b.line || strcmp(a.file, b.file)) {
-            watch_site(*this, "divergent-barrier", i, first);
+            watch_site(*this, hazard::divergent_barrier, i, first);
             return;
         }
     }
-    if (ended_ >= 0) watch_site(*this, "divergent-barrier", first, ended_);
+    if (ended_ >= 0) watch_site(*this, hazard::divergent_barrier, first, ended_);
 }
 
 void Core::release_barrier() {
@@ -399,7 +399,7 @@ void Core::wake(Waits what, const void* barrier) {
 
 void* Core::shared_array(EmuSharedKey* key) {
     if (void* array = shared.array(key)) return array;
-    fail(cudaErrorInvalidValue, "shared-memory", key->site, nullptr,
+    fail(cudaErrorInvalidValue, hazard::too_much_shared, key->site, nullptr,
          "'%s' brings static shared memory to %zu bytes, and %zu is all there is; nvcc would not "
          "compile this: ask for dynamic shared memory",
          key->name, shared.static_bytes_with(*key), kStaticShared);

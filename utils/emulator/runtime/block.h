@@ -17,6 +17,7 @@
 
 namespace emu {
 
+struct HazardKind;
 constexpr int kMaxThreads = 1024;
 struct Batch;
 struct BlockWork;
@@ -114,7 +115,7 @@ class Core {
     void wake(Waits what, const void* barrier);
     void pause();  // lets the rest of the warp, and then the other warps, catch up
     // Reports what the running thread did, and ends the launch with a cudaError.
-    [[noreturn]] void fail(int error, const char* kind, EmuSite site, const void* pc,
+    [[noreturn]] void fail(int error, const HazardKind& kind, EmuSite site, const void* pc,
                            const char* message, ...) __attribute__((format(printf, 6, 7)));
     [[noreturn]] void abandon(int error);  // ends the launch from the running fibre
     [[noreturn]] void finish();            // ends the running fibre

@@ -64,12 +64,12 @@ int Core::cluster_rank() const {
 Core& Core::peer(int rank, EmuSite site) {
     const int size = cluster_ ? int(cluster_->blocks.size()) : 1;
     if (rank < 0 || rank >= size)
-        fail(cudaErrorLaunchFailure, "invalid-rank", site, current->pc,
+        fail(cudaErrorLaunchFailure, hazard::invalid_rank, site, current->pc,
              "the cluster has %d block%s, and none of rank %d", size, size == 1 ? "" : "s", rank);
     if (!cluster_) return *this;
     Core& core = *cluster_->blocks[size_t(rank)];
     if (rank >= cluster_->started || !core.live())
-        fail(cudaErrorLaunchFailure, "invalid-rank", site, current->pc,
+        fail(cudaErrorLaunchFailure, hazard::invalid_rank, site, current->pc,
              "the block of rank %d %s: cluster_sync() keeps blocks together", rank,
              rank >= cluster_->started ? "need not have begun" : "may have ended");
     return core;

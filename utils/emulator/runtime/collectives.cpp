@@ -142,7 +142,7 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
     exchange.value[lane] = value;
     exchange.parameter[lane] = parameter;
     if (!(mask & bit))
-        fail(cudaErrorLaunchFailure, "invalid-mask", site, self->pc,
+        fail(cudaErrorLaunchFailure, hazard::invalid_mask, site, self->pc,
              "lane %d called %s with mask 0x%08x, which does not name it", lane,
              collective_name(kind), mask);
     warp.runnable &= ~bit;

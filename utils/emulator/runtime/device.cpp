@@ -12,6 +12,7 @@
 
 #include "../include/emulator/api.h"
 #include "block.h"
+#include "hazard_kinds.h"
 #include "pool.h"
 
 namespace emu {
@@ -40,7 +41,7 @@ size_t total_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(
 void for_the_host(const char* function, const void* pc) {
     Core* c = core();
     if (c && c->current)
-        c->fail(cudaErrorLaunchFailure, "host-call", {}, pc,
+        c->fail(cudaErrorLaunchFailure, hazard::host_call, {}, pc,
                 "calls %s, which is for host code alone", function);
 }
 

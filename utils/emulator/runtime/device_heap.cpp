@@ -27,8 +27,8 @@ bool give_back(void* first, const void* pc) {
     if (!in_watched_kernel() || !first) return false;
     Allocation* a = heap().find(first);
     if (!a && !heap().in_range(first)) return false;  // the C library's: from a run before
-    tell_hazard(*running.core, "bad-free", instruction_at(pc, kGlobal, kStore, 1), kStore, first,
-                nullptr, "frees memory that is none from malloc, or has been freed");
+    tell_hazard(*running.core, hazard::bad_free, instruction_at(pc, kGlobal, kStore, 1), kStore,
+                first, nullptr, "frees memory that is none from malloc, or has been freed");
     return true;
 }
 

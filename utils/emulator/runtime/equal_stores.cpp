@@ -42,8 +42,9 @@ void settle_doubt() {
     // Lanes of a warp that store one value by one instruction: CUDA allows it.
     const bool one_warp = !d.other.block && warp_of(d.other.id) == unsigned(d.thread) / 32;
     if (equal && one_warp && d.other.instruction == d.in->id) return;
-    tell_hazard(core, equal ? kEqualStores : "race", *d.in, kStore, d.address, &d.other, nullptr,
-                d.thread);
+    const HazardKind& kind =
+        equal ? hazard::race_of_same_value : race_between(d.in->space, kStore, d.other);
+    tell_hazard(core, kind, *d.in, kStore, d.address, &d.other, nullptr, d.thread);
 }
 
 }  // namespace emu

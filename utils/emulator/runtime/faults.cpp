@@ -50,15 +50,15 @@ const void* source_address(ucontext_t* context, const void* module_address, cons
 }
 
 struct Fault {
-    const char* kind;
+    const HazardKind* kind;
     int error;
     char text[200];
 };
 
 Fault illegal_access(const siginfo_t& info, const Core* busy) {
-    Fault fault{busy ? "illegal-address" : "crash", cudaErrorIllegalAddress, {}};
+    Fault fault{busy ? &hazard::illegal_address : &hazard::crash, cudaErrorIllegalAddress, {}};
     if (busy && busy->stacks.in_guard(info.si_addr)) {
-        fault.kind = "stack-overflow";
+        fault.kind = &hazard::stack_overflow;
         fault.error = cudaErrorHardwareStackError;
         snprintf(fault.text, sizeof fault.text,
                  "a thread used more than %zu KB of stack (large local array, or endless "
@@ -78,11 +78,12 @@ Fault illegal_access(const siginfo_t& info, const Core* busy) {
 // `busy`: the core, where a kernel runs on it.
 Fault fault_of(int signal, const siginfo_t& info, const Core* busy) {
     switch (signal) {
-        case SIGFPE: return {"crash", cudaErrorLaunchFailure, "integer division by zero"};
+        case SIGFPE: return {&hazard::crash, cudaErrorLaunchFailure, "integer division by zero"};
         case SIGILL:
         case SIGTRAP:
-            return {"crash", cudaErrorIllegalInstruction, "an illegal instruction was reached"};
-        case SIGABRT: return {"crash", cudaErrorLaunchFailure, "the program called abort()"};
+            return {&hazard::crash, cudaErrorIllegalInstruction,
+                    "an illegal instruction was reached"};
+        case SIGABRT: return {&hazard::crash, cudaErrorLaunchFailure, "the program called abort()"};
         default: return illegal_access(info, busy);
     }
 }
@@ -94,7 +95,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     Fault fault = fault_of(signal, *info, busy);
     if (busy && running.core && running.misaligned)
         fault.error = cudaErrorMisalignedAddress;  // known already
-    else report(fault.kind, interrupted(context), fault.text);
+    else report(*fault.kind, interrupted(context), fault.text);
     if (!busy) {  // host code: nothing to go back to
         fflush(nullptr);
         struct sigaction standard{};
@@ -151,9 +152,10 @@ void use_signal_stack() {
 }  // namespace emu
 
 using emu::core;
+namespace hazard = emu::hazard;
 
 extern "C" void emu_trap(EmuSite site) {
-    core()->fail(cudaErrorLaunchFailure, "trap", site, nullptr, "the kernel called __trap()");
+    core()->fail(cudaErrorLaunchFailure, hazard::trap, site, nullptr, "the kernel called __trap()");
 }
 
 // What assert() calls, by way of a macro on the command line.
@@ -168,6 +170,6 @@ extern "C" [[noreturn]] void __emu_assert_fail(const char* condition, const char
     fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
             file, line, function, block.x, block.y, block.z, thread.x, thread.y, thread.z,
             condition);
-    c->fail(cudaErrorAssert, "assert", {file, int(line)}, nullptr, "assertion `%s` failed",
+    c->fail(cudaErrorAssert, hazard::assertion, {file, int(line)}, nullptr, "assertion `%s` failed",
             condition);
 }

@@ -22,13 +22,15 @@ namespace {
 
 constexpr size_t kMostHazards = 30;  // different ones of a kind in a launch; each is counted
 
+constexpr const char* kSameValue = "race of the same value";  // counted apart from other races
+
 // Told when it is first met, in full: the run may end any time. How often, when the launch ends.
 struct Hazard {
     size_t number;
     uint64_t count;
 };
 struct HazardKey {
-    std::string kind;
+    std::string kind;           // or kSameValue
     uint32_t side, other_side;  // instructions, or lines of barriers; the smaller one first
     std::string array;
     bool operator<(const HazardKey& o) const {
@@ -88,8 +90,8 @@ Place locate(const Core& core, Space space, const void* address, size_t size) {
 }
 
 // Counts a hazard; true where it is a new one that is to be told.
-bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std::string& array,
-                size_t* number) {
+bool new_hazard(const std::string& kind, uint32_t side, uint32_t other_side,
+                const std::string& array, size_t* number) {
     // One race has two sides; whichever came second, it is the same one.
     HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
     auto found = hazards.find(key);
@@ -109,10 +111,12 @@ bool new_hazard(const char* kind, uint32_t side, uint32_t other_side, const std:
     return true;
 }
 
-void begin_hazard(Json& json, const Core& core, const char* kind, size_t number, uint3 thread) {
+void begin_hazard(Json& json, const Core& core, const HazardKind& kind, size_t number,
+                  uint3 thread) {
     json.text("event", "hazard");
     json.number("number", number);
-    json.text("kind", kind);
+    json.text("kind", kind.kind);
+    json.text("variant", kind.variant);
     json.text("kernel", core.launch->kernel);
     json.position("block", core.block);
     json.position("thread", thread);
@@ -120,16 +124,16 @@ void begin_hazard(Json& json, const Core& core, const char* kind, size_t number,
 
 // What is begun and not waited for is on one of its sides.
 bool is_of_deed(const HazardKey& hazard) {
-    return hazard.kind == "async-race" || hazard.kind == "early-read" ||
-           hazard.kind == "early-write" || hazard.kind == "missing-commit";
+    return hazard.kind == hazard::async_race.kind || hazard.kind == hazard::early_read.kind ||
+           hazard.kind == hazard::early_write.kind || hazard.kind == hazard::missing_commit.kind;
 }
 
 // A load that races with the store it should have waited for also came before it here: that it
 // read what nobody had written yet is the same fault.
 bool is_consequence(const HazardKey& hazard) {
-    if (hazard.kind != "uninitialized") return false;
+    if (hazard.kind != hazard::uninitialized.kind) return false;
     for (auto& [key, h] : hazards)
-        if ((key.kind == "race" || is_of_deed(key)) && key.array == hazard.array &&
+        if ((key.kind == hazard::race.kind || is_of_deed(key)) && key.array == hazard.array &&
             (key.side == hazard.side || key.other_side == hazard.side))
             return true;
     return false;
@@ -138,7 +142,7 @@ bool is_consequence(const HazardKey& hazard) {
 // A plain load whose value is but the first guess of a compare-and-swap, against an atomic: if it
 // was too old, the swap fails and brings the newer one.
 bool is_guess(const HazardKey& hazard) {
-    if (hazard.kind != "race" || hazard.side == kTooMany) return false;
+    if (hazard.kind != hazard::race.kind || hazard.side == kTooMany) return false;
     const Instruction &one = instruction(uint16_t(hazard.side)),
                       &other = instruction(uint16_t(hazard.other_side));
     return (one.guess && plain(other.kind) == kAtomic) ||
@@ -148,14 +152,14 @@ bool is_guess(const HazardKey& hazard) {
 // Stores of the same value here, of different ones there: one race. And what one thread did too
 // early for sure, others perhaps did.
 bool is_told_better(const HazardKey& hazard) {
-    auto also = [&](const char* kind) {
+    auto also = [&](const HazardKind& kind) {
         HazardKey other = hazard;
-        other.kind = kind;
+        other.kind = kind.kind;
         return hazards.count(other) != 0;
     };
-    if (hazard.kind == kEqualStores) return also("race");
-    return hazard.kind == "async-race" &&
-           (also("early-read") || also("early-write") || also("missing-commit"));
+    if (hazard.kind == kSameValue) return also(hazard::race);
+    return hazard.kind == hazard::async_race.kind &&
+           (also(hazard::early_read) || also(hazard::early_write) || also(hazard::missing_commit));
 }
 
 }  // namespace
@@ -166,16 +170,23 @@ const char* kind_name(Kind kind) {
     return kind == kLoad ? "load" : kind == kStore ? "store" : "atomic";
 }
 
-void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
+const HazardKind& race_between(Space space, Kind access, const Conflict& other) {
+    const Kind mine = plain(access), theirs = plain(other.kind);
+    if (space == kGlobal && (mine == kAtomic || theirs == kAtomic)) return hazard::race_of_atomic;
+    const bool stores = mine == kStore && theirs == kStore;
+    if (other.block) return stores ? hazard::race_of_blocks_stores : hazard::race_of_blocks;
+    return stores ? hazard::race_of_stores : hazard::race;
+}
+
+void tell_hazard(const Core& core, const HazardKind& kind, const Instruction& in, Kind access,
                  const void* address, const Conflict* other, const char* message, int thread) {
     const Place at = locate(core, in.space, address, in.size);
     size_t number;
-    if (!new_hazard(kind, in.id, other ? other->instruction : in.id, at.array, &number)) return;
-    const bool equal = !strcmp(kind, kEqualStores);
+    const char* counted = &kind == &hazard::race_of_same_value ? kSameValue : kind.kind;
+    if (!new_hazard(counted, in.id, other ? other->instruction : in.id, at.array, &number)) return;
     Json json;
-    begin_hazard(json, core, equal ? "race" : kind, number,
+    begin_hazard(json, core, kind, number,
                  core.fibre(thread < 0 ? core.current_index() : thread).index);
-    if (equal) json.number("equal", 1);
     json.text("space", space_name(in.space));
     json.code("", (const void*)in.pc);
     json.text("access", kind_name(access));
@@ -205,7 +216,8 @@ void watch_host_access(const void* address, const void* pc) {
     Json json;
     json.text("event", "hazard");
     json.number("number", ++told);
-    json.text("kind", "out-of-bounds");
+    json.text("kind", hazard::host_code.kind);
+    json.text("variant", hazard::host_code.variant);
     json.text("space", "global");
     json.code("", pc);
     json.text("array", a->name.c_str());
@@ -214,19 +226,19 @@ void watch_host_access(const void* address, const void* pc) {
     json.end();
 }
 
-void watch_site(const Core& core, const char* kind, int thread, int other) {
+void watch_site(const Core& core, const HazardKind& kind, int thread, int other) {
     // Threads that have met at different barriers stay one apart: said once for a block.
     static uint32_t diverged = 0;
-    if (!strcmp(kind, "divergent-barrier") &&
-        std::exchange(diverged, running.me.block) == running.me.block)
-        return;
+    const bool barrier = &kind == &hazard::divergent_barrier;
+    if (barrier && std::exchange(diverged, running.me.block) == running.me.block) return;
     const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
     size_t number;
-    if (!new_hazard(kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
+    if (!new_hazard(kind.kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
         return;
     report_waits(core);
     Json json;
-    begin_hazard(json, core, kind, number, mine.index);
+    const bool left_out = barrier && !theirs.site.file;
+    begin_hazard(json, core, left_out ? hazard::barrier_left_out : kind, number, mine.index);
     json.site("", mine.site);
     json.code("", mine.pc);
     json.position("other_block", core.block);
@@ -235,10 +247,10 @@ void watch_site(const Core& core, const char* kind, int thread, int other) {
     json.end();
 }
 
-void tell_meeting(const Core& core, const char* kind, int thread, const char* message) {
+void tell_meeting(const Core& core, const HazardKind& kind, int thread, const char* message) {
     const Fibre& fibre = core.fibre(thread);
     size_t number;
-    if (!new_hazard(kind, uint32_t(fibre.site.line), uint32_t(fibre.site.line), "", &number))
+    if (!new_hazard(kind.kind, uint32_t(fibre.site.line), uint32_t(fibre.site.line), "", &number))
         return;
     Json json;
     begin_hazard(json, core, kind, number, fibre.index);
@@ -249,9 +261,9 @@ void tell_meeting(const Core& core, const char* kind, int thread, const char* me
     json.end();
 }
 
-void certain(const char* kind, const std::string& consequence) {
+void certain(const HazardKind& kind, const std::string& consequence) {
     for (auto& [key, h] : hazards) {
-        if (key.kind != kind || !h.number) continue;
+        if (key.kind != kind.kind || !h.number) continue;
         Json json;
         json.text("event", "hazard-certain");
         json.number("number", h.number);
@@ -268,7 +280,7 @@ void end_hazards() {
         Json json;
         json.text("event", h.number ? "hazard-count" : "more-hazards");
         if (h.number) json.number("number", h.number);
-        else json.text("of", key.kind.c_str());
+        else json.text("of", key.kind == kSameValue ? hazard::race.kind : key.kind.c_str());
         json.number("count", count);
         json.end();
     }

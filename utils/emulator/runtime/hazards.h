@@ -8,18 +8,17 @@
 
 namespace emu {
 
-// A race of stores of the same value; told as "race", with "equal" beside it.
-constexpr const char* kEqualStores = "race of equal stores";
-
 // An access that went wrong; `other` is the access that it conflicts with, if any. `thread`: whose
 // it was, where that is not the running one.
-void tell_hazard(const Core& core, const char* kind, const Instruction& in, Kind access,
+void tell_hazard(const Core& core, const HazardKind& kind, const Instruction& in, Kind access,
                  const void* address, const Conflict* other, const char* message = nullptr,
                  int thread = -1);
+// Which race an access makes with one before it.
+const HazardKind& race_between(Space space, Kind access, const Conflict& other);
 // A remark on what a thread does where it waits. It is a hazard only where it turns out that it
 // has consequences: certain() says which, of all remarks of a kind in this launch.
-void tell_meeting(const Core& core, const char* kind, int thread, const char* message);
-void certain(const char* kind, const std::string& consequence);
+void tell_meeting(const Core& core, const HazardKind& kind, int thread, const char* message);
+void certain(const HazardKind& kind, const std::string& consequence);
 void end_hazards();     // of a launch: how often each was met
 void forget_hazards();  // of a run
 

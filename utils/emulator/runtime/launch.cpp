@@ -96,7 +96,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
     using namespace emu;
     if (Core* running = core(); running && running->current)
-        running->fail(cudaErrorNotSupported, "not-supported", site, nullptr,
+        running->fail(cudaErrorNotSupported, hazard::not_supported, site, nullptr,
                       "a kernel launched from a kernel; the emulator has no dynamic parallelism");
     std::lock_guard<std::recursive_mutex> lock(launching);
     const bool cooperative = cooperates;

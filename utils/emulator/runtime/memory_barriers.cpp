@@ -44,7 +44,7 @@ void tell_excess(Core& core, MemoryBarrier& b, const TileCopy& copy) {
     Conflict other{};
     if (b.announced)
         other = {b.announcer, instruction_at(b.announced, kShared, kAtomic, 8).id, 0, kAtomic};
-    tell_hazard(core, "byte-count", instruction(copy.deed->instruction), kStore, copy.tile,
+    tell_hazard(core, hazard::byte_count, instruction(copy.deed->instruction), kStore, copy.tile,
                 b.announced ? &other : nullptr, text.c_str(), copy.deed->thread - 1);
 }
 
@@ -86,7 +86,7 @@ MemoryBarrier& find(Core& home, Core& core, const void* address, EmuSite site) {
     auto& barriers = home.work().barriers;
     auto found = barriers.find(address);
     if (found == barriers.end())
-        core.fail(cudaErrorLaunchFailure, "invalid-barrier", site, core.current->pc,
+        core.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, core.current->pc,
                   "nobody has initialised this barrier");
     refresh(found->second);
     return found->second;
@@ -117,7 +117,7 @@ void end_work(Core& core) {
     for (auto& [address, b] : core.work().barriers)
         for (const TileCopy& copy : b.copies)
             if (copy.deed)
-                tell_hazard(core, "missing-wait", instruction(copy.deed->instruction), kStore,
+                tell_hazard(core, hazard::missing_wait, instruction(copy.deed->instruction), kStore,
                             copy.tile, nullptr,
                             "the block has ended, and nobody has waited for this copy",
                             copy.deed->thread - 1);
@@ -133,15 +133,15 @@ extern "C" void emu_barrier_init(void* barrier, int arrivals, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     if (c.shared.offset(barrier) == SharedMemory::kElsewhere)
-        c.fail(cudaErrorIllegalAddress, "illegal-address", site, c.current->pc,
+        c.fail(cudaErrorIllegalAddress, hazard::illegal_address, site, c.current->pc,
                "this barrier does not lie in shared memory");
     if (arrivals < 1 || arrivals > (1 << 20) - 1)
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "a barrier of %d arrivals: 1 to 1,048,575 are possible", arrivals);
     if (watching()) watch_uncounted(barrier, 8, kStore, c.current->pc);
     MemoryBarrier& b = c.work().barriers[barrier];
     if (b.waiting || !b.copies.empty() || b.pending != b.expected)
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "this barrier is initialised again while it is in use: %d of %d arrivals have come, "
                "%d thread%s wait, %zu cop%s under way",
                b.expected - b.pending, b.expected, b.waiting, b.waiting == 1 ? "" : "s",
@@ -161,7 +161,7 @@ static void arrive(Core& c, Core& home, void* barrier, int bytes, EmuSite site) 
         watch_release();
     }
     if (!b.pending && !try_end(home, barrier, b))
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "one arrival more than the barrier's %d, and its phase has not ended: %lld bytes "
                "have not come",
                b.expected, (long long)b.bytes);
@@ -192,7 +192,7 @@ extern "C" void emu_barrier_wait(void* barrier, int parity, EmuSite site) {
     c.current->pc = EMU_CALLER;
     MemoryBarrier& b = find(c, c, barrier, site);
     if (parity != 0 && parity != 1)
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "a phase has parity 0 or 1, and not %d: take the number of the phase %% 2", parity);
     if (running.core) watch_uncounted(barrier, 8, kAtomic, c.current->pc);
     if (int(b.phase & 1) == parity) {
@@ -209,13 +209,13 @@ extern "C" void emu_sync_some(int name, int threads, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     if (name < 0 || name > 15 || threads <= 0 || threads % 32 || threads > c.launch->threads)
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "barrier %d of %d threads: its name is 1 to 15, its threads are whole warps of the "
                "block's %d",
                name, threads, c.launch->threads);
     NamedBarrier& b = c.work().named[name];
     if (b.come && b.threads != threads)
-        c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, c.current->pc,
                "barrier %d is one of %d threads here, and of %d for those who wait at it", name,
                threads, b.threads);
     b.threads = threads;

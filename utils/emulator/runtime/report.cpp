@@ -59,8 +59,9 @@ Code code_at(const void* pc) {
     return {info.dli_fname, size_t((const char*)pc - (const char*)info.dli_fbase)};
 }
 
-void write_json(Line& line, const char* kind, const Where& where, const char* message) {
-    line.add("{\"event\":\"error\",\"kind\":\"%s\",\"message\":", kind);
+void write_json(Line& line, const HazardKind& kind, const Where& where, const char* message) {
+    line.add("{\"event\":\"error\",\"kind\":\"%s\",\"variant\":\"%s\",\"message\":", kind.kind,
+             kind.variant);
     line.quoted(message);
     if (where.kernel) {
         line.add(",\"kernel\":");
@@ -100,11 +101,11 @@ void write_text(Line& line, const char* kind, const Where& where, const char* me
 
 }  // namespace
 
-void report(const char* kind, const Where& where, const char* message) {
+void report(const HazardKind& kind, const Where& where, const char* message) {
     static const int fd = report_fd();
     Line line;
     if (fd >= 0) write_json(line, kind, where, message);
-    else write_text(line, kind, where, message);
+    else write_text(line, kind.kind, where, message);
     line.write_to(fd >= 0 ? fd : 2);
 }
 

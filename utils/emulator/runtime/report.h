@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../include/emulator/runtime.h"
+#include "hazard_kinds.h"
 
 namespace emu {
 
@@ -16,8 +17,8 @@ struct Where {  // unknown parts stay empty
     uint3 other_thread{};
 };
 
-// Safe to call from a signal handler. `kind` is a word such as "deadlock".
-void report(const char* kind, const Where& where, const char* message);
+// Safe to call from a signal handler.
+void report(const HazardKind& kind, const Where& where, const char* message);
 
 // A longer event, written whole by end(). Not for signal handlers. Goes nowhere where no tool
 // listens.

@@ -152,7 +152,7 @@ static inline void need_whole_warp(Core& core, const char* what, EmuSite site) {
     if (core.launch->threads % 32 == 0) return;
     const int lanes = core.launch->threads - core.current_index() / 32 * 32;
     if (lanes < 32)
-        core.fail(cudaErrorLaunchFailure, "invalid-mask", site, core.current->pc,
+        core.fail(cudaErrorLaunchFailure, hazard::invalid_mask, site, core.current->pc,
                   "%s is for all 32 lanes of a warp, and of this one the block has %d", what,
                   lanes);
 }
@@ -164,7 +164,7 @@ extern "C" void emu_load_matrices(unsigned* matrices, const void* row, int turne
     if (watching()) watch_access(row, 16, kLoad, c.current->pc);
     trace_access(row, 16, kLoad, c.current->pc);
     if (c.shared.offset(row) == SharedMemory::kElsewhere)
-        c.fail(cudaErrorIllegalAddress, "illegal-address", site, c.current->pc,
+        c.fail(cudaErrorIllegalAddress, hazard::illegal_address, site, c.current->pc,
                "ldmatrix reads shared memory, and this row lies elsewhere");
     Rows mine{static_cast<const char*>(row), reinterpret_cast<uint16_t*>(matrices), turned != 0};
     c.collective(EMU_LOAD_MATRICES, 0xffffffffu, uint64_t(&mine), 0, site);

@@ -18,10 +18,10 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
     Core& c = *core();
     const void* pc = EMU_CALLER;
     if (c.shared.offset(to) == SharedMemory::kElsewhere)
-        c.fail(cudaErrorIllegalAddress, "illegal-address", site, pc,
+        c.fail(cudaErrorIllegalAddress, hazard::illegal_address, site, pc,
                "an asynchronous copy goes to shared memory, and its destination lies elsewhere");
     if (bytes < 0 || bytes > room)
-        c.fail(cudaErrorLaunchFailure, "invalid-copy", site, pc,
+        c.fail(cudaErrorLaunchFailure, hazard::invalid_copy, site, pc,
                "a copy of %d bytes, of which %d are to be read", room, bytes);
     trace_access(to, size_t(room), kStore, pc);
     if (bytes) trace_access(from, size_t(bytes), kLoad, pc);

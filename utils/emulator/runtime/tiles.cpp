@@ -12,14 +12,14 @@ namespace {
 
 const TileMap& check(Core& core, const CUtensorMap* map, EmuSite site) {
     if (const TileMap* known = tile_map(map)) return *known;
-    core.fail(cudaErrorIllegalAddress, "invalid-map", site, core.current->pc,
+    core.fail(cudaErrorIllegalAddress, hazard::invalid_map, site, core.current->pc,
               "this is no map of a matrix: make_map() makes one, of a matrix that begins at a "
               "multiple of 16 bytes, as each of its rows does, for tiles of at most 256 rows");
 }
 
 void check_tile(Core& core, const void* tile, const TileMap& map, Kind kind, EmuSite site) {
     if (core.shared.offset(tile) == SharedMemory::kElsewhere)
-        core.fail(cudaErrorIllegalAddress, "illegal-address", site, core.current->pc,
+        core.fail(cudaErrorIllegalAddress, hazard::illegal_address, site, core.current->pc,
                   "this tile does not lie in shared memory");
     const size_t repeats = map.mark ? swizzle_repeats(map.swizzle) : 16;
     if (watching()) watch_alignment(tile, repeats, kind, core.current->pc);
@@ -46,7 +46,7 @@ void end_stores(Core& core) {
         for (TileStores::Store& store : stores[thread].under_way) {
             const bool committed = store.group != stores[thread].group;
             if (store.deed)
-                tell_hazard(core, committed ? "missing-wait" : "missing-commit",
+                tell_hazard(core, committed ? hazard::missing_wait : hazard::missing_commit,
                             instruction(store.deed->instruction), kLoad, store.tile, nullptr,
                             committed ? "the block has ended, and nobody has waited for this store"
                                       : "the block has ended, and this store was never committed",
@@ -77,7 +77,7 @@ static void load(Core& c, char* tile, const TileMap& map, int col, int row, char
         auto& barriers = to.work().barriers;
         auto found = barriers.find(there);
         if (found == barriers.end())
-            c.fail(cudaErrorLaunchFailure, "invalid-barrier", site, pc,
+            c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, pc,
                    "nobody has initialised this barrier");
         TileCopy copy{map, col, row, to.shared.at(c.shared.offset(tile)), 0, 0, nullptr, pc};
         if (running.core && &to == &c) {
@@ -103,7 +103,7 @@ extern "C" void emu_load_bytes(void* to, const void* from, int bytes, void* barr
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     if (bytes <= 0 || bytes % 16 || uint64_t(from) % 16 || uint64_t(to) % 16)
-        c.fail(cudaErrorLaunchFailure, "misaligned", site, c.current->pc,
+        c.fail(cudaErrorLaunchFailure, hazard::misaligned_tile, site, c.current->pc,
                "%d bytes from %p to %p: all three are to be multiples of 16", bytes, from, to);
     const TileMap map = row_of_bytes(from, bytes);
     load(c, static_cast<char*>(to), map, 0, 0, static_cast<char*>(barrier), 1u << c.cluster_rank(),

@@ -81,15 +81,15 @@ static bool knows_of(const Deed& deed, const Accessor& me) {
     return deed.phase != me.phase || ordered_within(deed.thread, deed.began, me);
 }
 
-const char* name_conflict(const Accessor& me, Kind kind, Conflict* conflict) {
-    if (is_thread(conflict->id)) return "async-race";
+const HazardKind& name_conflict(const Accessor& me, Kind kind, Conflict* conflict) {
+    if (is_thread(conflict->id)) return hazard::async_race;
     auto found = here->by_moment.find(key(conflict->id, conflict->moment));
-    if (found == here->by_moment.end()) return "async-race";
+    if (found == here->by_moment.end()) return hazard::async_race;
     const Deed& deed = *found->second;
     conflict->id = deed.thread;
-    if (!knows_of(deed, me)) return "async-race";
-    if (!deed.committed && deed.neglected) return "missing-commit";
-    return writes(kind) ? "early-write" : "early-read";
+    if (!knows_of(deed, me)) return hazard::async_race;
+    if (!deed.committed && deed.neglected) return hazard::missing_commit;
+    return writes(kind) ? hazard::early_write : hazard::early_read;
 }
 
 }  // namespace emu

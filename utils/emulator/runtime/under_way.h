@@ -46,6 +46,6 @@ void end_as_stores(Deed* deed);
 
 // Of an access that conflicts with a deed, or of a deed that does: what that is called, and in
 // `conflict` the thread in place of the party.
-const char* name_conflict(const Accessor& me, Kind kind, Conflict* conflict);
+const HazardKind& name_conflict(const Accessor& me, Kind kind, Conflict* conflict);
 
 }  // namespace emu

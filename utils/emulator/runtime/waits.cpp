@@ -107,18 +107,20 @@ bool describe_missing(const Core& core, const Crowd& crowd, Text& text) {
     return missing != 0;
 }
 
-// What a barrier in shared memory still waits for.
-void describe_barrier(Core& core, const Fibre& f, Text& text) {
+// What a barrier that counts still waits for. False where it is none.
+bool describe_barrier(Core& core, const Fibre& f, Text& text) {
     if (f.waits == Waits::kNamedBarrier) {
         const NamedBarrier& b = *static_cast<const NamedBarrier*>(f.barrier);
         text.add(": %d of its %d threads have come", b.come, b.threads);
+        return true;
     }
-    if (f.waits != Waits::kMemoryBarrier) return;
+    if (f.waits != Waits::kMemoryBarrier) return false;
     const MemoryBarrier& b = core.work().barriers[f.barrier];
     text.add(": its phase has parity %u, ", b.phase & 1);
     if (b.pending) text.add("%d of %d arrivals are missing", b.pending, b.expected);
     if (b.pending && b.bytes > 0) text.add(", ");
     if (b.bytes > 0) text.add("%lld of the announced bytes are missing", (long long)b.bytes);
+    return true;
 }
 
 // How likely a barrier that counts is where it went wrong: others wait for who waits there.
@@ -137,7 +139,7 @@ void report_deadlock(Core& core) {
     const int count = find_crowds(core, crowds);
     Text text;
     int shown = 0;  // whose place is the message's: a collective's rather than a barrier's
-    bool disagree = false;
+    bool disagree = false, counts = false;
     for (int k = 0; k < count; ++k) {
         const bool collective = core.fibre(crowds[k].first).waits == Waits::kCollective;
         if (collective && core.fibre(crowds[shown].first).waits == Waits::kBarrier) shown = k;
@@ -145,7 +147,7 @@ void report_deadlock(Core& core) {
         if (k) text.add("; ");
         describe(core, crowds[k], text);
         if (collective && !describe_missing(core, crowds[k], text)) disagree = true;
-        describe_barrier(core, core.fibre(crowds[k].first), text);
+        counts |= describe_barrier(core, core.fibre(crowds[k].first), text);
     }
     const Fibre& f = core.fibre(crowds[shown].first);
     Where where{core.launch->kernel, core.block, f.index, f.site, f.pc};
@@ -156,9 +158,10 @@ void report_deadlock(Core& core) {
     }
     report_waits(core);
     const bool broken = f.waits == Waits::kWarpgroup;
-    report(disagree ? "invalid-mask"
-           : broken ? "broken-warpgroup"
-                    : "deadlock",
+    report(disagree ? hazard::invalid_mask
+           : broken ? hazard::broken_warpgroup
+           : counts ? hazard::deadlock_of_counts
+                    : hazard::deadlock,
            where, text.text());
     core.abandon(cudaErrorLaunchFailure);
 }

@@ -121,8 +121,8 @@ void each_register(WarpProducts::Sums& sums, int lane, Visit visit) {
     }
 }
 
-void tell_products(Core& core, int warp, const char* kind, const void* pc, const char* message,
-                   const void* address) {
+void tell_products(Core& core, int warp, const HazardKind& kind, const void* pc,
+                   const char* message, const void* address) {
     if (watching())
         tell_hazard(core, kind, instruction_at(pc, kShared, kLoad, 16), kLoad, address, nullptr,
                     message, 32 * warp);
@@ -146,7 +146,7 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
     const Tile a(core.shared, first.a), b(core.shared, first.b);
     if (!mine.fenced || sums.touched)
         tell_products(
-            core, warp, "missing-fence", mine.pc,
+            core, warp, hazard::missing_fence_of_registers, mine.pc,
             mine.fenced ? "its registers were used since wgmma_fence() was last called"
                         : "no wgmma_fence() was called before the first product uses its registers",
             a.piece(0, 0));
@@ -158,7 +158,7 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
                                      " of shared memory; one that is swizzled begins at a multiple "
                                      "of " +
                                      std::to_string(tile.repeats());
-            tell_products(core, warp, "invalid-descriptor", mine.pc, text.c_str(),
+            tell_products(core, warp, hazard::invalid_descriptor, mine.pc, text.c_str(),
                           tile.piece(0, 0));
         }
     if (!sums.held)
@@ -285,7 +285,8 @@ void end_products(Core& core) {
         for (const WarpProducts::Sums& sums : warps[warp].sums) {
             if (!sums.held) continue;
             const bool committed = sums.newest != warps[warp].group;
-            tell_products(core, int(warp), committed ? "missing-wait" : "missing-commit", sums.pc,
+            tell_products(core, int(warp),
+                          committed ? hazard::missing_wait : hazard::missing_commit, sums.pc,
                           committed ? "the block has ended, and nobody has waited for this product"
                                     : "the block has ended, and this product was never committed",
                           sums.registers[0]);
@@ -297,7 +298,7 @@ void end_products(Core& core) {
                                      std::to_string(warps[warp].begun) + " products, warp " +
                                      std::to_string(first) + " of the same four " +
                                      std::to_string(warps[first].begun);
-            tell_products(core, int(more), "broken-warpgroup", warps[more].pc, text.c_str(),
+            tell_products(core, int(more), hazard::broken_warpgroup, warps[more].pc, text.c_str(),
                           nullptr);
             break;
         }
@@ -311,7 +312,7 @@ using namespace emu;
 static void need_whole_warpgroup(Core& core, EmuSite site) {
     const int first = core.current_index() / 128 * 128;
     if (first + 128 > core.launch->threads)
-        core.fail(cudaErrorLaunchFailure, "broken-warpgroup", site, core.current->pc,
+        core.fail(cudaErrorLaunchFailure, hazard::broken_warpgroup, site, core.current->pc,
                   "four whole warps give a product together, and of these the block has %d threads",
                   core.launch->threads - first);
 }
@@ -350,7 +351,7 @@ extern "C" void emu_wgmma_wait(int most, EmuSite site) {
 extern "C" unsigned emu_shared_address(const void* pointer, EmuSite site) {
     Core& c = *core();
     if (c.shared.offset(pointer) == SharedMemory::kElsewhere)
-        c.fail(cudaErrorIllegalAddress, "illegal-address", site, EMU_CALLER,
+        c.fail(cudaErrorIllegalAddress, hazard::illegal_address, site, EMU_CALLER,
                "this address does not lie in shared memory");
     return c.shared.short_address(pointer);
 }

@@ -104,14 +104,15 @@ struct Races {
                    const void* address) const {
         Conflict c = others ? other : store;
         if (is_thread(me.id) && is_thread(c.id)) return false;
-        const char* name = name_conflict(me, kind, &c);
-        tell_hazard(core, name, in, kind, address, &c);
+        const HazardKind& told = name_conflict(me, kind, &c);
+        tell_hazard(core, told, in, kind, address, &c);
         return true;
     }
     // `begin` is where offset 0 is.
     void tell(Core& core, const Instruction& in, Kind kind, const void* address,
               const char* begin) const {
-        if (others) tell_hazard(core, "race", in, kind, address, &other);
+        if (others)
+            tell_hazard(core, race_between(in.space, kind, other), in, kind, address, &other);
         else if (stores) doubt(core, in, address, store, begin + first, end - first);
     }
 };
@@ -142,7 +143,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     if (kind == kLoad) note_load(address, in);
     else if (kind == kCompare) note_compare(address);
     if (!core.shared.in_array(offset, size))
-        return tell_hazard(core, "out-of-bounds", in, kind, address, nullptr);
+        return tell_hazard(core, hazard::out_of_shared, in, kind, address, nullptr);
     if (in.array_block != block_serial || address < in.array ||
         address >= in.array + in.array_bytes) {
         in.array = core.shared.last_array(&in.array_bytes);
@@ -163,7 +164,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     if (races.any() && races.tell_deed(core, in, me, kind, address)) return;
     if (races.any())
         races.tell(core, in, kind, address, static_cast<const char*>(address) - offset);
-    else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
+    else if (unwritten) tell_hazard(core, hazard::uninitialized, in, kind, address, nullptr);
 }
 
 // A deed of the running thread. Its stores come by another way than a thread's own: those it has to
@@ -174,7 +175,7 @@ uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uin
     const ptrdiff_t offset = core.shared.offset(address);
     Instruction& in = instruction_at(pc, kShared, deed.kind, size);
     if (offset == SharedMemory::kElsewhere || !core.shared.in_array(offset, size)) {
-        tell_hazard(core, "out-of-bounds", in, deed.kind, address, nullptr);
+        tell_hazard(core, hazard::out_of_shared, in, deed.kind, address, nullptr);
         return in.id;
     }
     settle_doubt();
@@ -199,8 +200,8 @@ uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uin
             races.note(c, deed.kind, at, bytes);
     });
     if (races.any()) races.tell_deed(core, in, me, deed.kind, address);
-    else if (unwritten) tell_hazard(core, "uninitialized", in, deed.kind, address, nullptr);
-    else if (unfenced) tell_hazard(core, "missing-fence", in, deed.kind, where, &store);
+    else if (unwritten) tell_hazard(core, hazard::uninitialized, in, deed.kind, address, nullptr);
+    else if (unfenced) tell_hazard(core, hazard::missing_fence, in, deed.kind, where, &store);
     return in.id;
 }
 
@@ -234,12 +235,12 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
         // What a module holds beside its variables is the compiler's, unless it is right behind
         // one.
         if (!heap().in_range(address) && !(near && behind(*near, address))) return;
-        return tell_hazard(core, freed ? "use-after-free" : "out-of-bounds", in, kind, address,
-                           nullptr);
+        return tell_hazard(core, freed ? hazard::use_after_free : hazard::out_of_bounds, in, kind,
+                           address, nullptr);
     }
     Allocation& a = *in.allocation;
     if (a.constant && writes(kind))
-        return tell_hazard(core, "constant-write", in, kind, address, nullptr);
+        return tell_hazard(core, hazard::constant_write, in, kind, address, nullptr);
     if (kind == kLoad) note_load(address, in);
     else if (kind == kCompare) note_compare(address);
     const size_t inside = size_t(static_cast<const char*>(address) - a.first);
@@ -263,7 +264,7 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
     if (races.any()) races.tell(core, in, kind, address, in.shadow_first);
-    else if (unwritten) tell_hazard(core, "uninitialized", in, kind, address, nullptr);
+    else if (unwritten) tell_hazard(core, hazard::uninitialized_global, in, kind, address, nullptr);
 }
 
 void watch_fence(bool of_the_device) {
@@ -305,8 +306,8 @@ static inline void look(const void* address, size_t size, Kind kind, const void*
     if (any_pinned && writes(kind) && is_pinned(address)) cover_to_host();
     // What is left is mostly the thread's own: its variables, the launch's arguments.
     if (!host_pointers.empty() && in_host_memory(core, address))
-        tell_hazard(core, "out-of-bounds", instruction_at(pc, kGlobal, kind, size), kind, address,
-                    nullptr, "follows a pointer to host memory, where a GPU cannot go");
+        tell_hazard(core, hazard::host_memory, instruction_at(pc, kGlobal, kind, size), kind,
+                    address, nullptr, "follows a pointer to host memory, where a GPU cannot go");
 }
 
 void watch_range(const void* address, size_t size, Kind kind, const void* pc) {
@@ -322,8 +323,10 @@ bool watch_alignment(const void* address, size_t alignment, Kind kind, const voi
     const std::string of_tile = "a tile like this begins at a multiple of " +
                                 std::to_string(alignment) + " bytes, and this one lies " +
                                 std::to_string((uintptr_t)address % alignment) + " behind one";
-    tell_hazard(core, "misaligned", instruction_at(pc, shared ? kShared : kGlobal, kind, alignment),
-                kind, address, nullptr, alignment > 16 ? of_tile.c_str() : nullptr);
+    const bool tile = alignment > 16;
+    tell_hazard(core, tile ? hazard::misaligned_tile : hazard::misaligned,
+                instruction_at(pc, shared ? kShared : kGlobal, kind, alignment), kind, address,
+                nullptr, tile ? of_tile.c_str() : nullptr);
     return true;
 }
 
@@ -459,7 +462,7 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
     int threads = core.launch->threads - 32 * warp;
     uint32_t existing = threads >= 32 ? 0xffffffffu : (1u << threads) - 1;
     if (uint32_t gone = mask & existing & ~lanes)
-        watch_site(core, "invalid-mask", 32 * warp + __builtin_ctz(lanes),
+        watch_site(core, hazard::mask_of_exited_lane, 32 * warp + __builtin_ctz(lanes),
                    32 * warp + __builtin_ctz(gone));
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hazard_kinds.h"
 #include "requests.h"
 #include "shadow.h"
 #include "words.h"
@@ -34,7 +35,7 @@ void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* source
 // that NaN when something has been added to it: so it can be told where it has got to.
 constexpr uint64_t kNobodys = 0xffedffedffedffed;
 // A hazard of two threads' barriers or collectives, each where it waits.
-void watch_site(const Core& core, const char* kind, int thread, int other);
+void watch_site(const Core& core, const HazardKind& kind, int thread, int other);
 
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);

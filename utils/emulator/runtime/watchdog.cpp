@@ -30,7 +30,7 @@ double now() {
 
 void on_timeout(int, siginfo_t*, void* context) {
     const bool in_kernel = core() && core()->current;
-    report("timeout", interrupted(context),
+    report(hazard::timeout, interrupted(context),
            in_kernel
                ? "the kernel did not end within its time limit; it was here when it was stopped"
                : "the host code did not end within its time limit");
