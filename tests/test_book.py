@@ -1,13 +1,18 @@
 """The table of a class: columns, people, late work, what an instructor writes into it."""
 
 import csv
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from utils.course import catalog
 from utils.errors import WorkbookError
 from utils.grading import book
 from utils.grading.book import Rules
+from utils.grading.grades import Grade, Mark, Ungraded
+from utils.grading.verdicts import Status
+from utils.timing.speed import Speed
 
 TOPICS = ("00_start_here",)
 # Of `nbgrader export`, in its order.
@@ -16,15 +21,14 @@ NBGRADER += ["raw_score", "late_submission_penalty", "score", "max_score"]
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def made(student: str, *points: float, after: timedelta | None = None) -> dict:
+def made(student: str, *points: float, after: timedelta | None = None, **more) -> Grade:
     """A grade of 00's two exercises, handed in so long after DUE."""
-    names = ("00.1", "swish"), ("00.2", "swish_grid_stride")
-    records = [
-        {"number": n, "name": name, "points": p, "of": 5, "status": "passed" if p else "failed"}
-        for (n, name), p in zip(names, points, strict=True)
-    ]
-    latest = (DUE + (after or timedelta())).timestamp()
-    return {"student": student, "latest": latest, "points": sum(points), "exercises": records}
+    exercises = [e for e in catalog.topic(TOPICS[0]).values() if e.number]
+    marks = tuple(
+        Mark.of_exercise(e, points=p, status=Status.PASSED if p else Status.FAILED, **more)
+        for e, p in zip(exercises, points, strict=True)
+    )
+    return Grade(student, marks, (DUE + (after or timedelta())).timestamp())
 
 
 def read(path) -> list[dict]:
@@ -45,8 +49,9 @@ def test_the_columns_begin_as_nbgraders_and_end_with_the_exercises(tmp_path):
 
 def test_the_table_says_on_which_gpu_answers_were_timed(tmp_path):
     path = tmp_path / "grades.csv"
-    ways = {"ada": "NVIDIA H200", "bob": "", "cyd": None}
-    grades = [made(name, 5, 5) | {"timed": way} for name, way in ways.items()]
+    parts = {"works": 5.0}
+    ways = {"ada": {"parts": parts, "speed": Speed("NVIDIA H200", 10.0)}, "bob": {"parts": parts}}
+    grades = [made(name, 5, 5, **ways.get(name, {})) for name in ("ada", "bob", "cyd")]
     book.write(path, grades, Rules("hw1", TOPICS), {"dan": {}})
     assert [row["timed"] for row in read(path)] == ["NVIDIA H200", "no", "", ""]
 
@@ -124,7 +129,7 @@ def test_names_can_do_nothing_to_a_table(tmp_path):
 
 def test_a_grade_that_failed_for_our_fault_says_so(tmp_path):
     path = tmp_path / "grades.csv"
-    book.write(path, [{"student": "ada", "fault": "no disk"}], Rules("hw1", TOPICS), {})
+    book.write(path, [Ungraded("ada", "no disk")], Rules("hw1", TOPICS), {})
     assert read(path)[0]["status"] == "not graded: no disk"
 
 
@@ -144,6 +149,7 @@ def test_moodle_and_canvas_get_the_columns_that_they_import(tmp_path):
 
 def test_what_was_not_reached_is_no_silent_zero(tmp_path):
     grade = made("ada", 5, 0)
-    grade["exercises"][1]["status"] = "not reached"
+    late = replace(grade.exercises[1], status=Status.NOT_REACHED)
+    grade = replace(grade, exercises=(grade.exercises[0], late))
     (row,) = book.write(tmp_path / "grades.csv", [grade], Rules("hw1", TOPICS), {})
     assert row["status"] == "graded, 1 not reached in time"

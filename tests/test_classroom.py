@@ -7,30 +7,31 @@ import pytest
 from typer.testing import CliRunner
 
 from utils import cli
+from utils.course import catalog
 from utils.errors import ToolError
 from utils.grading import grade as grading
+from utils.grading.grades import Grade, Mark
+from utils.grading.verdicts import Status
 from utils.process import sandbox
+from utils.timing.speed import Speed
 
-
-def record(points: float, status: str = "passed", **more) -> dict:
-    told = {"exercise": "00_start_here/swish", "number": "00.1", "name": "swish", "of": 5}
-    told |= {"points": points, "status": status, "message": "", "place": "", "parts": {}}
-    return told | more
+SPEEDS = {"ada": None, "bob": None, "gil": Speed("NVIDIA H200", 10.0)}
 
 
 @pytest.fixture
 def graded(monkeypatch, tmp_path):
     """A class of three whose grades are made up, and a call of `workbook grade` on it."""
 
-    timed = {"ada": "", "bob": "", "gil": "NVIDIA H200", "ivy": None}
-
     def grade(folder, terms, handed_in):
         if folder.name == "cursed":
             raise OSError("no space left")
-        picture = {"picture": "<svg/>", "alt": "a picture"} if folder.name == "bob" else {}
-        records = [record(len(folder.name), **picture)]
-        told = {"student": folder.name, "latest": 0.0, "notes": [], "of": 5, "exercises": records}
-        return told | {"points": records[0]["points"], "timed": timed[folder.name]}
+        more = {"points": len(folder.name), "status": Status.PASSED}
+        if folder.name == "bob":
+            more |= {"picture": "<svg/>", "alt": "a picture"}
+        if folder.name in SPEEDS:
+            more |= {"parts": {"works": 3.0}, "speed": SPEEDS[folder.name]}
+        mark = Mark.of_exercise(catalog.load("00_start_here/swish"), **more)
+        return Grade(folder.name, (mark,))
 
     monkeypatch.setattr(grading, "grade", grade)
     monkeypatch.setattr(sandbox, "require", lambda: None)

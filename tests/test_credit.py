@@ -16,7 +16,7 @@ ATTACKS = {attempt.id: attempt for attempt in attempts(ROOT / "tests/attacks")}
 def share(exercise, text: str) -> float:
     """Of the exercise's points, those that a kernel earns which did not pass its check."""
     found = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
-    return sum(points.earned(exercise, vars(found)).values()) / exercise.points
+    return sum(points.earned(exercise, found).values()) / exercise.points
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
@@ -10,6 +11,9 @@ from support.jupyterlab import browser, needs_browser
 
 from utils.course import catalog
 from utils.grading import feedback, inert, points
+from utils.grading.grades import Grade, Mark
+from utils.grading.verdicts import Status
+from utils.timing.speed import Speed
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="200" viewBox="0 0 900 200">'
@@ -22,47 +26,31 @@ EVIL = (
 )
 
 
-def record(id: str, status: str, earned=(), **more) -> dict:
+def record(id: str, status: str, earned=(), **more) -> Mark:
     exercise = catalog.load(id)
     worth = points.shares(exercise)
     parts = {part: exercise.points * worth[part] * (part in earned) for part in worth}
     parts = parts if earned or status == "failed" else {}
-    return {
-        "exercise": id,
-        "number": exercise.number,
-        "name": exercise.name,
-        "of": exercise.points,
-        "points": sum(parts.values()),
-        "status": status,
-        "message": "",
-        "place": "",
-        "parts": parts,
-    } | more
+    earned = {"points": sum(parts.values()), "status": Status(status), "parts": parts}
+    return Mark.of_exercise(exercise, **earned, **more)
 
 
-def grade(*records: dict, student: str = "ada", notes=()) -> dict:
-    return {
-        "student": student,
-        "latest": 0.0,
-        "notes": list(notes),
-        "points": sum(r["points"] for r in records),
-        "of": sum(r["of"] for r in records),
-        "exercises": list(records),
-    }
+def grade(*marks: Mark, student: str = "ada", notes=()) -> Grade:
+    return Grade(student, marks, notes=notes)
 
 
-def passed() -> dict:
+def passed() -> Mark:
     everything = points.SHARES
     return record("00_start_here/swish", "passed", everything, place="00_start_here.ipynb, cell 4")
 
 
-def failed(**more) -> dict:
+def failed(**more) -> Mark:
     told = {"message": "wrong values at M=33\n  C[0, 1]: got 1, expected 2", "diagnosis": "a race"}
     told |= {"picture": SVG, "alt": "Threads [0] and [1] on one element", "place": "a.cu"} | more
     return record("02_shared_memory_tiling/gemm_tiled", "failed", ["works", "small"], **told)
 
 
-def missing() -> dict:
+def missing() -> Mark:
     return record("01_naive_gemm/gemm_naive", "not attempted")
 
 
@@ -103,29 +91,26 @@ def test_what_passed_is_told_neither_hint_nor_complaint(tmp_path):
     assert catalog.hints(catalog.load("00_start_here/swish"))[0] not in text
 
 
-TIMED = {"gpu": "NVIDIA H200", "tenths": 3.5, "seconds": 2.5e-3, "reference": 1.25e-3, "ratio": 2.0}
+TIMED = Speed("NVIDIA H200", 3.5, seconds=2.5e-3, reference=1.25e-3)
 
 
 @pytest.mark.parametrize(
     ("speed", "told"),
     [
         (None, "Nothing was timed: there was no GPU"),
-        (TIMED | {"message": ""}, "NVIDIA H200: 2.5 ms a call, the solution 1.25 ms, 2.00 times"),
-        (TIMED | {"tenths": None, "message": "short"}, "Nothing was timed on one NVIDIA H200: `s"),
-        (
-            TIMED | {"tenths": 0.0, "message": "# late"},
-            "No points for speed on one NVIDIA H200: `#",
-        ),
+        (TIMED, "NVIDIA H200: 2.5 ms a call, the solution 1.25 ms, 2.00 times"),
+        (Speed("NVIDIA H200", message="short"), "Nothing was timed on one NVIDIA H200: `s"),
+        (Speed("NVIDIA H200", 0.0, message="# late"), "No points for speed on one NVIDIA H200: `#"),
     ],
 )
 def test_how_fast_an_answer_was_is_told_or_why_nobody_knows(tmp_path, speed, told):
-    text, _ = texts(feedback.write(grade(passed() | {"speed": speed}), tmp_path))
+    text, _ = texts(feedback.write(grade(replace(passed(), speed=speed)), tmp_path))
     assert told in text
 
 
 def test_points_for_speed_stand_beside_the_others(tmp_path):
-    slow = passed() | {"speed": TIMED | {"message": ""}}
-    slow["parts"] = slow["parts"] | {"gates": 0.5, "speed": 0.175}
+    slow = replace(passed(), speed=TIMED)
+    slow = replace(slow, parts={**slow.parts, "gates": 0.5, "speed": 0.175})
     text, _ = texts(feedback.write(grade(slow), tmp_path))
     assert f"- {points.WORDS['speed']}: 0.17 of 0.5" in text
     assert f"- {points.WORDS['gates']}: 0.5 of 0.5" in text
@@ -153,7 +138,7 @@ def test_a_control_character_in_a_picture_does_not_break_it(tmp_path):
     assert ElementTree.parse(folder / "02.1_gemm_tiled.svg").getroot().tag.endswith("svg")
 
 
-def evil() -> dict:
+def evil() -> Grade:
     told = failed(message=EVIL, diagnosis=EVIL, alt=EVIL, place=EVIL)
     return grade(told, student=EVIL.replace("\0", ""), notes=[EVIL])
 

@@ -14,7 +14,8 @@ from support.hostility import FOLDERS, TEXTS
 from utils import paths
 from utils.course import catalog
 from utils.errors import ToolError
-from utils.grading.grade import STATUSES, UNREACHED, Terms, grade
+from utils.grading.grade import STATUSES, Terms, grade
+from utils.grading.verdicts import Status
 from utils.paths import ROOT
 from utils.process import sandbox
 
@@ -101,15 +102,15 @@ def graded(tmp_path_factory):
 
 @needs_box
 def test_every_point_is_as_it_must_be_and_each_attack_is_told(graded):
-    found = [line for s in graded.students for line in s.mismatches(graded.grades[s.name])]
+    made = {name: grade.to_json() for name, grade in graded.grades.items()}
+    found = [line for s in graded.students for line in s.mismatches(made[s.name])]
     assert not found, "\n".join(found)
 
 
 @needs_box
 def test_every_status_is_seen_but_those_of_time(graded):
-    records = [r for grade in graded.grades.values() for r in grade["exercises"]]
-    statuses = {record["status"] for record in records}
-    assert statuses == set(STATUSES) - {"timeout", UNREACHED}
+    statuses = {m.status for grade in graded.grades.values() for m in grade.exercises}
+    assert statuses == set(STATUSES) - {Status.TIMEOUT, Status.NOT_REACHED}
 
 
 @needs_box

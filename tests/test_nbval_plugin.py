@@ -42,6 +42,8 @@ def assess(kernel, passed):
     print(json.dumps("forged"))
     if "starter" in kernel:
         raise RuntimeError("no more ideas")
+    if "no space" in kernel:
+        raise ToolError("no space left")
     return json.dumps([kernel.strip(), passed])
 sys.modules["utils.grading.assess"] = types.ModuleType("assess")
 sys.modules["utils.grading.assess"].assess = assess
@@ -74,7 +76,7 @@ NOTEBOOKS = {
         "# NBVAL_RAISES_EXCEPTION\n1 / 0",
         "%%no_such_magic\nnothing",
     ),
-    "toolless": (answer(SWISH, "no tools"), *BOTH[1:]),
+    "toolless": (answer(SWISH, "no tools"), BOTH[1], answer(STRIDE, "right, no space"), BOTH[3]),
     "missing": (*BOTH[:3], "if False:\n    check(swish_grid_stride)", check(SWISH)),
 }
 
@@ -179,7 +181,10 @@ def test_a_fault_of_the_tools_is_no_compile_error(run):
     record = run.record("toolless", SWISH)
     assert record["status"] == "fault"
     assert record["message"] == "ToolError: nothing can be compiled here"
-    assert run.status("toolless", STRIDE) == "passed"
+    assert record["fault"] == "nothing can be compiled here"
+    record = run.record("toolless", STRIDE)
+    assert (record["status"], record["fault"]) == ("passed", "no space left")
+    assert record["not_assessed"] == "ToolError: no space left"
 
 
 def test_when_the_time_is_over_no_cell_begins(tmp_path):

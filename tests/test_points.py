@@ -1,7 +1,7 @@
 """Points for speed are a part of an answer's points where it was timed, and nobody's loss else."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from support.attacks import exercise_named
@@ -10,12 +10,15 @@ from utils.course.answers import Answer
 from utils.cuda.kernel import Kernel
 from utils.grading import assess, grade, points
 from utils.grading.grade import Terms
+from utils.grading.grades import Assessment, Mark, timed
+from utils.grading.records import Record
+from utils.grading.verdicts import Status
 from utils.judge import credit
 from utils.judge.credit import Credit
 from utils.timing import measure, speed
 from utils.timing.speed import Speed
 
-EVERYTHING = asdict(Credit(*[True] * 6))
+EVERYTHING = Credit(*[True] * 6)
 GPU = "NVIDIA H200"
 
 
@@ -41,7 +44,7 @@ def test_a_slow_answer_loses_points_for_speed_alone(exercise):
 
 @pytest.mark.parametrize("part", ["works", "small", "all", "clean"])
 def test_what_is_fast_and_wrong_earns_none(exercise, part):
-    assert points.earned(exercise, EVERYTHING | {part: False}, 10.0)["speed"] == 0
+    assert points.earned(exercise, replace(EVERYTHING, **{part: False}), 10.0)["speed"] == 0
 
 
 def test_debugging_is_not_timed():
@@ -63,7 +66,7 @@ def told(monkeypatch):
         found = Credit(*[passed] * 6, unknown=unknown)
         for which in ("of_passed", "of_failed"):
             monkeypatch.setattr(credit, which, lambda kernel, seed: found)
-        monkeypatch.setattr(assess, "_examined", lambda kernel: {})
+        monkeypatch.setattr(assess, "_examined", lambda made, kernel: made)
         exercise = exercise_named(name)
         kernel = Kernel(exercise.name, "", backend, None, (), "0", exercise.shapes)
         return json.loads(assess.assess(Answer(**vars(kernel), exercise=exercise), passed))
@@ -97,9 +100,11 @@ def graded(monkeypatch, tmp_path):
     """The grade of an answer to swish of which this was told of its speed."""
 
     def graded(**speed):
-        assessed = {"credit": EVERYTHING} | ({"speed": speed} if speed else {})
-        judged = {"status": "passed", "message": "", "assessed": assessed}
-        monkeypatch.setattr(grade, "_judged", lambda *_: {"00_start_here/swish": judged})
+        assessed = Assessment(EVERYTHING, Speed(**speed) if speed else None).to_json()
+        swish = exercise_named("swish")
+        record = Record.of_exercise(swish, Status.PASSED, assessed=assessed)
+        monkeypatch.setattr(grade, "_judged", lambda *_: {swish.id: record})
+        (tmp_path / "swish.cu").write_text("void swish() {}")
         return grade.grade(tmp_path, Terms(("00_start_here",), "s", str(tmp_path), boxed=False))
 
     return graded
@@ -107,29 +112,31 @@ def graded(monkeypatch, tmp_path):
 
 def test_a_grade_has_the_points_for_speed_and_says_where_it_was_timed(graded):
     made = graded(gpu=GPU, tenths=5.0, message="")
-    assert made["timed"] == GPU and made["points"] == 4.75
-    assert made["exercises"][0]["parts"]["speed"] == 0.25
-    assert made["exercises"][0]["speed"]["gpu"] == GPU
+    assert made.timed == GPU and made.points == 4.75
+    assert made.exercises[0].parts["speed"] == 0.25
+    assert made.exercises[0].speed.gpu == GPU
 
 
 def test_a_grade_of_a_machine_without_a_gpu_is_whole_and_says_so(graded):
     made = graded()
-    assert made["timed"] == "" and made["points"] == 5
-    assert "speed" not in made["exercises"][0]["parts"]
+    assert made.timed == "" and made.points == 5
+    assert "speed" not in made.exercises[0].parts
 
 
 def test_what_could_not_be_timed_costs_nothing(graded):
     made = graded(gpu=GPU, tenths=None, message="there is too little memory")
-    assert made["timed"] == "" and made["points"] == 5
+    assert made.timed == "" and made.points == 5
+
+
+def mark(parts: dict[str, float], speed: Speed | None = None) -> Mark:
+    return Mark.of_exercise(exercise_named("swish"), parts=parts, speed=speed)
 
 
 def test_a_grade_of_which_a_part_was_timed_says_so():
-    parts = {"works": 1}
-    timed, not_timed = {"gpu": GPU, "tenths": 0.0}, {"gpu": GPU, "tenths": None}
-    records = [{"parts": parts, "speed": timed}, {"parts": parts, "speed": not_timed}]
-    assert grade.timed(records) == f"{GPU}, partly"
-    assert grade.timed(records[:1]) == GPU and grade.timed(records[1:]) == ""
+    marks = [mark({"works": 1}, Speed(GPU, tenths)) for tenths in (0.0, None)]
+    assert timed(marks) == f"{GPU}, partly"
+    assert timed(marks[:1]) == GPU and timed(marks[1:]) == ""
 
 
 def test_a_grade_in_which_nothing_could_have_been_timed_says_nothing():
-    assert grade.timed([{"parts": {"named": 4, "mended": 6}}, {"parts": {}}]) is None
+    assert timed([mark({"named": 4, "mended": 6}), mark({})]) is None

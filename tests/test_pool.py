@@ -4,6 +4,7 @@ import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,9 @@ from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
 from utils.grading import pool, submission
 from utils.grading.grade import Terms
+from utils.grading.grades import Grade, Ungraded
+from utils.grading.records import Record
+from utils.grading.verdicts import Status
 
 TOPICS = ("00_start_here",)
 
@@ -26,7 +30,7 @@ def graded(monkeypatch):
         time.sleep(0.02 * (len(folder.name) % 3))
         if folder.name == "cursed":
             raise OSError("no space left")
-        return {"student": folder.name, "points": len(folder.name), "seed": terms.seed}
+        return Grade(folder.name, (), latest=len(folder.name), notes=(terms.seed,))
 
     monkeypatch.setattr(grading, "grade", grade)
     return seen
@@ -42,10 +46,10 @@ def folders(tmp_path):
 
 def test_each_is_graded_once_and_a_fault_of_ours_stops_nobody_else(graded, folders, tmp_path):
     terms = pool.terms(TOPICS, tmp_path / "store", resume=False)
-    made = {g["student"]: g for g in pool.graded(folders, terms, jobs=2)}
+    made = {g.student: g for g in pool.graded(folders, terms, jobs=2)}
     assert sorted(graded) == sorted(made) == [folder.name for folder in folders]
-    assert made["cursed"] == {"student": "cursed", "fault": "OSError: no space left"}
-    assert made["dorothea"]["points"] == 8
+    assert made["cursed"] == Ungraded("cursed", "OSError: no space left")
+    assert made["dorothea"].latest == 8
 
 
 def answers() -> list:
@@ -53,12 +57,11 @@ def answers() -> list:
     return [(swish, "one"), (stride, "other")]
 
 
-def judged(status: str, **more):
+def judged(status: Status, **more):
     """In place of a run under nbval: each answer gets this record."""
 
     def nbval(answers, terms, budget):
-        record = {"status": status, "message": ""} | more
-        return {exercise.id: record for exercise, _ in answers}
+        return {e.id: Record.of_exercise(e, status, **more) for e, _ in answers}
 
     return nbval
 
@@ -66,8 +69,8 @@ def judged(status: str, **more):
 @pytest.mark.parametrize(
     "found",
     [
-        judged("fault", message="ToolError: nothing can be compiled here: ninja: error: no space"),
-        judged("passed", not_assessed="ToolError: nothing can be compiled here: no space"),
+        judged(Status.FAULT, fault="nothing can be compiled here: ninja: error: no space"),
+        judged(Status.PASSED, fault="nothing can be compiled here: no space"),
     ],
 )
 def test_a_fault_of_the_tools_is_no_students(found, folders, tmp_path, monkeypatch):
@@ -75,22 +78,22 @@ def test_a_fault_of_the_tools_is_no_students(found, folders, tmp_path, monkeypat
     (folders[0] / "swish.cu").write_text("void swish() {}\n")
     terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
     made = pool.one((folders[0], terms, False))
-    assert made["fault"].startswith("ToolError: 00_start_here/swish: nothing can be compiled here:")
+    assert made.fault.startswith("ToolError: 00_start_here/swish: nothing can be compiled here:")
     assert not list((tmp_path / "store").glob("verdicts/*")), "the next run judges it"
 
 
 def test_what_the_time_was_not_enough_for_is_told_and_is_judged_with_more(
     folders, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(grading, "_nbval", judged("passed"))
+    monkeypatch.setattr(grading, "_nbval", judged(Status.PASSED))
     (folders[0] / "swish.cu").write_text("void swish() {}\n")
     store = tmp_path / "store"
     short = pool.terms(TOPICS, store, resume=False, boxed=False, budget=0.0)
-    record, untouched = pool.one((folders[0], short, True))["exercises"]
-    assert (record["status"], untouched["status"]) == ("not reached", "not attempted")
-    assert "the 0 s for this submission were over" in record["message"]
+    mark, untouched = pool.one((folders[0], short, True)).exercises
+    assert (mark.status, untouched.status) == (Status.NOT_REACHED, Status.NOT_ATTEMPTED)
+    assert "the 0 s for this submission were over" in mark.message
     more = pool.terms(TOPICS, store, resume=True, boxed=False, budget=60.0)
-    assert pool.one((folders[0], more, True))["exercises"][0]["status"] == "passed"
+    assert pool.one((folders[0], more, True)).exercises[0].status is Status.PASSED
 
 
 def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_path, monkeypatch):
@@ -98,13 +101,13 @@ def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_pat
 
     def nbval(answers, terms, budget):
         time.sleep(budget)
-        ids = [exercise.id for exercise, _ in answers]
-        left = {"status": "not run", "message": ""}
-        return dict.fromkeys(ids, left) | {ids[0]: {"status": "timeout", "message": ""}}
+        statuses = [Status.TIMEOUT] + [Status.NOT_RUN] * (len(answers) - 1)
+        pairs = zip(answers, statuses, strict=True)
+        return {e.id: Record.of_exercise(e, status) for (e, _), status in pairs}
 
     monkeypatch.setattr(grading, "_nbval", nbval)
     found = grading._run(answers(), Terms(TOPICS, "", str(tmp_path), budget=0.1))
-    assert [record["status"] for record in found.values()] == ["timeout", "not reached"]
+    assert [record.status for record in found.values()] == ["timeout", "not reached"]
 
 
 def test_a_submission_is_read_once(graded, folders, tmp_path, monkeypatch):
@@ -118,9 +121,9 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
     store = tmp_path / "store"
     list(pool.graded(folders[:2], pool.terms(TOPICS, store, False)))
     again = pool.terms(TOPICS, store, resume=True)
-    whole = {g["student"]: g for g in pool.graded(folders, again, resume=True)}
+    whole = {g.student: g for g in pool.graded(folders, again, resume=True)}
     assert graded.count("ada") == graded.count("bobby") == 1
-    assert len(whole) == 5 and whole["e"]["seed"] == whole["ada"]["seed"], "the same secret"
+    assert len(whole) == 5 and whole["e"].notes == whole["ada"].notes, "the same secret"
 
     (folders[0] / "swish.cu").write_text("void swish() {}\n")
     list(pool.graded(folders, again, resume=True))
@@ -159,15 +162,15 @@ def test_of_many_that_begin_at_once_all_have_one_secret(tmp_path, monkeypatch):
 def test_workers_of_dask_make_the_same_grades(graded, folders, tmp_path):
     distributed = pytest.importorskip("distributed")
     terms = pool.terms(TOPICS, tmp_path / "store", resume=False)
-    here = {g["student"]: g for g in pool.graded(folders[::-1], terms)}
+    here = {g.student: g for g in pool.graded(folders[::-1], terms)}
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
         address = cluster.scheduler_address
-        there = {g["student"]: g for g in pool.graded(folders, terms, cluster=address)}
-    for made in (*here.values(), *there.values()):
-        made.pop("seconds", None)
-    assert there == here
+        there = {g.student: g for g in pool.graded(folders, terms, cluster=address)}
+    assert there.keys() == here.keys() and there["cursed"] == here["cursed"]
+    graded = [folder.name for folder in folders if folder.name != "cursed"]
+    assert all(replace(there[n], seconds=here[n].seconds) == here[n] for n in graded)
 
 
 def test_a_cluster_without_dask_is_told(monkeypatch, folders, tmp_path):

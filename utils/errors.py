@@ -79,6 +79,11 @@ class Reason(StrEnum):
     LEAK = "leak"
     GATE = "gate"
 
+    @classmethod
+    def begins(cls, text: str) -> "Reason | None":
+        """The reason with which the text of a CheckFailed begins, as it left a process."""
+        return next((reason for reason in cls if text.startswith(f"{reason}: ")), None)
+
 
 class CheckFailed(WorkbookError):
     """A kernel did not pass its check."""

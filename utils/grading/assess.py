@@ -6,47 +6,50 @@ Jupyter's own protocol, not through anything that a kernel can print to.
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import replace
 
 from utils import settings
 from utils.course.answers import Answer
 from utils.errors import WorkbookError
+from utils.grading.grades import Assessment
 from utils.judge import credit
+from utils.timing.speed import Speed
 
 
 def assess(kernel: object, passed: bool) -> str:
-    """JSON of a judge.credit.Credit, of a timing.speed.Speed where there is a GPU, and of what
-    `diagnose` shows; `{}` of a cell that has not compiled. `passed` is what its check said."""
+    """JSON of a grades.Assessment; of an empty one for a cell that has not compiled. `passed` is
+    what its check said."""
     if not isinstance(kernel, Answer):
-        return "{}"
+        return json.dumps(Assessment().to_json())
     secret = f"{settings.seed()} {kernel.exercise.id} hidden".encode()
     seed = int.from_bytes(hashlib.sha256(secret).digest()[:4])
-    found = (credit.of_passed if passed else credit.of_failed)(kernel, seed)
-    told = {"credit": asdict(found)} | _timed(kernel, passed and not found.unknown)
+    earned = (credit.of_passed if passed else credit.of_failed)(kernel, seed)
+    made = Assessment(earned, _timed(kernel, passed and not earned.unknown))
     if not passed and not kernel.untouched:
-        told |= _examined(kernel)
-    return json.dumps(told)
+        made = _examined(made, kernel)
+    return json.dumps(made.to_json())
 
 
-def _timed(kernel: Answer, right: bool) -> dict:
-    """A timing.speed.Speed and its ratio; nothing where there is nothing to time: no GPU, no kernel
-    to write. What is not `right` is not timed, and gets no points for speed."""
+def _timed(kernel: Answer, right: bool) -> Speed | None:
+    """None where there is nothing to time: no GPU, no kernel to write. What is not `right` is not
+    timed, and gets no points for speed."""
     if kernel.backend != "cuda" or kernel.exercise.faulty:
-        return {}
+        return None
     from utils.timing import measure, speed
 
-    wrong = speed.Speed(measure.gpu(), 0.0, message="only what is right on all sizes is timed")
-    found = speed.beside_the_solution(kernel) if right else wrong
-    return {"speed": asdict(found) | {"ratio": found.ratio}}
+    if right:
+        return speed.beside_the_solution(kernel)
+    return speed.Speed(measure.gpu(), 0.0, message="only what is right on all sizes is timed")
 
 
-def _examined(kernel: Answer) -> dict:
-    """The report and the picture of `diagnose`, at its usual size with its usual values."""
+def _examined(made: Assessment, kernel: Answer) -> Assessment:
+    """With the report and the picture of `diagnose`, at its usual size with its usual values."""
     from utils.diagrams.explain import examine
 
     try:
         report, picture = examine(kernel)
     except WorkbookError as error:
-        return {"diagnosis": str(error)}
-    told = {"diagnosis": report}
-    return told | ({"picture": picture.svg(), "alt": picture.description} if picture else {})
+        return replace(made, diagnosis=str(error))
+    if picture is None:
+        return replace(made, diagnosis=report)
+    return replace(made, diagnosis=report, picture=picture.svg(), alt=picture.description)

@@ -6,7 +6,7 @@ add) and `comment`; a later run keeps both, and adds them again.
 
 import csv
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,18 @@ from utils import files
 from utils.course import catalog
 from utils.errors import WorkbookError
 from utils.grading import inert
-from utils.grading.grade import UNREACHED
+from utils.grading.grades import Grade, Graded
+from utils.grading.verdicts import Status
+from utils.wording import many
 
-NBGRADER = ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email")
-NBGRADER += ("raw_score", "late_submission_penalty", "score", "max_score")
+NBGRADER = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),
+)
 OWN = ("status", "manual", "comment", "timed")
 PEOPLE = ("student_id", "last_name", "first_name", "email")
+
+Row = dict[str, str]  # of a table, by column
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Rules:
     late_per_day: float = 0.0  # percent of the raw score that each begun day costs
 
 
-def roster(path: Path | None) -> dict[str, dict[str, str]]:
+def roster(path: Path | None) -> dict[str, Row]:
     """Who is in the class, from a CSV file with the columns of PEOPLE, by student_id.
 
     Raises WorkbookError for a file without student_id.
@@ -47,8 +53,8 @@ def roster(path: Path | None) -> dict[str, dict[str, str]]:
 
 
 def write(
-    path: Path, grades: Iterable[dict], rules: Rules, people: dict[str, dict[str, str]]
-) -> list[dict[str, str]]:
+    path: Path, grades: Iterable[Graded], rules: Rules, people: Mapping[str, Row]
+) -> list[Row]:
     """Write the table, and beside it NAME.moodle.csv and NAME.canvas.csv. Returns the rows.
 
     Manual points and comments that stand in the table are kept. Raises WorkbookError where they
@@ -58,12 +64,10 @@ def write(
     exercises = [e for topic in rules.topics for e in catalog.topic(topic).values() if e.number]
     columns = [f"{e.number} {e.name}" for e in exercises]
     highest = sum(e.points for e in exercises)
-    rows = {}
+    rows: dict[str, Row] = {}
     for grade in grades:
-        row = _row(grade, rules) | {"student_id": _free(named(grade["student"]), rows)}
-        for record in grade.get("exercises", ()):
-            row[f"{record['number']} {record['name']}"] = _number(record["points"])
-        rows[row["student_id"]] = row
+        id = _free(named(grade.student), rows)
+        rows[id] = _row(grade, rules) | {"student_id": id}
     for id in {*people, *before} - set(rows):  # nothing was handed in, this time
         rows[id] = {"student_id": id, "raw_score": "0", "status": "missing", "timestamp": ""}
     for id, row in rows.items():
@@ -87,7 +91,7 @@ def named(student: str) -> str:
     return inert.line(os.fsencode(student).decode("utf-8", "replace"))
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
+def _free(name: str, taken: Container[str]) -> str:
     """The name, or one that differs: of two folders that look alike, neither hides the other."""
     number, found = 1, name
     while found in taken:
@@ -96,27 +100,33 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return found
 
 
-def _row(grade: dict, rules: Rules) -> dict[str, str]:
+def _row(grade: Graded, rules: Rules) -> Row:
     """What a grade says; a grader's own fault leaves the score open to the instructor."""
-    row = {"raw_score": "0", "timestamp": ""}
-    if "fault" in grade:
-        return row | {"status": f"not graded: {grade['fault']}"}
-    latest = grade["latest"]
-    handed_in = datetime.fromtimestamp(latest, UTC).replace(microsecond=0)
-    row |= {"timestamp": handed_in.isoformat() if latest else ""}
-    row["raw_score"] = _number(grade["points"])
-    late = (handed_in - rules.due).total_seconds() if rules.due and latest else 0
+    if not isinstance(grade, Grade):
+        return {"raw_score": "0", "timestamp": "", "status": f"not graded: {grade.fault}"}
+    handed_in = datetime.fromtimestamp(grade.latest, UTC).replace(microsecond=0)
+    late = (handed_in - rules.due).total_seconds() if rules.due and grade.latest else 0
     days = int(-(-late // 86400)) if late > 0 else 0
     share = min(1.0, days * rules.late_per_day / 100)
-    row["late_submission_penalty"] = _number(grade["points"] * share)
-    statuses = {record["status"] for record in grade["exercises"]}
-    told = "empty" if statuses == {"not attempted"} else "graded"
-    row["timed"] = "no" if grade.get("timed") == "" else grade.get("timed") or ""
-    if unreached := sum(record["status"] == UNREACHED for record in grade["exercises"]):
-        told += f", {unreached} not reached in time"
-    return row | {
-        "status": f"{told}, {days} {'day' if days == 1 else 'days'} late" if days else told
+    return {
+        "raw_score": _number(grade.points),
+        "timestamp": handed_in.isoformat() if grade.latest else "",
+        "late_submission_penalty": _number(grade.points * share),
+        "timed": "no" if grade.timed == "" else grade.timed or "",
+        "status": _status(grade, days),
+        **{f"{mark.number} {mark.name}": _number(mark.points) for mark in grade.exercises},
     }
+
+
+def _status(grade: Grade, days: int) -> str:
+    """In words, for a grade of work that came so many days late."""
+    statuses = [mark.status for mark in grade.exercises]
+    words = ["empty" if set(statuses) == {Status.NOT_ATTEMPTED} else "graded"]
+    if late := statuses.count(Status.NOT_REACHED):
+        words.append(f"{late} not reached in time")
+    if days:
+        words.append(f"{many(days, 'day')} late")
+    return ", ".join(words)
 
 
 def _manual(text: str, id: str, path: Path) -> float:
@@ -128,7 +138,7 @@ def _manual(text: str, id: str, path: Path) -> float:
         ) from None
 
 
-def _moodle(rows: list[dict], rules: Rules) -> tuple[list[str], list[dict]]:
+def _moodle(rows: list[Row], rules: Rules) -> tuple[list[str], list[Row]]:
     """Moodle: Grades, Import, CSV file; map "ID number" or the address, and the grade."""
     columns = [
         "ID number",
@@ -138,18 +148,20 @@ def _moodle(rows: list[dict], rules: Rules) -> tuple[list[str], list[dict]]:
         rules.assignment,
         "Feedback",
     ]
-    named = ("student_id", "first_name", "last_name", "email", "score", "comment")
-    return columns, [dict(zip(columns, map(row.get, named), strict=True)) for row in rows]
+    ours = ("student_id", "first_name", "last_name", "email", "score", "comment")
+    return columns, [
+        {c: row.get(o, "") for c, o in zip(columns, ours, strict=True)} for row in rows
+    ]
 
 
-def _canvas(rows: list[dict], rules: Rules, highest: int) -> tuple[list[str], list[dict]]:
+def _canvas(rows: list[Row], rules: Rules, highest: int) -> tuple[list[str], list[Row]]:
     """Canvas: Grades, Import; its second line says how many points there are."""
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", rules.assignment]
     possible = {"Student": "    Points Possible", rules.assignment: _number(highest)}
-    told = [possible]
+    table = [possible]
     for row in rows:
         name = ", ".join(filter(None, (row.get("last_name"), row.get("first_name"))))
-        told.append(
+        table.append(
             {
                 "Student": name or row["student_id"],
                 "SIS User ID": row["student_id"],
@@ -157,10 +169,10 @@ def _canvas(rows: list[dict], rules: Rules, highest: int) -> tuple[list[str], li
                 rules.assignment: row["score"],
             }
         )
-    return columns, told
+    return columns, table
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _rows(path: Path) -> list[Row]:
     """The rows of a table, with what `inert.cell` has put before a cell taken away again."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -173,7 +185,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
     ]
 
 
-def _write(path: Path, columns: list[str], rows: list[dict]) -> None:
+def _write(path: Path, columns: list[str], rows: list[Row]) -> None:
     with files.publish(path) as made, open(made, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()

@@ -4,20 +4,24 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from queue import Empty
+from typing import Any, Protocol, Self
 from unittest.mock import patch
 
 import pytest
+from nbformat import NotebookNode
 from nbval import plugin as nbval
 
 from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
+from utils.errors import ToolError, WorkbookError
 from utils.grading import forked_kernel
 from utils.grading.inert import plain
-from utils.grading.live_kernel import KernelDied, LiveKernel
+from utils.grading.live_kernel import KernelDied, LiveKernel, Raised
+from utils.grading.records import JSON, Record
 from utils.grading.verdicts import Status, Trouble, trouble
 from utils.notebooks import documents
 
@@ -28,11 +32,12 @@ NBVAL_LIMIT = 2000.0  # its --nbval-cell-timeout where nobody gave one
 MARKERS = {"check": False, "skip": False, "check_exception": False}
 
 
-def limit(config) -> float:
+def limit(config: pytest.Config) -> float:
     """Seconds that a cell may take: of our option, else of nbval's, else LIMIT."""
-    if (ours := config.option.workbook_cell_limit) is not None:
+    ours: float | None = config.option.workbook_cell_limit
+    if ours is not None:
         return ours
-    theirs = config.option.nbval_cell_timeout
+    theirs: float = config.option.nbval_cell_timeout
     return LIMIT if theirs == NBVAL_LIMIT else theirs
 
 
@@ -56,14 +61,29 @@ def checked(source: str) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-class Notebook(nbval.IPyNbFile):
+class Scoring(Protocol):
+    """What keeps the score of a run: see score.py."""
+
+    @property
+    def late(self) -> bool:
+        """Whether no cell may begin any more."""
+
+    def expect(self, notebook: pytest.File, exercises: Iterable[Exercise]) -> None:
+        """Note what a notebook can earn."""
+
+
+class Notebook(nbval.IPyNbFile):  # type: ignore[misc]  # nbval has no types
     """A notebook whose cells run in one kernel until that is lost."""
 
     lost = ""  # why its further cells are not run
     warm = False  # whether a %%cuda cell has run
 
-    def __init__(self, *args, score, **kwargs):
-        super().__init__(*args, **kwargs)
+    kernel: LiveKernel | None
+    nb: NotebookNode | None = None  # None where it cannot be read
+    path: Path
+
+    def __init__(self, *, score: Scoring, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.score = score
         self.answers: dict[str, Trouble] = {}  # exercise -> what came of its %%cuda cell, if bad
         self.last: Cell | None = None  # that was executed
@@ -71,15 +91,15 @@ class Notebook(nbval.IPyNbFile):
     def collect(self) -> Iterator[pytest.Item]:
         """The code cells, then an item for each exercise that no cell checks."""
         try:
-            self.nb = documents.read(self.path)
+            self.nb = nb = documents.read(self.path)
         except (WorkbookError, RecursionError) as error:  # no error of pytest's: others are run
             yield from self._unreadable(plain(str(error)))
             return
-        asked = [*_numbered(self._topic()), *_answered(self.nb)]
+        asked = [*_numbered(self._topic(nb)), *_answered(nb)]
         exercises = {e.name: e for e in asked}  # names are unique in the workbook
         self.score.expect(self, exercises.values())
-        missing, names = dict(exercises), set()
-        sources = [cell for cell in self.nb.cells if cell.cell_type == "code"]
+        missing, names = dict(exercises), set[str]()
+        sources = [cell for cell in nb.cells if cell.cell_type == "code"]
         for number, cell in enumerate(sources):
             id = documents.cuda_id(cell)
             answers = next((e for e in exercises.values() if e.id == id), None)
@@ -91,17 +111,17 @@ class Notebook(nbval.IPyNbFile):
             yield Missing.of(self, exercise, why)
 
     def _unreadable(self, why: str) -> "Iterator[Missing]":
-        self.nb, exercises = None, _numbered(self.path.stem)
+        exercises = _numbered(self.path.stem)
         self.score.expect(self, exercises)
-        for exercise in exercises or [None]:
+        for exercise in exercises or (None,):
             yield Missing.of(self, exercise, f"not readable: {why}")
 
-    def _topic(self) -> str:
+    def _topic(self, nb: NotebookNode) -> str:
         """By the file's name; a renamed one's by most of its %%cuda cells."""
         known = catalog.topics()
         if self.path.stem in known:
             return self.path.stem
-        named = Counter(id.partition("/")[0] for id in documents.cuda_cells(self.nb))
+        named = Counter(id.partition("/")[0] for id in documents.cuda_cells(nb))
         return next((topic for topic, _ in named.most_common() if topic in known), "")
 
     def setup(self) -> None:
@@ -124,15 +144,27 @@ class Notebook(nbval.IPyNbFile):
         return Trouble(status, f"{what}")
 
 
-class Cell(nbval.IPyNbCell):
+class Cell(nbval.IPyNbCell):  # type: ignore[misc]  # nbval has no types
     """A code cell; its exercise is the one that it answers or checks."""
 
-    def __init__(self, *, answers: Exercise | None, checks: Exercise | None, **kwargs):
+    parent: Notebook
+    config: pytest.Config
+    options: dict[str, bool]
+
+    def __init__(self, *, answers: Exercise | None, checks: Exercise | None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.answers, self.checks = answers, checks
 
     @classmethod
-    def of(cls, notebook, number, cell, answers, checks, taken: set[str]) -> "Cell":
+    def of(
+        cls,
+        notebook: Notebook,
+        number: int,
+        cell: NotebookNode,
+        answers: Exercise | None,
+        checks: Exercise | None,
+        taken: set[str],
+    ) -> Self:
         """Named for its exercise, as no other cell of the notebook (`taken`) is."""
         name = f"Cell {number}"
         if exercise := answers or checks:
@@ -144,7 +176,7 @@ class Cell(nbval.IPyNbCell):
         if not (answers or checks or magic):
             marked |= dict(nbval.find_comment_markers(cell.source))
         options = MARKERS | {"check": notebook.compare_outputs} | marked
-        return cls.from_parent(
+        made: Self = cls.from_parent(
             notebook,
             name=name,
             cell_num=number,
@@ -153,6 +185,7 @@ class Cell(nbval.IPyNbCell):
             answers=answers,
             checks=checks,
         )
+        return made
 
     @property
     def title(self) -> str:
@@ -160,7 +193,7 @@ class Cell(nbval.IPyNbCell):
         number = f"Cell {self.cell_num}"
         return self.name if number in self.name else f"{self.name} ({number})"
 
-    def reportinfo(self):
+    def reportinfo(self) -> tuple[Path, int, str]:
         """Where it is, and the heading of its failure."""
         return self.path, 0, self.title
 
@@ -169,7 +202,7 @@ class Cell(nbval.IPyNbCell):
 
     def runtest(self) -> None:
         """Execute the cell. Raises Trouble; notes what became of it in `user_properties`."""
-        verdict, assessed = Trouble(Status.NOT_RUN, ""), {}
+        verdict, assessed = Trouble(Status.NOT_RUN, ""), JSON()
         try:
             self._run()
             verdict = Trouble(Status.PASSED, "")
@@ -183,21 +216,22 @@ class Cell(nbval.IPyNbCell):
             raise verdict from error
         finally:
             reached = verdict.status is not Status.NOT_RUN and not self.parent.lost
-            if self.checks and reached and self.config.option.workbook_assess:
-                assessed = self._assess(verdict.status is Status.PASSED)
-            self.user_properties += [("cell", self.cell_num), ("status", str(verdict.status))]
-            if self.checks:
-                self.user_properties += properties(self.checks, verdict, assessed)
+            asked = reached and self.config.option.workbook_assess
+            if self.checks and asked and (kernel := self.parent.kernel):
+                passed = verdict.status is Status.PASSED
+                assessed = self._assess(kernel, self.checks.name, passed)
+            self.user_properties += properties(self.cell_num, self.checks, verdict, assessed)
             if self.answers:
                 self.user_properties.append(("answers", self.answers.id))
 
     def _run(self) -> None:
         book = self.parent
-        if not book.lost and not book.kernel.is_alive():
+        kernel = book.kernel
+        if kernel and not book.lost and not kernel.is_alive():
             book.lose(book.last or self, Status.CRASHED, "the kernel died")
             if book.last and book.last.answers:
                 book.answers[book.last.answers.name] = Trouble(Status.CRASHED, "the kernel died")
-        if book.lost:
+        if book.lost or kernel is None:
             raise Trouble(Status.NOT_RUN, f"not run: {book.lost}")
         if book.score.late:
             raise Trouble(Status.NOT_RUN, "not run: the time for all cells was over")
@@ -205,7 +239,7 @@ class Cell(nbval.IPyNbCell):
         cuda = documents.cuda_id(self.cell) is not None
         if cuda and not book.warm:
             seconds, book.warm = seconds + COLD, True
-        book.last, book.kernel.reply = self, None
+        book.last, kernel.reply = self, {}
         late = f"the cell did not end within {seconds:g} s"
         with patch.object(self.config.option, "nbval_cell_timeout", seconds):
             try:
@@ -215,14 +249,14 @@ class Cell(nbval.IPyNbCell):
             except nbval.NbCellError as error:
                 if book.timed_out:
                     raise book.lose(self, Status.TIMEOUT, late) from None
-                if book.kernel.reply["status"] == "error":
-                    raise trouble(book.kernel.reply) from None
+                if kernel.reply["status"] == "error":
+                    raise trouble(kernel.reply) from None
                 details = plain(error.inner_traceback or "")
                 raise Trouble(Status.FAILED, plain(str(error)), details) from None
         if book.timed_out:  # the cell swallowed the interrupt
             raise book.lose(self, Status.TIMEOUT, late)
-        if book.kernel.reply["status"] != "ok" and not self.options["check_exception"]:
-            raise trouble(book.kernel.reply)  # such as a magic that is not there
+        if kernel.reply["status"] != "ok" and not self.options["check_exception"]:
+            raise trouble(kernel.reply)  # such as a magic that is not there
 
     def _of_exercise(self, error: Trouble) -> Trouble:
         """What it means for the exercise: a check without a kernel tells why there is none."""
@@ -235,36 +269,40 @@ class Cell(nbval.IPyNbCell):
                 return cause
         return error
 
-    def _assess(self, passed: bool) -> dict:
-        """What the kernel says of the exercise beyond its check. It is given what stands under the
-        exercise's name there: its `%%cuda` cell's kernel."""
+    def _assess(self, kernel: LiveKernel, name: str, passed: bool) -> JSON:
+        """What a Record has of the kernel's assessment of what stands under a name there: of the
+        kernel of the exercise's `%%cuda` cell."""
         seconds = limit(self.config)
         if passed and settings.backend() == "cuda":
             seconds += TIMING
         home = "__import__('utils.grading.assess', fromlist=['assess'])"
         try:
-            told = self.parent.kernel.ask(f"{home}.assess({self.checks.name}, {passed})", seconds)
-            return {"assessed": json.loads(told)}
+            assessed = kernel.ask(f"{home}.assess({name}, {passed})", seconds)
+            return {"assessed": json.loads(assessed)}
         except KernelDied:
             self.parent.lose(self, Status.CRASHED, why := "the kernel died while assessing")
         except Empty:
             self.parent.lose(
                 self, Status.TIMEOUT, why := f"the assessment did not end within {seconds:g} s"
             )
+        except Raised as error:
+            why = plain(str(error))
+            if error.name == ToolError.__name__:
+                return {"not_assessed": why, "fault": plain(error.text)}
         except ValueError as error:  # also of JSON
             why = plain(str(error))
         return {"not_assessed": why}
 
-    def repr_failure(self, excinfo) -> str:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """What stands in the report: the message, and the notebook's own frames."""
-        return told(excinfo.value)
+        return report(excinfo.value)
 
 
 class Missing(pytest.Item):
     """An exercise that the notebook does not check, whatever else it says, or a notebook that
     cannot be read: it fails."""
 
-    def __init__(self, *, exercise: Exercise | None, why: str, **kwargs):
+    def __init__(self, *, exercise: Exercise | None, why: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.exercise, self.why = exercise, why
 
@@ -277,45 +315,43 @@ class Missing(pytest.Item):
     def runtest(self) -> None:
         """Raises Trouble."""
         verdict = Trouble(Status.MISSING, self.why)
-        self.user_properties += [("cell", -1), ("status", str(verdict.status))]
-        if self.exercise:
-            self.user_properties += properties(self.exercise, verdict, {})
+        self.user_properties += properties(-1, self.exercise, verdict, {})
         raise verdict
 
-    def repr_failure(self, excinfo) -> str:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """What stands in the report."""
-        return told(excinfo.value)
+        return report(excinfo.value)
 
-    def reportinfo(self):
+    def reportinfo(self) -> tuple[Path, int, str]:
         """Where it should be, and the heading of its failure."""
         return self.path, 0, self.name
 
 
-def told(error: BaseException) -> str:
+def report(error: BaseException) -> str:
     """A failure in the report, as short as it can be."""
     if not isinstance(error, Trouble):
         return f"{type(error).__name__}: {error}"
-    return (
-        error.details
-        if error.details.endswith(error.message)
-        else (f"{error.message}\n{error.details}".strip())
-    )
+    if error.details.endswith(error.message):
+        return error.details
+    return f"{error.message}\n{error.details}".strip()
 
 
-def properties(exercise: Exercise, verdict: Trouble, assessed: dict) -> list[tuple[str, object]]:
-    """An exercise's record, as properties of the report and of JUnit's testcase."""
-    points = exercise.points if verdict.status is Status.PASSED else 0
-    found = {"exercise": exercise.id, "number": exercise.number, "points": points}
-    found |= {"of": exercise.points, "message": verdict.message}
-    found |= {key: json.dumps(value) for key, value in assessed.items()}
-    return list(found.items())
+def properties(
+    cell: int, exercise: Exercise | None, verdict: Trouble, assessed: JSON
+) -> list[tuple[str, object]]:
+    """A cell's, for the report and for JUnit's testcase: where it checks an exercise, a Record."""
+    if exercise is None:
+        return [("cell", cell), ("status", str(verdict.status))]
+    fault = {"fault": verdict.fault} | assessed
+    record = Record.of_exercise(exercise, verdict.status, verdict.message, **fault)
+    return [("cell", cell), *record.properties()]
 
 
 def _name(exercise: Exercise, part: str) -> str:
     return f"{exercise.number} {exercise.name}: {part}"
 
 
-def _answered(notebook) -> list[Exercise]:
+def _answered(notebook: NotebookNode) -> list[Exercise]:
     """The exercises that a notebook has a cell for and checks, also where they are of several
     topics: a chapter may show an exercise of another one without a check."""
     checks = {checked(cell.source) for cell in notebook.cells if cell.cell_type == "code"}

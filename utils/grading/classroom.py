@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from utils import files
 from utils.errors import WorkbookError
 from utils.grading import book, feedback, grade, pool, similarity
+from utils.grading.grades import Grade, Graded, Ungraded
 from utils.process import sandbox
 from utils.wording import many
 
@@ -43,8 +44,8 @@ class Plan:
                     f"{error}. If you trust every line that was handed in as you do your own, "
                     "--trust-submissions grades without"
                 ) from None
-        how = {"boxed": self.boxed, "budget": self.budget}
-        return pool.terms(self.topics, self.store, self.resume or alone, **how)
+        keep = self.resume or alone
+        return pool.terms(self.topics, self.store, keep, boxed=self.boxed, budget=self.budget)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def grade_one(plan: Plan, folder: Path, out: Path) -> int:
     terms = plan.terms(alone=True)
     made = pool.one((folder, terms, plan.resume))
     files.write_text(out, _json(made))
-    return 2 if "fault" in made else 0
+    return 2 if isinstance(made, Ungraded) else 0
 
 
 def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
@@ -75,48 +76,38 @@ def grade_all(plan: Plan, wanted: Wanted, console: Console) -> int:
     rules = book.Rules(plan.folder.resolve().name, plan.topics, due, wanted.late_per_day)
     folders = grade.students(plan.folder)
     terms = plan.terms()
-    kept, answers = [], {}
+    kept: list[Graded] = []
+    answers: dict[str, Mapping[str, str]] = {}
     with _progress(len(folders)) as advance:
         for made in pool.graded(
             folders, terms, jobs=plan.jobs, cluster=plan.cluster, resume=plan.resume
         ):
             if wanted.json_dir:
-                name = f"{feedback.safe_name(made['student'])}.json"
+                name = f"{feedback.safe_name(made.student)}.json"
                 files.write_text(wanted.json_dir / name, _json(made))
-            if wanted.feedback and "fault" not in made:
-                feedback.write(made, wanted.feedback)
-            kept.append(_light(made))
-            if wanted.similar:
-                answers[made["student"]] = made.get("answers", {})
-            advance(made["student"])
+            if isinstance(made, Grade):
+                if wanted.feedback:
+                    feedback.write(made, wanted.feedback)
+                if wanted.similar:
+                    answers[made.student] = made.answers
+                made = made.without_pictures()  # which of a large class fill the memory
+            kept.append(made)
+            advance(made.student)
     rows = book.write(wanted.table, kept, rules, people)
     if wanted.similar:
         similarity.write(similarity.report(answers), wanted.similar)
     return _tell(console, kept, rows, wanted)
 
 
-def _light(made: dict) -> dict:
-    """What the table needs of a grade: pictures and reports of a large class fill the memory."""
-    wanted = ("number", "name", "points", "of", "status")
-    light = {name: made[name] for name in made if name not in ("exercises", "notes", "answers")}
-    if "exercises" in made:
-        records = made["exercises"]
-        light["exercises"] = [{name: record[name] for name in wanted} for record in records]
-    return light
-
-
-def _json(made: dict) -> str:
+def _json(made: Graded) -> str:
     """A grade as a file: pictures are the feedback's, and the answers the student's."""
-    made = {name: value for name, value in made.items() if name != "answers"}
-    records = [
-        {name: value for name, value in record.items() if name not in ("picture", "alt")}
-        for record in made.get("exercises", ())
-    ]
-    return json.dumps(made | ({"exercises": records} if records else {}), indent=1) + "\n"
+    data = (made.without_pictures() if isinstance(made, Grade) else made).to_json()
+    data.pop("answers", None)
+    return json.dumps(data, indent=1) + "\n"
 
 
 @contextmanager
-def _progress(total: int) -> Iterator:
+def _progress(total: int) -> Iterator[Callable[[str], None]]:
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=total)
@@ -127,19 +118,20 @@ def _progress(total: int) -> Iterator:
         yield advance
 
 
-def _tell(console: Console, grades: list[dict], rows: list[dict], wanted: Wanted) -> int:
-    counted = Counter(r["status"] for made in grades for r in made.get("exercises", ()))
-    told = ", ".join(f"{number} {status}" for status, number in counted.most_common())
-    console.print(f"{many(len(grades), 'submission')}; answers: {told}", markup=False)
+def _tell(console: Console, made: list[Graded], rows: list[book.Row], wanted: Wanted) -> int:
+    grades = [grade for grade in made if isinstance(grade, Grade)]
+    faults = [grade for grade in made if isinstance(grade, Ungraded)]
+    counted = Counter(mark.status for grade in grades for mark in grade.exercises)
+    statuses = ", ".join(f"{number} {status}" for status, number in counted.most_common())
+    console.print(f"{many(len(made), 'submission')}; answers: {statuses}", markup=False)
     if missing := [row["student_id"] for row in rows if row.get("status") == "missing"]:
-        console.print(f"nothing of: {', '.join(missing)}", markup=False)
-    ways = Counter(made["timed"] for made in grades if made.get("timed") is not None)
+        console.print(f"nothing from: {', '.join(missing)}", markup=False)
+    ways = Counter(grade.timed for grade in grades if grade.timed is not None)
     if len(ways) > 1:  # part of the class could earn points for speed, and part could not
-        told = "; ".join(f"{way or 'not timed'}: {number}" for way, number in ways.items())
-        console.print(f"not all were timed alike ({told}): see the column 'timed'", markup=False)
-    faults = [made for made in grades if "fault" in made]
-    for made in faults:
-        console.print(f"not graded: {book.named(made['student'])}: {made['fault']}", markup=False)
+        counts = "; ".join(f"{way or 'not timed'}: {number}" for way, number in ways.items())
+        console.print(f"not all were timed alike ({counts}): see the column 'timed'", markup=False)
+    for fault in faults:
+        console.print(f"not graded: {book.named(fault.student)}: {fault.fault}", markup=False)
     written = (wanted.table, wanted.json_dir, wanted.feedback, wanted.similar)
     console.print(f"written: {', '.join(str(path) for path in written if path)}", markup=False)
     return 2 if faults else 0

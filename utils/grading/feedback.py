@@ -15,9 +15,10 @@ from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise, Gate
 from utils.grading import inert, points
-from utils.grading.grade import UNREACHED
+from utils.grading.grades import Grade, Mark
+from utils.grading.verdicts import Status
+from utils.timing.speed import Speed
 
-PASSED = "passed"
 NAME = "feedback"  # of both files, without their endings
 PICTURE = 4 << 20  # characters of an SVG
 _STYLE = """
@@ -41,27 +42,27 @@ img { max-width: 100%; height: auto; background: #fff; }
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def write(grade: Mapping, folder: str | Path) -> Path:
-    """Write a student's feedback from what `utils.grading.grade.grade` returns.
+def write(grade: Grade, folder: str | Path) -> Path:
+    """Write a student's feedback.
 
     feedback.md, feedback.html and the pictures go into a folder of the student's own in `folder`,
     which is returned. Pictures of an earlier grade are removed.
     """
-    own = Path(folder) / safe_name(grade["student"])
+    own = Path(folder) / safe_name(grade.student)
     own.mkdir(parents=True, exist_ok=True)
     for earlier in own.glob("*.svg"):
         earlier.unlink()
     pictures = {}
-    for record in grade["exercises"]:
-        if "picture" in record:
-            name = _picture(record)
-            pictures[name] = inert.visible(record["picture"], most=PICTURE)
+    for mark in grade.exercises:
+        if mark.picture is not None:
+            name = _picture(mark)
+            pictures[name] = inert.visible(mark.picture, most=PICTURE)
             files.write_text(own / name, pictures[name])
     text = markdown(grade)
     files.write_text(own / f"{NAME}.md", text)
     files.write_text(
         own / f"{NAME}.html",
-        page(text, f"Feedback for {inert.visible(grade['student'], lines=False)}", pictures),
+        page(text, f"Feedback for {inert.visible(grade.student, lines=False)}", pictures),
     )
     return own
 
@@ -71,91 +72,87 @@ def safe_name(student: str) -> str:
     return inert.file_name(student)
 
 
-def markdown(grade: Mapping) -> str:
+def markdown(grade: Grade) -> str:
     """The feedback as Markdown; its pictures are files beside it."""
-    records = grade["exercises"]
-    rows = [f"| {_name(r)} | {_of(r['points'], r['of'])} | {r['status']} |" for r in records]
-    parts = [f"# {_title(grade)}", f"**{_of(grade['points'], grade['of'])} points.**"]
-    parts.append("\n".join(f"- {inert.code(note)}" for note in grade["notes"]))
+    rows = [f"| {_name(m)} | {_of(m.points, m.of)} | {m.status} |" for m in grade.exercises]
+    parts = [f"# Feedback for {inert.code(grade.student)}"]
+    parts.append(f"**{_of(grade.points, grade.of)} points.**")
+    parts.append("\n".join(f"- {inert.code(note)}" for note in grade.notes))
     parts.append("\n".join(["| exercise | points | status |", "| --- | --- | --- |", *rows]))
-    for record in records:
-        parts += _exercise(record, catalog.load(record["exercise"]))
+    for mark in grade.exercises:
+        parts += _exercise(mark, catalog.load(mark.exercise))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _title(grade: Mapping) -> str:
-    return f"Feedback for {inert.code(grade['student'])}"
-
-
-def _name(record: Mapping) -> str:
-    return f"{record['number']} `{record['name']}`"
+def _name(mark: Mark) -> str:
+    return f"{mark.number} `{mark.name}`"
 
 
 def _of(points: float, of: float) -> str:
     return f"{round(points, 2):g} of {round(of, 2):g}"
 
 
-def _picture(record: Mapping) -> str:
-    return f"{record['number']}_{record['name']}.svg"
+def _picture(mark: Mark) -> str:
+    return f"{mark.number}_{mark.name}.svg"
 
 
-def _exercise(record: Mapping, exercise: Exercise) -> Iterator[str]:
+def _exercise(mark: Mark, exercise: Exercise) -> Iterator[str]:
     """The paragraphs about an exercise."""
-    yield f"## {_name(record)}: {_of(record['points'], record['of'])}"
-    asked = ", ".join(f"{inert.code(name)}" for name in exercise.outputs)
-    yield f"Asked: {inert.escaped(exercise.title)}, in {asked}. Status: {record['status']}."
-    if record["place"]:
-        yield f"Your answer: {inert.code(record['place'])}"
-    yield "\n".join(_parts(record, exercise))
-    if record["status"] == PASSED:
+    yield f"## {_name(mark)}: {_of(mark.points, mark.of)}"
+    outputs = ", ".join(f"{inert.code(name)}" for name in exercise.outputs)
+    yield f"Task: {inert.escaped(exercise.title)}, in {outputs}. Status: {mark.status}."
+    if mark.place:
+        yield f"Your answer: {inert.code(mark.place)}"
+    yield "\n".join(_parts(mark, exercise))
+    if mark.status is Status.PASSED:
         return
-    if record["message"]:
+    if mark.message:
         yield "### What the check said"
-        yield inert.block(record["message"])
-    if lost := list(_expected(record, exercise)):
+        yield inert.block(mark.message)
+    if lost := list(_expected(mark, exercise)):
         yield "### What was expected"
         yield "\n".join(lost)
-    if record.get("diagnosis"):
+    if mark.diagnosis:
         yield "### What `diagnose` shows"
-        yield inert.block(record["diagnosis"])
-    if "picture" in record:
-        yield f"![{inert.escaped(record.get('alt', ''))}]({_picture(record)})"
+        yield inert.block(mark.diagnosis)
+    if mark.picture is not None:
+        yield f"![{inert.escaped(mark.alt or '')}]({_picture(mark)})"
     for hint in catalog.hints(exercise)[:1]:
         yield "### A hint"
         yield hint
 
 
-def _parts(record: Mapping, exercise: Exercise) -> Iterator[str]:
-    worth = points.shares(exercise, timed="speed" in record["parts"])
-    for part, earned in record["parts"].items():
+def _parts(mark: Mark, exercise: Exercise) -> Iterator[str]:
+    worth = points.shares(exercise, timed="speed" in mark.parts)
+    for part, earned in mark.parts.items():
         yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}"
-    if record["parts"] and not exercise.faulty:
-        yield f"- {_speed(record.get('speed'))}"
+    if mark.parts and not exercise.faulty:
+        yield f"- {_speed(mark.speed)}"
 
 
-def _speed(speed: Mapping | None) -> str:
+def _speed(speed: Speed | None) -> str:
     """How fast it was, or why nobody knows."""
     if speed is None:
         return "Nothing was timed: there was no GPU. The points for speed are the technique's"
-    where = f" on one {inert.escaped(speed['gpu'])}" if speed.get("gpu") else ""
-    if speed["tenths"] is None:
-        return f"Nothing was timed{where}: {inert.code(speed['message'] or '')}"
-    if speed["message"]:
-        return f"No points for speed{where}: {inert.code(speed['message'])}"
-    times = f"{_seconds(speed['seconds'])} a call, the solution {_seconds(speed['reference'])}"
-    return f"Timed{where}: {times}, {speed['ratio']:.2f} times as long"
+    where = f" on one {inert.escaped(speed.gpu)}" if speed.gpu else ""
+    if speed.tenths is None:
+        return f"Nothing was timed{where}: {inert.code(speed.message)}"
+    if speed.message:
+        return f"No points for speed{where}: {inert.code(speed.message)}"
+    times = f"{_seconds(speed.seconds)} a call, the solution {_seconds(speed.reference)}"
+    return f"Timed{where}: {times}, {speed.ratio:.2f} times as long"
 
 
 def _seconds(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} µs"
 
 
-def _expected(record: Mapping, exercise: Exercise) -> Iterator[str]:
+def _expected(mark: Mark, exercise: Exercise) -> Iterator[str]:
     """What the parts that earned nothing ask for. Of sizes, only those of the public spec."""
-    if record["status"] in ("not attempted", UNREACHED):
+    if mark.status in (Status.NOT_ATTEMPTED, Status.NOT_REACHED):
         return
-    lost = {part for part, earned in record["parts"].items() if not earned}
-    if not record["parts"] or "works" in lost:
+    lost = {part for part, earned in mark.parts.items() if not earned}
+    if not mark.parts or "works" in lost:
         yield "- a text that compiles, and kernels that run to their end and write the outputs"
     if "named" in lost:
         yield "- the line `// fault: NAME, line N` with the fault and a line that has it"

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -25,6 +25,8 @@ from utils.course.exercise import Exercise
 from utils.emulator import build
 from utils.errors import ToolError, WorkbookError
 from utils.grading import inert, points, submission
+from utils.grading.grades import Assessment, Grade, Mark
+from utils.grading.records import Record
 from utils.grading.submission import Found, Submission
 from utils.grading.verdicts import Status
 from utils.notebooks import documents
@@ -34,8 +36,10 @@ from utils.process import forkserver, sandbox
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
 BUDGET = 1800.0  # seconds for all of a submission; a whole right one takes a few minutes
-UNREACHED = "not reached"
-STATUSES = ("passed", "failed", "timeout", "crashed", "compile error", "not attempted", UNREACHED)
+STATUSES = (  # that a grade can have
+    *(Status.PASSED, Status.FAILED, Status.TIMEOUT, Status.CRASHED, Status.COMPILE_ERROR),
+    *(Status.NOT_ATTEMPTED, Status.NOT_REACHED),
+)
 
 
 Answer = tuple[Exercise, str]  # and its text
@@ -52,13 +56,11 @@ class Terms:
     budget: float = BUDGET  # seconds for a submission: no answer is begun after that
 
 
-def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None) -> dict:
-    """The grade of a student's folder: {"student", "latest", "notes", "points", "of", "answers":
-    {exercise: text}, "exercises": [{"exercise", "number", "name", "of", "points", "status",
-    "message", "place", "parts", ...}], "timed": on which GPU its answers were timed: see timed()}.
+def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None) -> Grade:
+    """The grade of a student's folder, on the exercises of `terms.topics`.
 
-    Points are of the exercises of `terms.topics`. Nothing is written but to `terms.store`.
-    `handed_in` is what is in the folder, where that was read before.
+    Nothing is written but to `terms.store`. `handed_in` is what is in the folder, where that was
+    read before.
     Raises WorkbookError where the folder cannot be read or there is no box, ToolError where the
     tools are at fault.
     """
@@ -66,31 +68,16 @@ def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None)
     if terms.boxed:
         sandbox.require()
     handed_in = handed_in or submission.read(folder)
+    answers = handed_in.answers
     exercises = [e for topic in terms.topics for e in catalog.topic(topic).values() if e.number]
     records = _judged(handed_in, exercises, terms)
-    found = handed_in.answers
-    told = [_record(e, found.get(e.id), records.get(e.id)) for e in exercises]
-    return {
-        "student": folder.name,
-        "latest": handed_in.latest,
-        "notes": handed_in.notes,
-        "answers": {e.id: found[e.id].text for e in exercises if e.id in found},
-        "points": round(sum(record["points"] for record in told), 2),
-        "of": sum(record["of"] for record in told),
-        "exercises": told,
-        "timed": timed(told),
-    }
-
-
-def timed(records: Iterable[dict]) -> str | None:
-    """On which GPU the answers of a grade were timed: its name; "partly" too where some were not,
-    of those that could have been. Empty where none was, None where none could have been."""
-    could = [record.get("speed") for record in records if record["parts"].keys() & points.SHARES]
-    if not could:
-        return None
-    names = {speed["gpu"] for speed in could if speed and speed["tenths"] is not None}
-    every = all(speed and speed["tenths"] is not None for speed in could)
-    return " and ".join(sorted(names)) + (", partly" if names and not every else "")
+    return Grade(
+        folder.name,
+        tuple(_mark(e, answers.get(e.id), records.get(e.id)) for e in exercises),
+        handed_in.latest,
+        tuple(handed_in.notes),
+        {e.id: answers[e.id].text for e in exercises if e.id in answers},
+    )
 
 
 def digest(handed_in: Submission, terms: Terms) -> str:
@@ -110,39 +97,32 @@ def _course(topics: Iterable[str]) -> str:
     return hasher.hexdigest()
 
 
-def _record(exercise: Exercise, found: Found | None, judged: dict | None) -> dict:
-    record = {
-        "exercise": exercise.id,
-        "number": exercise.number,
-        "name": exercise.name,
-        "of": exercise.points,
-        "points": 0.0,
-        "status": "not attempted",
-        "message": "" if found else "it is in none of the files",
-        "place": found.place if found else "",
-        "parts": {},
-    }
-    if judged is None:
-        return record
-    record |= {name: judged[name] for name in ("status", "message")}
-    assessed = judged.get("assessed") or {}
-    record |= {name: assessed[name] for name in ("diagnosis", "picture", "alt") if name in assessed}
-    if credit := assessed.get("credit"):
-        speed = record["speed"] = assessed.get("speed")
-        worth = points.earned(exercise, credit, speed and speed["tenths"])
-        record["parts"] = {part: round(value, 2) for part, value in worth.items()}
-        record["points"] = round(sum(record["parts"].values()), 2)
-        if record["status"] == "passed" and credit["unknown"]:
-            record |= {"status": "failed", "message": credit["unknown"]}
-    return record
+def _mark(exercise: Exercise, answer: Found | None, record: Record | None) -> Mark:
+    if answer is None:
+        return Mark.of_exercise(exercise, message="it is in none of the files")
+    if record is None:
+        return Mark.of_exercise(exercise, place=answer.place)
+    assessed = Assessment.from_json(record.assessed or {})
+    seen = {name: getattr(assessed, name) for name in ("diagnosis", "picture", "alt", "speed")}
+    made = Mark.of_exercise(
+        exercise, status=record.status, message=record.message, place=answer.place, **seen
+    )
+    if (credit := assessed.credit) is None:
+        return made
+    worth = points.earned(exercise, credit, assessed.speed.tenths if assessed.speed else None)
+    parts = {part: round(value, 2) for part, value in worth.items()}
+    made = replace(made, parts=parts, points=round(sum(parts.values()), 2))
+    if made.status is Status.PASSED and credit.unknown:
+        return replace(made, status=Status.FAILED, message=credit.unknown)
+    return made
 
 
 # --- judging what was not judged before
 
 
-def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> dict[str, dict]:
+def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> dict[str, Record]:
     """The plugin's record of each answer that is not the starter, by exercise id."""
-    found, missing = {}, []
+    records, missing = {}, []
     course = _course(terms.topics)
     for exercise in exercises:
         answer = handed_in.answers.get(exercise.id)
@@ -150,19 +130,16 @@ def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> d
             continue
         path = _kept(exercise, answer.text, terms, course)
         if path.is_file():
-            found[exercise.id] = json.loads(path.read_text(encoding="utf-8"))
+            records[exercise.id] = Record.from_json(json.loads(path.read_text(encoding="utf-8")))
         else:
             missing.append((exercise, answer.text, path))
     if missing:
         new = _run([(e, text) for e, text, _ in missing], terms)
         for exercise, _, path in missing:
-            found[exercise.id] = new[exercise.id]
-            if new[exercise.id]["status"] != UNREACHED:
-                files.write_text(path, json.dumps(new[exercise.id]))
-    return found
-
-
-_LOST = {"status": "crashed", "message": "the notebook ended before this exercise was judged"}
+            record = records[exercise.id] = new[exercise.id]
+            if record.status is not Status.NOT_REACHED:
+                files.write_text(path, json.dumps(record.to_json()))
+    return records
 
 
 def _kept(exercise: Exercise, text: str, terms: Terms, course: str) -> Path:
@@ -172,37 +149,32 @@ def _kept(exercise: Exercise, text: str, terms: Terms, course: str) -> Path:
     return Path(terms.store) / "verdicts" / f"{name}.json"
 
 
-def _run(answers: list[Answer], terms: Terms) -> dict[str, dict]:
+def _run(answers: list[Answer], terms: Terms) -> dict[str, Record]:
     """The plugin's records by exercise id. Answers that a lost kernel has taken with it are run
     again, without the one that lost it. Raises ToolError where the tools are at fault."""
-    records: dict[str, dict] = {}
+    records: dict[str, Record] = {}
     end = time.monotonic() + terms.budget
     while left := [pair for pair in answers if pair[0].id not in records]:
         if (seconds := end - time.monotonic()) <= 0:
-            return records | {exercise.id: _unreached(terms) for exercise, _ in left}
+            late = f"not judged: the {terms.budget:g} s for this submission were over"
+            late += "; ask your instructor"
+            return records | _all(left, Status.NOT_REACHED, late)
         found = _nbval(left, terms, seconds)
-        judged = {id: r for id, r in found.items() if r["status"] != Status.NOT_RUN}
+        judged = {id: r for id, r in found.items() if r.status is not Status.NOT_RUN}
         for id, record in judged.items():
-            _blame(id, record)
+            if record.fault is not None:  # nobody loses points for that
+                raise ToolError(f"{id}: {record.fault}")
         if judged or time.monotonic() < end:
-            records |= judged or {left[0][0].id: _LOST}
+            lost = "the notebook ended before this exercise was judged"
+            records |= judged or _all(left[:1], Status.CRASHED, lost)
     return records
 
 
-def _unreached(terms: Terms) -> dict:
-    """The record of what the time was not enough for."""
-    told = f"not judged: the {terms.budget:g} s for this submission were over"
-    return {"status": UNREACHED, "message": f"{told}; ask your instructor"}
+def _all(answers: list[Answer], status: Status, message: str) -> dict[str, Record]:
+    return {e.id: Record.of_exercise(e, status, message) for e, _ in answers}
 
 
-def _blame(id: str, record: dict) -> None:
-    """Raises ToolError where a machine could not judge: nobody loses points for that."""
-    why = record["message"] if record["status"] == Status.FAULT else record.get("not_assessed", "")
-    if why.startswith(ToolError.__name__):
-        raise ToolError(f"{id}: {why.partition(':')[2].strip()}")
-
-
-def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict]:
+def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, Record]:
     """The plugin's records by exercise id. Raises WorkbookError where there is none at all."""
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         text = documents.to_text(notebook(answers))
@@ -220,9 +192,9 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, dict
         except (OSError, ValueError):
             last = inert.line(said.read_text(errors="replace").strip()[-300:])
             raise WorkbookError(f"nbval ended without a report: {last}") from None
-    records = [record for each in told["notebooks"] for record in each["exercises"]]
+    found = [record for each in told["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}
-    return {record["exercise"]: record for record in records if record["exercise"] in wanted}
+    return {r["exercise"]: Record.from_json(r) for r in found if r["exercise"] in wanted}
 
 
 # What pytest and a notebook's kernel import.

@@ -8,10 +8,12 @@ Without --nbval or --nbval-lax it does nothing, and imports nothing.
 import math
 import os
 
+import pytest
+
 NBVAL = "nbval.plugin"
 
 
-def pytest_addoption(parser, pluginmanager) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """What a run of notebooks can be told."""
     _load_nbval(pluginmanager)
     group = parser.getgroup("workbook", "notebooks with exercises, under --nbval or --nbval-lax")
@@ -39,7 +41,7 @@ def pytest_addoption(parser, pluginmanager) -> None:
     )
 
 
-def _load_nbval(pluginmanager) -> None:
+def _load_nbval(pluginmanager: pytest.PytestPluginManager) -> None:
     """Load nbval where nothing else does, under the name that it would have: none loads twice."""
     alone = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     loaded = any(getattr(plugin, "__name__", "") == NBVAL for plugin in pluginmanager.get_plugins())
@@ -50,9 +52,9 @@ def _load_nbval(pluginmanager) -> None:
     pluginmanager.register(nbval.plugin, NBVAL if alone else "nbval")
 
 
-def pytest_configure(config) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Begin to keep the score, if notebooks are to be run."""
     if config.getoption("nbval", False) or config.getoption("nbval_lax", False):
-        from utils.grading.score import Score
+        from utils.grading.score import ScorePlugin
 
-        config.pluginmanager.register(Score(config), "workbook-score")
+        config.pluginmanager.register(ScorePlugin(config), "workbook-score")

@@ -1,9 +1,8 @@
 """Points of an answer: which share each part of the work is worth."""
 
-from collections.abc import Mapping
-
 from utils.course.exercise import Exercise
 from utils.judge import statements
+from utils.judge.credit import Credit
 
 # Of an answer whose kernels write to the outputs. Without gates, theirs goes to `all`.
 SHARES = {"works": 0.10, "small": 0.25, "all": 0.25, "clean": 0.20, "gates": 0.20}
@@ -36,18 +35,16 @@ def shares(exercise: Exercise, timed: bool = False) -> dict[str, float]:
     return worth
 
 
-def earned(
-    exercise: Exercise, credit: Mapping[str, object], tenths: float | None = None
-) -> dict[str, float]:
-    """The points of each part, from a judge.credit.Credit; of `exercise.points`.
+def earned(exercise: Exercise, credit: Credit, tenths: float | None = None) -> dict[str, float]:
+    """The points of each part; of `exercise.points`.
 
     `tenths` are those of the points for speed, from timing.speed; None where nothing was timed.
     What is fast and wrong earns none.
     """
-    parts = {**credit, "mended": all(credit.get(part) for part in ("small", "all", "clean"))}
-    if exercise.gates:
-        parts["mended"] = parts["mended"] and bool(credit.get("gates"))
+    right = credit.small and credit.all and credit.clean
+    parts: dict[str, float] = {part: getattr(credit, part) for part in (*SHARES, "named")}
+    parts["mended"] = right and (credit.gates or not exercise.gates)
     worth = shares(exercise, timed=tenths is not None)
-    if "speed" in worth:
+    if tenths is not None and "speed" in worth:
         parts["speed"] = tenths / 10 * all(parts[part] for part in worth if part != "speed")
     return {part: exercise.points * share * float(parts[part]) for part, share in worth.items()}

@@ -10,8 +10,9 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 
 from utils import files, settings
@@ -19,16 +20,22 @@ from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
 from utils.grading import submission
 from utils.grading.grade import Terms
+from utils.grading.grades import Grade, Graded, Ungraded
 
 ABANDONED = 1800.0  # seconds after which nobody needs a build: a cell takes two minutes at most
 
-Grade = dict
 Job = tuple[Path, Terms, bool]  # and whether an earlier grade counts
 
 
-def terms(topics: Iterable[str], store: Path, resume: bool, **how: bool | float) -> Terms:
-    """How a class is graded; what an earlier run has left in the store goes, but to `resume`.
-    `how` is what else Terms have: boxed, budget."""
+def terms(
+    topics: Iterable[str],
+    store: Path,
+    resume: bool,
+    *,
+    boxed: bool = True,
+    budget: float = grading.BUDGET,
+) -> Terms:
+    """How a class is graded. What an earlier run left in the store goes, unless to `resume`."""
     store = store.resolve()
     secret = store / "secret"
     if not resume:
@@ -40,25 +47,25 @@ def terms(topics: Iterable[str], store: Path, resume: bool, **how: bool | float)
     with files.alone(secret):  # of many that begin at once, one draws it
         if not secret.exists():
             files.write_text(secret, secrets.token_hex(16))
-    return Terms(tuple(topics), secret.read_text(), str(store), **how)
+    return Terms(tuple(topics), secret.read_text(), str(store), boxed, budget)
 
 
 def graded(
     folders: list[Path], terms: Terms, *, jobs: int = 1, cluster: str = "", resume: bool = False
-) -> Iterator[Grade]:
+) -> Iterator[Graded]:
     """The grades of a class as they are made, in no order. `jobs` at once; with `cluster`, the
     address of a Dask scheduler, wherever its workers are: they must see the same files.
 
-    What goes wrong on our side with one of them is its grade's "fault", and the rest goes on.
+    What goes wrong on our side with one of them makes it Ungraded, and the rest goes on.
     Raises ToolError where Dask is missing.
     """
-    mapped = _dask(cluster) if cluster else _local(jobs)
-    for made in mapped(one, [(folder, terms, resume) for folder in folders]):
+    work = [(folder, terms, resume) for folder in folders]
+    for made in _on_dask(work, cluster) if cluster else _local(work, jobs):
         _prune(Path(terms.store, "builds"))
         yield made
 
 
-def one(job: Job) -> Grade:
+def one(job: Job) -> Graded:
     """The grade of a folder, or the one that was kept."""
     folder, terms, resume = job
     try:
@@ -66,15 +73,15 @@ def one(job: Job) -> Grade:
         handed_in = submission.read(folder)
         digest = grading.digest(handed_in, terms)
         if resume and kept.is_file():
-            made = json.loads(kept.read_text(encoding="utf-8"))
-            if made.get("digest") == digest:
-                return made
+            earlier = json.loads(kept.read_text(encoding="utf-8"))
+            if earlier.get("digest") == digest:
+                return Grade.from_json(earlier)
         start = time.perf_counter()
-        made = grading.grade(folder, terms, handed_in) | {"digest": digest}
-        made["seconds"] = round(time.perf_counter() - start, 2)
-        files.write_text(kept, json.dumps(made))
+        made = grading.grade(folder, terms, handed_in)
+        made = replace(made, digest=digest, seconds=round(time.perf_counter() - start, 2))
+        files.write_text(kept, json.dumps(made.to_json()))
     except (WorkbookError, OSError, ValueError) as error:
-        return {"student": folder.name, "fault": f"{type(error).__name__}: {error}"}
+        return Ungraded(folder.name, f"{type(error).__name__}: {error}")
     return made
 
 
@@ -83,44 +90,35 @@ def _kept(folder: Path, terms: Terms) -> Path:
     return Path(terms.store, "grades", f"{name}.json")
 
 
-def _local(jobs: int) -> Callable[[Callable, list], Iterator]:
-    """Threads: each waits for a process of its own."""
-
-    def mapped(function: Callable, values: list) -> Iterator:
-        left = iter(values)
-        with ThreadPoolExecutor(jobs) as pool:
-            running = {pool.submit(function, v) for v in itertools.islice(left, 2 * jobs)}
-            try:
-                while running:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    running |= {pool.submit(function, v) for v in itertools.islice(left, len(done))}
-                    yield from (each.result() for each in done)
-            except BaseException:  # an interrupt: nobody waits for what is being judged
-                left = iter(())
-                grading.stop()
-                raise
-            finally:
-                pool.shutdown(cancel_futures=True)
-
-    return mapped
+def _local(jobs: list[Job], at_once: int) -> Iterator[Graded]:
+    """In threads: each waits for a process of its own."""
+    left = iter(jobs)
+    with ThreadPoolExecutor(at_once) as pool:
+        running = {pool.submit(one, job) for job in itertools.islice(left, 2 * at_once)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(one, job) for job in itertools.islice(left, len(done))}
+                yield from (each.result() for each in done)
+        except BaseException:  # an interrupt: nobody waits for what is being judged
+            grading.stop()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
-def _dask(address: str) -> Callable[[Callable, list], Iterator]:
-    """The workers of a Dask cluster; on a GPU only those that have one, one grade at a time."""
+def _on_dask(jobs: list[Job], address: str) -> Iterator[Graded]:
+    """On a cluster's workers; on a GPU only on those that have one, one grade at a time."""
     try:
         from distributed import Client, as_completed
     except ImportError:
         raise ToolError("--cluster needs Dask: `pip install distributed`") from None
     resources = {"GPU": 1} if settings.backend() == "cuda" else {}
-
-    def mapped(function: Callable, values: list) -> Iterator:
-        with Client(address, timeout="20s") as client:
-            futures = client.map(function, values, pure=False, resources=resources)
-            for future, made in as_completed(futures, with_results=True):
-                future.release()
-                yield made
-
-    return mapped
+    with Client(address, timeout="20s") as client:
+        futures = client.map(one, jobs, pure=False, resources=resources)
+        for future, made in as_completed(futures, with_results=True):
+            future.release()
+            yield made
 
 
 def _prune(builds: Path) -> None:

@@ -1,39 +1,40 @@
-"""The points of a run of notebooks: gathered from pytest's reports, told as a table and as JSON.
+"""The points of a run of notebooks: gathered from pytest's reports, printed as a table and written
+as JSON.
 
 The file of --workbook-json: {"points", "of", "notebooks": [{"notebook", "points", "of",
 "exercises": [record], "troubles": [{"cell", "name", "status", "message"}]}]}, where a record is
 {"exercise", "number", "points", "of", "status", "message"} and, of an exercise that was assessed,
-"assessed", or "not_assessed" with the reason. `troubles` are the cells that failed and belong to
-no exercise.
+"assessed", or "not_assessed" with the reason; "fault" where the machine's tools failed. `troubles`
+are the cells that failed and belong to no exercise.
 """
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from utils import files
 from utils.course.exercise import Exercise
+from utils.grading.records import JSON, CellTrouble, Record, Score
 from utils.grading.verdicts import Status
 from utils.wording import many
 
 PLAN = "workbook_plan"  # what xdist's workers were to run
 # Told in one line of the table, without a report of their own; they fail all the same.
-BRIEF = {Status.NOT_ATTEMPTED: "n", Status.NOT_RUN: "-", Status.MISSING: "m"}
-FIELDS = ("exercise", "number", "points", "of", "status", "message")
-EXTRA = ("assessed", "not_assessed")
+BRIEF: dict[str, str] = {Status.NOT_ATTEMPTED: "n", Status.NOT_RUN: "-", Status.MISSING: "m"}
 
 
-class Score:
+class ScorePlugin:
     """A plugin of pytest, registered for a run of notebooks only."""
 
-    def __init__(self, config):
+    def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.end = time.monotonic() + config.option.workbook_budget
-        self.plan: dict[str, dict[str, dict]] = {}  # notebook -> exercise -> its record
-        self.troubles: dict[str, list[dict]] = {}  # notebook -> cells beside the checks
+        self.end: float = time.monotonic() + config.option.workbook_budget
+        self.plan: dict[str, dict[str, Record]] = {}  # notebook -> exercise -> its record
+        self.troubles: dict[str, list[CellTrouble]] = {}  # notebook -> cells beside the checks
 
     @property
     def late(self) -> bool:
@@ -42,14 +43,13 @@ class Score:
 
     def expect(self, notebook: pytest.File, exercises: Iterable[Exercise]) -> None:
         """Note what a notebook can earn: what is not reported later was not run."""
-        idle = str(Status.NOT_RUN), "its check was not reached"
-        self.plan[notebook.nodeid] = {
-            e.id: dict(zip(FIELDS, (e.id, e.number, 0, e.points, *idle), strict=True))
-            for e in exercises
-        }
+        idle = Status.NOT_RUN, "its check was not reached"
+        self.plan[notebook.nodeid] = {e.id: Record.of_exercise(e, *idle) for e in exercises}
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self):
+    def pytest_collect_file(
+        self,
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         """Our notebooks in place of nbval's."""
         found = yield
         from nbval.plugin import IPyNbFile
@@ -63,103 +63,112 @@ class Score:
             for node in found
         ]
 
-    def pytest_report_teststatus(self, report):
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
         """What is told elsewhere: exercises that nobody attempted, cells behind a lost kernel."""
-        found = dict(report.user_properties)
-        status = found.get("status")
-        told = status == Status.COMPILE_ERROR and "exercise" in found  # by the cell of the kernel
-        if report.when == "call" and report.failed and (told or status in BRIEF):
+        properties = dict(report.user_properties)
+        status = str(properties.get("status"))
+        elsewhere = status == Status.COMPILE_ERROR and "exercise" in properties  # the kernel's cell
+        if report.when == "call" and report.failed and (elsewhere or status in BRIEF):
             return status, BRIEF.get(status, "c"), (status.upper(), {"yellow": True})
         return None
 
-    def pytest_runtest_logreport(self, report) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take down what became of a cell."""
-        found = dict(report.user_properties)
+        properties: JSON = dict(report.user_properties)
         notebook, _, name = report.nodeid.partition("::")
-        if report.when != "call" or "status" not in found:
+        if report.when != "call" or "status" not in properties:
             return
-        if "exercise" not in found:
-            if report.failed and "answers" not in found:  # of an answer the exercise's record tells
-                trouble = {"cell": found["cell"], "name": name, "status": found["status"]}
-                trouble["message"] = str(report.longrepr)
+        if "exercise" not in properties:
+            if (
+                report.failed and "answers" not in properties
+            ):  # an answer's is the exercise's record
+                status = Status(properties["status"])
+                trouble = CellTrouble(properties["cell"], name, status, str(report.longrepr))
                 self.troubles.setdefault(notebook, []).append(trouble)
             return
-        record = {field: found[field] for field in FIELDS}
-        record |= {field: json.loads(found[field]) for field in EXTRA if field in found}
-        if found["status"] == Status.PASSED and not report.passed:  # another plugin's objection
-            record |= {"status": str(Status.FAILED), "points": 0, "message": str(report.longrepr)}
+        record = Record.from_properties(properties)
+        if record.status is Status.PASSED and not report.passed:  # another plugin's objection
+            said = str(report.longrepr)
+            record = replace(record, status=Status.FAILED, points=0, message=said)
         known = self.plan.setdefault(notebook, {})
-        before = known.get(record["exercise"], {}).get("status", Status.NOT_RUN)
-        if before in (Status.NOT_RUN, Status.PASSED):  # of several checks the first that fails
-            known[record["exercise"]] = record
+        before = known.get(record.exercise)
+        if before is None or before.status in (Status.NOT_RUN, Status.PASSED):
+            known[record.exercise] = record  # of several checks the first that fails
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node) -> None:
+    def pytest_testnodedown(self, node: object) -> None:
         """An xdist worker has ended: it knows what there was to run."""
-        for notebook, planned in json.loads(
-            getattr(node, "workeroutput", {}).get(PLAN, "{}")
-        ).items():
+        plan = json.loads(getattr(node, "workeroutput", {}).get(PLAN, "{}"))
+        for notebook, records in plan.items():
+            planned = {id: Record.from_json(record) for id, record in records.items()}
             self.plan[notebook] = planned | self.plan.get(notebook, {})
 
     def pytest_sessionfinish(self) -> None:
         """Hand over, or write the file."""
-        if hasattr(self.config, "workeroutput"):
-            self.config.workeroutput[PLAN] = json.dumps(self.plan)
+        if hasattr(self.config, "workeroutput"):  # xdist's worker
+            plan = {
+                notebook: {id: record.to_json() for id, record in records.items()}
+                for notebook, records in self.plan.items()
+            }
+            self.config.workeroutput[PLAN] = json.dumps(plan)
         elif path := self.config.option.workbook_json:
-            files.write_text(Path(path), json.dumps(self.summary(), indent=1) + "\n")
+            scores = self.scores()
+            summary = {
+                "points": _sum(scores, "points"),
+                "of": _sum(scores, "of"),
+                "notebooks": [score.to_json() for score in scores],
+            }
+            files.write_text(Path(path), json.dumps(summary, indent=1) + "\n")
 
-    def summary(self) -> dict:
-        """What the file says."""
-        found = []
-        for notebook in sorted({*self.plan, *self.troubles}):
-            records = list(self.plan.get(notebook, {}).values())
-            troubles = self.troubles.get(notebook, [])
-            found.append(_sums(records) | {"notebook": notebook, "exercises": records})
-            found[-1]["troubles"] = troubles
-        return _sums(found) | {"notebooks": found}
+    def scores(self) -> list[Score]:
+        """Of each notebook."""
+        return [
+            Score(n, [*self.plan.get(n, {}).values()], self.troubles.get(n, []))
+            for n in sorted({*self.plan, *self.troubles})
+        ]
 
-    def pytest_terminal_summary(self, terminalreporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """A line an exercise."""
-        summary, tell = self.summary(), terminalreporter
-        told = [n for n in summary["notebooks"] if n["exercises"] or n["troubles"]]
-        if not told:
+        scores = self.scores()
+        shown = [score for score in scores if score.exercises or score.troubles]
+        if not shown:
             return
+        tell = terminalreporter
         tell.section("exercises")
-        for notebook in told:
-            tell.write_line(f"{notebook['notebook']}: {_points(notebook)}")
-            for record in notebook["exercises"]:
+        for score in shown:
+            tell.write_line(f"{score.notebook}: {score.points} of {score.of} points")
+            for record in score.exercises:
                 _tell(tell, record)
-            for line in _beside(notebook["troubles"]):
+            for line in _beside(score.troubles):
                 tell.write_line(f"  {line}", red=True)
-        tell.write_line(f"in all: {_points(summary)}", bold=True)
+        total = f"{_sum(scores, 'points')} of {_sum(scores, 'of')} points"
+        tell.write_line(f"in all: {total}", bold=True)
 
 
-def _tell(tell, record: dict) -> None:
-    status = record["status"]
-    name = f"{record['number']} {record['exercise'].partition('/')[2]}"
-    line = f"  {name:<36} {record['points']:>3} of {record['of']:<3} {status}"
+def _sum(scores: Iterable[Score], what: str) -> int:
+    return sum(getattr(score, what) for score in scores)
+
+
+def _tell(terminal: pytest.TerminalReporter, record: Record) -> None:
+    status = record.status
+    name = f"{record.number} {record.exercise.partition('/')[2]}"
+    line = f"  {name:<36} {record.points:>3} of {record.of:<3} {status}"
     brief = status in (Status.PASSED, Status.NOT_ATTEMPTED)
-    message = "" if brief else record["message"].partition("\n")[0].removeprefix(f"{status}: ")
-    colour = {Status.PASSED: "green"}.get(status, "yellow" if status in BRIEF else "red")
-    tell.write_line(line + f": {message}" * bool(message), **{colour: True})
+    message = "" if brief else record.message.partition("\n")[0].removeprefix(f"{status}: ")
+    plain = "yellow" if status in BRIEF else "red"
+    colour = "green" if status is Status.PASSED else plain
+    terminal.write_line(line + f": {message}" * bool(message), **{colour: True})
 
 
-def _beside(troubles: list[dict]) -> list[str]:
+def _beside(troubles: Sequence[CellTrouble]) -> list[str]:
     """Cells that failed beside the checks, and how many were not run, and why."""
     lines = [
-        f"{t['name']}: {t['status']}: {t['message'].partition(chr(10))[0]}"
+        f"{t.name}: {t.status}: {t.message.partition(chr(10))[0]}"
         for t in troubles
-        if t["status"] != Status.NOT_RUN
+        if t.status is not Status.NOT_RUN
     ]
-    idle = [t["message"] for t in troubles if t["status"] == Status.NOT_RUN]
-    if idle:
+    if idle := [t.message for t in troubles if t.status is Status.NOT_RUN]:
         lines.append(f"{many(len(idle), 'other cell')} {idle[0]}")
     return lines
-
-
-def _sums(parts: list[dict]) -> dict:
-    return {key: sum(part[key] for part in parts) for key in ("points", "of")}
-
-
-def _points(sums: dict) -> str:
-    return f"{sums['points']} of {sums['of']} points"

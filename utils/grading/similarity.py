@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from utils import files
 from utils.course import catalog
@@ -46,6 +47,8 @@ _WORDS = frozenset(  # that nobody can give another name; those with "__" in fro
 )
 _POWERS = np.array([pow(0x9E3779B97F4A7C15, i, 1 << 64) for i in range(GRAM)], dtype=np.uint64)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
+
+Hashes = NDArray[np.uint64]  # of tokens, or of grams
 
 
 @dataclass(frozen=True)
@@ -183,18 +186,18 @@ def _sharing(
             yield pair, Alike(exercise.id, percent)
 
 
-def _given(exercise: Exercise) -> np.ndarray:
+def _given(exercise: Exercise) -> Hashes:
     """The grams of what every student had before: the starter, and the worked kernels."""
     worked = [e for e in catalog.topic(exercise.topic).values() if not e.number]
     texts = [catalog.starter_text(e) for e in (exercise, *worked)]
     return np.unique(np.concatenate([_grams(_tokens(text)) for text in texts]))
 
 
-def _tokens(text: str) -> np.ndarray:
+def _tokens(text: str) -> Hashes:
     """A number for each token of C++, the same for all names and all numbers."""
     found = []
     for match in _TOKEN.finditer(text):
-        kind, token = match.lastgroup, match[0]
+        kind, token = str(match.lastgroup), match[0]
         if kind == "gap":
             continue
         kept = kind == "mark" or token in _WORDS or token.startswith("__")
@@ -202,15 +205,16 @@ def _tokens(text: str) -> np.ndarray:
     return np.array(found, dtype=np.uint64)
 
 
-def _grams(tokens: np.ndarray) -> np.ndarray:
+def _grams(tokens: Hashes) -> Hashes:
     """A hash of each GRAM tokens in a row."""
     if len(tokens) < GRAM:
         return np.empty(0, dtype=np.uint64)
-    hashes = (sliding_window_view(tokens, GRAM) * _POWERS).sum(axis=1, dtype=np.uint64)
-    return (hashes ^ (hashes >> np.uint64(33))) * _MIX
+    hashes: Hashes = (sliding_window_view(tokens, GRAM) * _POWERS).sum(axis=1, dtype=np.uint64)
+    mixed: Hashes = (hashes ^ (hashes >> np.uint64(33))) * _MIX
+    return mixed
 
 
-def _winnowed(grams: np.ndarray) -> np.ndarray:
+def _winnowed(grams: Hashes) -> NDArray[np.int64]:
     """Which grams are kept: the least of each WINDOW in a row."""
     if len(grams) < WINDOW:
         return np.arange(len(grams))
@@ -218,7 +222,7 @@ def _winnowed(grams: np.ndarray) -> np.ndarray:
     return np.unique(least + np.arange(len(least)))
 
 
-def _covered(own: np.ndarray) -> int:
+def _covered(own: NDArray[np.bool_]) -> int:
     """Tokens that stand in none of the grams that are given."""
     given = np.convolve(~own, np.ones(GRAM, dtype=int)) if len(own) else own
     return len(given) - int(np.count_nonzero(given))

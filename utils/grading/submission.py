@@ -9,7 +9,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,8 @@ _MEDDLING = re.compile(
     r"|utils\.(?:judge|grading|watch|cuda)\b|builtins|os\._exit"
 )
 TOLD = 5  # of these in a note
+
+CodeCell = tuple[int, str, str]  # its number, its source, JSON of its metadata
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,8 @@ def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
         yield path, shown
 
 
-def _cells(path: Path) -> list[tuple[int, str, str]]:
-    """Number, source, metadata of a notebook's code cells. Raises what malformed ones lead to."""
+def _cells(path: Path) -> list[CodeCell]:
+    """A notebook's code cells. Raises what malformed ones lead to."""
     raw = json.loads(_read(path, NOTEBOOK))
     if not isinstance(raw["cells"], list):
         raise ValueError("its cells are no list")
@@ -156,7 +158,9 @@ def _cells(path: Path) -> list[tuple[int, str, str]]:
     return found
 
 
-def _answers(cells: list, name: str, known: dict) -> Iterator[tuple[str, Found]]:
+def _answers(
+    cells: list[CodeCell], name: str, known: Mapping[str, Exercise]
+) -> Iterator[tuple[str, Found]]:
     """The answers in a notebook, the last first."""
     for number, source, _ in reversed(cells):
         first, _, text = source.partition("\n")
@@ -165,7 +169,7 @@ def _answers(cells: list, name: str, known: dict) -> Iterator[tuple[str, Found]]
             yield magic[1], Found(_cleaned(text), f"{name}, cell {number}")
 
 
-def _meddling(cells: list, name: str) -> list[str]:
+def _meddling(cells: list[CodeCell], name: str) -> list[str]:
     """A note on what would change the grading, were it run."""
     found = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
     told = [f"cell {number} ({match[0]})" for number, match in found if match]
@@ -173,7 +177,7 @@ def _meddling(cells: list, name: str) -> list[str]:
     return [f"{name}: {', '.join(told[:TOLD])}{more}: it has no effect here"] if told else []
 
 
-def _source(path: Path, name: str, known: dict) -> Iterator[tuple[str, Found]]:
+def _source(path: Path, name: str, known: Mapping[str, Exercise]) -> Iterator[tuple[str, Found]]:
     """The answer in a file NAME.cu or NN_topic/NAME.cu."""
     named = [id for id in known if id.rpartition("/")[2] == path.stem]
     named = [id for id in named if id.partition("/")[0] == path.parent.name] or named

@@ -11,7 +11,8 @@ import secrets
 import statistics
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import torch
 from torch import Generator, Tensor
@@ -55,6 +56,15 @@ class Speed:
     def ratio(self) -> float:
         """How often the solution's time it took; 0 where it has none."""
         return self.seconds / self.reference if self.reference else 0.0
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """From what to_json gave."""
+        return cls(**{name: value for name, value in data.items() if name != "ratio"})
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it, with the ratio."""
+        return asdict(self) | {"ratio": self.ratio}
 
 
 def tenths(ratio: float) -> float:
