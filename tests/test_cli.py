@@ -14,6 +14,7 @@ from support.pairs import ID, SOLUTION, SPEC, STARTER, write_notebook
 from utils.course import markup
 from utils.notebooks import sync
 from utils.paths import ROOT
+from utils.timing import results
 
 COMMANDS = (
     *("run", "lab", "check", "status", "next", "bench", "emulate", "sync", "reset"),
@@ -173,6 +174,34 @@ def test_save_copies_what_passed_and_nothing_else(root):
     code, output = workbook("run", "--solutions", "--save")
     assert code == 1 and "Not saved" in output
     assert saved.read_text() == before
+
+
+def measures(id: str) -> str:
+    """A cell that does what `bench` does with what it has measured of a kernel."""
+    return (
+        "from support.figures import entry\nfrom utils import settings\n"
+        "from utils.timing import results\nfrom utils.timing.rows import Results\n"
+        f"results.write(settings.results(), Results('A GPU', {{'{id}': entry()}}))"
+    )
+
+
+def test_what_is_measured_is_saved_at_once_also_of_a_run_that_is_killed(root, monkeypatch):
+    monkeypatch.setattr("utils.timing.measure.gpu", lambda: "A GPU")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    path = root / "results/A_GPU.json"
+    there = f"import pathlib; assert '{ID}' in pathlib.Path('{path}').read_text()"
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    write_notebook(root, measures(ID), there, measures("01_pairs/copy"), killed, measures("no"))
+    code, output = workbook("run", "--solutions", "--save")
+    assert code == 1 and "Not saved: 01_pairs.ipynb" in output and "cell 2" not in output
+    assert set(results.read(path).entries) == {ID, "01_pairs/copy"}
+
+
+def test_without_save_nothing_measured_is_kept(root, monkeypatch):
+    monkeypatch.setattr("utils.timing.measure.gpu", lambda: "A GPU")
+    write_notebook(root, "from utils import settings\nassert settings.results() is None")
+    _, output = workbook("run", "--solutions")
+    assert "cell 1" not in output
 
 
 def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):

@@ -1,6 +1,7 @@
 """Stored figures: nothing is lost, nothing malformed is read, everything says where it is from."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.figures import entry
@@ -34,6 +35,14 @@ def test_others_stay_when_one_is_measured_anew(folder):
     found = results.read(path).entries
     assert found["t/one"] == entry(1.0)
     assert found["t/two"].ours().median_ms == 3.0 and found["t/two"].date == "2026-12-01"
+
+
+def test_of_several_that_write_at_once_none_is_lost(folder):
+    names = [f"t/{number}" for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        for name in names:
+            pool.submit(results.write, folder / "x.json", Results("A", {name: entry()}))
+    assert set(results.read(folder / "x.json").entries) == set(names)
 
 
 def test_figures_of_several_sizes_stand_side_by_side(folder):

@@ -64,7 +64,7 @@ def run(
     numbers: Notebooks = None,
     solutions: Solutions = False,
     save: Annotated[
-        bool, typer.Option("--save", help="copy what was run to solutions/, times to results/")
+        bool, typer.Option("--save", help="copy what passed to solutions/, times to results/")
     ] = False,
     backend: Annotated[str | None, typer.Option(help="cuda or emulator")] = None,
 ) -> None:
@@ -87,14 +87,19 @@ def run(
         def one(path: Path) -> Run:
             cells = [c for c in documents.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
-            return execute(
+            run = execute(
                 path,
                 solutions=solutions,
                 backend=backend,
+                save=save,
                 beside=slots - 1,
                 advance=lambda: progress.advance(task),
             )
+            if save:
+                saved[path] = save_run(run)
+            return run
 
+        saved: dict[Path, Path | None] = {}
         slots = at_once(backend, save)
         pool = ThreadPoolExecutor(slots)
         try:
@@ -102,10 +107,8 @@ def run(
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)
-    if save:  # before what could fail: measuring takes minutes
-        for run in runs:
-            saved = save_run(run)
-            print(f"Saved {_short(saved)}" if saved else f"Not saved: {run.path.name}")
+    for path, copy in sorted(saved.items()):
+        print(f"Saved {_short(copy)}" if copy else f"Not saved: {path.name}")
     build = workspace().build
     for run in runs:
         export.plots(run.notebook, run.path.stem)

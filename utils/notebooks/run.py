@@ -23,8 +23,7 @@ from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.notebooks import documents
 from utils.paths import environment, workspace
-from utils.timing import results
-from utils.timing.rows import Results
+from utils.timing import measure, results
 
 CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
@@ -39,7 +38,6 @@ class Run:
     notebook: NotebookNode  # with outputs
     seconds: float
     events: list[dict]
-    measured: Results | None = None  # what its benches measured on a GPU
     errors: list[str] = field(default_factory=list)  # cells that failed beside the checks
 
     @property
@@ -102,23 +100,26 @@ def execute(
     *,
     solutions: bool = False,
     backend: str | None = None,
+    save: bool = False,
     beside: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> Run:
     """Run every cell of a notebook in a process of its own, past those that fail.
 
     `solutions` puts the solutions into the cells, as `documents.solve` says.
-    `beside` so many others run, which share the cores. `advance` is called after each code cell.
+    `save` adds to `results/` what `bench` measures on a GPU, each kernel as soon as it is measured:
+    a run that is stopped leaves what it had. `beside` so many others run, which share the cores.
+    `advance` is called after each code cell.
     Raises WorkbookError if the notebook is unreadable.
     """
     notebook = documents.read(path)
     if solutions:
         documents.solve(notebook)
     with tempfile.TemporaryDirectory() as folder:
-        log, measured = Path(folder) / "events.jsonl", Path(folder) / "results.json"
+        log, gpu = Path(folder) / "events.jsonl", measure.gpu() if save else ""
         extra = {
             "WORKBOOK_LOG": str(log),
-            "WORKBOOK_RESULTS": str(measured),
+            "WORKBOOK_RESULTS": str(results.path_of(gpu)) if gpu else "",
             "WORKBOOK_SOLUTIONS": "",  # the cells hold what is to run
         }
         if backend:
@@ -145,22 +146,19 @@ def execute(
             lost = ["the notebook's process died; the cells after that did not run"]
         seconds = time.perf_counter() - start
         lines = log.read_text().splitlines() if log.exists() else []
-        figures = results.read(measured) if measured.exists() else None
-    run = Run(path, notebook, seconds, [json.loads(line) for line in lines], figures)
+    run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
     run.errors = _errors(notebook) + lost
     files.write_text(run.copy, documents.to_text(documents.canonical(notebook, outputs=True)))
     return run
 
 
 def save(run: Run) -> Path | None:
-    """Copy an executed notebook to `solutions/`, and what it measured to `results/`.
+    """Copy an executed notebook to `solutions/`.
 
     Returns the copy's path; None, and nothing is written, where anything in it failed.
     """
     if not run.passed():
         return None
-    if run.measured:
-        results.write(results.path_of(run.measured.gpu), run.measured)
     path = workspace().solutions / run.path.name
     files.write_text(path, run.copy.read_text())
     return path

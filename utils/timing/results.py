@@ -140,18 +140,22 @@ def _by_spec(exercise: Exercise, row: Row, sizes: Sizes) -> Precision | None:
 
 
 def write(path: Path, results: Results) -> None:
-    """Write or extend a file: entries of the same keys are replaced, others stay.
+    """Write or extend a file: entries of the same keys are replaced, others stay, also those that
+    another process adds meanwhile.
 
     Raises WorkbookError where the file holds figures of another GPU.
     """
     entries = dict(results.entries)
-    if path.is_file():
-        before = read(path)
-        if before.gpu != results.gpu:
-            raise WorkbookError(f"{path} holds figures of the {before.gpu}, not the {results.gpu}")
-        entries = {**before.entries, **entries}
-    data = {"gpu": results.gpu, "entries": {key: plain(entries[key]) for key in sorted(entries)}}
-    files.write_text(path, json.dumps(data, indent=1) + "\n")
+    with files.alone(workspace().build / "results" / path.name):
+        if path.is_file():
+            before = read(path)
+            if before.gpu != results.gpu:
+                other = f"figures of the {before.gpu}, not the {results.gpu}"
+                raise WorkbookError(f"{path} holds {other}")
+            entries = {**before.entries, **entries}
+        kept = {key: plain(entries[key]) for key in sorted(entries)}
+        data = {"gpu": results.gpu, "entries": kept}
+        files.write_text(path, json.dumps(data, indent=1) + "\n")
 
 
 def plain(entry: Entry) -> dict:
