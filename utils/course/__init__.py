@@ -6,7 +6,7 @@ from utils.course.precision import Precision
 __all__ = ["MODELS", "At", "Exercise", "Gate", "Precision"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     """MODELS on first use: it needs PyTorch, and who only wants to know an exercise does not."""
     if name == "MODELS":
         from utils.course.models import MODELS

@@ -5,9 +5,9 @@ Below this room, kernels know of no exercise.
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ from utils.emulator import linked
 from utils.emulator.translate import strict
 from utils.errors import WorkbookError
 from utils.paths import workspace
+
+Argument = Tensor | int | float
 
 
 class Answering(Protocol):
@@ -42,11 +44,15 @@ class Answering(Protocol):
     built: bool  # the library is there, and not made where it is first needed
     dtypes: Mapping[str, torch.dtype]  # of its tensors
 
-    def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
+    def __call__(self, *args: Argument, **kwargs: Argument) -> None:
         """Launch it on tensors, which it writes in place, and numbers."""
 
     def isolated(
-        self, args: Mapping, *, timeout: float = ..., rehearsal: bool = ...
+        self,
+        args: Mapping[str, Tensor | int | float],
+        *,
+        timeout: float = ...,
+        rehearsal: bool = ...,
     ) -> IsolatedRun:
         """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most; in
         a rehearsal the emulator only asks whether CUDA would take the launches."""
@@ -70,13 +76,27 @@ class Answer(Kernel):
         return isinstance(self.library, Path)
 
 
-def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None, **place) -> Answer:
+class Place(TypedDict):
+    """What messages call the first line of a text."""
+
+    first_line: int
+    filename: str
+
+
+def compile_answer(
+    exercise: Exercise,
+    text: str,
+    *,
+    backend: str | None = None,
+    first_line: int = 2,
+    filename: str | None = None,
+) -> Answer:
     """Compile a text for an exercise, and begin its diagnosing build beside it.
 
-    `place` is compile_cuda's first_line and filename; else those of its cell, where %%cuda stands
-    in the first line. Raises what compile_cuda raises.
+    `first_line` and `filename` are compile_cuda's; else those of its cell, where %%cuda stands in
+    the first line. Raises what compile_cuda raises.
     """
-    place = {"first_line": 2, "filename": f"{exercise.name}.cu", **place}
+    place = Place(first_line=first_line, filename=filename or f"{exercise.name}.cu")
     strict.judge(text, **place, include=workspace().include)
     if exercise.faulty or not catalog.is_starter(exercise, text):  # others are not diagnosed
         instrumented.prepare(text, exercise.name, **place)
@@ -87,10 +107,13 @@ def compile_answer(exercise: Exercise, text: str, *, backend: str | None = None,
     return as_answer(exercise, kernel)
 
 
-def as_answer(exercise: Exercise, kernel: Kernel, **instead) -> Answer:
-    """A kernel as one that answers an exercise, with some attributes others `instead`."""
-    told = {**vars(kernel), "multiprocessors": exercise.multiprocessors, **instead}
-    return Answer(**told, exercise=exercise)
+def as_answer(exercise: Exercise, kernel: Kernel, library: "_Late | None" = None) -> Answer:
+    """A kernel as one that answers an exercise, with another `library` where one is given."""
+    attributes = {field.name: getattr(kernel, field.name) for field in fields(Kernel)}
+    attributes["multiprocessors"] = exercise.multiprocessors
+    if library is not None:
+        attributes["library"] = library
+    return Answer(**attributes, exercise=exercise)
 
 
 def _backend(exercise: Exercise) -> str:
@@ -115,7 +138,7 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
 
     Raises what compile_cuda raises.
     """
-    place = {"first_line": 1, "filename": f"{exercise.name}__{name}.cu"}
+    place = Place(first_line=1, filename=f"{exercise.name}__{name}.cu")
     strict.judge(text, **place, include=workspace().include)
     compiled = functools.partial(compile_cuda, text, exercise.name, backend="emulator", **place)
     watched = compiled(shapes=exercise.shapes, instrumented=True)
@@ -125,7 +148,7 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
 
 def exercise_of(kernel: Kernel | Answering) -> Exercise:
     """The exercise that a kernel answers. Raises WorkbookError for one that answers none."""
-    exercise = getattr(kernel, "exercise", None)
+    exercise: Exercise | None = getattr(kernel, "exercise", None)
     if exercise is None:
         raise WorkbookError(
             f"'{kernel.name}' belongs to no exercise, so its sizes, its inputs and what it must "

@@ -37,7 +37,7 @@ def arguments(kernel: Answering, case: Case, device: str = "cpu") -> Arguments:
     """
     exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
     known = [*exercise.shapes, *given]
-    values = {}
+    values: Arguments = {}
     for parameter in kernel.parameters:
         if parameter.is_stream:
             continue
@@ -49,7 +49,7 @@ def arguments(kernel: Answering, case: Case, device: str = "cpu") -> Arguments:
             )
         if name in case.tensors:
             values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
-        elif parameter.is_tensor:
+        elif parameter.dtype is not None:
             shape = dimensions(exercise.shapes[name], case.sizes)
             values[name] = poison(shape, parameter.dtype, device)
         else:

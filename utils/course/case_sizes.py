@@ -32,7 +32,7 @@ def toy_sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
 def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
     """One of each of the sizes that `at.drawn` leaves open. A size that another one follows is a
     multiple of that."""
-    found = []
+    found: list[Sizes] = []
     for spans in exercise.at.drawn:
         sizes = {
             name: whole_number(low, high + 1, generator) for name, (low, high) in spans.items()

@@ -70,7 +70,8 @@ def sample(
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
             kind = others
     if family == OUTLIERS and exercise.outliers:
-        add_outliers(*(tensors[name] for name in exercise.outliers), generator)
+        x, W = exercise.outliers
+        add_outliers(tensors[x], tensors[W], generator)
     tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
     scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
     return Case(sizes, family, tensors, scalars)

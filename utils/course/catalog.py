@@ -28,6 +28,8 @@ def topic(name: str) -> dict[str, Exercise]:
 @functools.cache
 def _topic(name: str, path: Path, written: int) -> dict[str, Exercise]:
     spec = importlib.util.spec_from_file_location(f"workbook_spec_{name}", path)
+    if spec is None or spec.loader is None:
+        raise WorkbookError(f"{path} is no module of Python")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     exercises = {}

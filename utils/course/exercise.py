@@ -13,6 +13,7 @@ from utils.errors import WorkbookError
 if TYPE_CHECKING:
     from torch import Tensor
 
+V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., object])
 Sizes = Mapping[str, int]
 FLOAT = 4  # bytes
@@ -147,7 +148,7 @@ def inputs_of(exercise: Exercise) -> list[str]:
     return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
 
 
-def reads(function: Callable, values: dict) -> dict:
+def reads(function: Callable[..., object], values: dict[str, V]) -> dict[str, V]:
     """Those of `values` that a function takes by name; all of them where it takes **anything."""
     parameters = _parameters(function)
     if parameters is None:

@@ -23,7 +23,7 @@ def without_breaks(text: str) -> str:
 def starter(text: str) -> str:
     """The learner's version of a solution file: each region becomes its starter lines."""
 
-    def replace(region: re.Match) -> str:
+    def replace(region: re.Match[str]) -> str:
         lines = _starter_lines(region["body"]) or [region["indent"] + "// your code here"]
         return "\n".join(lines) + "\n"
 
@@ -33,7 +33,7 @@ def starter(text: str) -> str:
 def solved(text: str) -> str:
     """The solution file without its markers and starter lines."""
 
-    def replace(region: re.Match) -> str:
+    def replace(region: re.Match[str]) -> str:
         lines = region["body"].splitlines(keepends=True)
         return "".join(line for line in lines if not line.lstrip().startswith(STARTER))
 

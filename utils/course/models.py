@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 
 from utils.course.exercise import takes
 
@@ -111,8 +111,6 @@ def swish_bias_gn(y: Tensor, weight: Tensor, bias: Tensor, shift: Tensor, groups
     return torch.group_norm(swish_bias(y, shift), groups, weight, bias, EPS)
 
 
-WIDE = {"rows": 1024, "features": 8192, "channels": 8192}
-
 # In the order of the chapters; by the name of the tail, which is that of its kernel.
 MODELS = {
     model.tail.__name__: model
@@ -120,14 +118,18 @@ MODELS = {
         Model(
             task=62,
             name="Matmul_GroupNorm_LeakyReLU_Sum",
-            **WIDE,
+            rows=1024,
+            features=8192,
+            channels=8192,
             groups=512,
             tail=gn_leaky_relu_double,
         ),
         Model(
             task=88,
             name="Gemm_GroupNorm_Swish_Multiply_Swish",
-            **WIDE,
+            rows=1024,
+            features=8192,
+            channels=8192,
             groups=256,
             tail=gn_swish_multiply_swish,
             extra=("scale",),
@@ -135,7 +137,9 @@ MODELS = {
         Model(
             task=94,
             name="Gemm_BiasAdd_Hardtanh_Mish_GroupNorm",
-            **WIDE,
+            rows=1024,
+            features=8192,
+            channels=8192,
             groups=256,
             tail=bias_hardtanh_mish_gn,
             extra=("shift",),
@@ -153,7 +157,9 @@ MODELS = {
         Model(
             task=75,
             name="Gemm_GroupNorm_Min_BiasAdd",
-            **WIDE,
+            rows=1024,
+            features=8192,
+            channels=8192,
             groups=512,
             tail=gn_min_bias,
             extra=("shift",),
@@ -163,7 +169,7 @@ MODELS = {
 }
 
 
-def kinds_of_groups(sizes, generator):
+def kinds_of_groups(sizes: Mapping[str, int], generator: Generator) -> dict[str, Tensor]:
     """Groups far from zero beside their spread, where E[x²] - E[x]² fails, and groups with a
     spread so small that eps decides; ordinary ones between them."""
     N, K = sizes["N"], sizes["K"]
@@ -174,7 +180,7 @@ def kinds_of_groups(sizes, generator):
     return {"W": W, "b": b + torch.where(kinds == 1, 500.0, 0.0)}
 
 
-def large_scales(sizes, generator):
+def large_scales(sizes: Mapping[str, int], generator: Generator) -> dict[str, Tensor]:
     """Groups of all kinds; scales that bring values which e^x does not hold, beside small ones:
     inf / inf is NaN."""
     N = sizes["N"]

@@ -3,6 +3,10 @@
 import functools
 from collections.abc import Callable
 from enum import StrEnum
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Precision(StrEnum):
@@ -42,11 +46,11 @@ def alike(one: Precision | None, other: Precision | None) -> bool:
     return one is not None and other is not None and one.peer == other.peer
 
 
-def under(precision: Precision, function: Callable) -> Callable:
+def under(precision: Precision, function: Callable[P, R]) -> Callable[P, R]:
     """The same function, known to be of that precision; for TF32 with PyTorch's switch on."""
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if precision is not Precision.TF32:
             return function(*args, **kwargs)
         import torch
@@ -60,15 +64,17 @@ def under(precision: Precision, function: Callable) -> Callable:
             torch.set_float32_matmul_precision(before[0])
             matmul.fp32_precision = before[1]
 
-    call.precision, call.plain = precision, function
+    call.__dict__.update(precision=precision, plain=function)
     return call
 
 
-def precision_of(function: Callable) -> Precision:
+def precision_of(function: Callable[..., object]) -> Precision:
     """Of a peer: fp32, unless it is said."""
-    return getattr(function, "precision", Precision.FP32)
+    said: Precision = getattr(function, "precision", Precision.FP32)
+    return said
 
 
-def plain(function: Callable) -> Callable:
+def plain(function: Callable[..., R]) -> Callable[..., R]:
     """The function that `under` was given, for what compiles it."""
-    return getattr(function, "plain", function)
+    inner: Callable[..., R] = getattr(function, "plain", function)
+    return inner

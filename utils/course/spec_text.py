@@ -23,12 +23,12 @@ def extended(path: Path, entry: str) -> str:
 
 
 def _with_entry(text: str, value: ast.expr, entry: str) -> str:
-    source, end = text.encode(), _offset(text, value.end_lineno, value.end_col_offset) - 1
+    source, end = text.encode(), _end(text, value) - 1
     if not isinstance(value, ast.Tuple) or source[end:][:1] != b")":
         raise WorkbookError("EXERCISES is no tuple in parentheses, so nothing can be added to it")
     if value.elts:
         last = value.elts[-1]
-        rest = source[_offset(text, last.end_lineno, last.end_col_offset) : end]
+        rest = source[_end(text, last) : end]
         if b"," not in re.sub(rb"#[^\n]*", b"", rest):
             raise WorkbookError("EXERCISES has no comma behind its last entry; write one")
     return f"{source[:end].decode().rstrip()}\n{entry}{source[end:].decode()}"
@@ -44,13 +44,17 @@ def _with_imports(text: str) -> str:
     source = text.encode()
     if ours:
         start = _offset(text, ours.lineno, ours.col_offset)
-        end = _offset(text, ours.end_lineno, ours.end_col_offset)
-        return source[:start].decode() + line + source[end:].decode()
+        return source[:start].decode() + line + source[_end(text, ours) :].decode()
     later = [n for n in nodes if (n.module or "").startswith("utils.")]
     body = [n for n in ast.parse(text).body if not isinstance(n, ast.Expr)]
     first = later[0] if later else next(iter(body), None)
     start = _offset(text, first.lineno, 0) if first else len(source)
     return f"{source[:start].decode()}{line}\n{source[start:].decode()}"
+
+
+def _end(text: str, node: ast.expr | ast.stmt) -> int:
+    """Where a node of the syntax tree ends in the text's bytes."""
+    return _offset(text, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
 
 
 def _offset(text: str, line: int, column: int) -> int:
