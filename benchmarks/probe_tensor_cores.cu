@@ -58,7 +58,7 @@ __global__ void warpgroup(const uint4* a, const uint4* b, const float* c, float*
     for (int i = 0; i < 32; ++i) sums[i] = c[place(i)];
     wgmma_fence();
     for (int step = 0; step < steps; ++step) {
-        const unsigned long long l = describe(&left[2 * step]), r = describe(&right[2 * step]);
+        const unsigned long long l = make_descriptor(&left[2 * step]), r = make_descriptor(&right[2 * step]);
         if (TYPE == F16) wgmma_f16(sums, l, r, step || add);
         if (TYPE == BF16) wgmma_bf16(sums, l, r, step || add);
         if (TYPE == TF32) wgmma_tf32(sums, l, r, step || add);

@@ -1,6 +1,6 @@
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
 // One thread owns one element of C, a warp 32 neighbours in one row. One block owns 32 x 32.
-// Since `gemm_naive`: a warp runs along a row, not a column; loads 5 * M * N * K / 32 sectors.
+// Changed from `gemm_naive`: a warp runs along a row; loads 5 * M * N * K / 32 sectors.
 __global__ void gemm_coalesced_kernel(const float* A, const float* B, float* C, int M, int N,
                                       int K) {
     int row = M;  // your code here

@@ -5,7 +5,7 @@ constexpr int THREADS = ROWS * COLS;
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B. One block owns a BM x BN tile of C.
 // One thread owns TM x TN elements of C: from (row, col) of the tile on, every 16th row and column.
-// Since `gemm_1d`: TN columns a thread, so larger tiles; loads 2 * M * N * K / 128 floats.
+// Changed from `gemm_1d`: TN columns a thread, so larger tiles; loads 2 * M * N * K / 128 floats.
 __global__ void gemm_2d_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];

@@ -6,7 +6,7 @@ constexpr int THREADS = 256;
 // x, out: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
 // out = (x - mean) * rstd * weight + bias, with mean and rstd of x's own group in its own row
 // One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
-// Since `groupnorm_warp`: quads, which stay in registers; loads 3 * rows * channels floats.
+// Changed from `groupnorm_warp`: quads, which stay in registers; loads 3 * rows * channels floats.
 template <int LANES>
 __global__ void groupnorm_vectorized_kernel(const float* x, const float* weight, const float* bias,
                                             float* out, int rows, int channels, float eps) {

@@ -49,7 +49,7 @@ __device__ void store(float* out, const float (&d)[2][8][4], int M, int N, int r
 }
 
 // x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, each element rounded to a half
-// Since `linear_mma`: tiles in shared memory; loads M * N * K / 64 floats.
+// Changed from `linear_mma`: tiles in shared memory; loads M * N * K / 64 floats.
 // One warp owns WM x WN elements of out: 2 x 8 products of mma. One block owns a tile BM x BN.
 __global__ void __launch_bounds__(THREADS)
     linear_mma_tiled_kernel(const float* x, const float* W, float* out, int M, int N, int K) {

@@ -11,23 +11,23 @@ __device__ float activate(float x, float shift) {
 
 // in: x (M, K), W (N, K), b, weight, bias, shift (N); out: (M, N)
 // out = GroupNorm(activate(x * W^T + b, shift)), for groups of SIZE columns
-// One thread owns Way::BN / 2 elements of each tile, if its warpgroup multiplies: two rows of its
-// warp's 16, every fourth pair of columns. One block owns many tiles.
-template <class Way, int SIZE>
-__global__ void __launch_bounds__(Way::THREADS, 1)
+// One thread owns TileConfig::BN / 2 elements of each tile, if its warpgroup multiplies: two rows
+// of its warp's 16, every fourth pair of columns. One block owns many tiles.
+template <class TileConfig, int SIZE>
+__global__ void __launch_bounds__(TileConfig::THREADS, 1)
     linear_bias_hardtanh_mish_gn_kernel(const __grid_constant__ Operands in, float* out) {
     extern __shared__ __align__(1024) char memory[];
-    Ring<Way> ring(memory);
+    Ring<TileConfig> ring(memory);
     int group = threadIdx.x / 128;
     if (group >= CONSUMERS) return serve(ring, memory, in);
-    more_registers<Way::REGISTERS>();
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+    more_registers<TileConfig::REGISTERS>();
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
         Patch patch(tile.row() + 64 * group, tile.col());
-        float sums[Way::BN / 2];
+        float sums[TileConfig::BN / 2];
         multiply(sums, ring, in, patch);
         auto& of = ring.columns();
 #pragma unroll
-        for (int first = 0; first < Way::BN / 2; first += SIZE / 2) {  // group by group
+        for (int first = 0; first < TileConfig::BN / 2; first += SIZE / 2) {  // group by group
             if (patch.col(first) >= in.N) break;
             auto& y = group_of<SIZE>(sums, first);
             // your code here

@@ -55,8 +55,8 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(THREADS, 1)
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 8) {
-                wgmma_tf32(sums, describe(&ring[s].x[64 * group][k]), describe(&ring[s].W[0][k]),
-                           1);
+                wgmma_tf32(sums, make_descriptor(&ring[s].x[64 * group][k]),
+                           make_descriptor(&ring[s].W[0][k]), 1);
             }
             wgmma_commit();
             wgmma_wait<1>();  // the products of the round before are done: both blocks may know

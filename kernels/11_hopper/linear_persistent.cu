@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(THREADS, 1)
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 8) {
-                wgmma_tf32(sums, describe(&ring[stage].x[64 * group][k]),
-                           describe(&ring[stage].W[0][k]), 1);
+                wgmma_tf32(sums, make_descriptor(&ring[stage].x[64 * group][k]),
+                           make_descriptor(&ring[stage].W[0][k]), 1);
             }
             wgmma_commit();
             wgmma_wait<1>();  // the products of the round before are done, and its stage is free

@@ -165,7 +165,7 @@ __device__ inline void prefetch(const CUtensorMap* map) {
 // Where a tile lies, for a product: rows of 128 bytes along K, swizzled by 128 bytes, as
 // load_tile() leaves them. The tile begins at a multiple of 1,024 bytes; `tile` may lie 32, 64 or
 // 96 behind it.
-__device__ inline unsigned long long describe(const void* tile) {
+__device__ inline unsigned long long make_descriptor(const void* tile) {
     // bits 0-13: address / 16, 16-29: not used here, 32-45: bytes from 8 rows to the next / 16,
     // 62-63: 1, a swizzle of 128 bytes
     unsigned long long address = (address_in_shared(tile) & 0x3ffff) >> 4;
@@ -207,10 +207,10 @@ __device__ inline void wgmma_wait() {
 #    define FLOATS_128(d, i) FLOATS_64(d, i), FLOATS_64(d, i + 64)
 
 // d = a * b + (add ? d : 0), begun and not waited for. a: 64 rows, b: N rows, each of 32 bytes
-// along K; describe() says where. With warp = threadIdx.x / 32 % 4, thread t of the four warps owns
-// d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2 + e.
-// All 128 threads must call it; the first of their warps has a number that 4 divides.
-// PTX: wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
+// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t of the four
+// warps owns d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2
+// + e. All 128 threads must call it; the first of their warps has a number that 4 divides. PTX:
+// wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
 //      1, 1: neither is negated; 0, 0, of 16 bits alone: both lie along K
 #    define WGMMA(name, n, k, type, registers, last, a_at, b_at, add_at)                           \
         __device__ inline void name(float (&d)[registers], unsigned long long a,                   \

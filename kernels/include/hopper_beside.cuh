@@ -50,11 +50,11 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
 }
 
 // What the warpgroups do that multiply nothing: bring tiles, or split W. ring is at `memory`.
-template <class Way>
-__device__ inline void serve(Ring<Way>& ring, char* memory, const Operands& in) {
-    if (Way::BESIDE && threadIdx.x / 128 > CONSUMERS) {
+template <class TileConfig>
+__device__ inline void serve(Ring<TileConfig>& ring, char* memory, const Operands& in) {
+    if (TileConfig::BESIDE && threadIdx.x / 128 > CONSUMERS) {
         fewer_registers<56>();
-        float4* quads = reinterpret_cast<float4*>(memory + Ring<Way>::BYTES);
+        float4* quads = reinterpret_cast<float4*>(memory + Ring<TileConfig>::BYTES);
         return split_rows(in.split, quads, ring.shared.rows);
     }
     bring_all(ring, in);

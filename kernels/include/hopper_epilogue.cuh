@@ -46,22 +46,22 @@ __device__ inline float (&group_of(float (&sums)[SUMS], int first))
 // --- Groups of other sizes: the linear layer alone
 
 // in: x (M, K), W (N, K), b (N); out: (M, N). out = x * W^T + b
-// One thread owns Way::BN / 2 elements of each tile. One block owns many tiles.
-template <class Way>
-__global__ void __launch_bounds__(Way::THREADS, 1)
+// One thread owns TileConfig::BN / 2 elements of each tile. One block owns many tiles.
+template <class TileConfig>
+__global__ void __launch_bounds__(TileConfig::THREADS, 1)
     linear_bias_kernel(const __grid_constant__ Operands in, float* out) {
     extern __shared__ __align__(1024) char memory[];
-    Ring<Way> ring(memory);
+    Ring<TileConfig> ring(memory);
     int group = threadIdx.x / 128;
     if (group >= CONSUMERS) return serve(ring, memory, in);
-    more_registers<Way::REGISTERS>();
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+    more_registers<TileConfig::REGISTERS>();
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
         Patch patch(tile.row() + 64 * group, tile.col());
-        float y[Way::BN / 2];
+        float y[TileConfig::BN / 2];
         multiply(y, ring, in, patch);
         auto& of = ring.columns();
 #pragma unroll
-        for (int i = 0; i < Way::BN / 2; i++)
+        for (int i = 0; i < TileConfig::BN / 2; i++)
             y[i] += patch.col(i) < in.N ? of.b[patch.at(i)] : 0.0f;
         store(out, in.M, in.N, patch, y);
         ring.release_columns();

@@ -19,7 +19,8 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Tf32>& ring, const Operan
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < Tf32::BK; k += 8) {
-            wgmma_tf32(y, describe(&tiles.x[0][top][k]), describe(&tiles.W[0][0][k]), 1);
+            wgmma_tf32(y, make_descriptor(&tiles.x[0][top][k]), make_descriptor(&tiles.W[0][0][k]),
+                       1);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -53,8 +54,8 @@ __device__ inline void keep(const float (&y)[SUMS], const float* b, const Operan
 }
 
 // The same as exact as fp32: of halves, high and low, promoted every 256 of K, and scaled.
-template <class Way, int SUMS>
-__device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operands& in,
+template <class TileConfig, int SUMS>
+__device__ inline void multiply(float (&y)[SUMS], Ring<TileConfig>& ring, const Operands& in,
                                 const Patch& patch) {
     int top = threadIdx.x / 128 * 64;
     float2 x_scale = scales_of_rows(in, patch);
@@ -67,8 +68,10 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operand
             wgmma_fence();
 #pragma unroll
             for (int i = 0; i < Exact::BK; i += 16) {
-                auto x_high = describe(&tiles.x[0][top][i]), x_low = describe(&tiles.x[1][top][i]);
-                auto W_high = describe(&tiles.W[0][0][i]), W_low = describe(&tiles.W[1][0][i]);
+                auto x_high = make_descriptor(&tiles.x[0][top][i]),
+                     x_low = make_descriptor(&tiles.x[1][top][i]);
+                auto W_high = make_descriptor(&tiles.W[0][0][i]),
+                     W_low = make_descriptor(&tiles.W[1][0][i]);
                 wgmma_f16(sums, x_high, W_low, k > k0 || i > 0);  // the first begins anew
                 wgmma_f16(sums, x_low, W_high, 1);
                 wgmma_f16(sums, x_high, W_high, 1);
@@ -83,7 +86,7 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operand
         for (int i = 0; i < SUMS; i++) y[i] += sums[i];
     }
     scale(y, x_scale, ring.columns().W_scale, in, patch);
-    if constexpr (Way::KEEPS) keep(y, ring.columns().b, in, patch);
+    if constexpr (TileConfig::KEEPS) keep(y, ring.columns().b, in, patch);
 }
 
 // --- Host

@@ -75,9 +75,10 @@ struct Tiles {
 };
 
 // Tiles of one round: rows of 128 bytes along K.
-template <class Way>
+template <class TileConfig>
 struct Stage {
-    typename Way::Element x[Way::PLANES][BM][Way::BK], W[Way::PLANES][Way::BN][Way::BK];
+    typename TileConfig::Element x[TileConfig::PLANES][BM][TileConfig::BK],
+        W[TileConfig::PLANES][TileConfig::BN][TileConfig::BK];
 };
 
 // What an epilogue needs of the columns of a tile: brought with it, since two warps a scheduler are
@@ -94,14 +95,14 @@ struct RowOfW {
 };
 
 // Stages that go round from the producer to the consumers and back.
-template <class Way>
+template <class TileConfig>
 struct Ring {
     struct alignas(16) Shared {
-        Stage<Way> stages[Way::STAGES];
-        Columns<Way::BN> columns[Way::SETS];
+        Stage<TileConfig> stages[TileConfig::STAGES];
+        Columns<TileConfig::BN> columns[TileConfig::SETS];
         RowOfW rows[2];  // that are being split
-        Barrier full[Way::STAGES], empty[Way::STAGES];
-        Barrier there[Way::SETS], used[Way::SETS];  // of columns
+        Barrier full[TileConfig::STAGES], empty[TileConfig::STAGES];
+        Barrier there[TileConfig::SETS], used[TileConfig::SETS];  // of columns
     };
     static constexpr int BYTES = sizeof(Shared);
 
@@ -113,11 +114,11 @@ struct Ring {
     // All threads of the block must call it. memory: BYTES, from a multiple of 1,024 on
     __device__ explicit Ring(void* memory) : shared(*static_cast<Shared*>(memory)) {
         if (threadIdx.x == 0) {
-            for (int s = 0; s < Way::STAGES; s++) {
+            for (int s = 0; s < TileConfig::STAGES; s++) {
                 barrier_init(&shared.full[s], 1);
                 barrier_init(&shared.empty[s], CONSUMERS);
             }
-            for (int s = 0; s < Way::SETS; s++) {
+            for (int s = 0; s < TileConfig::SETS; s++) {
                 barrier_init(&shared.there[s], 1);
                 barrier_init(&shared.used[s], 128 * CONSUMERS);
             }
@@ -126,17 +127,17 @@ struct Ring {
         __syncthreads();  // the barriers are there before anyone waits at them
     }
     __device__ void next() {
-        if (++stage == Way::STAGES) stage = 0, parity ^= 1;
+        if (++stage == TileConfig::STAGES) stage = 0, parity ^= 1;
     }
 
     // The producer's thread: brings the tiles of one round, once its readers let go of the stage.
     __device__ void bring(const Operands& in, int row0, int col0, int k) {
-        Stage<Way>& to = shared.stages[stage];
+        Stage<TileConfig>& to = shared.stages[stage];
         Barrier* full = &shared.full[stage];
         barrier_wait(&shared.empty[stage], parity ^ 1);
-        barrier_arrive_expect(full, sizeof(Stage<Way>));
+        barrier_arrive_expect(full, sizeof(Stage<TileConfig>));
 #pragma unroll
-        for (int p = 0; p < Way::PLANES; p++) {
+        for (int p = 0; p < TileConfig::PLANES; p++) {
             load_tile(to.x[p], &in.x[p], k, row0, full);
             load_tile(to.W[p], &in.W[p], k, col0, full);
         }
@@ -145,21 +146,22 @@ struct Ring {
 
     // The same for what the epilogue needs of the tile's columns.
     __device__ void bring_columns(const Operands& in, int col0) {
-        int set = tiles % Way::SETS, bytes = min(Way::BN, in.wide - col0) * 4, all = 0;
+        int set = tiles % TileConfig::SETS, bytes = min(TileConfig::BN, in.wide - col0) * 4,
+            all = 0;
         float* to = shared.columns[set].b;
-        barrier_wait(&shared.used[set], tiles++ / Way::SETS % 2 ^ 1);
+        barrier_wait(&shared.used[set], tiles++ / TileConfig::SETS % 2 ^ 1);
 #pragma unroll
         for (int p = 0; p < 5; p++) all += in.of_columns[p] ? bytes : 0;
         barrier_arrive_expect(&shared.there[set], all);
 #pragma unroll
         for (int p = 0; p < 5; p++) {
             const float* from = in.of_columns[p];
-            if (from) load_bytes(to + p * Way::BN, from + col0, bytes, &shared.there[set]);
+            if (from) load_bytes(to + p * TileConfig::BN, from + col0, bytes, &shared.there[set]);
         }
     }
 
     // Consumers: waits until the tiles of a round are there.
-    __device__ Stage<Way>& filled() {
+    __device__ Stage<TileConfig>& filled() {
         barrier_wait(&shared.full[stage], parity);
         return shared.stages[stage];
     }
@@ -177,12 +179,12 @@ struct Ring {
     // Waits until what the epilogue needs of the tile's columns is there; and gives it back, after
     // the last result was stored: an arrival does not wait for loads that are under way, and the
     // next tile's columns would overtake them.
-    __device__ const Columns<Way::BN>& columns() {
-        int set = tiles % Way::SETS;
-        barrier_wait(&shared.there[set], tiles / Way::SETS % 2);
+    __device__ const Columns<TileConfig::BN>& columns() {
+        int set = tiles % TileConfig::SETS;
+        barrier_wait(&shared.there[set], tiles / TileConfig::SETS % 2);
         return shared.columns[set];
     }
-    __device__ void release_columns() { barrier_arrive(&shared.used[tiles++ % Way::SETS]); }
+    __device__ void release_columns() { barrier_arrive(&shared.used[tiles++ % TileConfig::SETS]); }
 };
 
 // Waits until the rows of W from `row` on that a tile needs are split.
@@ -195,16 +197,17 @@ __device__ inline void wait_for_rows(const Splitting& split, int row) {
 }
 
 // The producer: brings all tiles that the block needs. One of its threads does.
-template <class Way>
-__device__ inline void bring_all(Ring<Way>& ring, const Operands& in) {
+template <class TileConfig>
+__device__ inline void bring_all(Ring<TileConfig>& ring, const Operands& in) {
     fewer_registers<40>();
     if (threadIdx.x % 128 > 0) return;
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
-        if (Way::BESIDE) wait_for_rows(in.split, tile.col());
-        int behind = min(Way::STAGES * Way::BK, in.K) - 1;  // the first tiles, which are urgent
-        for (int k = 0; k < in.K; k += Way::BK) {
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        if (TileConfig::BESIDE) wait_for_rows(in.split, tile.col());
+        int behind = min(TileConfig::STAGES * TileConfig::BK, in.K) -
+                     1;  // the first tiles, which are urgent
+        for (int k = 0; k < in.K; k += TileConfig::BK) {
             ring.bring(in, tile.row(), tile.col(), k);
-            if (k <= behind && behind < k + Way::BK) ring.bring_columns(in, tile.col());
+            if (k <= behind && behind < k + TileConfig::BK) ring.bring_columns(in, tile.col());
         }
     }
 }
@@ -253,7 +256,7 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
 // --- Host
 
 // x and W as the copy engine wants them, in memory of their own where they do not lie so.
-template <class Way>
+template <class TileConfig>
 struct Prepared;
 template <>
 struct Prepared<Tf32> {
@@ -308,9 +311,9 @@ struct Prepared<Exact> {
 
 // Blocks of a launch: at most one for each multiprocessor, and no more than have it done as soon.
 // An H200 is faster with 128 blocks of two tiles than with 132, of which eight own one.
-template <class Way>
+template <class TileConfig>
 int blocks_for(int M, int N) {
-    int device, most, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
+    int device, most, tiles = ((M + BM - 1) / BM) * ((N + TileConfig::BN - 1) / TileConfig::BN);
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
     int each = max(1, (tiles + most - 1) / most);  // tiles of a block
@@ -363,8 +366,8 @@ struct Channels {
 
 // Starts kernel(operands, more ...). Blocks that wait for rows which others split run all at once,
 // or not at all: the launch is cooperative.
-template <class Way, class... More, class... Given>
-void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
+template <class TileConfig, class... More, class... Given>
+void start(void (*kernel)(Operands, More...), const Prepared<TileConfig>& prepared,
            const Channels& channels, Given... more) {
     Operands in = prepared.operands();
     AlignedRows b(channels.b, 1, in.N), weight(channels.weight, 1, in.N);
@@ -376,8 +379,8 @@ void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = prepared.waits();
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks_for<Way>(in.M, in.N));
-    config.blockDim = dim3(Way::THREADS);
+    config.gridDim = dim3(blocks_for<TileConfig>(in.M, in.N));
+    config.blockDim = dim3(TileConfig::THREADS);
     config.dynamicSmemBytes = prepared.bytes();
     config.attrs = &together;
     config.numAttrs = 1;

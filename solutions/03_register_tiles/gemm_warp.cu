@@ -48,7 +48,7 @@ __device__ void load_fragments(const float* As, const float* Bs, float (&a)[TM],
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B. One block owns a BM x BN tile of C.
 // One thread owns TM x TN elements of C: patches of 4 x 4, side by side with those of its warp.
-// Since `gemm_vectorized`: fetches the next tiles meanwhile; loads 2 * M * N * K / 128 floats.
+// Changed from `gemm_vectorized`: fetches tiles ahead; loads 2 * M * N * K / 128 floats.
 __global__ void __launch_bounds__(THREADS, 1)
     gemm_warp_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ alignas(16) float As[2][BK][BM + 4];

@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(THREADS)
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < BK; k += 8) {
-            wgmma_tf32(sums, describe(&ring[s].x[0][k]), describe(&ring[s].W[0][k]), 1);
+            wgmma_tf32(sums, make_descriptor(&ring[s].x[0][k]), make_descriptor(&ring[s].W[0][k]),
+                       1);
         }
         wgmma_commit();
         wgmma_wait<0>();

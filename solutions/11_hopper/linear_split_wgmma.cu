@@ -15,8 +15,10 @@ __device__ void multiply(float (&totals)[SUMS], Ring<Exact>& ring, int K) {
             wgmma_fence();
 #pragma unroll
             for (int i = 0; i < Exact::BK; i += 16) {
-                auto x_high = describe(&tiles.x[0][top][i]), x_low = describe(&tiles.x[1][top][i]);
-                auto W_high = describe(&tiles.W[0][0][i]), W_low = describe(&tiles.W[1][0][i]);
+                auto x_high = make_descriptor(&tiles.x[0][top][i]),
+                     x_low = make_descriptor(&tiles.x[1][top][i]);
+                auto W_high = make_descriptor(&tiles.W[0][0][i]),
+                     W_low = make_descriptor(&tiles.W[1][0][i]);
                 // BEGIN SOLUTION
                 wgmma_f16(sums, x_high, W_low, k > k0 || i > 0);  // the first begins anew
                 wgmma_f16(sums, x_low, W_high, 1);

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(THREADS)
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < BK; k += 8) {
-            wgmma_tf32(sums, describe(&xs[0][k]), describe(&Ws[0][k]), 1);
+            wgmma_tf32(sums, make_descriptor(&xs[0][k]), make_descriptor(&Ws[0][k]), 1);
         }
         wgmma_commit();
         wgmma_wait<0>();

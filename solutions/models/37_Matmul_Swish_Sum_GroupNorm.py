@@ -20,9 +20,9 @@ What is where:
     line  761  swish_bias_gn_kernel           forward of what follows the linear layer
     line  797  column_sums_kernel             gradient of the linear layer's bias
     line 1014  swish_bias_gn_backward_kernel  backward of it
-    line 2470  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
-    line 2589  product_kernel                 backward of the linear layer, on Hopper
-    line 2654  build                          compiles them for the cards at hand
+    line 2476  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
+    line 2595  product_kernel                 backward of the linear layer, on Hopper
+    line 2660  build                          compiles them for the cards at hand
 """
 
 import torch
@@ -1280,7 +1280,7 @@ __device__ inline void prefetch(const CUtensorMap* map) {
 // Where a tile lies, for a product: rows of 128 bytes along K, swizzled by 128 bytes, as
 // load_tile() leaves them. The tile begins at a multiple of 1,024 bytes; `tile` may lie 32, 64 or
 // 96 behind it.
-__device__ inline unsigned long long describe(const void* tile) {
+__device__ inline unsigned long long make_descriptor(const void* tile) {
     // bits 0-13: address / 16, 16-29: not used here, 32-45: bytes from 8 rows to the next / 16,
     // 62-63: 1, a swizzle of 128 bytes
     unsigned long long address = (address_in_shared(tile) & 0x3ffff) >> 4;
@@ -1322,10 +1322,10 @@ __device__ inline void wgmma_wait() {
 #    define FLOATS_128(d, i) FLOATS_64(d, i), FLOATS_64(d, i + 64)
 
 // d = a * b + (add ? d : 0), begun and not waited for. a: 64 rows, b: N rows, each of 32 bytes
-// along K; describe() says where. With warp = threadIdx.x / 32 % 4, thread t of the four warps owns
-// d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2 + e.
-// All 128 threads must call it; the first of their warps has a number that 4 divides.
-// PTX: wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
+// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t of the four
+// warps owns d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2
+// + e. All 128 threads must call it; the first of their warps has a number that 4 divides. PTX:
+// wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
 //      1, 1: neither is negated; 0, 0, of 16 bits alone: both lie along K
 #    define WGMMA(name, n, k, type, registers, last, a_at, b_at, add_at)                           \
         __device__ inline void name(float (&d)[registers], unsigned long long a,                   \
@@ -1823,9 +1823,10 @@ struct Tiles {
 };
 
 // Tiles of one round: rows of 128 bytes along K.
-template <class Way>
+template <class TileConfig>
 struct Stage {
-    typename Way::Element x[Way::PLANES][BM][Way::BK], W[Way::PLANES][Way::BN][Way::BK];
+    typename TileConfig::Element x[TileConfig::PLANES][BM][TileConfig::BK],
+        W[TileConfig::PLANES][TileConfig::BN][TileConfig::BK];
 };
 
 // What an epilogue needs of the columns of a tile: brought with it, since two warps a scheduler are
@@ -1842,14 +1843,14 @@ struct RowOfW {
 };
 
 // Stages that go round from the producer to the consumers and back.
-template <class Way>
+template <class TileConfig>
 struct Ring {
     struct alignas(16) Shared {
-        Stage<Way> stages[Way::STAGES];
-        Columns<Way::BN> columns[Way::SETS];
+        Stage<TileConfig> stages[TileConfig::STAGES];
+        Columns<TileConfig::BN> columns[TileConfig::SETS];
         RowOfW rows[2];  // that are being split
-        Barrier full[Way::STAGES], empty[Way::STAGES];
-        Barrier there[Way::SETS], used[Way::SETS];  // of columns
+        Barrier full[TileConfig::STAGES], empty[TileConfig::STAGES];
+        Barrier there[TileConfig::SETS], used[TileConfig::SETS];  // of columns
     };
     static constexpr int BYTES = sizeof(Shared);
 
@@ -1861,11 +1862,11 @@ struct Ring {
     // All threads of the block must call it. memory: BYTES, from a multiple of 1,024 on
     __device__ explicit Ring(void* memory) : shared(*static_cast<Shared*>(memory)) {
         if (threadIdx.x == 0) {
-            for (int s = 0; s < Way::STAGES; s++) {
+            for (int s = 0; s < TileConfig::STAGES; s++) {
                 barrier_init(&shared.full[s], 1);
                 barrier_init(&shared.empty[s], CONSUMERS);
             }
-            for (int s = 0; s < Way::SETS; s++) {
+            for (int s = 0; s < TileConfig::SETS; s++) {
                 barrier_init(&shared.there[s], 1);
                 barrier_init(&shared.used[s], 128 * CONSUMERS);
             }
@@ -1874,17 +1875,17 @@ struct Ring {
         __syncthreads();  // the barriers are there before anyone waits at them
     }
     __device__ void next() {
-        if (++stage == Way::STAGES) stage = 0, parity ^= 1;
+        if (++stage == TileConfig::STAGES) stage = 0, parity ^= 1;
     }
 
     // The producer's thread: brings the tiles of one round, once its readers let go of the stage.
     __device__ void bring(const Operands& in, int row0, int col0, int k) {
-        Stage<Way>& to = shared.stages[stage];
+        Stage<TileConfig>& to = shared.stages[stage];
         Barrier* full = &shared.full[stage];
         barrier_wait(&shared.empty[stage], parity ^ 1);
-        barrier_arrive_expect(full, sizeof(Stage<Way>));
+        barrier_arrive_expect(full, sizeof(Stage<TileConfig>));
 #pragma unroll
-        for (int p = 0; p < Way::PLANES; p++) {
+        for (int p = 0; p < TileConfig::PLANES; p++) {
             load_tile(to.x[p], &in.x[p], k, row0, full);
             load_tile(to.W[p], &in.W[p], k, col0, full);
         }
@@ -1893,21 +1894,22 @@ struct Ring {
 
     // The same for what the epilogue needs of the tile's columns.
     __device__ void bring_columns(const Operands& in, int col0) {
-        int set = tiles % Way::SETS, bytes = min(Way::BN, in.wide - col0) * 4, all = 0;
+        int set = tiles % TileConfig::SETS, bytes = min(TileConfig::BN, in.wide - col0) * 4,
+            all = 0;
         float* to = shared.columns[set].b;
-        barrier_wait(&shared.used[set], tiles++ / Way::SETS % 2 ^ 1);
+        barrier_wait(&shared.used[set], tiles++ / TileConfig::SETS % 2 ^ 1);
 #pragma unroll
         for (int p = 0; p < 5; p++) all += in.of_columns[p] ? bytes : 0;
         barrier_arrive_expect(&shared.there[set], all);
 #pragma unroll
         for (int p = 0; p < 5; p++) {
             const float* from = in.of_columns[p];
-            if (from) load_bytes(to + p * Way::BN, from + col0, bytes, &shared.there[set]);
+            if (from) load_bytes(to + p * TileConfig::BN, from + col0, bytes, &shared.there[set]);
         }
     }
 
     // Consumers: waits until the tiles of a round are there.
-    __device__ Stage<Way>& filled() {
+    __device__ Stage<TileConfig>& filled() {
         barrier_wait(&shared.full[stage], parity);
         return shared.stages[stage];
     }
@@ -1925,12 +1927,12 @@ struct Ring {
     // Waits until what the epilogue needs of the tile's columns is there; and gives it back, after
     // the last result was stored: an arrival does not wait for loads that are under way, and the
     // next tile's columns would overtake them.
-    __device__ const Columns<Way::BN>& columns() {
-        int set = tiles % Way::SETS;
-        barrier_wait(&shared.there[set], tiles / Way::SETS % 2);
+    __device__ const Columns<TileConfig::BN>& columns() {
+        int set = tiles % TileConfig::SETS;
+        barrier_wait(&shared.there[set], tiles / TileConfig::SETS % 2);
         return shared.columns[set];
     }
-    __device__ void release_columns() { barrier_arrive(&shared.used[tiles++ % Way::SETS]); }
+    __device__ void release_columns() { barrier_arrive(&shared.used[tiles++ % TileConfig::SETS]); }
 };
 
 // Waits until the rows of W from `row` on that a tile needs are split.
@@ -1943,16 +1945,17 @@ __device__ inline void wait_for_rows(const Splitting& split, int row) {
 }
 
 // The producer: brings all tiles that the block needs. One of its threads does.
-template <class Way>
-__device__ inline void bring_all(Ring<Way>& ring, const Operands& in) {
+template <class TileConfig>
+__device__ inline void bring_all(Ring<TileConfig>& ring, const Operands& in) {
     fewer_registers<40>();
     if (threadIdx.x % 128 > 0) return;
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
-        if (Way::BESIDE) wait_for_rows(in.split, tile.col());
-        int behind = min(Way::STAGES * Way::BK, in.K) - 1;  // the first tiles, which are urgent
-        for (int k = 0; k < in.K; k += Way::BK) {
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+        if (TileConfig::BESIDE) wait_for_rows(in.split, tile.col());
+        int behind = min(TileConfig::STAGES * TileConfig::BK, in.K) -
+                     1;  // the first tiles, which are urgent
+        for (int k = 0; k < in.K; k += TileConfig::BK) {
             ring.bring(in, tile.row(), tile.col(), k);
-            if (k <= behind && behind < k + Way::BK) ring.bring_columns(in, tile.col());
+            if (k <= behind && behind < k + TileConfig::BK) ring.bring_columns(in, tile.col());
         }
     }
 }
@@ -2001,7 +2004,7 @@ __device__ inline void scale(float (&y)[SUMS], float2 x_scale, const float* W_sc
 // --- Host
 
 // x and W as the copy engine wants them, in memory of their own where they do not lie so.
-template <class Way>
+template <class TileConfig>
 struct Prepared;
 template <>
 struct Prepared<Tf32> {
@@ -2056,9 +2059,9 @@ struct Prepared<Exact> {
 
 // Blocks of a launch: at most one for each multiprocessor, and no more than have it done as soon.
 // An H200 is faster with 128 blocks of two tiles than with 132, of which eight own one.
-template <class Way>
+template <class TileConfig>
 int blocks_for(int M, int N) {
-    int device, most, tiles = ((M + BM - 1) / BM) * ((N + Way::BN - 1) / Way::BN);
+    int device, most, tiles = ((M + BM - 1) / BM) * ((N + TileConfig::BN - 1) / TileConfig::BN);
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
     int each = max(1, (tiles + most - 1) / most);  // tiles of a block
@@ -2111,8 +2114,8 @@ struct Channels {
 
 // Starts kernel(operands, more ...). Blocks that wait for rows which others split run all at once,
 // or not at all: the launch is cooperative.
-template <class Way, class... More, class... Given>
-void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
+template <class TileConfig, class... More, class... Given>
+void start(void (*kernel)(Operands, More...), const Prepared<TileConfig>& prepared,
            const Channels& channels, Given... more) {
     Operands in = prepared.operands();
     AlignedRows b(channels.b, 1, in.N), weight(channels.weight, 1, in.N);
@@ -2125,8 +2128,8 @@ void start(void (*kernel)(Operands, More...), const Prepared<Way>& prepared,
     together.val.cooperative = prepared.waits();
     cudaLaunchConfig_t config = {};
     config.stream = current_stream();
-    config.gridDim = dim3(blocks_for<Way>(in.M, in.N));
-    config.blockDim = dim3(Way::THREADS);
+    config.gridDim = dim3(blocks_for<TileConfig>(in.M, in.N));
+    config.blockDim = dim3(TileConfig::THREADS);
     config.dynamicSmemBytes = prepared.bytes();
     config.attrs = &together;
     config.numAttrs = 1;
@@ -2280,11 +2283,11 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
 }
 
 // What the warpgroups do that multiply nothing: bring tiles, or split W. ring is at `memory`.
-template <class Way>
-__device__ inline void serve(Ring<Way>& ring, char* memory, const Operands& in) {
-    if (Way::BESIDE && threadIdx.x / 128 > CONSUMERS) {
+template <class TileConfig>
+__device__ inline void serve(Ring<TileConfig>& ring, char* memory, const Operands& in) {
+    if (TileConfig::BESIDE && threadIdx.x / 128 > CONSUMERS) {
         fewer_registers<56>();
-        float4* quads = reinterpret_cast<float4*>(memory + Ring<Way>::BYTES);
+        float4* quads = reinterpret_cast<float4*>(memory + Ring<TileConfig>::BYTES);
         return split_rows(in.split, quads, ring.shared.rows);
     }
     bring_all(ring, in);
@@ -2308,7 +2311,8 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Tf32>& ring, const Operan
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < Tf32::BK; k += 8) {
-            wgmma_tf32(y, describe(&tiles.x[0][top][k]), describe(&tiles.W[0][0][k]), 1);
+            wgmma_tf32(y, make_descriptor(&tiles.x[0][top][k]), make_descriptor(&tiles.W[0][0][k]),
+                       1);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -2342,8 +2346,8 @@ __device__ inline void keep(const float (&y)[SUMS], const float* b, const Operan
 }
 
 // The same as exact as fp32: of halves, high and low, promoted every 256 of K, and scaled.
-template <class Way, int SUMS>
-__device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operands& in,
+template <class TileConfig, int SUMS>
+__device__ inline void multiply(float (&y)[SUMS], Ring<TileConfig>& ring, const Operands& in,
                                 const Patch& patch) {
     int top = threadIdx.x / 128 * 64;
     float2 x_scale = scales_of_rows(in, patch);
@@ -2356,8 +2360,10 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operand
             wgmma_fence();
 #pragma unroll
             for (int i = 0; i < Exact::BK; i += 16) {
-                auto x_high = describe(&tiles.x[0][top][i]), x_low = describe(&tiles.x[1][top][i]);
-                auto W_high = describe(&tiles.W[0][0][i]), W_low = describe(&tiles.W[1][0][i]);
+                auto x_high = make_descriptor(&tiles.x[0][top][i]),
+                     x_low = make_descriptor(&tiles.x[1][top][i]);
+                auto W_high = make_descriptor(&tiles.W[0][0][i]),
+                     W_low = make_descriptor(&tiles.W[1][0][i]);
                 wgmma_f16(sums, x_high, W_low, k > k0 || i > 0);  // the first begins anew
                 wgmma_f16(sums, x_low, W_high, 1);
                 wgmma_f16(sums, x_high, W_high, 1);
@@ -2372,7 +2378,7 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<Way>& ring, const Operand
         for (int i = 0; i < SUMS; i++) y[i] += sums[i];
     }
     scale(y, x_scale, ring.columns().W_scale, in, patch);
-    if constexpr (Way::KEEPS) keep(y, ring.columns().b, in, patch);
+    if constexpr (TileConfig::KEEPS) keep(y, ring.columns().b, in, patch);
 }
 
 // --- Host
@@ -2432,22 +2438,22 @@ __device__ inline float (&group_of(float (&sums)[SUMS], int first))
 // --- Groups of other sizes: the linear layer alone
 
 // in: x (M, K), W (N, K), b (N); out: (M, N). out = x * W^T + b
-// One thread owns Way::BN / 2 elements of each tile. One block owns many tiles.
-template <class Way>
-__global__ void __launch_bounds__(Way::THREADS, 1)
+// One thread owns TileConfig::BN / 2 elements of each tile. One block owns many tiles.
+template <class TileConfig>
+__global__ void __launch_bounds__(TileConfig::THREADS, 1)
     linear_bias_kernel(const __grid_constant__ Operands in, float* out) {
     extern __shared__ __align__(1024) char memory[];
-    Ring<Way> ring(memory);
+    Ring<TileConfig> ring(memory);
     int group = threadIdx.x / 128;
     if (group >= CONSUMERS) return serve(ring, memory, in);
-    more_registers<Way::REGISTERS>();
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+    more_registers<TileConfig::REGISTERS>();
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
         Patch patch(tile.row() + 64 * group, tile.col());
-        float y[Way::BN / 2];
+        float y[TileConfig::BN / 2];
         multiply(y, ring, in, patch);
         auto& of = ring.columns();
 #pragma unroll
-        for (int i = 0; i < Way::BN / 2; i++)
+        for (int i = 0; i < TileConfig::BN / 2; i++)
             y[i] += patch.col(i) < in.N ? of.b[patch.at(i)] : 0.0f;
         store(out, in.M, in.N, patch, y);
         ring.release_columns();
@@ -2463,23 +2469,23 @@ __device__ float activate(float x, float shift) { return __fdividef(x, 1.0f + __
 
 // in: x (M, K), W (N, K), b, weight, bias, shift (N); out: (M, N)
 // out = GroupNorm(activate(x * W^T + b, shift)), for groups of SIZE columns
-// One thread owns Way::BN / 2 elements of each tile, if its warpgroup multiplies: two rows of its
-// warp's 16, every fourth pair of columns. One block owns many tiles.
-template <class Way, int SIZE>
-__global__ void __launch_bounds__(Way::THREADS, 1)
+// One thread owns TileConfig::BN / 2 elements of each tile, if its warpgroup multiplies: two rows
+// of its warp's 16, every fourth pair of columns. One block owns many tiles.
+template <class TileConfig, int SIZE>
+__global__ void __launch_bounds__(TileConfig::THREADS, 1)
     linear_swish_bias_gn_kernel(const __grid_constant__ Operands in, float* out) {
     extern __shared__ __align__(1024) char memory[];
-    Ring<Way> ring(memory);
+    Ring<TileConfig> ring(memory);
     int group = threadIdx.x / 128;
     if (group >= CONSUMERS) return serve(ring, memory, in);
-    more_registers<Way::REGISTERS>();
-    for (Tiles<Way::BN> tile(in.M, in.N); tile.more(); tile.next()) {
+    more_registers<TileConfig::REGISTERS>();
+    for (Tiles<TileConfig::BN> tile(in.M, in.N); tile.more(); tile.next()) {
         Patch patch(tile.row() + 64 * group, tile.col());
-        float sums[Way::BN / 2];
+        float sums[TileConfig::BN / 2];
         multiply(sums, ring, in, patch);
         auto& of = ring.columns();
 #pragma unroll
-        for (int first = 0; first < Way::BN / 2; first += SIZE / 2) {  // group by group
+        for (int first = 0; first < TileConfig::BN / 2; first += SIZE / 2) {  // group by group
             if (patch.col(first) >= in.N) break;
             auto& y = group_of<SIZE>(sums, first);
 #pragma unroll

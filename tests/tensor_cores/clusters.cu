@@ -39,7 +39,7 @@ __global__ void __cluster_dims__(1, 2)
             barrier_wait(&full[s], i / STAGES % 2);
             wgmma_fence();
             for (int k = 0; k < WIDE; k += 16)
-                wgmma_f16(sums, describe(&stages[s].a[0][k]), describe(&stages[s].b[0][k]), i || k);
+                wgmma_f16(sums, make_descriptor(&stages[s].a[0][k]), make_descriptor(&stages[s].b[0][k]), i || k);
             wgmma_commit();
             wgmma_wait<0>();
             if (t < 2) barrier_arrive_at(&empty[s], t);

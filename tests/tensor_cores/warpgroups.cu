@@ -12,21 +12,21 @@ template <>
 struct Of<__half> {
     static constexpr int STEP = 16;
     static __device__ void product(float (&d)[64], const void* a, const void* b, int add) {
-        wgmma_f16(d, describe(a), describe(b), add);
+        wgmma_f16(d, make_descriptor(a), make_descriptor(b), add);
     }
 };
 template <>
 struct Of<__nv_bfloat16> {
     static constexpr int STEP = 16;
     static __device__ void product(float (&d)[64], const void* a, const void* b, int add) {
-        wgmma_bf16(d, describe(a), describe(b), add);
+        wgmma_bf16(d, make_descriptor(a), make_descriptor(b), add);
     }
 };
 template <>
 struct Of<float> {
     static constexpr int STEP = 8;
     static __device__ void product(float (&d)[64], const void* a, const void* b, int add) {
-        wgmma_tf32(d, describe(a), describe(b), add);
+        wgmma_tf32(d, make_descriptor(a), make_descriptor(b), add);
     }
 };
 

@@ -133,7 +133,7 @@ __global__ void promoted(const __grid_constant__ Map map, float* out, int n) {
         barrier_wait(&full[i % 2], i / 2 % 2);
         wgmma_fence();
         for (int k = 0; k < 32; k += 8)
-            wgmma_tf32(d, describe(&tiles[i % 2 * 2][0][k]), describe(&tiles[i % 2 * 2 + 1][0][k]),
+            wgmma_tf32(d, make_descriptor(&tiles[i % 2 * 2][0][k]), make_descriptor(&tiles[i % 2 * 2 + 1][0][k]),
                        k);
         wgmma_commit();
         wgmma_wait<0>();
@@ -183,7 +183,7 @@ __global__ void split_on_the_way(const __grid_constant__ Map map, float* out, in
         for (int i = 0; i < n; ++i) {
             barrier_wait(&ready, i % 2);
             wgmma_fence();
-            wgmma_tf32(d, describe(tiles[1]), describe(tiles[2]), i);
+            wgmma_tf32(d, make_descriptor(tiles[1]), make_descriptor(tiles[2]), i);
             wgmma_commit();
             wgmma_wait<0>();
             barrier_arrive(&taken);
@@ -219,9 +219,9 @@ __global__ void two_groups(float* out) {
     __syncthreads();
     float d[2][32];
     wgmma_fence();
-    wgmma_tf32(d[0], describe(tiles[0]), describe(tiles[1]), 0);
+    wgmma_tf32(d[0], make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);
     wgmma_commit();
-    wgmma_tf32(d[1], describe(tiles[1]), describe(tiles[0]), 0);
+    wgmma_tf32(d[1], make_descriptor(tiles[1]), make_descriptor(tiles[0]), 0);
     wgmma_commit();
     wgmma_wait<1>();
     float sum = d[0][0];

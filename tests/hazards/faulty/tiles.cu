@@ -301,7 +301,7 @@ __global__ void product_without_a_fence_of_the_tile(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD missing-fence
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -317,7 +317,7 @@ __global__ void product_of_copied_pieces_without_a_fence(const float4* in, float
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD missing-fence
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -330,7 +330,7 @@ __global__ void product_without_a_fence_of_the_registers(float* out) {
     fence_async();
     __syncthreads();
     float d[32];
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-fence/registers
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD missing-fence/registers
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -345,7 +345,7 @@ __global__ void sums_touched_and_no_fence_behind(float* out) {
     float d[32];
     wgmma_fence();
     for (int i = 0; i < 2; ++i) {
-        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), i);  // HAZARD missing-fence/registers
+        wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), i);  // HAZARD missing-fence/registers
         wgmma_commit();
         wgmma_wait<0>();
         d[i] *= 2;
@@ -361,7 +361,7 @@ __global__ void product_never_committed(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-commit
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD missing-commit
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];  // HAZARD missing-commit
 }
@@ -374,7 +374,7 @@ __global__ void sums_read_before_the_wait(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // WITH
     wgmma_commit();
     out[threadIdx.x] = d[0];  // HAZARD early-read/registers
     wgmma_wait<0>();
@@ -388,9 +388,9 @@ __global__ void sums_read_while_a_later_group_adds(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);
     wgmma_commit();
-    wgmma_tf32(d, describe(&tiles[0][0][8]), describe(&tiles[1][0][8]), 1);  // WITH
+    wgmma_tf32(d, make_descriptor(&tiles[0][0][8]), make_descriptor(&tiles[1][0][8]), 1);  // WITH
     wgmma_commit();
     wgmma_wait<1>();
     out[threadIdx.x] = d[0];  // HAZARD early-read/registers
@@ -405,7 +405,7 @@ __global__ void sums_written_before_the_wait(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // WITH
     wgmma_commit();
     d[3] = 1;  // HAZARD early-write
     wgmma_wait<0>();
@@ -420,7 +420,7 @@ __global__ void product_never_waited_for(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD missing-wait
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD missing-wait
     wgmma_commit();
     out[threadIdx.x] = 1;
 }
@@ -433,7 +433,7 @@ __global__ void tile_overwritten_before_the_wait(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // WITH
     wgmma_commit();
     __syncthreads();
     tiles[0][threadIdx.x / 2][threadIdx.x % 2 * 4] = 2;  // HAZARD early-write
@@ -451,7 +451,7 @@ __global__ void tile_fetched_into_before_the_wait(const __grid_constant__ Map ma
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // WITH
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // WITH
     wgmma_commit();
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -476,7 +476,7 @@ __global__ void product_of_a_tile_under_way(const __grid_constant__ Map map, flo
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);  // HAZARD early-read
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);  // HAZARD early-read
     wgmma_commit();
     wgmma_wait<0>();
     barrier_wait(&full, 0);
@@ -492,7 +492,7 @@ __global__ void described_at_an_odd_row(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0][1]), describe(tiles[1]), 0);  // HAZARD invalid-descriptor
+    wgmma_tf32(d, make_descriptor(tiles[0][1]), make_descriptor(tiles[1]), 0);  // HAZARD invalid-descriptor
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -507,7 +507,7 @@ __global__ void tile_that_is_too_short(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();
-    wgmma_tf32(d, describe(tiles[0]), describe(half), 0);  // HAZARD out-of-bounds/shared
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(half), 0);  // HAZARD out-of-bounds/shared
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -521,7 +521,7 @@ __global__ void three_warps(float* out) {
     __syncthreads();
     float d[32];
     wgmma_fence();  // HAZARD broken-warpgroup
-    wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+    wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);
     wgmma_commit();
     wgmma_wait<0>();
     out[threadIdx.x] = d[0];
@@ -536,7 +536,7 @@ __global__ void one_warp_stays_away(float* out) {
     float d[32];
     if (threadIdx.x < 96) {
         wgmma_fence();
-        wgmma_tf32(d, describe(tiles[0]), describe(tiles[1]), 0);
+        wgmma_tf32(d, make_descriptor(tiles[0]), make_descriptor(tiles[1]), 0);
         wgmma_commit();
         wgmma_wait<0>();  // HAZARD broken-warpgroup
         out[threadIdx.x] = d[0];

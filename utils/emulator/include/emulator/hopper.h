@@ -66,7 +66,7 @@ inline void prefetch(const CUtensorMap* map, EMU_HERE) { emu_check_map(map, here
 EMU_INLINE unsigned address_in_shared(const void* pointer, EMU_HERE) {
     return emu_shared_address(pointer, here);
 }
-EMU_INLINE unsigned long long describe(const void* tile, EMU_HERE) {
+EMU_INLINE unsigned long long make_descriptor(const void* tile, EMU_HERE) {
     unsigned long long address = (address_in_shared(tile, here) & 0x3ffff) >> 4;
     return address | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
