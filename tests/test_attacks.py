@@ -13,7 +13,7 @@ TRIES = 3  # values are fresh each time, and an attack may be lucky once
 
 
 def judged(attempt: Attempt, monkeypatch) -> None:
-    monkeypatch.setattr("utils.judge.judging.TIMEOUT", 3.0)
+    monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 3.0)
     monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
     for _ in range(TRIES):
         outcome, message = attempt.judge()

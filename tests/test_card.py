@@ -13,7 +13,8 @@ from support import toys
 from support.fakes import FakeKernel
 
 from utils.cuda import isolation
-from utils.judge.called import Called
+from utils.judge import oracle
+from utils.judge.plain_calls import PlainCalls
 from utils.paths import ROOT
 from utils.process import card
 from utils.timing import peers
@@ -208,9 +209,11 @@ def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, 
 
 @pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
 def test_what_a_check_expects_is_worked_out_while_nobody_times(monkeypatch, backend, held):
-    monkeypatch.setattr(Called, "_call", lambda *given: card._lock)
-    kernel = FakeKernel(lambda x, y, n: None, toys.AXPY, backend=backend)
-    assert Called(kernel, seed=1).call(None) == held
+    locks = []
+    monkeypatch.setattr(oracle, "expect", lambda *given: locks.append(card._lock) or {})
+    calls = PlainCalls(FakeKernel(lambda x, y, n: None, toys.AXPY, backend=backend), seed=1)
+    calls.call(calls.case(toys.AXPY.at.bench))
+    assert locks == [held]
 
 
 def test_what_is_compiled_for_comparison_runs_alone_the_first_time(monkeypatch):

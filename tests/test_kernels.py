@@ -133,7 +133,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
 )
 def test_a_wrong_kernel_is_rejected_for_its_own_reason(exercise, mutant, monkeypatch):
     if mutant.reason == Reason.TIMEOUT:
-        monkeypatch.setattr("utils.judge.judging.TIMEOUT", 2.0)  # seconds, and not 10
+        monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 2.0)  # seconds, and not 10
     monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
     with pytest.raises(CheckFailed) as failure:
         check(compile_wrong(exercise, mutant.text, mutant.name))

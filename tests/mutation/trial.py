@@ -19,7 +19,7 @@ from utils.course import catalog
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
 from utils.errors import CheckFailed, CompileError, DeclarationError
-from utils.judge import explain, judging
+from utils.judge import explain, verdict
 from utils.judge.check import check
 from utils.paths import cache as cache_folder
 
@@ -85,12 +85,12 @@ def all_mutants(share: int = SHARE) -> list[Mutant]:
 def try_out(mutant: Mutant, most: int = 1) -> Fate:
     """Compile a mutant and check it as a learner's kernel is checked, `most` times if it passes."""
     start, exercise = time.perf_counter(), catalog.load(mutant.exercise)
-    usual = judging.TIMEOUT, explain.THOROUGH
-    judging.TIMEOUT, explain.THOROUGH = TIMEOUT, False
+    usual = verdict.TIMEOUT, explain.THOROUGH
+    verdict.TIMEOUT, explain.THOROUGH = TIMEOUT, False
     try:
         reason, tries, message = _tried(mutant, exercise, most)
     finally:
-        judging.TIMEOUT, explain.THOROUGH = usual
+        verdict.TIMEOUT, explain.THOROUGH = usual
     return Fate(mutant.digest, reason, tries, time.perf_counter() - start, message[:400])
 
 

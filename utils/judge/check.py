@@ -6,8 +6,8 @@ where the kernel's process cannot look into this one, or after the call. A secon
 the same buffers, and the same values twice, show what a kernel keeps between calls.
 
 First it is watched: one that races, strays or hangs, or computes something else, never reaches a
-card. Without a card it is called as it is while the check waits for that (see ahead.py), and what
-watched calls show is told first.
+card. Without a card it is called as it is while the check waits for that (see schedule.py), and
+what diagnosed calls show is told first.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ from utils.cuda import signature
 from utils.cuda.signature import Parameter
 from utils.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
-from utils.judge.ahead import Ahead
+from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.passed import Passed, tell
-from utils.judge.watched import Watched
+from utils.judge.schedule import Schedule
 from utils.process import card
 
 
@@ -95,11 +95,12 @@ class Trial:
     def _try(self) -> Passed:
         """What a kernel has passed whose values are right; what it says of itself is not read."""
         self._same_types()
-        watched, ahead = Watched(self.kernel, self.seed), Ahead(self.kernel, self.seed)
+        schedule = Schedule(self.kernel, self.seed)
+        diagnosed = DiagnosedCalls(self.kernel, self.seed)
         # Not on a card. And most that is not built yet, such as a mutant, fails before it need be.
         if self.kernel.backend == "emulator" and self.kernel.built:
-            watched.ahead = ahead.take
-        seen, tried = watched.all(), ahead.finish(watched.remarks)
+            diagnosed.meanwhile = schedule.make_early
+        seen, tried = diagnosed.all(), schedule.judge(diagnosed.remarks)
         details = (
             f"{len(tried.sizes)} sizes up to {size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"

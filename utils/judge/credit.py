@@ -12,9 +12,9 @@ from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise, Sizes, inputs_of
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
-from utils.judge.called import Called, take
-from utils.judge.judging import FEW
-from utils.judge.watched import Watched
+from utils.judge.diagnosed_calls import DiagnosedCalls
+from utils.judge.plain_calls import PlainCalls
+from utils.judge.verdict import FEW
 from utils.watch.diagnosis import Diagnosis
 
 UNKNOWN = 3  # times each of the sizes that a spec leaves open is drawn
@@ -37,7 +37,7 @@ class Credit:
 def of_passed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has passed its check: hold it against more sizes. `seed` is a secret."""
     with oracle.one_thread():
-        unknown = _unknown(Called(kernel, seed))
+        unknown = _unknown(PlainCalls(kernel, seed))
     named = statements.named(kernel.exercise, kernel.source)
     return Credit(True, True, not unknown, True, True, named, unknown)
 
@@ -46,21 +46,21 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     """Of a kernel that has not: see what holds of it. `seed` is a secret."""
     exercise = kernel.exercise
     named = statements.named(exercise, kernel.source)
-    watched, called = Watched(kernel, seed), Called(kernel, seed)
-    few = watched.ascending()[:SMALL]
+    diagnosed, plain = DiagnosedCalls(kernel, seed), PlainCalls(kernel, seed)
+    few = diagnosed.ascending()[:SMALL]
     with oracle.one_thread():
-        seen = _seen(watched, few)
+        seen = _seen(diagnosed, few)
         whole = len(seen) == len(few)
         works = any(_works(exercise, s) for s in seen)
         clean = works and whole and not any(s.hazards or s.error for s in seen)
         own = whole and all(floors.objection(exercise, s) is None for s in seen)
-        small = own and _holds(lambda: _try(called, few))
-        if works and not small and _starter_works(watched, few):
+        small = own and _holds(lambda: _try(plain, few))
+        if works and not small and _starter_works(diagnosed, few):
             works = clean = False
-        gates = small and _holds(watched.judge_gates)
-        known = small and _holds(lambda: _try(called, exercise.at.check))
-        unknown = _unknown(called) if known else ""
-        right = known and not unknown and _holds(lambda: take(called.again(exercise.at.check)))
+        gates = small and _holds(diagnosed.judge_gates)
+        known = small and _holds(lambda: _try(plain, exercise.at.check))
+        unknown = _unknown(plain) if known else ""
+        right = known and not unknown and _holds(lambda: _fresh(plain))
     # Where all of this holds, the check objects to what is tried there alone, or to a statement.
     unnamed = statements.required(exercise) is not None and not named
     right = right and (unnamed or not (clean and gates))
@@ -75,13 +75,13 @@ def _holds(trying: Callable[[], None]) -> bool:
     return True
 
 
-def _seen(watched: Watched, few: list[Sizes]) -> list[Diagnosis]:
+def _seen(diagnosed: DiagnosedCalls, few: list[Sizes]) -> list[Diagnosis]:
     """What watched calls showed, to the first that comes to no end."""
     seen = []
     for sizes in few:
-        given = case_calls.arguments(watched.kernel, watched.case(sizes))
+        given = case_calls.arguments(diagnosed.kernel, diagnosed.case(sizes))
         try:
-            seen.append(watched.diagnosis_of(given))
+            seen.append(diagnosed.diagnosis_of(given))
         except (KernelCrash, KernelTimeout, LaunchError):
             break
     return seen
@@ -95,25 +95,31 @@ def _works(exercise: Exercise, seen: Diagnosis) -> bool:
     return bool(seen.launches) and writes and reads and not seen.detour
 
 
-def _starter_works(watched: Watched, few: list[Sizes]) -> bool:
+def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:
     """Whether what was given to begin with does as much: then it is not the learner's work."""
-    exercise = watched.exercise
+    exercise = diagnosed.exercise
     starter = compile_wrong(exercise, catalog.starter_text(exercise), "starter")
-    return any(_works(exercise, seen) for seen in _seen(Watched(starter, watched.seed), few))
+    shown = _seen(DiagnosedCalls(starter, diagnosed.seed), few)
+    return any(_works(exercise, seen) for seen in shown)
 
 
-def _try(called: Called, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
+def _try(plain: PlainCalls, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
     """All kinds of values at each size. Raises CheckFailed."""
-    for size, families in cases.plan(called.exercise, sizes):
-        take(called.try_size(size, families))
+    for size, families in cases.plan(plain.exercise, sizes):
+        plain.judge_all(plain.of_size(size, families))
 
 
-def _unknown(called: Called) -> str:
+def _fresh(plain: PlainCalls) -> None:
+    """Calls in a process that has never called the kernel. Raises CheckFailed."""
+    plain.judge_all(plain.in_another_process(plain.exercise.at.check))
+
+
+def _unknown(plain: PlainCalls) -> str:
     """What is wrong on sizes that nobody knows, in words that give no value away; or nothing."""
-    drawn = [s for _ in range(UNKNOWN) for s in case_sizes.drawn(called.exercise, called.generator)]
+    drawn = [s for _ in range(UNKNOWN) for s in case_sizes.drawn(plain.exercise, plain.generator)]
     for sizes in drawn:
         try:
-            called.call(called.case(sizes), probes=FEW)
+            plain.judge_outcome(plain.call(plain.case(sizes), probes=FEW))
         except CheckFailed as failure:
             names = ", ".join(sizes)
             return f"{failure.reason} at a size ({names}) that the notebook does not try"

@@ -1,7 +1,7 @@
 """How one call of a kernel is judged: by what it leaves behind, beside what was expected."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -36,7 +36,7 @@ class Remarks:
     launches: str = ""  # beside every failure
 
 
-class Judging:
+class Judge:
     """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
 
     def __init__(self, kernel: Answering, seed: int, stream: int = 0):
@@ -45,9 +45,6 @@ class Judging:
         self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
         self.dtypes = kernel.dtypes
         self.remarks = Remarks()
-
-    def failing(self, again: Callable[[], NoReturn]) -> None:
-        """Called before a failure is explained, with what judges the same once more."""
 
     def case(self, sizes: Sizes, family: str = "") -> Case:
         """A call of these sizes, by default of the usual kind of values."""
@@ -63,7 +60,7 @@ class Judging:
         work = functools.partial(oracle.expect, self.exercise, case, self.dtypes, device, probes)
         return functools.cache(work)
 
-    def judge_inputs(self, case: Case, after: dict[str, Tensor]) -> None:
+    def judge_inputs(self, case: Case, after: Mapping[str, Tensor]) -> None:
         """Inputs must hold what they held before the call."""
         for name in sorted(set(inputs_of(self.exercise)) - set(self.exercise.outputs)):
             before = case.tensors[name]
@@ -79,14 +76,14 @@ class Judging:
         name: str,
         got: Tensor,
         expected: Expected,
-        same: Tensor,
-        before: Tensor | None,
-        again: bool = False,
+        unchanged: Tensor,
+        previous: Tensor | None = None,
+        repeated: bool = False,
     ) -> None:
-        """Judge one output. `same`: where it still holds the bits that it held before the call.
+        """Judge one output. `unchanged`: where it holds the bits that it held before the call.
 
-        `before`: what the call before this one left there. `again`: whether this is a second call
-        with the same values.
+        `previous`: what the call before this one left there. `repeated`: whether this is a second
+        call with the same values.
         """
         bad = mismatch.wrong(got, expected)
         if 0 < int(bad.sum()) <= 1 + bad.numel() // BENT:
@@ -94,11 +91,10 @@ class Judging:
             expected = oracle.expect(self.exercise, case, self.dtypes, device, bends=True)[name]
             bad &= mismatch.wrong(got, expected)
         if got.is_floating_point() and name not in case.tensors:  # poison is a NaN, but not a value
-            bad |= same.to(bad.device) & got.isnan()
+            bad |= unchanged.to(bad.device) & got.isnan()
         if not bad.any():
             return
-        self.failing(lambda: self.judge(case, name, got, expected, same, before, again))
-        unwritten = bad & same.to(bad.device)
+        unwritten = bad & unchanged.to(bad.device)
         if unwritten.any():
             if self.adds(case, name, unwritten):
                 advice = (
@@ -111,10 +107,10 @@ class Judging:
         message = "\n".join([message, *self.remarks.values])
         if got.is_floating_point() and (bad & got.isnan()).any():
             self.fail(Reason.NAN, case, message)
-        if before is not None and _left(got, before, bad):
+        if previous is not None and _left(got, previous.to(got.device), bad):
             advice = "these are the values of the call before, whose inputs were others"
             self.fail(Reason.STALE_OUTPUT, case, f"{message}\nhint: {advice}")
-        if again:
+        if repeated:
             message += "\nhint: the same call gave the right values a moment ago: a race?"
         self.fail(Reason.WRONG_VALUES, case, message)
 
@@ -125,7 +121,6 @@ class Judging:
 
     def fail(self, reason: Reason, case: Case, message: str) -> NoReturn:
         """Raises CheckFailed."""
-        self.failing(lambda: self.fail(reason, case, message))
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
         told = [f"{self.kernel.name} with {case}", message, self.remarks.launches]
         if not settings.seed():  # that one is a secret

@@ -13,9 +13,9 @@ from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.errors import CheckFailed, Reason, ToolError
-from utils.judge import explain, floors, gates, judging, launches, oracle
-from utils.judge.judging import FAULTS, FEW, Judging, Remarks
+from utils.judge import explain, floors, gates, launches, oracle, verdict
 from utils.judge.mismatch import bits
+from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
 from utils.process import child
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
@@ -25,18 +25,21 @@ _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
 _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
 
+Meanwhile = Callable[[Callable[[], bool]], object]  # does something until it is so
 
-class Watched(Judging):
-    """Watched calls of a kernel, and what they show."""
+
+class DiagnosedCalls(Judge):
+    """Diagnosed calls of a kernel, and what they show. While one is waited for, `meanwhile`
+    may do something else."""
 
     def __init__(self, kernel: Answering, seed: int):
         super().__init__(kernel, seed)
-        self.ahead: Callable[[Callable[[], bool]], object] = lambda until: None  # see ahead.py
+        self.meanwhile: Meanwhile = lambda until: None
         self._objections: list[tuple[Reason, Case, str]] = []  # to who did the work
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
-        self.ahead(instrumented.begin(self.kernel))
+        self.meanwhile(instrumented.begin(self.kernel))
         try:
             ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
             for sizes in ordered:
@@ -79,7 +82,7 @@ class Watched(Judging):
     def diagnosis_of(self, given: Mapping[str, Tensor | int | float]) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
         fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
-        kernel, timeout = self.kernel, judging.TIMEOUT
+        kernel, timeout = self.kernel, verdict.TIMEOUT
         return diagnosis.diagnose_call(kernel, given, unwritten=fresh, timeout=timeout)
 
     def _watch(
@@ -103,7 +106,7 @@ class Watched(Judging):
 
         def meanwhile(answered: Callable[[], bool]) -> None:
             expecting()
-            self.ahead(answered)
+            self.meanwhile(answered)
 
         try:
             with child.meanwhile(meanwhile):
@@ -127,8 +130,8 @@ class Watched(Judging):
         self.remarks = replace(self.remarks, values=tuple(why))
         expected = expecting()
         for name in expected:
-            same = bits(seen.after[name]) == bits(given[name])
-            self.judge(case, name, seen.after[name], expected[name], same, None)
+            unchanged = bits(seen.after[name]) == bits(given[name])
+            self.judge(case, name, seen.after[name], expected[name], unchanged)
         found = floors.objection(self.exercise, seen)
         if found and probes:  # where values are not judged, they may be another call's
             self._objections.append((found[0], case, found[1]))

@@ -1,0 +1,368 @@
+"""Plain calls are made early while a check waits; what it says does not depend on that."""
+
+import time
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from support import toys
+from support.fakes import FakeKernel
+from torch import Tensor
+
+from utils.course import catalog
+from utils.course.answers import Answer, compile_answer, compile_wrong
+from utils.cuda import instrumented
+from utils.errors import CheckFailed, KernelCrash, KernelTimeout
+from utils.judge import explain, schedule, verdict
+from utils.judge.check import check
+from utils.judge.schedule import Schedule
+from utils.judge.verdict import Remarks
+from utils.process import child, pool
+
+SWISH = catalog.load("00_start_here/swish")
+TEXT = catalog.solution_text(SWISH)
+GUARD, WRITE = "if (i < n)", "out[i] = "
+LATE = (WRITE, "out[i] = (n > 30000 ? 1.5f : 1.0f) * ")  # no array so long is diagnosed
+WRONG = (WRITE, "out[i] = 2.0f * ")
+ENDLESS = (
+    "for (volatile int j = 0; n == 1 && j < 1;) {{}}\n    if (i {} n)"  # 1 is not diagnosed first
+)
+
+
+def never() -> bool:
+    return False
+
+
+# --- the schedule alone: a kernel in Python
+
+
+@dataclass
+class Recorded(FakeKernel):
+    """Keeps what it was called with; `trouble` may raise, given the number of the call."""
+
+    calls: list = field(default_factory=list)  # (seconds it had, the values)
+    trouble: object = lambda number, timeout: None
+
+    def isolated(self, args, *, timeout=10.0, rehearsal=False, calls=1):
+        if not rehearsal:
+            values = {n: v.tolist() if isinstance(v, Tensor) else v for n, v in args.items()}
+            self.calls.append((timeout, f"{values}"))
+            self.trouble(len(self.calls), timeout)
+        return super().isolated(args, timeout=timeout, rehearsal=rehearsal, calls=calls)
+
+    @property
+    def values(self) -> list[str]:
+        return [values for _, values in self.calls]
+
+    @property
+    def limits(self) -> list[float]:
+        return [timeout for timeout, _ in self.calls]
+
+
+def right(x, out, n):
+    out.copy_(torch.nn.functional.mish(x))
+
+
+def wrong_above_30(x, out, n):
+    out.copy_(torch.nn.functional.mish(x) * (1.5 if n > 30 else 1))
+
+
+def failure_of(kernel, early: int = 0, remarks: Remarks | None = None) -> CheckFailed:
+    """What is wrong with a kernel, of whose calls so many are made early."""
+    plan = Schedule(kernel, seed=5)
+    plan.make_early(lambda: len(kernel.calls) >= early)
+    with pytest.raises(CheckFailed) as caught:
+        plan.judge(remarks or Remarks())
+    return caught.value
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch):
+    monkeypatch.setattr(explain, "THOROUGH", False)
+
+
+def test_calls_are_the_same_early_and_in_their_turn():
+    kernels = [Recorded(right, toys.MISH) for _ in range(3)]
+    tried = []
+    for kernel, early in zip(kernels, (0, 7, 10_000), strict=True):
+        plan = Schedule(kernel, seed=7)
+        plan.make_early(lambda k=kernel, early=early: len(k.calls) >= early)
+        assert len(kernel.calls) == early or early == 10_000
+        tried.append(plan.judge(Remarks()))
+    assert kernels[0].values == kernels[1].values == kernels[2].values
+    assert len(kernels[0].values) > 10 and tried[0] == tried[1] == tried[2]
+
+
+def test_a_call_has_its_whole_time_limit_in_its_turn_and_less_before():
+    kernel = Recorded(right, toys.MISH)
+    plan = Schedule(kernel, seed=1)
+    plan.make_early(lambda: len(kernel.calls) >= 5)
+    plan.judge(Remarks())
+    early, late = kernel.limits[:5], kernel.limits[5:]
+    assert set(early) == {schedule.SOON} and set(late) == {verdict.TIMEOUT}
+
+
+def test_wrong_values_are_told_the_same_whenever_they_were_computed():
+    late = failure_of(Recorded(wrong_above_30, toys.MISH))
+    early = failure_of(Recorded(wrong_above_30, toys.MISH), early=10_000)
+    assert late.reason == "wrong values" and "seed=5" in str(late) and str(early) == str(late)
+
+
+def test_what_diagnosed_calls_remark_is_told_with_a_call_that_was_made_before_them():
+    remarks = Remarks(("the values are odd",), "so is the launch")
+    failure = failure_of(Recorded(wrong_above_30, toys.MISH), 10_000, remarks)
+    assert "\nthe values are odd\nso is the launch\n" in str(failure)
+
+
+def crashing(number, timeout):
+    if number == 4:
+        raise KernelCrash("it crashed once")
+
+
+def test_a_failure_is_kept_and_nothing_is_called_after_it():
+    kernel = Recorded(right, toys.MISH, trouble=crashing)
+    failure = failure_of(kernel, early=10_000)
+    assert failure.reason == "crashed" and len(kernel.calls) == 4
+
+
+def test_wrong_values_before_a_crash_are_what_is_told():
+    def always_wrong(x, out, n):
+        out.fill_(123)
+
+    assert failure_of(Recorded(always_wrong, toys.MISH, trouble=crashing), 10_000).reason == (
+        "wrong values"
+    )
+
+
+def late_when_early(number, timeout):
+    if number == 9 and timeout == schedule.SOON:
+        raise KernelTimeout("on a busy machine")
+
+
+def test_a_call_that_did_not_end_soon_is_made_anew_and_may_pass():
+    kernel = Recorded(right, toys.MISH, trouble=late_when_early)
+    plan = Schedule(kernel, seed=3)
+    plan.make_early(never)
+    assert len(kernel.calls) == 9
+    plan.make_early(never)  # no more of it
+    assert len(kernel.calls) == 9
+    plan.judge(Remarks())
+    assert set(kernel.limits[:9]) == {schedule.SOON}
+    assert set(kernel.limits[9:]) == {verdict.TIMEOUT}
+    assert kernel.values[:9] == kernel.values[9:18]
+
+
+def test_a_call_that_did_not_end_soon_fails_where_it_does_not_end_in_its_turn():
+    def endless(number, timeout):
+        if number in (9, 18):
+            raise KernelTimeout(f"more than {timeout:g} seconds")
+
+    failure = failure_of(Recorded(right, toys.MISH, trouble=endless), early=10_000)
+    assert failure.reason == "timeout" and f"{verdict.TIMEOUT:g} seconds" in str(failure)
+
+
+def test_a_call_that_waits_for_itself_has_failed():
+    def deadlock(number, timeout):
+        if number == 9:
+            error = KernelTimeout("waits for itself")
+            error.certain = True
+            raise error
+
+    kernel = Recorded(right, toys.MISH, trouble=deadlock)
+    failure = failure_of(kernel, early=10_000)
+    assert failure.reason == "timeout" and "waits for itself" in str(failure)
+    assert len(kernel.calls) == 9
+
+
+def test_outcomes_that_would_take_much_memory_are_not_collected(monkeypatch):
+    monkeypatch.setattr(schedule, "MOST", 100)  # elements
+    kernel = Recorded(right, toys.MISH)
+    plan = Schedule(kernel, seed=3)
+    plan.make_early(never)
+    few = len(kernel.calls)
+    plan.judge(Remarks())
+    assert 0 < few < len(kernel.calls) / 2
+
+
+# --- a check as a whole, on the emulator
+
+
+def text_of(*changes: tuple[str, str], edit: str = "") -> str:
+    text = TEXT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return f"{text}\n// {edit}\n"
+
+
+def kernel_of(*changes: tuple[str, str], edit: str = "") -> Answer:
+    return compile_answer(SWISH, text_of(*changes, edit=edit), backend="emulator")
+
+
+def failing(kernel: Answer, seed: int) -> CheckFailed:
+    with pytest.raises(CheckFailed) as caught:
+        check(kernel, seed=seed)
+    return caught.value
+
+
+@pytest.fixture
+def order(monkeypatch):
+    """The calls of all kernels in order: p plain, d diagnosed."""
+    calls = []
+    for name, letter in (("isolated", "p"), ("watched", "d")):
+        genuine = getattr(Answer, name)
+
+        def noted(self, args, *, genuine=genuine, letter=letter, **options):
+            if not options.get("rehearsal"):
+                calls.append(letter)
+            return genuine(self, args, **options)
+
+        for kind in {Answer, *Answer.__mro__}:
+            if name in vars(kind):
+                monkeypatch.setattr(kind, name, noted)
+    return calls
+
+
+def test_calls_are_made_while_the_diagnosing_build_is_waited_for(order, monkeypatch):
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: len(order) >= 20)
+    check(kernel_of(), seed=1)
+    assert order.index("d") >= 20
+
+
+def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: True)
+    slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 100000000; j++) {}\n"
+            "    int threads = 256;")  # fmt: skip
+    check(kernel_of(slow), seed=1)
+    told = "".join(order)
+    assert told.startswith("dp") and told.count("pd") >= 3
+
+
+@pytest.mark.parametrize("where", ["on a card", "not built"])
+def test_nothing_is_called_before_it_is_diagnosed_where_that_would_be_wrong(
+    where, order, monkeypatch
+):
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: never)
+    kernel = compile_wrong(SWISH, text_of(WRONG), "wrong") if where == "not built" else None
+    if kernel is None:
+        kernel = kernel_of(WRONG)
+        kernel.backend = "cuda"
+    assert failing(kernel, 1).reason == "wrong values"
+    assert set(order) == {"d"}
+
+
+def test_of_two_failures_that_of_a_diagnosed_call_is_told_and_it_alone_is_explained(monkeypatch):
+    explained, genuine = [], explain.wrong_values
+
+    def wrong_values(kernel, case, *given):
+        explained.append(case)
+        return genuine(kernel, case, *given)
+
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: never)  # until all are made
+    monkeypatch.setattr(explain, "wrong_values", wrong_values)
+    failure = failing(kernel_of(WRONG), seed=3)
+    assert failure.reason == "wrong values" and len(explained) == 1
+    assert str(explained[0]) in str(failure) and "n=1," not in str(explained[0])
+
+
+def test_a_crash_of_an_early_call_is_told_once_all_has_been_diagnosed(order, monkeypatch):
+    crash = "    if (n > 30000) *(volatile int*)nullptr = n;\n    int threads = 256;"
+    monkeypatch.setattr(instrumented, "begin", lambda kernel: never)
+    failure = failing(kernel_of(("    int threads = 256;", crash)), seed=5)
+    assert failure.reason == "crashed" and order[-1] == "d"
+
+
+def test_a_call_that_never_ends_does_not_keep_a_diagnosed_one_from_being_told():
+    start = time.monotonic()
+    failure = failing(kernel_of((GUARD, ENDLESS.format("<="))), seed=3)
+    assert failure.reason == "out of bounds", failure
+    assert time.monotonic() - start < verdict.TIMEOUT - 3
+
+
+def test_a_call_that_was_given_up_is_made_anew_in_its_turn(monkeypatch):
+    monkeypatch.setattr(schedule, "SOON", 0.3)
+    monkeypatch.setattr(verdict, "TIMEOUT", 1.5)
+    failure = failing(kernel_of((GUARD, ENDLESS.format("<"))), seed=3)
+    assert failure.reason == "timeout" and "1.5 seconds" in str(failure)
+
+
+def test_a_deadlock_is_known_from_a_call_that_was_only_stopped():
+    barrier = "if (threadIdx.x < 16) __syncwarp();\n    __syncthreads();\n    if (i < n)"
+    endless = (GUARD, ENDLESS.format("<"))
+    given = {"x": torch.ones(1), "out": torch.zeros(1), "n": 1}
+    for change, certain in (((GUARD, barrier), True), (endless, False)):
+        with pytest.raises(KernelTimeout) as caught:
+            kernel_of(change).isolated(given, timeout=0.5)
+        assert caught.value.certain == certain
+
+
+def test_an_interrupt_in_an_early_call_ends_the_check_and_the_next_one_works(monkeypatch):
+    def interrupted(self, *given, **how):
+        raise KeyboardInterrupt
+
+    kernel = kernel_of(edit="interrupted")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Answer, "isolated", interrupted)
+        check(kernel, seed=1)
+    assert not kernel.trusted
+    check(kernel, seed=1)
+    assert kernel.trusted
+
+
+# --- a worker that is called while another one is waited for
+
+
+@pytest.fixture
+def swish():
+    given = {"x": torch.linspace(-3, 3, 50), "out": torch.zeros(50), "n": 50}
+    kernel = kernel_of()
+    other = instrumented.instrumented(kernel)
+    pool.discard("emulator")  # none has called another kernel, which it would be put down to
+    kernel.isolated(given), other.watched(given)  # both have answered: what is in force is known
+    return lambda: kernel.isolated(given).after["out"], lambda: other.watched(given).after["out"]
+
+
+def test_one_worker_is_called_while_another_one_runs(swish):
+    run, watch = swish
+    found, told = [], []
+
+    def action(answered):
+        told.append(answered())
+        found.append(run())
+        deadline = time.monotonic() + 20
+        while not answered() and time.monotonic() < deadline:
+            pass
+        told.append(answered())
+
+    with child.meanwhile(action):
+        assert torch.equal(watch(), run())
+    assert torch.equal(found[0], run()) and told[-1]
+
+
+def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for(
+    swish, monkeypatch
+):
+    run, watch = swish
+    outer, genuine = [], child.Worker._excess
+    ask = child.Worker.ask
+
+    def noted(self, within, **command):
+        if command["do"] == "watch":
+            outer.append(self)
+        return ask(self, within, **command)
+
+    def excess(self, reply):
+        return "did too much" if self in outer else genuine(self, reply)
+
+    monkeypatch.setattr(child.Worker, "ask", noted)
+    ended = []
+
+    def action(answered):
+        monkeypatch.setattr(child.Worker, "_excess", excess)
+        run()
+        ended.append(outer[0].process.poll())
+        monkeypatch.setattr(child.Worker, "_excess", genuine)
+
+    with pytest.raises(KernelCrash, match="did too much"), child.meanwhile(action):
+        watch()
+    assert ended[0] is not None and torch.equal(watch(), run())

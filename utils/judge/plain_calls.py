@@ -1,0 +1,241 @@
+"""Plain calls of a kernel, without instruments: values and sizes that are known and others, in
+buffers that it has met before, and in a process that has never called it.
+
+Calls are planned from a seed. Each has an outcome, which can be judged at any later time.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from utils.course import case_calls, case_sizes, cases
+from utils.course.answers import Answering
+from utils.course.case_calls import Arguments
+from utils.course.cases import Case
+from utils.course.exercise import Sizes, dimensions
+from utils.cuda.isolation import IsolatedRun
+from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.judge import oracle, verdict
+from utils.judge.mismatch import bits
+from utils.judge.outcomes import Failed, Outcome, Refused, Returned
+from utils.judge.verdict import FAULTS, FEW, Judge
+from utils.process import card, child, pool
+from utils.process.arena import Stray
+from utils.wording import many
+
+AGAIN = 3  # sizes that a second process is tried on
+REHEARSED = 4_000_000  # elements
+# Where a size or an index of 16 bits shows; the second where a grid cannot be so long.
+LONG = ((65_537, 70_000), (32_769, 36_000))
+MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a second
+PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would take more seconds
+GRID = 65_535  # blocks along y or z
+CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
+
+
+class Tried(NamedTuple):
+    """What a kernel was tried on."""
+
+    cases: int  # of known sizes
+    sizes: tuple[Sizes, ...]  # that are known
+    drawn: int  # sizes that were drawn, a case each
+    families: tuple[str, ...]  # kinds of values
+
+
+class PlainCalls(Judge):
+    """Plain calls of a kernel, and their outcomes. `timeout`: seconds for one call."""
+
+    def __init__(self, kernel: Answering, seed: int, timeout: float | None = None):
+        super().__init__(kernel, seed, stream=1)
+        self.timeout = verdict.TIMEOUT if timeout is None else timeout
+        self.tried = Tried(0, (), 0, ())  # once all calls have been made
+        self._paces: dict[str, float] = {}  # seconds for each element along a size
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Make all calls, each when its outcome is asked for; a failure is the last."""
+        try:
+            yield from self._all()
+        except CheckFailed as failure:
+            yield Failed(failure)
+
+    def _all(self) -> Iterator[Outcome]:
+        """Each known size with several kinds of values, sizes that are drawn, and some of it again
+        in another process."""
+        sizes = self.exercise.at.check
+        if self.kernel.backend == "cuda":
+            sizes = (*sizes, *self.exercise.at.card)
+        drawn = case_sizes.drawn(self.exercise, self.generator)
+        plan = list(cases.plan(self.exercise, sizes))
+        for size, families in plan:
+            yield from self.of_size(size, families)
+        for size in drawn:
+            yield self.call(self.case(size), probes=FEW)
+        if self.kernel.backend == "emulator":
+            for outcome in self._beyond_16_bits():
+                drawn.append(outcome.case.sizes)
+                yield outcome
+            yield from self._rehearse()
+        yield from self.in_another_process(self.exercise.at.check)
+        kinds = dict.fromkeys(itertools.chain.from_iterable(families for _, families in plan))
+        count = sum(len(families) for _, families in plan)
+        self.tried = Tried(count, sizes, len(drawn), tuple(kinds))
+
+    def of_size(self, sizes: Sizes, families: list[str]) -> Iterator[Returned]:
+        """All kinds of values at one size, in the same buffers, and the last of them twice. Each
+        call after the first must leave as much memory as it found."""
+        previous: Mapping[str, Tensor] = {}
+        live = []
+        for case in [self.case(sizes, family) for family in families]:
+            outcome = self.call(case, previous)
+            previous = {name: outcome.after[name] for name in self.exercise.outputs}
+            live.append(outcome.live)
+            yield outcome
+        outcome = self.call(case, repeated=True)
+        grown = [after - before for before, after in itertools.pairwise([*live, outcome.live])]
+        leaked = min(grown) if len(grown) >= 2 else 0
+        yield replace(outcome, leaked=max(leaked, 0))
+
+    def call(
+        self,
+        case: Case,
+        previous: Mapping[str, Tensor] = MappingProxyType({}),
+        repeated: bool = False,
+        calls: int = 1,
+        probes: int = oracle.PROBES,
+    ) -> Returned:
+        """Run one case, or the last of so many calls of it. Raises CheckFailed."""
+        with card.together(self.kernel.backend):  # what is expected is worked out there, too
+            arguments = case_calls.arguments(self.kernel, case)
+            expecting = self.expecting(case, self.device, probes)
+            beside = child.meanwhile(lambda answered: expecting())
+            # On a GPU, the reference would wait for a kernel that hangs.
+            with beside if self.device == "cpu" else contextlib.nullcontext():
+                run = self._isolated(arguments, calls)
+            unchanged = {n: bits(run.after[n]) == bits(arguments[n]) for n in self.exercise.outputs}
+            return Returned(
+                case, run.after, run.strays, unchanged, expecting(), previous, repeated, run.live
+            )
+
+    def judge_all(self, outcomes: Iterable[Outcome]) -> None:
+        """Judge each as it comes. Raises CheckFailed."""
+        for outcome in outcomes:
+            self.judge_outcome(outcome)
+
+    def judge_outcome(self, outcome: Outcome) -> None:
+        """Raises CheckFailed."""
+        if isinstance(outcome, Failed):
+            raise outcome.failure
+        if isinstance(outcome, Refused):
+            self.fail(Reason.LAUNCH_ERROR, outcome.case, outcome.why)
+        with card.together(self.kernel.backend):
+            self._judge_returned(outcome)
+
+    def _judge_returned(self, outcome: Returned) -> None:
+        case = outcome.case
+        self._judge_strays(case, outcome.strays)
+        self.judge_inputs(case, outcome.after)
+        for name in self.exercise.outputs:
+            got, expected = outcome.after[name].to(self.device), outcome.expected[name]
+            unchanged, previous = outcome.unchanged[name], outcome.previous.get(name)
+            self.judge(case, name, got, expected, unchanged, previous, outcome.repeated)
+        if outcome.leaked:
+            message = (
+                f"each call leaves {outcome.leaked:,} bytes of device memory behind\n"
+                "hint: cudaFree what the launcher has allocated, once the kernels are done"
+            )
+            self.fail(Reason.LEAK, case, message)
+
+    def _judge_strays(self, case: Case, strays: list[Stray]) -> None:
+        if not strays:
+            return
+        lines = []
+        for name, side in dict.fromkeys((stray.parameter, stray.side) for stray in strays):
+            places = [s.offset for s in strays if (s.parameter, s.side) == (name, side)]
+            edge = "its end" if side == "after" else "its beginning"
+            lines.append(
+                f"wrote outside of {name}: {many(len(places), 'element')} {side} {edge}, "
+                f"the first at offset {min(places, key=abs)}"
+            )
+        lines.append("hint: which threads need a guard?")
+        self.fail(Reason.OUT_OF_BOUNDS, case, "\n".join(lines))
+
+    def adds(self, case: Case, name: str, unwritten: Tensor) -> bool:
+        """Whether the kernel adds to what an output held, which leaves a NaN as it was."""
+        if name in case.tensors or not unwritten.any():
+            return False
+        arguments = case_calls.arguments(self.kernel, case)
+        output = arguments[name]
+        assert isinstance(output, Tensor)
+        output.fill_(1)
+        return not bool((self._isolated(arguments).after[name] == 1)[unwritten.cpu()].any())
+
+    def in_another_process(self, sizes: tuple[Sizes, ...]) -> Iterator[Returned]:
+        """A process that has never called the kernel: a part of the sizes in another order, then
+        so many calls of small ones that a kernel that counts its calls gives itself away."""
+        pool.post(self.kernel.backend).restart()
+        random = self.generator
+        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
+            yield self.call(self.case(sizes[i]))
+        small = self.ascending()[1:3]
+        for size in (*small, *small[:1]):
+            calls = int(torch.randint(*CALLS, (), generator=random))
+            yield self.call(self.case(size), calls=calls)
+
+    def _beyond_16_bits(self) -> Iterator[Returned]:
+        """A call that is long in one size, another one each time, and short in the others.
+        Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
+        """
+        names = case_sizes.lengths(self.exercise)
+        for i in torch.randperm(len(names), generator=self.generator).tolist():
+            for span in LONG:
+                sizes = case_sizes.long_sizes(self.exercise, names[i], span, self.generator)
+                with contextlib.suppress(LaunchError):
+                    if self._launched(sizes) <= MANY and self._soon(names[i], span):
+                        yield self.call(self.case(sizes), probes=FEW)
+                        return
+
+    def _soon(self, name: str, span: tuple[int, int]) -> bool:
+        """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
+        if name not in self._paces:
+            shorter = (span[0] // PART, span[1] // PART)
+            sizes = case_sizes.long_sizes(self.exercise, name, shorter, self.generator)
+            arguments = case_calls.arguments(self.kernel, self.case(sizes))
+            self._paces[name] = PART * self._isolated(arguments).seconds / span[1]
+        return self._paces[name] * span[1] <= LONGEST
+
+    def _rehearse(self) -> Iterator[Refused]:
+        """Would CUDA take the launches at sizes that only a card can do?"""
+        for sizes in self.exercise.at.card:
+            too_many = case_sizes.elements(self.exercise, sizes) > REHEARSED
+            if too_many or max(sizes.values()) <= GRID:
+                continue
+            try:
+                self._launched(sizes)
+            except LaunchError as error:
+                yield Refused(self._nothing(sizes), str(error))
+
+    def _launched(self, sizes: Sizes) -> int:
+        """How many threads a call of these sizes would launch. Raises LaunchError."""
+        arguments = case_calls.arguments(self.kernel, self._nothing(sizes))
+        try:
+            return self.kernel.isolated(arguments, timeout=self.timeout, rehearsal=True).threads
+        except (KernelCrash, KernelTimeout) as error:
+            raise CheckFailed(FAULTS[type(error)], str(error)) from error
+
+    def _nothing(self, sizes: Sizes) -> Case:
+        """A case whose values do not matter."""
+        shapes = {n: dimensions(text, sizes) for n, text in self.exercise.shapes.items()}
+        zeros = {n: torch.zeros(shape) for n, shape in shapes.items()}
+        return Case(sizes, "no", zeros, {n: span[0] for n, span in self.exercise.scalars.items()})
+
+    def _isolated(self, arguments: Arguments, calls: int = 1) -> IsolatedRun:
+        try:
+            return self.kernel.isolated(arguments, timeout=self.timeout, calls=calls)
+        except tuple(FAULTS) as error:
+            raise CheckFailed(FAULTS[type(error)], str(error)) from error

@@ -1,0 +1,61 @@
+"""When the plain calls of a kernel are made, beside its diagnosed ones.
+
+They are planned from the seed, and whenever the check would wait, for the diagnosing build or for
+the end of a diagnosed call, some are made early: a wait leaves a core idle, and most are as long as
+many calls. Outcomes are only kept then. All are judged afterwards, in order, with what the
+diagnosed calls have shown, so that a verdict does not depend on when a call was made.
+"""
+
+import itertools
+from collections.abc import Callable
+
+from utils.course import case_sizes
+from utils.course.answers import Answering
+from utils.errors import KernelTimeout
+from utils.judge import plain_calls, verdict
+from utils.judge.outcomes import Failed, Outcome, Returned
+from utils.judge.plain_calls import PlainCalls, Tried
+from utils.judge.verdict import Remarks
+
+SOON = plain_calls.LONGEST  # seconds for an early call
+MOST = 8_000_000  # elements of the tensors of calls whose outcomes are kept
+
+
+class Schedule:
+    """The plain calls of a kernel. A failure ends them, early or not."""
+
+    def __init__(self, kernel: Answering, seed: int) -> None:
+        self._kernel, self._seed = kernel, seed
+        self._kept: list[Outcome] = []
+        self._room = MOST
+        self._begin(SOON)
+
+    def _begin(self, limit: float) -> None:
+        self._calls = PlainCalls(self._kernel, self._seed, min(limit, verdict.TIMEOUT))
+        self._outcomes = self._calls.outcomes()
+
+    def make_early(self, until: Callable[[], bool]) -> None:
+        """Make calls and keep their outcomes, until it is so, or there is no more to make."""
+        while self._room > 0 and not until() and (outcome := next(self._outcomes, None)):
+            self._kept.append(outcome)
+            if isinstance(outcome, Returned):
+                self._room -= case_sizes.elements(self._kernel.exercise, outcome.case.sizes)
+            elif isinstance(outcome, Failed) and _may_end(outcome):
+                self._room = 0
+                self._kept = []
+                self._begin(verdict.TIMEOUT)
+
+    def judge(self, remarks: Remarks) -> Tried:
+        """Judge all calls, and make those that are left. Raises CheckFailed."""
+        calls = self._calls
+        calls.timeout, calls.remarks = verdict.TIMEOUT, remarks
+        for outcome in itertools.chain(self._kept, self._outcomes):
+            calls.judge_outcome(outcome)
+        return calls.tried
+
+
+def _may_end(outcome: Failed) -> bool:
+    """Whether a call was only stopped for being late. A diagnosed call may have more to say of
+    that; if none has, all are made anew, with the whole time limit."""
+    cause = outcome.failure.__cause__
+    return isinstance(cause, KernelTimeout) and not cause.certain
