@@ -207,10 +207,10 @@ __device__ inline void wgmma_wait() {
 #    define FLOATS_128(d, i) FLOATS_64(d, i), FLOATS_64(d, i + 64)
 
 // d = a * b + (add ? d : 0), begun and not waited for. a: 64 rows, b: N rows, each of 32 bytes
-// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t of the four
-// warps owns d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2
-// + e. All 128 threads must call it; the first of their warps has a number that 4 divides. PTX:
-// wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
+// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t owns
+// d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2 + e.
+// All 128 threads must call it; the first of their warps has a number that 4 divides.
+// PTX: wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
 //      1, 1: neither is negated; 0, 0, of 16 bits alone: both lie along K
 #    define WGMMA(name, n, k, type, registers, last, a_at, b_at, add_at)                           \
         __device__ inline void name(float (&d)[registers], unsigned long long a,                   \

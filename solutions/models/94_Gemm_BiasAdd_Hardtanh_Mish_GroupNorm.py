@@ -15,14 +15,14 @@ What is where:
     line   41  ModelNew                               the model; `by_layers` is PyTorch's version
     line   62  call                                   its forward: chooses what computes it
     line  116  run                                    forward, as an operator of PyTorch's
-    line  143  run_backward                           backward
-    line  266  HOST                                   C++: checks tensors, calls the kernels
-    line  762  bias_hardtanh_mish_gn_kernel           forward of what follows the linear layer
-    line  795  column_sums_kernel                     gradient of the linear layer's bias
-    line 1019  bias_hardtanh_mish_gn_backward_kernel  backward of it
-    line 2487  linear_bias_hardtanh_mish_gn_kernel    forward of the whole, on Hopper
-    line 2606  product_kernel                         backward of the linear layer, on Hopper
-    line 2671  build                                  compiles them for the cards at hand
+    line  145  run_backward                           backward
+    line  270  HOST                                   C++: checks tensors, calls the kernels
+    line  766  bias_hardtanh_mish_gn_kernel           forward of what follows the linear layer
+    line  799  column_sums_kernel                     gradient of the linear layer's bias
+    line 1023  bias_hardtanh_mish_gn_backward_kernel  backward of it
+    line 2491  linear_bias_hardtanh_mish_gn_kernel    forward of the whole, on Hopper
+    line 2610  product_kernel                         backward of the linear layer, on Hopper
+    line 2675  build                                  compiles them for the cards at hand
 """
 
 import torch
@@ -134,15 +134,19 @@ def empty_linear_gradients(x, W, b, want_x, want_W):
     return dx, dW, b.new_empty(b.shape)
 
 
-def empty_gradients(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
+def empty_gradients(
+    grad_output, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable
+):
     """All that a backward gives, with nothing in it."""
     of_linear = empty_linear_gradients(x, W, b, want_x, want_W)
-    return *of_linear, *empty_tail_gradients(dout, y, weight, bias, parameter, groups)[1:]
+    return *of_linear, *empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)[1:]
 
 
-def run_backward(dout, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable):
+def run_backward(
+    grad_output, x, W, b, weight, bias, parameter, y, groups, want_x, want_W, portable
+):
     """Gradients of x, W, b, weight, bias and parameter; none of x or W where none is wanted."""
-    dy, *small = run_tail_backward(dout, y, weight, bias, parameter, groups)
+    dy, *small = run_tail_backward(grad_output, y, weight, bias, parameter, groups)
     x, W, *_ = kernels.arguments(x, W, b, weight, bias, parameter, groups)
     dx, dW, db = empty_linear_gradients(x, W, b, want_x, want_W)
     if x.shape[0] == 0:
@@ -173,21 +177,21 @@ def run_tail(y, weight, bias, parameter, groups):
     return result
 
 
-def empty_tail_gradients(dout, y, weight, bias, parameter, groups):
+def empty_tail_gradients(grad_output, y, weight, bias, parameter, groups):
     """What its backward gives, with nothing in it."""
     tensors = y, weight, bias
     none = y.new_empty((0,) if parameter is None else parameter.shape)
     return *(tensor.new_empty(tensor.shape) for tensor in tensors), none
 
 
-def run_tail_backward(dout, y, weight, bias, parameter, groups):
+def run_tail_backward(grad_output, y, weight, bias, parameter, groups):
     """Gradients of y, weight, bias and parameter."""
-    found = empty_tail_gradients(dout, y, weight, bias, parameter, groups)
+    found = empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)
     y, weight, bias, *rest = kernels.tail_arguments(y, weight, bias, parameter, groups)
     if y.shape[0] == 0:
         return tuple(gradient.zero_() for gradient in found)
     parameter, dparameter = (rest[0], found[3]) if rest else (None, None)
-    kernels.tail_backward(y, weight, bias, parameter, dout, *found[:3], dparameter, groups)
+    kernels.tail_backward(y, weight, bias, parameter, grad_output, *found[:3], dparameter, groups)
     return found
 
 
@@ -200,13 +204,13 @@ def remember(ctx, inputs, output):
     ctx.set_materialize_grads(False)
 
 
-def gradients(ctx, dout, _):
+def gradients(ctx, grad_output, _):
     """Of all arguments of a forward."""
-    if dout is None:  # the result took no part
+    if grad_output is None:  # the result took no part
         return (None,) * 9
     groups, portable = ctx.given
     wanted = ctx.needs_input_grad
-    found = backward(dout, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
+    found = backward(grad_output, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
     return (
         *(g if want else None for g, want in zip(found, wanted[:6], strict=True)),
         None,
@@ -221,9 +225,9 @@ def remember_tail(ctx, inputs, output):
     ctx.groups = inputs[4]
 
 
-def tail_gradients(ctx, dout):
+def tail_gradients(ctx, grad_output):
     """Of all arguments of a tail."""
-    found = tail_backward(dout, *ctx.saved_tensors, ctx.groups)
+    found = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
     wanted = ctx.needs_input_grad[:4]
     return (*(g if want else None for g, want in zip(found, wanted, strict=True)), None)
 
@@ -250,7 +254,7 @@ backward = operator(
     "backward",
     run_backward,
     empty_gradients,
-    f"(Tensor dout, {TENSORS}, Tensor y, SymInt groups, bool want_x, bool want_W, bool portable) "
+    f"(Tensor grad_output, {TENSORS}, Tensor y, SymInt groups, bool want_x, bool want_W, bool portable) "
     f"-> {SIX}",
 )
 tail = operator("tail", run_tail, empty_tail, f"(Tensor y, {CHANNELS}, SymInt groups) -> Tensor")
@@ -258,7 +262,7 @@ tail_backward = operator(
     "tail_backward",
     run_tail_backward,
     empty_tail_gradients,
-    f"(Tensor dout, Tensor y, {CHANNELS}, SymInt groups) -> {FOUR}",
+    f"(Tensor grad_output, Tensor y, {CHANNELS}, SymInt groups) -> {FOUR}",
 )
 forward.register_autograd(gradients, setup_context=remember)
 tail.register_autograd(tail_gradients, setup_context=remember_tail)
@@ -1327,10 +1331,10 @@ __device__ inline void wgmma_wait() {
 #    define FLOATS_128(d, i) FLOATS_64(d, i), FLOATS_64(d, i + 64)
 
 // d = a * b + (add ? d : 0), begun and not waited for. a: 64 rows, b: N rows, each of 32 bytes
-// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t of the four
-// warps owns d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2
-// + e. All 128 threads must call it; the first of their warps has a number that 4 divides. PTX:
-// wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
+// along K; make_descriptor() says where. With warp = threadIdx.x / 32 % 4, thread t owns
+// d[4 * j + 2 * h + e] of row 16 * warp + 8 * h + lane / 4, column 8 * j + lane % 4 * 2 + e.
+// All 128 threads must call it; the first of their warps has a number that 4 divides.
+// PTX: wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, add, 1, 1 [, 0, 0];
 //      1, 1: neither is negated; 0, 0, of 16 bits alone: both lie along K
 #    define WGMMA(name, n, k, type, registers, last, a_at, b_at, add_at)                           \
         __device__ inline void name(float (&d)[registers], unsigned long long a,                   \
