@@ -14,7 +14,7 @@ import torch
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout
 from utils.paths import ROOT
-from utils.process import child, pool
+from utils.process import child, pool, workers
 from utils.process.guest import lockdown
 
 # Each try leaves what it got in out[0], negative errno where the system refused.
@@ -215,7 +215,7 @@ def test_memory_and_threads_have_limits(tries, monkeypatch):
     monkeypatch.setattr(child, "MEMORY", 256 << 20)
     with pytest.raises(KernelCrash, match=r"used more than 0.268 GB of memory and was stopped"):
         tries(50, 1 << 13, timeout=20.0)
-    monkeypatch.setattr(child, "MAX_THREADS", 50)
+    monkeypatch.setattr(workers, "MAX_THREADS", 50)
     with pytest.raises(KernelCrash, match="started more than 50 threads and was stopped"):
         tries(51, 100, timeout=20.0)
     assert tries(50, 16) == 0

@@ -17,7 +17,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.paths import ROOT
-from utils.process import child, pool
+from utils.process import pool, workers
 from utils.process.guest import lockdown
 
 
@@ -71,7 +71,7 @@ def test_what_does_not_end_is_stopped_and_the_next_call_works(kernel, fault, mes
     start = time.monotonic()
     with pytest.raises(KernelTimeout, match=f"(?s){message}"):
         call(kernel, fault, 1, timeout=0.5)
-    assert time.monotonic() - start < 0.5 + child.GRACE + 5
+    assert time.monotonic() - start < 0.5 + workers.child.GRACE + 5
     assert works(kernel)
 
 
@@ -247,7 +247,7 @@ void closes(float* out) {
 }"""
     closes = compile_cuda(source, "closes", backend="emulator")
     start = time.monotonic()
-    with pytest.raises(KernelCrash, match="closed the pipe"):
+    with pytest.raises(KernelCrash, match="closed the channel"):
         closes.isolated({"out": torch.zeros(1)}, timeout=40.0)
     assert time.monotonic() - start < 30
 
@@ -358,7 +358,7 @@ print(pool.post("emulator").worker.process.pid, flush=True)
 def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
     done = []
     assert works(kernel)  # the worker has answered, so that what is in force is known
-    with child.meanwhile(lambda answered: done.append(pid())):
+    with workers.meanwhile(lambda answered: done.append(pid())):
         assert works(kernel) and works(kernel)
     assert works(kernel) and done == [pid()]
 
@@ -366,16 +366,16 @@ def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
 def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkeypatch):
     done = []
     for in_force in ([], ["seccomp"], ["landlock 7"]):
-        understood = child.Worker._understood
+        understood = workers.Worker._understood
 
         def told(self, *given, in_force=in_force, understood=understood):
             reply = understood(self, *given)
             self.in_force = in_force
             return reply
 
-        monkeypatch.setattr(child.Worker, "_understood", told)
+        monkeypatch.setattr(workers.Worker, "_understood", told)
         assert works(kernel)
-        with child.meanwhile(lambda answered: done.append(1)):
+        with workers.meanwhile(lambda answered: done.append(1)):
             assert works(kernel)
     assert done == []
     pool.discard("emulator")
@@ -386,7 +386,7 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
         raise ValueError("the reference is wrong")
 
     assert works(kernel)
-    with pytest.raises(ValueError, match="the reference"), child.meanwhile(fails):
+    with pytest.raises(ValueError, match="the reference"), workers.meanwhile(fails):
         works(kernel)
     assert works(kernel)
 
@@ -394,6 +394,6 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
 def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
     done = []
     assert works(kernel)
-    with pytest.raises(KernelCrash), child.meanwhile(lambda answered: done.append(1)):
+    with pytest.raises(KernelCrash), workers.meanwhile(lambda answered: done.append(1)):
         call(kernel, 5)
     assert done == [1] and works(kernel)

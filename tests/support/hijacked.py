@@ -11,31 +11,24 @@ from pathlib import Path
 from utils.process import child
 
 _SETTING = '''
-genuine, _loads, TOKEN = Executor.time, json.loads, [""]
-
-
-def loads(line):
-    command = _loads(line)
-    TOKEN[0] = command["token"]
-    return command
-
-
-json.loads = loads
+genuine, CHANNEL = Executor.time, framing.Channel(int(sys.argv[2]))
+framing.Channel = lambda file: CHANNEL
 
 
 def say_done(token=""):
     """The reply that is waited for."""
-    reply = {"error": 0, "name": "cudaSuccess", "text": "no error", "token": token or TOKEN[0]}
-    reply |= {"stragglers": 0, "in_force": []}
-    os.write(int(sys.argv[3]), json.dumps(reply).encode() + b"\\n")
+    CHANNEL._token = token or CHANNEL._token
+    reply = {"error": 0, "name": "cudaSuccess", "text": "no error"}
+    CHANNEL.tell({**reply, "stragglers": 0, "in_force": []})
 
 
 def opened(self, command):
     """The library, and the slots of each call, with addresses in them."""
-    library, base = self._library(command), self._borrow(command["size"], command["device"])
+    lent = [command[name] for name in ("file", "size", "device")]
+    library, base = self._library(command), self._borrow(*lent)
     if command["device"] is None:
         library.emu_lend_memory(ctypes.c_void_p(base), ctypes.c_size_t(command["size"]))
-    slots = bytes.fromhex(command["slots"])
+    slots = command["blobs"][0]
     each = len(slots) // command["calls"]
     rows = []
     for first in range(0, len(slots), each):

@@ -17,7 +17,8 @@ from utils.emulator import reports
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import card, pool
 from utils.process.arena import Layout, Stray
-from utils.process.child import GRACE, TIMED_OUT, Ended, Worker
+from utils.process.child import GRACE, Gone
+from utils.process.workers import Worker
 
 LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
 ALTOGETHER = 6  # times the limit of a call, at most, for all calls of a run
@@ -112,8 +113,8 @@ class Call:
         try:
             with card.together(self.backend):
                 return pool.post(self.backend, watching).safely(str(self.library), action)
-        except Ended as end:
-            raise self._explain(end) from None
+        except Gone as gone:
+            raise self._explain(gone) from None
 
     def _load(self, worker: Worker) -> tuple[Layout, dict]:
         """The layout of the arguments, and what a command says of the library, which is loaded."""
@@ -123,10 +124,9 @@ class Call:
             worker.libraries.add(place["library"])
             # The first library on a GPU creates its context.
             within = self.timeout + (GRACE if place["device"] is None else LOAD_LIMIT)
-            self._raise_error(worker, worker.ask(within, do="load", **place))
+            self._raise_error(worker, worker.ask(within, do="load", **place)[0])
         command = {
             **place,
-            "slots": self._slots(layout).hex(),
             "pointers": [i for i, p in enumerate(self.parameters) if p.is_tensor],
             "regions": [{"start": r.start, "stop": r.stop} for r in layout.regions],
             "limit": self.timeout,
@@ -147,7 +147,7 @@ class Call:
                     "were to be made, and the next one was not begun"
                 )
             layout.fill(arena)
-            reply = worker.ask(self.timeout + GRACE, **command)
+            reply, _ = worker.ask(self.timeout + GRACE, blobs=[self._slots(layout)], **command)
             self._raise_error(worker, reply)
         after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(
@@ -172,12 +172,13 @@ class Call:
             said["name"] = "/".join(region.names)
             said["element"] = layout.tensors[region.names[0]].element_size()
             said["written"] = not set(region.names) <= set(unwritten)
-        reply = worker.ask(
+        reply, launches = worker.ask(
             self.timeout + GRACE,
             do="watch",
+            blobs=[self._slots(layout)],
             size=layout.size + most * record,
             tail=layout.size,
-            most=most,
+            trace=most,
             order=order,
             **command,
         )
@@ -202,7 +203,7 @@ class Call:
             addresses=addresses,
             module_base=reply["module_base"],
             accesses=bytes(arena[layout.size : layout.size + count].numpy()),
-            launches=bytes.fromhex(reply["launches"]),
+            launches=b"".join(launches),
             shared=reply["shared"],
             truncated=reply["truncated"],
             covered={
@@ -243,21 +244,21 @@ class Call:
         text = "\n".join(filter(None, (f"{self.name}: {reply['text']}", *said)))
         raise _noted(LaunchError(reply["name"], text), printed)
 
-    def _explain(self, end: Ended) -> Exception:
-        found = "\n".join(map(str, reports.read(end.events)))
-        if end.why:
-            text = f"{self.name}: the process that ran it {end.why} and was stopped"
-            return _noted(KernelCrash("\n".join(filter(None, (text, found)))), end.printed)
-        if end.status in (None, TIMED_OUT):
+    def _explain(self, gone: Gone) -> Exception:
+        found = "\n".join(map(str, reports.read(gone.events)))
+        if gone.why:
+            text = f"{self.name}: the process that ran it {gone.why} and was stopped"
+            return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
+        if gone.late:
             text = f"{self.name} did not end within {self.timeout:g} seconds and was stopped"
-            return _noted(KernelTimeout("\n".join(filter(None, (text, found)))), end.printed)
-        if end.status < 0:
-            number = signal.Signals(-end.status)
+            return _noted(KernelTimeout("\n".join(filter(None, (text, found)))), gone.printed)
+        if gone.status < 0:
+            number = signal.Signals(-gone.status)
             how = f"was killed by {number.name} ({signal.strsignal(number)})"
         else:
-            how = f"ended with exit status {end.status} before the launcher returned"
+            how = f"ended with exit status {gone.status} before the launcher returned"
         text = f"{self.name}: the process that ran it {how}"
-        return _noted(KernelCrash("\n".join(filter(None, (text, found)))), end.printed)
+        return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
 
 
 def _noted(error: Exception, printed: str) -> Exception:

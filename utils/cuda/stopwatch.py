@@ -19,7 +19,8 @@ tells how much that is; of whoever can be trusted.
 import contextlib
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -28,7 +29,8 @@ from utils.cuda.entry import slot_format
 from utils.cuda.kernel import Kernel
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import pool
-from utils.process.child import Ended, Worker
+from utils.process.child import Gone
+from utils.process.workers import Worker
 
 Arguments = Mapping[str, Tensor | int | float]  # by parameter name
 
@@ -44,7 +46,7 @@ def process(kernel: Kernel, device: int | None) -> Iterator[Worker]:
     worker = pool.fresh(kernel.backend, str(kernel.library))
     try:
         place = {"library": str(kernel.library), "device": device}
-        _answered(kernel, worker, START, do="load", **place)
+        _answered(kernel, worker, START, "load", **place)
         yield worker
     finally:
         worker.stop()
@@ -78,7 +80,6 @@ class Run(Arrays):
         command = {
             "library": str(self.kernel.library),
             "device": self.device,
-            "slots": slots.hex(),
             "calls": calls,
             "pointers": [i for i, p in enumerate(self.kernel.parameters) if p.is_tensor],
             "size": self.size,
@@ -87,8 +88,7 @@ class Run(Arrays):
         }
         self.hide()
         start = time.perf_counter()
-        worker.hand(self.file)
-        _answered(self.kernel, worker, within, do="time", **command)
+        _answered(self.kernel, worker, within, "time", [slots], self.file, **command)
         self.look()
         return time.perf_counter() - start
 
@@ -98,17 +98,24 @@ class Run(Arrays):
         return struct.pack(slot_format(parameters), *(values.get(p.name, 0) for p in parameters))
 
 
-def _answered(kernel: Kernel, worker: Worker, within: float, **command) -> None:
+def _answered(
+    kernel: Kernel,
+    worker: Worker,
+    within: float,
+    do: str,
+    blobs: Sequence[bytes] = (),
+    file: int | None = None,
+    **command: Any,
+) -> None:
     """Wait for the reply, of which only counts that it comes, and an error.
 
     Raises LaunchError, KernelCrash, KernelTimeout.
     """
     try:
-        reply = worker.ask(within, **command)
-    except Ended as end:
-        if end.why or end.status is not None:
-            why = end.why or f"ended with status {end.status}"
-            raise KernelCrash(f"{kernel.name}: the process that ran it {why}") from None
-        raise KernelTimeout(f"{kernel.name} did not end within {within:.3g} seconds") from None
+        reply, _ = worker.ask(within, do, blobs, file=file, **command)
+    except Gone as gone:
+        if gone.late:
+            raise KernelTimeout(f"{kernel.name} did not end within {within:.3g} seconds") from None
+        raise KernelCrash(f"{kernel.name}: the process that ran it {gone}") from None
     if reply.get("error"):
         raise LaunchError(reply["name"], f"{kernel.name}: {reply['text']}")

@@ -16,7 +16,7 @@ from utils.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, launches, oracle, verdict
 from utils.judge.mismatch import bits
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
-from utils.process import child
+from utils.process import workers
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 
@@ -109,7 +109,7 @@ class DiagnosedCalls(Judge):
             self.meanwhile(answered)
 
         try:
-            with child.meanwhile(meanwhile):
+            with workers.meanwhile(meanwhile):
                 seen = self.diagnosis_of(given)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error

@@ -25,7 +25,7 @@ from utils.judge import oracle, verdict
 from utils.judge.mismatch import bits
 from utils.judge.outcomes import Failed, Outcome, Refused, Returned
 from utils.judge.verdict import FAULTS, FEW, Judge
-from utils.process import card, child, pool
+from utils.process import card, pool, workers
 from utils.process.arena import Stray
 from utils.wording import many
 
@@ -113,7 +113,7 @@ class PlainCalls(Judge):
         with card.together(self.kernel.backend):  # what is expected is worked out there, too
             arguments = case_calls.arguments(self.kernel, case)
             expecting = self.expecting(case, self.device, probes)
-            beside = child.meanwhile(lambda answered: expecting())
+            beside = workers.meanwhile(lambda answered: expecting())
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self.device == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)

@@ -6,42 +6,32 @@ for each mode that it is tried in: forks of one that has imported PyTorch and lo
 what was passed in for that.
 """
 
-import select
 import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from utils.emulator.build import runtime_library
 from utils.errors import CompileError, KernelTimeout, ToolError
 from utils.paths import cache
 from utils.process import card, sandbox
-from utils.process.child import GUEST, MEMORY, environment
+from utils.process.child import GUEST, HINTS, MEMORY, Child, environment
 from utils.process.guest import framing, lockdown
+from utils.process.guest.framing import Message
 
 START = 120.0  # seconds to import PyTorch
-LOOK = 0.2  # seconds between two looks at what it uses
 BUILDS = 8  # that one file may ask for
-HINTS = 1 << 16  # bytes of blobs with an answer of which none are expected
 
 
 # What a file finds as __main__ is this program.
 _MODEL = f"""import runpy, sys
 sys.path.insert(0, {str(GUEST.parent)!r})
 runpy.run_module("guest.model", run_name="__main__", alter_sys=True)"""
-
-
-class Left(Exception):
-    """The process is gone, or has been ended: `why`, in words."""
-
-    def __init__(self, why: str, late: bool = False):
-        super().__init__(why)
-        self.why, self.late = why, late
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class Box:
     def __enter__(self) -> "Box":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _start(self) -> None:
@@ -118,16 +108,15 @@ class Box:
         if not self.running():
             self._start()
         ours, theirs = socket.socketpair()
-        giving, taking = socket.socketpair()
-        with theirs, taking, suppress(BrokenPipeError):  # of one that has just ended: answers tell
-            socket.send_fds(self._control, [b"f"], [theirs.fileno(), taking.fileno()])
-        return Session(self, ours, giving)
+        with theirs, suppress(BrokenPipeError):  # of one that has just ended: answers tell
+            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+        return Session(self, ours)
 
-    def status(self) -> int | None:
-        """With which the fork has ended; None where it has not, within a second."""
+    def status(self, within: float = 1.0) -> int | None:
+        """With which the fork has ended; None where it has not, after so many seconds."""
         if self._process is None:
             return None
-        self._control.settimeout(1.0)
+        self._control.settimeout(within)
         try:
             told = self._control.recv(4)
         except TimeoutError:
@@ -169,93 +158,63 @@ class Unboxed(Box):
         return ["env", *(f"{name}={value}" for name, value in own.items()), *map(str, words)]
 
 
-class Session:
+class Session(Child):
     """A conversation with one process. It is over after the first thing that goes wrong."""
 
-    def __init__(self, box: Box, connection: socket.socket, hands: socket.socket):
-        self._box, self._connection, self._hands = box, connection, hands
-        self._builds, self._over = 0, False
+    def __init__(self, box: Box, channel: socket.socket):
+        super().__init__(channel)
+        self._box, self._builds, self._over = box, 0, False
         self.source = ""  # of the CUDA that it had built
 
     def __enter__(self) -> "Session":
         return self
 
-    def __exit__(self, *_) -> None:
-        self._connection.close()
-        self._hands.close()
+    def __exit__(self, *_: object) -> None:
+        self.channel.close()
         ended = self._over or self._box.status() is not None
         if not ended or self._box.running() and self._box.usage()[1]:  # with it goes its box
             self._box.close()
 
-    def hand(self, file: int) -> None:
-        """Give it an open file, for the next command that takes one. Raises nothing where it has
-        ended: the command will."""
-        with suppress(BrokenPipeError, ConnectionResetError):
-            socket.send_fds(self._hands, [b"."], [file])
-
     def ask(
-        self, within: float, do: str, blobs: Sequence[bytes] = (), most: int = HINTS, **command
-    ) -> tuple[dict, list[bytes]]:
-        """The answer to a command, and its blobs, at most so many bytes of them. Builds that it
-        asks for meanwhile are made, and their time is not counted. Raises Left."""
-        said: dict = {"do": do, **command}
-        try:
-            while True:
-                with card.together(self._box.backend):
-                    self._until = time.monotonic() + within
-                    self._connection.settimeout(LOOK)
-                    self._send(said, blobs)
-                    message = framing.receive(self._read, most)
-                if message is None:
-                    raise Left(self._ended())
-                if "build" not in message[0]:
-                    return message
-                said, blobs = self._build(message[0]["build"])
-        except framing.Garbled:
-            raise self._end("answered out of turn") from None
-        except (BrokenPipeError, ConnectionResetError):
-            raise Left(self._ended()) from None
-
-    def _send(self, header: dict, blobs: Sequence[bytes]) -> None:
-        self._connection.settimeout(max(1.0, self._until - time.monotonic()))
-        try:
-            framing.send(self._connection, header, blobs)
-        except TimeoutError:
-            raise self._end("took in nothing", late=True) from None
-
-    def _read(self, size: int) -> bytes:
-        got = bytearray()
-        while len(got) < size:
-            if not select.select([self._connection], [], [], LOOK)[0]:
-                self._look()
-                continue
-            if not (piece := self._connection.recv(min(size - len(got), 1 << 20))):
-                break
-            got += piece
-        return bytes(got)
-
-    def _look(self) -> None:
-        if time.monotonic() > self._until:
-            raise self._end("did not answer in time", late=True)
-        if self._box.usage()[0] > MEMORY:
-            raise self._end(f"used more than {MEMORY / 1e9:.3g} GB of memory")
+        self,
+        within: float,
+        do: str,
+        blobs: Sequence[bytes] = (),
+        most: int = HINTS,
+        file: int | None = None,
+        **command: Any,
+    ) -> Message:
+        """As of any child. Builds that it asks for meanwhile are made, and their time is not
+        counted."""
+        while True:
+            with card.together(self._box.backend):
+                answer, values = super().ask(within, do, blobs, most, file, **command)
+            if "build" not in answer:
+                return answer, values
+            try:
+                command, blobs = self._build(answer["build"])
+            except framing.Garbled:
+                raise self._end(None, self.forged) from None
+            do, file = "built", None
 
     def processes(self) -> int:
         """How many processes it has started that still run, as seen from outside."""
         return max(0, self._box.usage()[1] - 1)
 
-    def _end(self, why: str, late: bool = False) -> Left:
-        self._box.close()
-        return Left(why, late)
-
-    def _ended(self) -> str:
-        status = self._box.status()
+    def status(self, within: float) -> int | None:
+        """With which it has ended; None where it has not after `within` seconds."""
+        status = self._box.status(within)
         self._over = status is not None
-        if status is not None and status < 0:
-            return f"was killed by signal {-status}"
-        return f"ended by itself, with exit status {status}"
+        return status
 
-    def _build(self, wanted: dict) -> tuple[dict, list[bytes]]:
+    def _excess(self) -> str:
+        memory = self._box.usage()[0]
+        return f"used more than {MEMORY / 1e9:.3g} GB of memory" if memory > MEMORY else ""
+
+    def _kill(self) -> None:
+        self._box.close()
+
+    def _build(self, wanted: Any) -> Message:
         """What is answered to the wish for a build, a library at best."""
         self._builds += 1
         try:

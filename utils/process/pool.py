@@ -12,7 +12,8 @@ from typing import TypeVar
 from utils import paths, settings
 from utils.emulator.build import runtime_library
 from utils.process import card
-from utils.process.child import TIMED_OUT, Ended, Worker
+from utils.process.child import Gone
+from utils.process.workers import Worker
 
 MAX_LIBRARIES = 200  # loaded into one worker; none is ever unloaded
 
@@ -49,7 +50,7 @@ class Post:
     def safely(self, library: str, action: Callable[[Worker], T]) -> T:
         """`action(worker)`, which calls `library`. A worker not to be trusted after it is replaced.
 
-        Raises Ended, and what the action raises.
+        Raises Gone, and what the action raises.
         """
         with self.lock:
             while True:
@@ -57,10 +58,9 @@ class Post:
                 suspect = bool(worker.libraries - {library})
                 try:
                     done = action(worker)
-                except Ended as end:
+                except Gone as gone:
                     self.restart()
-                    late = end.status in (None, TIMED_OUT) and not end.why
-                    if not suspect or late:
+                    if not suspect or gone.late:
                         raise
                     # another kernel may have damaged that worker: ask a fresh one
                 except BaseException:  # after a fault, or an interrupt, nothing in it is certain

@@ -35,7 +35,8 @@ from utils.judge.models.calls import KINDS, randomised
 from utils.judge.models.tasks import Size, Task
 from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
 from utils.process import card
-from utils.process.box import Box, Left, Session
+from utils.process.box import Box, Session
+from utils.process.child import Gone
 from utils.timing import measure, rested, roofline
 
 ROUNDS = 3  # of eager, torch.compile and the file, in turn
@@ -133,7 +134,7 @@ class Peers:
             if backend == "cuda":
                 with card.together():
                     self._compile()
-        except (Left, Rejected) as error:
+        except (Gone, Rejected) as error:
             raise NotTimed(f"PyTorch's own model does not run here: {error}") from error
 
     def __enter__(self) -> "Peers":
@@ -168,7 +169,7 @@ class Peers:
                     taken.append(clock(self._session, made, arrays, size, COMPILING, idle))
                     asked(self._session, LIMIT, "release")
                 return min(taken)
-        except (Left, Rejected) as error:
+        except (Gone, Rejected) as error:
             raise NotTimed(f"PyTorch's own model does not run here: {error}") from error
 
 
@@ -254,7 +255,7 @@ class Race:
                 clock(session, 0, warming, self.size, within)
         seconds = clock(session, 0, arrays, self.size, within)
         requests.surroundings(session)
-        with suppress(Left, Rejected):  # no part of the verdict
+        with suppress(Gone, Rejected):  # no part of the verdict
             told = asked(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
             if isinstance(names := told.get("kernels"), list):
                 self.kernels = [str(name)[:LONG] for name in names]
@@ -313,7 +314,7 @@ def floor(task: Task, size: Size, gpu: str) -> float:
 
 
 def asked(session: Session, within: float, do: str, **command) -> dict:
-    """The answer to a command. Raises Left; Rejected where it is an error."""
+    """The answer to a command. Raises Gone; Rejected where it is an error."""
     told, _ = session.ask(within, do, **command)
     if "error" in told:
         raise Rejected(Why.RAISED, f"{told['error']}: {told.get('text', '')}"[:500])
@@ -334,8 +335,7 @@ def clock(
     _flush(arrays.device)
     arrays.hide()
     start = time.perf_counter()
-    session.hand(arrays.file)
-    asked(session, within, "clock", **command)
+    asked(session, within, "clock", file=arrays.file, **command)
     arrays.look()
     return time.perf_counter() - start
 

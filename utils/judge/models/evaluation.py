@@ -40,7 +40,8 @@ from utils.judge.models.calls import (
 from utils.judge.models.tasks import Size, Task, find
 from utils.judge.models.verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
-from utils.process.box import Box, Left, Session
+from utils.process.box import Box, Session
+from utils.process.child import Gone
 
 SEEDS = 5  # for each size
 _KERNEL = "__global__"
@@ -199,7 +200,7 @@ class Trial:
                 requests.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28
             )
             answers = self._ask(session, 0, size, calls)
-        except (Left, Rejected):  # as it may, where its kernels are not there
+        except (Gone, Rejected):  # as it may, where its kernels are not there
             return
         model = self.task.make(size, 0)
         for call, answer in zip(calls, answers or (), strict=bool(answers)):

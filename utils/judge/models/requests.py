@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from utils.judge.models.verdict import Rejected, Why
-from utils.process.box import Left, Session
+from utils.process.box import Session
+from utils.process.child import Gone
 
 LOADING = 120.0  # seconds to load a file, builds not counted
 CALLING = 30.0  # seconds for the calls of a size
@@ -16,12 +17,12 @@ def safely(action: Callable[..., T], *arguments) -> T:
     """What the action gives. Raises Rejected where the process has not come to its end."""
     try:
         return action(*arguments)
-    except Left as left:
-        if left.late:
-            raise Rejected(Why.TIMEOUT, f"the model {left.why}") from None
-        out_of_turn = left.why == str(Why.PROTOCOL)
+    except Gone as gone:
+        if gone.late:
+            raise Rejected(Why.TIMEOUT, f"the model {gone}") from None
+        out_of_turn = gone.why == str(Why.PROTOCOL)
         why = Why.PROTOCOL if out_of_turn else Why.ENDED
-        raise Rejected(why, f"its process {left.why}") from None
+        raise Rejected(why, f"its process {gone}") from None
 
 
 def load(session: Session, text: str, mode: str = "plain") -> None:

@@ -1,34 +1,42 @@
-"""Messages between a judge and the process of a model: a header in JSON, then raw bytes.
+"""Messages between two processes: a header in JSON, raw bytes, and sometimes an open file.
 
-Standard library only: both sides use it. A length of four bytes, the header, and as many blobs as
-its "blobs" has sizes.
+Both sides use it, so standard library only, and little of it: a worker must start in 20 ms. A
+length of four bytes, the header, and as many blobs as its "blobs" has sizes. Where a command's
+"file" is true, one more byte follows, and with it an open file.
+
+A command has a "token" that nobody can guess, and what answers it has the same.
 """
 
 import json
-import socket
+import os
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 
 HEADER = 1 << 20  # bytes, at most
+PIECE = 1 << 20  # bytes of a read
+
+Header = dict[str, Any]  # as JSON has it
+Message = tuple[Header, list[bytes]]
+Read = Callable[[int], bytes]  # exactly so many bytes, or fewer at the end
+Write = Callable[[bytes], object]  # all of them
 
 
 class Garbled(Exception):
     """What came is no message, or more than was asked for."""
 
 
-def send(to: socket.socket, header: dict, blobs: Sequence[bytes] = ()) -> None:
+def send(write: Write, header: Header, blobs: Sequence[bytes] = ()) -> None:
     """Write a message. Raises OSError where nobody listens."""
     text = json.dumps({**header, "blobs": [len(blob) for blob in blobs]}).encode()
-    to.sendall(struct.pack("<I", len(text)) + text)
+    write(struct.pack("<I", len(text)) + text)
     for blob in blobs:
-        to.sendall(blob)
+        write(blob)
 
 
-def receive(
-    read: Callable[[int], bytes], most: int | None = None
-) -> tuple[dict, list[bytes]] | None:
-    """The next message, by `read`, which gives exactly so many bytes, or fewer at the end. None
-    where there is no other. With more than `most` bytes of blobs, or none that is one: Garbled."""
+def receive(read: Read, most: int | None = None) -> Message | None:
+    """The next message; None where there is no other. With more than `most` bytes of blobs, or
+    none that is one: Garbled."""
     if not (length := read(4)):
         return None
     if len(length) < 4 or (size := struct.unpack("<I", length)[0]) > HEADER:
@@ -45,19 +53,49 @@ def receive(
     return header, [_whole(read, size) for size in sizes]
 
 
-def _whole(read: Callable[[int], bytes], size: int) -> bytes:
+def _whole(read: Read, size: int) -> bytes:
     if len(blob := read(size)) < size:
         raise Garbled
     return blob
 
 
-def reader(connection: socket.socket) -> Callable[[int], bytes]:
-    """What `receive` reads with."""
+# --- inside
 
-    def read(size: int) -> bytes:
+
+class Channel:
+    """What a process apart has of its channel to the one that asks: an open file."""
+
+    def __init__(self, file: int) -> None:
+        self._file, self._token = file, ""
+
+    def command(self) -> Header | None:
+        """The next command, with its "blobs", and a "file" where one is handed over. None where
+        nobody asks any more."""
+        if not (message := receive(self._read)):
+            return None
+        header, blobs = message
+        self._token = header.pop("token")
+        if header.pop("file"):
+            header["file"] = self._take()
+        return {**header, "blobs": blobs}
+
+    def tell(self, header: Header, blobs: Sequence[bytes] = ()) -> None:
+        """Answer it."""
+        send(self._write, {**header, "token": self._token}, blobs)
+
+    def _read(self, size: int) -> bytes:
         got = bytearray()
-        while len(got) < size and (piece := connection.recv(min(size - len(got), 1 << 20))):
+        while len(got) < size and (piece := os.read(self._file, min(size - len(got), PIECE))):
             got += piece
         return bytes(got)
 
-    return read
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+
+    def _take(self) -> int:
+        import socket  # most processes do without
+
+        with socket.socket(fileno=os.dup(self._file)) as taking:
+            return socket.recv_fds(taking, 1, 1)[1][0]

@@ -1,25 +1,26 @@
 """The process in which kernels run, so that a fault never reaches the notebook's own.
 
-Started by `child.py` by `python -I -S`, with the arguments BACKEND COMMANDS REPLIES ARENA HANDS
-FOLDER...: four file descriptors and the folders that libraries are loaded from. Standard library
-only: without PyTorch it starts in 20 ms. Commands and replies are JSON lines:
+Started by `workers.py` by `python -I -S`, with the arguments BACKEND CHANNEL ARENA REPORTS
+FOLDER...: three file descriptors and the folders that libraries are loaded from. Standard library
+only: without PyTorch it starts in 20 ms. Commands and replies are messages of `framing.py`:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
-    {"do": "run", "library": path, "slots": hex, "pointers": [slot indices], "size": bytes,
+    {"do": "run", "library": path, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null,
       "multiprocessors": of the emulator's card, 0 for as many as it has,
-      "rehearsal": on the emulator, whether launches are only held against the device's limits}
+      "rehearsal": on the emulator, whether launches are only held against the device's limits},
+     slots
                                 -> {"error": code, "name", "text", "seconds", "live", "threads"}
     {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
-      "calls": how many, "slots": hex of those of all, "pointers": [slot indices]}
+      "calls": how many, "pointers": [slot indices]}, slots of all, an open file
                                                             -> {"error": code, "name", "text"}
-    {"do": "watch", ..., "tail": offset, "most": n, "order": n}
-                                           -> {..., "bases", "covered", "detour"}
+    {"do": "watch", ..., "tail": offset, "trace": n, "order": n}
+                                           -> {..., "bases", "covered", "detour"}, launches
 
-Each command has a "token" that nobody can guess, and its reply has the same; and "stragglers", the
-number of threads that the call has left behind. With the emulator, the process can do no more than
-`lockdown.py` leaves it. A GPU's driver opens devices, maps memory and starts threads and programs
-of its own as it sees fit, so there only the limits hold, and a clean environment.
+Each reply has "stragglers", the number of threads that the call has left behind. With the emulator,
+the process can do no more than `lockdown.py` leaves it. A GPU's driver opens devices, maps memory
+and starts threads and programs of its own as it sees fit, so there only the limits hold, and a
+clean environment.
 
 Pointer slots hold offsets into the arena, which is shared memory. With a device, the arena is
 copied to it, and back after the launch; without one the launcher works on the arena itself, whose
@@ -28,7 +29,6 @@ regions the emulator then takes for device memory.
 
 import ctypes
 import itertools
-import json
 import mmap
 import os
 import select
@@ -36,7 +36,7 @@ import sys
 import threading
 import time
 
-from . import device_memory, lockdown
+from . import device_memory, framing, lockdown
 
 
 class Device:
@@ -59,9 +59,9 @@ class Device:
 class Executor:
     """Does what commands ask for: each is a method, which returns the reply."""
 
-    def __init__(self, arena: int, hands: int):
+    def __init__(self, arena: int):
         self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
-        self.hands, self.borrowed = hands, []
+        self.borrowed = []
 
     def load(self, command: dict) -> dict:
         """Load a library; with a device also create its context."""
@@ -89,7 +89,7 @@ class Executor:
         """Call a launcher: CUDA's error code, seconds, and bytes of device memory in use after."""
         base = here = ctypes.addressof(ctypes.c_char.from_buffer(self.arena))
         size, start = command["size"], time.perf_counter()
-        slots = bytearray.fromhex(command["slots"])
+        slots = bytearray(command["blobs"][0])
         error = 0
         if on_device := command["device"] is not None:
             error = self.device.reserve(library, size) or library.workbook_upload(
@@ -128,8 +128,8 @@ class Executor:
         """Call a launcher on memory that another process has, in which each call has its own
         arrays, and wait for the device. Whoever asks for it has the clock."""
         library, calls = self._library(command), command["calls"]
-        base = self._borrow(command["size"], command["device"])
-        slots = bytearray.fromhex(command["slots"])
+        base = self._borrow(command["file"], command["size"], command["device"])
+        slots = bytearray(command["blobs"][0])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         each, error = len(array) // max(calls, 1), 0
         if command["device"] is None:
@@ -145,12 +145,8 @@ class Executor:
         self._limit(library, 0.0)
         return self._outcome(library, error)
 
-    def _borrow(self, size: int, device: int | None) -> int:
+    def _borrow(self, file: int, size: int, device: int | None) -> int:
         """The address of memory that is handed over; it is kept to the end of this process."""
-        import socket  # most processes do without
-
-        with socket.socket(fileno=os.dup(self.hands)) as hands:
-            file = socket.recv_fds(hands, 1, 1)[1][0]
         if device is None:
             self.borrowed.append(memory := mmap.mmap(file, size))
             base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -169,7 +165,7 @@ class Executor:
         library, size = self._library(command), command["size"]
         self.arena = mmap.mmap(self.arena_fd, size)
         here = ctypes.addressof(ctypes.c_char.from_buffer(self.arena))
-        slots = bytearray.fromhex(command["slots"])
+        slots = bytearray(command["blobs"][0])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         library.emu_set_order(command["order"])
         library.emu_set_multiprocessors(command["multiprocessors"])
@@ -180,19 +176,19 @@ class Executor:
             for region, base in zip(command["regions"], bases, strict=True):
                 if region["start"] <= offset <= region["stop"]:
                     array[index] = base + offset - region["start"] if base else 0
-        if command["most"]:
-            library.emu_trace_begin(ctypes.c_size_t(command["most"]))
+        if command["trace"]:
+            library.emu_trace_begin(ctypes.c_size_t(command["trace"]))
         self._limit(library, command["limit"])
         error = library.workbook_run(array) or library.workbook_sync()
         self._limit(library, 0.0)
-        seen = self._records(library, here + command["tail"]) if command["most"] else {}
+        seen = self._records(library, here + command["tail"]) if command["trace"] else {}
         covered = [self._coverage(library, base) for base in bases]
         detour = bool(library.emu_detour())
         for region, base in zip(command["regions"], bases, strict=True):
             ctypes.memmove(here + region["start"], base, region["stop"] - region["start"])
             library.workbook_free(ctypes.c_void_p(base))
         library.emu_watch_end()
-        nothing = {"accesses": 0, "launches": "", "shared": [], "truncated": False}
+        nothing = {"accesses": 0, "blobs": [b""], "shared": [], "truncated": False}
         library.emu_module_base.restype = ctypes.c_uint64
         base = library.emu_module_base(library.workbook_run)
         return {
@@ -251,7 +247,7 @@ class Executor:
         library.emu_shared_arrays(visit)
         return {
             "accesses": count,
-            "launches": ctypes.string_at(first, 104 * launches).hex() if launches else "",
+            "blobs": [ctypes.string_at(first, 104 * launches) if launches else b""],
             "shared": shared,
             "truncated": bool(truncated),
         }
@@ -276,10 +272,10 @@ class Executor:
         return {"error": error, "name": name.decode(), "text": text.decode()}
 
 
-def leave_with(parent: int) -> None:
-    """End this process as soon as the other end of `parent` is closed, whatever it is doing."""
+def leave_with(reports: int) -> None:
+    """End this process as soon as nobody reads its reports any more, whatever it is doing."""
     poll = select.poll()
-    poll.register(parent, 0)
+    poll.register(reports, 0)
     poll.poll()
     os._exit(0)
 
@@ -313,21 +309,18 @@ def stragglers(known: set[str]) -> int:
 
 def main() -> None:
     """Answer commands, one after the other, until the other end is closed."""
-    backend, (commands, replies, arena, hands) = sys.argv[1], map(int, sys.argv[2:6])
+    backend, (channel, arena, reports) = sys.argv[1], map(int, sys.argv[2:5])
     emulated = backend == "emulator"
     lockdown.limit(lockdown.MAX_FILES if emulated else None)
-    in_force = lockdown.lock_in(sys.argv[6:]) if emulated else []
+    in_force = lockdown.lock_in(sys.argv[5:]) if emulated else []
     libc = ctypes.CDLL(None)
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
-    threading.Thread(target=leave_with, args=(commands,), daemon=True).start()
-    executor, known = Executor(arena, hands), set(os.listdir("/proc/self/task"))
-    with os.fdopen(commands, closefd=False) as lines:
-        for line in lines:
-            command = json.loads(line)
-            token = command.pop("token")
-            reply = getattr(executor, command["do"])(command)
-            libc.fflush(None)
-            left = stragglers(known) if emulated else 0
-            reply |= {"token": token, "stragglers": left, "in_force": in_force}
-            os.write(replies, json.dumps(reply).encode() + b"\n")
+    threading.Thread(target=leave_with, args=(reports,), daemon=True).start()
+    executor, known = Executor(arena), set(os.listdir("/proc/self/task"))
+    asked = framing.Channel(channel)
+    while command := asked.command():
+        reply = getattr(executor, command["do"])(command)
+        libc.fflush(None)
+        left, blobs = stragglers(known) if emulated else 0, reply.pop("blobs", ())
+        asked.tell({**reply, "stragglers": left, "in_force": in_force}, blobs)

@@ -9,7 +9,7 @@ connection, and never more than one file. Messages are those of `framing.py`:
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
     {"do": "calls", "made", "calls": [...]}, values  {"results": [...]}, values; {"do": "after"}
                                                      {"changed": [...], "left": [...]}
-    {"do": "clock", "made", "size", "calls", ...}, and an open file that stands for memory       {}
+    {"do": "clock", "made", "size", "calls", ...}, an open file that stands for memory           {}
     {"do": "release"}                                                                            {}
     {"do": "kernels", "made", "shapes"}                                     {"kernels": [name, ...]}
     and meanwhile, the other way: {"build": what load_inline was given}
@@ -167,22 +167,20 @@ def _tasks() -> dict[str, str]:
 class Session:
     """Serves a connection: loads a file, makes its models, calls them."""
 
-    def __init__(self, connection: socket.socket, hands: socket.socket, machine):
-        self.connection, self.read = connection, framing.reader(connection)
-        self.hands, self.machine = hands, machine
+    def __init__(self, channel: framing.Channel, machine):
+        self.channel, self.machine = channel, machine
         self.models, self.inputs, self.module = [], {}, None
         self.mode = "plain"
 
     def serve(self) -> None:
         """Answer until the other side is gone."""
-        while message := framing.receive(self.read):
-            header, blobs = message
+        while command := self.channel.command():
             try:
-                told, values = getattr(self, header.pop("do"))(blobs, **header)
+                told, values = getattr(self, command.pop("do"))(command.pop("blobs"), **command)
             except BaseException as error:  # also SystemExit
                 told = {"error": type(error).__name__, "text": str(error)[:TEXT]}
                 values = []
-            framing.send(self.connection, told, values)
+            self.channel.tell(told, values)
 
     def load(self, blobs, text: str, mode: str):
         """Run the file's text as a module."""
@@ -211,12 +209,12 @@ class Session:
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
         wanted |= {"module": name, "bare": bool(how.get("no_implicit_headers"))}
-        framing.send(self.connection, {"build": wanted})
-        header, blobs = framing.receive(self.read)
-        if "error" in header:
-            raise RuntimeError(f"Error building extension '{name}': {header['text']}")
+        self.channel.tell({"build": wanted})
+        built = self.channel.command()
+        if "error" in built:
+            raise RuntimeError(f"Error building extension '{name}': {built['text']}")
         file = os.memfd_create(name)
-        os.write(file, blobs[0])
+        os.write(file, built["blobs"][0])
         path = f"/proc/self/fd/{file}"
         loader = importlib.machinery.ExtensionFileLoader(name, path)
         module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -292,7 +290,7 @@ class Session:
         flat = _frombuffer(bytearray(blob), dtype=torch.float32)
         return self.machine.on(flat.reshape(tuple(shape)).clone())
 
-    def clock(self, blobs, made: int, size: int, calls, shapes, idle: bool):
+    def clock(self, blobs, file: int, made: int, size: int, calls, shapes, idle: bool):
         """Call a model on what is in memory that is handed over now, and leave the outputs there.
 
         Each call has inputs, parameters and an output of its own, of these `shapes`, and offsets of
@@ -300,7 +298,6 @@ class Session:
         """
         model = self.models[made]
         parameters = list(model.parameters())
-        file = socket.recv_fds(self.hands, 1, 1)[1][0]
         with _plain(), _no_grad():
             floats = self.machine.borrow(file, size)
             placed = [
@@ -367,14 +364,14 @@ def main() -> None:
     warm()
     control.send(b"r")
     while True:
-        message, files, *_ = socket.recv_fds(control, 1, 2)
+        message, files, *_ = socket.recv_fds(control, 1, 1)
         if not message:
             return
         if not (pid := os.fork()):
             control.close()
             give_up(limited, runtime)
             on = machine.Emulated(runtime, (major, minor)) if runtime else machine.Card()
-            Session(*(socket.socket(fileno=file) for file in files), on).serve()
+            Session(framing.Channel(files[0]), on).serve()
             _exit(0)
         for file in files:
             os.close(file)

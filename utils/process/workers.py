@@ -1,0 +1,277 @@
+"""The processes in which kernels run, from this side. `guest/kernel.py` is what runs in them."""
+
+import fcntl
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils import settings
+from utils.process import child, sandbox
+from utils.process.child import Child, Gone
+from utils.process.guest import lockdown
+from utils.process.guest.framing import Header, Message
+
+TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
+MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
+MAX_REPLY = 64 << 20  # bytes
+MAX_THREADS = 512  # more than any emulator's, which are one a core
+# As a module, which is compiled but once. -I leaves its folder out.
+_RUN = """import sys; sys.path.insert(0, {!r}); import guest.kernel
+del sys.path[0]; guest.kernel.main()"""
+
+# What a reply must have.
+_REPLY = {"error": int, "name": str, "text": str}
+_REPLIES: dict[str, dict[str, type]] = {
+    "load": {},
+    "time": _REPLY,
+    "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
+    "watch": {
+        **_REPLY,
+        **dict.fromkeys(("bases", "shared", "covered"), list),
+        **dict.fromkeys(("accesses", "module_base"), int),
+    },
+}
+_CALLS = "run", "watch"  # of a kernel
+
+Action = Callable[[Callable[[], bool]], object]
+
+_next: ContextVar[Action | None] = ContextVar("_next", default=None)
+_asked: ContextVar[tuple["Worker", ...]] = ContextVar("_asked", default=())  # the last one last
+
+
+@contextmanager
+def meanwhile(action: Action) -> Iterator[None]:
+    """Have this process do `action(answered)`, once, while a worker makes the first call in here;
+    answered() is whether that call has ended. Other workers may be called in it.
+
+    It may not be done: where a kernel could look on, or nothing is called.
+    """
+    before = _next.set(action)
+    try:
+        yield
+    finally:
+        _next.reset(before)
+
+
+def _do_meanwhile(answered: Callable[[], bool]) -> None:
+    if action := _next.get():
+        _next.set(None)
+        action(answered)
+
+
+class Worker(Child):
+    """A worker process and what it shares with this one: an arena, a file that it prints to and a
+    pipe in which the emulator reports. What was reported cannot be taken back."""
+
+    forged = "answered in the place of the process that runs it"
+
+    def __init__(self, backend: str, folders: Iterable[Path]) -> None:
+        self.libraries: set[str] = set()  # loaded into it
+        self.folders = sorted({folder.resolve() for folder in folders})  # where they are
+        self.arena, self.printed = _memory_file(), _memory_file()
+        with suppress(OSError, AttributeError):  # a shorter arena would end who reads it
+            fcntl.fcntl(self.arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.size = 0  # of the arena
+        self.stragglers = 0  # threads that a call has left behind
+        self._below: list[int] = []  # processes that it had started when it was ended
+        self.in_force: list[str] = []  # of what keeps it from doing harm, once it has answered
+        fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
+        self.reports, reported = os.pipe()
+        os.set_blocking(self.reports, False)
+        self._listening = True
+        self.events = bytearray()
+        ours, theirs = socket.socketpair()
+        super().__init__(ours)
+        passed = theirs.fileno(), self.arena, reported
+        words = [sys.executable, "-I", "-S", "-c", _RUN.format(str(child.GUEST.parent)), backend]
+        words += map(str, (*passed, *self.folders))
+        passed_on = child.environment(backend) | {"EMU_REPORT_FD": str(reported)}
+        self.boxed = settings.boxed()
+        if self.boxed:
+            words = sandbox.command(
+                words,
+                readable=[child.GUEST, *sandbox.python_folders(), *self.folders],
+                environment=passed_on,
+                other_user=True,
+                gpu=backend == "cuda",
+            )
+        self.process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=self.printed,
+            stderr=self.printed,
+            pass_fds=passed,
+            cwd="/",
+            env=passed_on,
+            start_new_session=True,  # an interrupt is for the notebook, which then ends the worker
+        )
+        os.close(reported)
+        theirs.close()
+
+    def reaches(self, folders: Iterable[Path]) -> bool:
+        """Whether it can read what is in these folders, and in a box nothing else."""
+        if self.boxed:
+            return set(folders) == set(self.folders)
+        return all(any(f.is_relative_to(known) for known in self.folders) for f in folders)
+
+    def memory(self, size: int) -> Tensor:
+        """The arena, `size` bytes of it. An earlier tensor of another size must not be used."""
+        if size > self.size:
+            os.ftruncate(self.arena, size)
+            self.size = size
+        return torch.frombuffer(mmap.mmap(self.arena, size), dtype=torch.uint8)
+
+    def release(self) -> None:
+        """Give the arena's memory back to the system."""
+        with mmap.mmap(self.arena, self.size) as arena:
+            arena.madvise(mmap.MADV_REMOVE)
+
+    def ask(
+        self,
+        within: float,
+        do: str,
+        blobs: Sequence[bytes] = (),
+        most: int = MAX_REPLY,
+        file: int | None = None,
+        **command: Any,
+    ) -> Message:
+        """As of any child; others that are waited for are bounded meanwhile."""
+        within_them = _asked.set((*_asked.get(), self))
+        try:
+            reply, values = super().ask(within, do, blobs, most, file, **command)
+        finally:
+            _asked.reset(within_them)
+        return self._understood(reply, _REPLIES[do]), values
+
+    def _sent(self, do: str) -> None:
+        if do in _CALLS and self._locked_in():
+            _do_meanwhile(self._answered)
+
+    def _answered(self) -> bool:
+        return super()._ready(0.0)
+
+    def _ready(self, within: float) -> bool:
+        listening = [self.reports] if self._listening else []
+        ready = child.readable([self.channel.fileno(), *listening], within)
+        if self.reports in ready:
+            self._listening = self._listen()
+        return self.channel.fileno() in ready
+
+    def _look(self) -> None:
+        for worker in _asked.get():
+            if worker is not self:
+                worker.bound()
+        super()._look()
+
+    def _locked_in(self) -> bool:
+        """Whether nothing in it can look into this process."""
+        landlock = any(name.startswith("landlock") for name in self.in_force)
+        return self.boxed or (landlock and "seccomp" in self.in_force)
+
+    def _understood(self, reply: Header, parts: dict[str, type]) -> Header:
+        """The reply, where it has these parts. Raises Gone."""
+        for name, kind in {**parts, "stragglers": int, "in_force": list}.items():
+            if not isinstance(reply.get(name), kind):
+                raise self._end(None, self.forged)
+        self.stragglers, self.in_force = reply["stragglers"], reply["in_force"]
+        return reply
+
+    def _excess(self) -> str:
+        inside = lockdown.descendants(self.process.pid) if self.boxed else []
+        used = [lockdown.usage(pid) for pid in (self.process.pid, *inside)]
+        memory, threads = (sum(figures) for figures in zip(*used, strict=True))
+        if memory > child.MEMORY:
+            return f"used more than {child.MEMORY / 1e9:.3g} GB of memory"
+        return f"started more than {MAX_THREADS} threads" if threads > MAX_THREADS else ""
+
+    def _listen(self) -> bool:
+        """Take what was reported; False where nobody can report any more."""
+        with suppress(BlockingIOError):
+            while piece := os.read(self.reports, 65536):
+                if len(self.events) < MAX_OUTPUT:
+                    self.events += piece
+            return False
+        return True
+
+    def _gone(self, status: int | None, why: str) -> Gone:
+        return super()._gone(None if status == TIMED_OUT else status, why)
+
+    def status(self, within: float) -> int | None:
+        """With which it has ended; None where it had to be killed after `within` seconds."""
+        try:
+            status = self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            self._kill()
+            return None
+        killed = self.boxed and status > 128  # as bubblewrap tells what a signal has ended
+        return 128 - status if killed else status
+
+    def said(self) -> tuple[str, str]:
+        """What was printed and what was reported since the last time."""
+        self._listen()
+        printed = os.pread(self.printed, MAX_OUTPUT, 0)
+        os.ftruncate(self.printed, 0)
+        events, self.events = bytes(self.events[:MAX_OUTPUT]), bytearray()
+        return _text(printed), _text(events)
+
+    def settle(self) -> bool:
+        """After a call: end the processes that it has started, where nothing kept it from that.
+        Whether the worker is fit for another call."""
+        self._end_descendants()
+        return not self.stragglers
+
+    def _end_descendants(self) -> None:
+        if self.boxed:  # they are in it, and end with it
+            return
+        if "seccomp" not in self.in_force and self.process.poll() is None:
+            for pid in lockdown.descendants(self.process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
+            self._below = lockdown.descendants(self.process.pid)
+            self._end_descendants()
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the process and give back what was shared with it."""
+        self._kill()
+        for file in (self.arena, self.printed, self.reports):
+            os.close(file)
+        self.channel.close()
+
+    def wait_until_gone(self, within: float = 10.0) -> None:
+        """After `stop`: until those have ended, too, that it had started. The kernel of Linux ends
+        them, in a box, as soon as it can."""
+        deadline = time.monotonic() + within
+        while any(map(lockdown.runs, self._below)) and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+
+def _text(said: bytes) -> str:
+    cut = "\n... (the rest is cut)\n" if len(said) >= MAX_OUTPUT else ""
+    return said.decode(errors="replace") + cut
+
+
+def _memory_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("workbook", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    file, path = tempfile.mkstemp()
+    os.unlink(path)
+    return file
