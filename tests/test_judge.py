@@ -2,7 +2,6 @@
 
 import io
 import json
-import types
 from pathlib import Path
 
 import pytest
@@ -147,8 +146,7 @@ def test_a_message_that_is_none_is_garbled():
         return stream.read
 
     whole = io.BytesIO()
-    sender = types.SimpleNamespace(sendall=whole.write)
-    framing.send(sender, {"do": "it"}, [b"abc"])
+    framing.send(whole.write, {"do": "it"}, [b"abc"])
     assert framing.receive(read_of(whole.getvalue())) == ({"do": "it"}, [b"abc"])
     assert framing.receive(read_of(b"")) is None
     for data in (b"\xff\xff\xff\xff", b"\x02\x00\x00\x00[]", whole.getvalue()[:-1], b"ab"):

@@ -22,6 +22,7 @@ from utils.process.workers import Worker
 
 LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
 ALTOGETHER = 6  # times the limit of a call, at most, for all calls of a run
+MAX_LAUNCHES = 64 << 20  # bytes of what is said of a watched call's launches
 KEEP = 256 << 20  # bytes of shared memory that a worker keeps between calls
 
 T = TypeVar("T")
@@ -179,6 +180,7 @@ class Call:
             size=layout.size + most * record,
             tail=layout.size,
             trace=most,
+            most=MAX_LAUNCHES,
             order=order,
             **command,
         )

@@ -60,7 +60,7 @@ class Box:
 
     def __init__(self, build: Build, backend: str, capability: tuple[int, int] = (8, 0)):
         self.build, self.backend, self.capability = build, backend, capability
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._require()
 
     def _require(self) -> None:
@@ -93,7 +93,7 @@ class Box:
             raise ToolError("PyTorch does not start in a box on this machine")
         self._own = len(lockdown.descendants(self._process.pid))
 
-    def _around(self, words: list, readable: list[Path]) -> list[str]:
+    def _around(self, words: list[str], readable: list[Path]) -> list[str]:
         """How the program is started."""
         return sandbox.command(
             words,
@@ -129,6 +129,8 @@ class Box:
 
     def usage(self) -> tuple[int, int]:
         """(bytes of memory, processes that files have or are)."""
+        if self._process is None:
+            return 0, 0
         inside = lockdown.descendants(self._process.pid)
         memory = sum(lockdown.usage(pid)[0] for pid in inside)
         return memory, max(0, len(inside) - self._own)
@@ -150,12 +152,12 @@ class Unboxed(Box):
     def _require(self) -> None:
         pass
 
-    def _around(self, words: list, readable: list[Path]) -> list[str]:
+    def _around(self, words: list[str], readable: list[Path]) -> list[str]:
         kept = cache() / "peers"
         kept.mkdir(parents=True, exist_ok=True)
-        own = {"TORCHINDUCTOR_CACHE_DIR": kept, "TRITON_CACHE_DIR": kept / "triton"}
-        own |= {"TORCHINDUCTOR_COMPILE_THREADS": 1}  # no processes of its own
-        return ["env", *(f"{name}={value}" for name, value in own.items()), *map(str, words)]
+        own = [f"TORCHINDUCTOR_CACHE_DIR={kept}", f"TRITON_CACHE_DIR={kept / 'triton'}"]
+        own.append("TORCHINDUCTOR_COMPILE_THREADS=1")  # no processes of its own
+        return ["env", *own, *words]
 
 
 class Session(Child):

@@ -12,6 +12,7 @@ import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ class Child(ABC):
         """
         deadline, token = time.monotonic() + within, secrets.token_hex(16)
         header = {"do": do, "token": token, "file": file is not None, **command}
+        within_them = _waited_for.set((*_waited_for.get(), self))
         try:
             self._send(deadline, header, blobs, file)
             self._sent(do)
@@ -95,8 +97,11 @@ class Child(ABC):
             status = self.status(GRACE)
             why = "closed the channel that its reply is expected from" if status is None else ""
             raise self._gone(status, self._killed_for or why) from None
+        finally:
+            _waited_for.reset(within_them)
         if self._killed_for:
             raise self._end(None, self._killed_for)
+        self._understand(do, message[0])
         return message
 
     def _send(
@@ -112,6 +117,10 @@ class Child(ABC):
 
     def _sent(self, do: str) -> None:
         """Called once it has the command."""
+        return
+
+    def _understand(self, do: str, reply: framing.Header) -> None:
+        """Look at what came. Raises Gone where that is no reply to such a command."""
         return
 
     def _read(self, deadline: float, size: int) -> bytes:
@@ -133,7 +142,7 @@ class Child(ABC):
         """Whether it says something, or nothing any more."""
         return bool(readable([self.channel.fileno()], within))
 
-    def bound(self) -> None:
+    def _bound(self) -> None:
         """End it if it does too much of something, while another one is waited for."""
         if not self._killed_for and (why := self._excess()):
             self._killed_for = why
@@ -143,6 +152,8 @@ class Child(ABC):
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + LOOK
+        for child in _waited_for.get()[:-1]:
+            child._bound()
         if why := self._excess():
             raise self._end(None, why)
 
@@ -168,6 +179,9 @@ class Child(ABC):
     @abstractmethod
     def _kill(self) -> None:
         """End it, and what it has started."""
+
+
+_waited_for: ContextVar[tuple[Child, ...]] = ContextVar("_waited_for", default=())  # last in, last
 
 
 def readable(files: Iterable[int], within: float) -> list[int]:

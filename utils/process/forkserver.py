@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from utils.paths import environment
 
@@ -48,7 +48,7 @@ class Fork:
         """Its exit status, once it has ended. Raises subprocess.TimeoutExpired."""
         status = self._status(timeout)
         if status is None:
-            raise subprocess.TimeoutExpired("a fork", timeout)
+            raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
         return status
 
     def _status(self, timeout: float | None) -> int | None:
@@ -97,18 +97,17 @@ class ForkServer:
 
     def close(self) -> None:
         """End it, and all that it forked."""
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()  # the end of its input is the word
         self._asking.close()
 
-    def run(self, arguments: Sequence[str], *, env: Mapping, cwd: str, log: str) -> Fork:
+    def run(self, arguments: Sequence[str], *, env: Mapping[str, str], cwd: str, log: str) -> Fork:
         """`python -m` with these arguments, that may ask for forks of its own: see inherited().
         Raises OSError where this one has ended."""
         env = {**env, VARIABLE: str(self._asking.fileno())}
         return _ask(self._asking, arguments, env, cwd, log)
 
 
-def inherited(arguments: Sequence[str], *, env: Mapping, cwd: str) -> Fork | None:
+def inherited(arguments: Sequence[str], *, env: Mapping[str, str], cwd: str) -> Fork | None:
     """The same from within a fork: a process beside it, that ends with it. None where this process
     is no fork."""
     if VARIABLE not in os.environ:
@@ -119,7 +118,9 @@ def inherited(arguments: Sequence[str], *, env: Mapping, cwd: str) -> Fork | Non
         return _ask(asking, arguments, env, cwd, os.devnull)
 
 
-def _ask(asking: socket.socket, arguments: Sequence[str], env: Mapping, cwd: str, log: str) -> Fork:
+def _ask(
+    asking: socket.socket, arguments: Sequence[str], env: Mapping[str, str], cwd: str, log: str
+) -> Fork:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         request = {"arguments": list(arguments), "env": dict(env), "cwd": str(cwd), "log": log}
@@ -134,8 +135,10 @@ def _ask(asking: socket.socket, arguments: Sequence[str], env: Mapping, cwd: str
 
 # --- the process that forks
 
+Request = dict[str, Any]  # of `_ask`
 
-def _serve(requests: socket.socket) -> dict | None:
+
+def _serve(requests: socket.socket) -> Request | None:
     """Fork, and look after the forks. Returns in a fork, with its request; in the process itself
     when its parent is gone."""
     children: dict[int, socket.socket] = {}
@@ -144,7 +147,8 @@ def _serve(requests: socket.socket) -> dict | None:
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        ready, _, _ = select.select([0, woken, requests, *children.values()], [], [])
+        listening: list[int | socket.socket] = [0, woken, requests, *children.values()]
+        ready, _, _ = select.select(listening, [], [])
         if 0 in ready:
             for pid in children:
                 _kill(pid)
@@ -166,7 +170,8 @@ def _serve(requests: socket.socket) -> dict | None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for each in (woken, wake, requests, connection, *children.values()):
                 each.close()
-            return json.loads(message)
+            request: Request = json.loads(message)
+            return request
 
 
 def _reap(children: dict[int, socket.socket]) -> None:
@@ -184,7 +189,7 @@ def _kill(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _become(request: dict, asking: int, parent: int) -> None:
+def _become(request: Request, asking: int, parent: int) -> None:
     """Run what was asked for, in the fork."""
     os.setsid()
     ctypes.CDLL(None).prctl(PARENT_DIED, signal.SIGKILL)
@@ -216,7 +221,7 @@ def _leave(code: object) -> NoReturn:
     if code is not None and not isinstance(code, int):
         print(code, file=sys.stderr)
         code = 1
-    threading._shutdown()  # waits for threads that are no daemons
+    threading._shutdown()  # type: ignore[attr-defined]  # private; waits for non-daemon threads
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -26,14 +26,20 @@ class Post:
     """A worker, mostly: none before the first call. It does one thing at a time."""
 
     def __init__(self, backend: str) -> None:
-        self.backend, self.worker = backend, None
+        self.backend = backend
+        self.worker: Worker | None = None
         self.lock = threading.RLock()
 
     def prestart(self) -> None:
         """Start the worker now, in the background, so that the first call need not wait for it."""
+        if not settings.boxed():  # a box is made for one library
+            self._started()
+
+    def _started(self) -> Worker:
         with self.lock:
-            if self.worker is None and not settings.boxed():  # a box is made for one library
+            if self.worker is None:
                 self.worker = Worker(self.backend, [paths.cache(), *_elsewhere])
+            return self.worker
 
     def discard(self) -> None:
         """End the worker, if there is one, and its context."""
@@ -74,8 +80,7 @@ class Post:
     def _usable(self, library: str) -> Worker:
         if settings.boxed():
             return self._boxed(library)
-        self.prestart()
-        worker = self.worker
+        worker = self._started()
         reached = library in worker.libraries or worker.reaches(
             needed := _folders(self.backend, library)
         )
@@ -83,8 +88,8 @@ class Post:
             _elsewhere.update(needed)
         many = len(worker.libraries) >= MAX_LIBRARIES
         if not reached or many or worker.process.poll() is not None:
-            self.restart()
-        return self.worker
+            self.discard()
+        return self._started()
 
     def _boxed(self, library: str) -> Worker:
         """A worker in a box in which there is this library and no other."""

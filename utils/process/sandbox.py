@@ -20,8 +20,8 @@ from utils.errors import ToolError
 NOBODY = 65534
 TMP = 256 << 20  # bytes of /tmp
 PROCESSES = 1024  # of NOBODY's at once, threads counted
-_SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/nix/store")
-_SYSTEM += ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/sys/devices/system/cpu")
+_SYSTEM = """/usr /bin /lib /lib64 /nix/store /etc/ld.so.cache /etc/alternatives /etc/localtime
+    /sys/devices/system/cpu""".split()
 _GPU = ("/dev", "nvidia*"), ("/dev", "dxg"), ("/dev/nvidia-caps", "*")
 _ALONE = ["pid", "net", "ipc", "uts", "cgroup-try"]
 _INSTALL = (

@@ -9,11 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,11 +21,10 @@ from utils import settings
 from utils.process import child, sandbox
 from utils.process.child import Child, Gone
 from utils.process.guest import lockdown
-from utils.process.guest.framing import Header, Message
+from utils.process.guest.framing import Header
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
-MAX_REPLY = 64 << 20  # bytes
 MAX_THREADS = 512  # more than any emulator's, which are one a core
 # As a module, which is compiled but once. -I leaves its folder out.
 _RUN = """import sys; sys.path.insert(0, {!r}); import guest.kernel
@@ -49,7 +47,6 @@ _CALLS = "run", "watch"  # of a kernel
 Action = Callable[[Callable[[], bool]], object]
 
 _next: ContextVar[Action | None] = ContextVar("_next", default=None)
-_asked: ContextVar[tuple["Worker", ...]] = ContextVar("_asked", default=())  # the last one last
 
 
 @contextmanager
@@ -139,23 +136,6 @@ class Worker(Child):
         with mmap.mmap(self.arena, self.size) as arena:
             arena.madvise(mmap.MADV_REMOVE)
 
-    def ask(
-        self,
-        within: float,
-        do: str,
-        blobs: Sequence[bytes] = (),
-        most: int = MAX_REPLY,
-        file: int | None = None,
-        **command: Any,
-    ) -> Message:
-        """As of any child; others that are waited for are bounded meanwhile."""
-        within_them = _asked.set((*_asked.get(), self))
-        try:
-            reply, values = super().ask(within, do, blobs, most, file, **command)
-        finally:
-            _asked.reset(within_them)
-        return self._understood(reply, _REPLIES[do]), values
-
     def _sent(self, do: str) -> None:
         if do in _CALLS and self._locked_in():
             _do_meanwhile(self._answered)
@@ -170,24 +150,16 @@ class Worker(Child):
             self._listening = self._listen()
         return self.channel.fileno() in ready
 
-    def _look(self) -> None:
-        for worker in _asked.get():
-            if worker is not self:
-                worker.bound()
-        super()._look()
-
     def _locked_in(self) -> bool:
         """Whether nothing in it can look into this process."""
         landlock = any(name.startswith("landlock") for name in self.in_force)
         return self.boxed or (landlock and "seccomp" in self.in_force)
 
-    def _understood(self, reply: Header, parts: dict[str, type]) -> Header:
-        """The reply, where it has these parts. Raises Gone."""
-        for name, kind in {**parts, "stragglers": int, "in_force": list}.items():
+    def _understand(self, do: str, reply: Header) -> None:
+        for name, kind in {**_REPLIES[do], "stragglers": int, "in_force": list}.items():
             if not isinstance(reply.get(name), kind):
                 raise self._end(None, self.forged)
         self.stragglers, self.in_force = reply["stragglers"], reply["in_force"]
-        return reply
 
     def _excess(self) -> str:
         inside = lockdown.descendants(self.process.pid) if self.boxed else []

@@ -114,7 +114,7 @@ def _driver() -> ctypes.CDLL:
 _OUT_OF_MEMORY = 2
 
 
-def _call(name: str, *arguments) -> None:
+def _call(name: str, *arguments: object) -> None:
     error = getattr(_driver(), name)(*arguments)
     if error:
         said = ctypes.c_char_p()

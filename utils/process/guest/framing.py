@@ -11,12 +11,15 @@ import json
 import os
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False  # importing `typing` would be a tenth of a worker's start
+if TYPE_CHECKING:
+    from typing import Any
 
 HEADER = 1 << 20  # bytes, at most
 PIECE = 1 << 20  # bytes of a read
 
-Header = dict[str, Any]  # as JSON has it
+Header = dict[str, "Any"]  # as JSON has it
 Message = tuple[Header, list[bytes]]
 Read = Callable[[int], bytes]  # exactly so many bytes, or fewer at the end
 Write = Callable[[bytes], object]  # all of them

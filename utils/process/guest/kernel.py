@@ -35,21 +35,23 @@ import select
 import sys
 import threading
 import time
+from collections.abc import Iterable
 
 from . import device_memory, framing, lockdown
+from .framing import Header
 
 
 class Device:
     """The arena's copy in a GPU's memory, kept between calls."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.pointer, self.size = ctypes.c_void_p(), 0
 
-    def reserve(self, library, size: int) -> int:
+    def reserve(self, library: ctypes.CDLL, size: int) -> int:
         """CUDA's error code. The memory holds `size` bytes or more afterwards."""
         if size <= self.size:
             return 0
-        error = library.workbook_free(self.pointer)
+        error: int = library.workbook_free(self.pointer)
         self.pointer, self.size = ctypes.c_void_p(), 0
         error = error or library.workbook_malloc(ctypes.byref(self.pointer), ctypes.c_ulong(size))
         self.size = 0 if error else size
@@ -59,11 +61,13 @@ class Device:
 class Executor:
     """Does what commands ask for: each is a method, which returns the reply."""
 
-    def __init__(self, arena: int):
-        self.arena_fd, self.arena, self.libraries, self.device = arena, None, {}, Device()
-        self.borrowed = []
+    def __init__(self, arena: int) -> None:
+        self.arena_fd, self.device = arena, Device()
+        self.arena: mmap.mmap | None = None
+        self.libraries: dict[str, ctypes.CDLL] = {}
+        self.borrowed: list[mmap.mmap | device_memory.Piece] = []
 
-    def load(self, command: dict) -> dict:
+    def load(self, command: Header) -> Header:
         """Load a library; with a device also create its context."""
         library = self._library(command)
         if command["device"] is None:
@@ -72,12 +76,12 @@ class Executor:
         error = library.workbook_device(command["device"]) or library.workbook_free(None)
         return self._outcome(library, error)
 
-    def run(self, command: dict) -> dict:
+    def run(self, command: Header) -> Header:
         """Call a launcher on the arena, or on its copy in the memory of the device."""
         library, size = self._library(command), command["size"]
         if self.arena is None or len(self.arena) != size:
             self.arena = mmap.mmap(self.arena_fd, size)
-        error, seconds, live = self._once(library, command)
+        error, seconds, live = self._once(library, command, self.arena)
         threads = 0
         if command["rehearsal"]:
             library.emu_rehearsed.restype = ctypes.c_uint64
@@ -85,9 +89,11 @@ class Executor:
         said = {"seconds": seconds, "live": live, "threads": threads}
         return {**self._outcome(library, error), **said}
 
-    def _once(self, library, command: dict) -> tuple[int, float, int]:
+    def _once(
+        self, library: ctypes.CDLL, command: Header, arena: mmap.mmap
+    ) -> tuple[int, float, int]:
         """Call a launcher: CUDA's error code, seconds, and bytes of device memory in use after."""
-        base = here = ctypes.addressof(ctypes.c_char.from_buffer(self.arena))
+        base = here = ctypes.addressof(ctypes.c_char.from_buffer(arena))
         size, start = command["size"], time.perf_counter()
         slots = bytearray(command["blobs"][0])
         error = 0
@@ -95,7 +101,7 @@ class Executor:
             error = self.device.reserve(library, size) or library.workbook_upload(
                 self.device.pointer, ctypes.c_void_p(here), ctypes.c_ulong(size)
             )
-            base = self.device.pointer.value
+            base = self.device.pointer.value or 0
         if not error:
             array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
             for index in command["pointers"]:
@@ -124,7 +130,7 @@ class Executor:
             )
         return error, seconds, live
 
-    def time(self, command: dict) -> dict:
+    def time(self, command: Header) -> Header:
         """Call a launcher on memory that another process has, in which each call has its own
         arrays, and wait for the device. Whoever asks for it has the clock."""
         library, calls = self._library(command), command["calls"]
@@ -156,15 +162,15 @@ class Executor:
         os.close(file)
         return base
 
-    def watch(self, command: dict) -> dict:
+    def watch(self, command: Header) -> Header:
         """Diagnose a launch of an instrumented library on the emulator.
 
         Each region of the arena is copied to memory of its own, far from the others, where a stray
         access is seen. Records of accesses go to the arena's tail.
         """
         library, size = self._library(command), command["size"]
-        self.arena = mmap.mmap(self.arena_fd, size)
-        here = ctypes.addressof(ctypes.c_char.from_buffer(self.arena))
+        self.arena = arena = mmap.mmap(self.arena_fd, size)
+        here = ctypes.addressof(ctypes.c_char.from_buffer(arena))
         slots = bytearray(command["blobs"][0])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         library.emu_set_order(command["order"])
@@ -185,7 +191,7 @@ class Executor:
         covered = [self._coverage(library, base) for base in bases]
         detour = bool(library.emu_detour())
         for region, base in zip(command["regions"], bases, strict=True):
-            ctypes.memmove(here + region["start"], base, region["stop"] - region["start"])
+            ctypes.memmove(here + region["start"], base or 0, region["stop"] - region["start"])
             library.workbook_free(ctypes.c_void_p(base))
         library.emu_watch_end()
         nothing = {"accesses": 0, "blobs": [b""], "shared": [], "truncated": False}
@@ -202,7 +208,7 @@ class Executor:
         }
 
     @staticmethod
-    def _lend(library, here: int, region: dict) -> int | None:
+    def _lend(library: ctypes.CDLL, here: int, region: Header) -> int | None:
         """The address of a copy of a region of the arena, aligned as the region is."""
         pointer, length = ctypes.c_void_p(), region["stop"] - region["start"]
         library.emu_malloc(
@@ -218,7 +224,7 @@ class Executor:
         return pointer.value
 
     @staticmethod
-    def _coverage(library, base: int | None) -> list[int]:
+    def _coverage(library: ctypes.CDLL, base: int | None) -> list[int]:
         """Of a region: bytes that kernels read, bytes that they were the last to write, whether
         they wrote any, and whether the launcher did."""
         size, number = ctypes.c_size_t, ctypes.c_int
@@ -227,7 +233,7 @@ class Executor:
         return [figure.value for figure in figures]
 
     @staticmethod
-    def _records(library, tail: int) -> dict:
+    def _records(library: ctypes.CDLL, tail: int) -> Header:
         """Copy the recorded accesses to the arena's tail; say the rest."""
         first, truncated, shared = ctypes.c_void_p(), ctypes.c_int(), []
         library.emu_trace_end.restype = library.emu_trace_launches.restype = ctypes.c_size_t
@@ -238,7 +244,7 @@ class Executor:
         visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, size, size, ctypes.POINTER(size))
 
         @visitor
-        def visit(name, offset, element, extents):
+        def visit(name: bytes, offset: int, element: int, extents: Iterable[int]) -> None:
             shape = list(itertools.takewhile(bool, extents))
             shared.append(
                 {"name": name.decode(), "offset": offset, "element": element, "shape": shape}
@@ -252,7 +258,7 @@ class Executor:
             "truncated": bool(truncated),
         }
 
-    def _library(self, command: dict):
+    def _library(self, command: Header) -> ctypes.CDLL:
         path = command["library"]
         if path not in self.libraries:
             library = self.libraries[path] = ctypes.CDLL(path)
@@ -261,13 +267,13 @@ class Executor:
         return self.libraries[path]
 
     @staticmethod
-    def _limit(library, seconds: float) -> None:
+    def _limit(library: ctypes.CDLL, seconds: float) -> None:
         """Let the emulator stop a launch that hangs, and say where; 0 is no limit."""
         if hasattr(library, "emu_set_time_limit"):
             library.emu_set_time_limit(ctypes.c_double(seconds))
 
     @staticmethod
-    def _outcome(library, error: int) -> dict:
+    def _outcome(library: ctypes.CDLL, error: int) -> Header:
         name, text = library.workbook_error_name(error), library.workbook_error_text(error)
         return {"error": error, "name": name.decode(), "text": text.decode()}
 

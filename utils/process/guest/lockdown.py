@@ -58,7 +58,7 @@ def limit(files: int | None = MAX_FILES) -> None:
 
 def _prctl(option: int, value: int) -> bool:
     zero = ctypes.c_ulong(0)
-    return _libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero) == 0
+    return bool(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero) == 0)
 
 
 def _drop_capabilities() -> None:
@@ -74,9 +74,8 @@ def _drop_capabilities() -> None:
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # the same number on every processor
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}  # how many rights on files a version knows
-_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/proc/self")
-_SYSTEM += ("/sys/devices/system/cpu", "/dev/null", "/dev/zero", "/dev/urandom", "/etc/localtime")
-_SYSTEM += ("/nix/store",)
+_SYSTEM = """/usr /lib /lib64 /etc/ld.so.cache /etc/ld.so.preload /proc/self /sys/devices/system/cpu
+    /dev/null /dev/zero /dev/urandom /etc/localtime /nix/store""".split()
 
 
 def _landlock(readable: Iterable[str]) -> int:
@@ -108,7 +107,7 @@ def _landlock(readable: Iterable[str]) -> int:
 # --- seccomp: which system calls are answered
 
 # name -> its number on x86-64 and on arm64, where it has one there. All answer EPERM.
-_REFUSED = {
+_REFUSED: dict[str, tuple[int, int | None]] = {
     # other processes: to make them, to become them, to look into them, to send them signals
     "fork": (57, None),
     "vfork": (58, None),
@@ -204,20 +203,20 @@ _ALLOW, _ERRNO, _KILLED = 0x7FFF0000, 0x00050000, 0x80000000
 _EPERM, _ENOSYS = 1, 38
 
 
+Instruction = tuple[int, int, int, int]
+
+
 def _argument(number: int, half: int = 0) -> int:
     """Where the filter finds an argument of the call; both processors are little-endian."""
     return 16 + 8 * number + 4 * half
 
 
-def _program(processor: int, audit: int, pid: int) -> list[tuple[int, int, int, int]]:
+def _program(processor: int, audit: int, pid: int) -> list[Instruction]:
     """The filter: instructions of code, jump if true, jump if not, and a constant."""
 
-    def number(numbers: tuple) -> int:
-        return numbers[processor]
-
-    def only(numbers: tuple, *checks: tuple[int, int, int, int]) -> list:
+    def only(numbers: tuple[int, int], *checks: Instruction) -> list[Instruction]:
         """Where the call is that one, what `checks` say; they end in a return."""
-        return [(_EQUAL, 0, len(checks), number(numbers)), *checks]
+        return [(_EQUAL, 0, len(checks), numbers[processor]), *checks]
 
     refuse = (_RETURN, 0, 0, _ERRNO | _EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
@@ -228,7 +227,8 @@ def _program(processor: int, audit: int, pid: int) -> list[tuple[int, int, int, 
         *((_LOAD, 0, 0, _argument(2, 1)), (_EQUAL, 0, 1, 0)),
         *(allow, refuse),
     ]
-    listed = [number(numbers) for numbers in _REFUSED.values() if number(numbers) is not None]
+    numbers = [numbers[processor] for numbers in _REFUSED.values()]
+    listed = [number for number in numbers if number is not None]
     return [
         (_LOAD, 0, 0, 4),  # the processor that the call is made for
         (_EQUAL, 1, 0, audit),
@@ -261,7 +261,7 @@ def _seccomp() -> bool:
     # every load that follows a store.
     if _libc.syscall((317, 277)[processor[0]], 1, 4, program) == 0:
         return True
-    return _libc.prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    return bool(_libc.prctl(22, 2, program, 0, 0) == 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
 
 # --- from outside

@@ -1,0 +1,128 @@
+"""What is made of a process apart that says something else than the answer, or nothing."""
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from utils.process import child
+from utils.process.child import Child, Gone
+from utils.process.guest import framing
+
+
+class Plain(Child):
+    """One that does nothing by itself: a test has the other end."""
+
+    ended: int | None = None
+    excess = killed = ""
+
+    def status(self, within: float) -> int | None:
+        return self.ended
+
+    def _excess(self) -> str:
+        return self.excess
+
+    def _kill(self) -> None:
+        self.killed = "killed"
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Plain, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield Plain(ours), theirs
+
+
+def answering(theirs: socket.socket, answer: Callable[[framing.Channel], object]) -> None:
+    """The other end takes a command, and then does this."""
+    channel = framing.Channel(theirs.fileno())
+
+    def answers() -> None:
+        channel.command()
+        answer(channel)
+
+    threading.Thread(target=answers, daemon=True).start()
+
+
+def test_a_command_and_its_answer_have_blobs(pair):
+    apart, theirs = pair
+    channel = framing.Channel(theirs.fileno())
+
+    def answers() -> None:
+        command = channel.command()
+        channel.tell({"told": command["word"]}, command["blobs"][::-1])
+
+    threading.Thread(target=answers, daemon=True).start()
+    blobs = [b"a", b"", b"bc"]
+    assert apart.ask(10, "it", blobs, word="x") == ({"told": "x"}, blobs[::-1])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        lambda channel: channel._write(b"\xff\xff\xff\xff"),
+        lambda channel: channel._write(struct.pack("<I", 2) + b"[]"),
+        lambda channel: channel._write(struct.pack("<I", 2) + b"{}"),
+        lambda channel: framing.send(channel._write, {}),  # without the token
+        lambda channel: framing.send(channel._write, {"token": "0" * 32}),
+        lambda channel: channel.tell({}, [b"more than was asked for"]),
+        lambda channel: channel._write(b"\x80\0\0\0" + 128 * b"["),
+    ],
+)
+def test_what_is_no_answer_ends_it(pair, said):
+    apart, theirs = pair
+    answering(theirs, said)
+    with pytest.raises(Gone, match="answered out of turn") as gone:
+        apart.ask(10, "it", most=8)
+    assert apart.killed and not gone.value.late
+
+
+def test_bytes_that_come_one_after_the_other_do_not_prolong_its_time(pair, monkeypatch):
+    monkeypatch.setattr(child, "GRACE", 0.2)
+    apart, theirs = pair
+
+    def dribbles(channel):
+        text = json.dumps({"blobs": []}).encode().ljust(4000)
+        with contextlib.suppress(OSError):  # until nobody listens
+            for byte in struct.pack("<I", len(text)) + text:
+                theirs.send(bytes([byte]))
+                time.sleep(0.005)
+
+    answering(theirs, dribbles)
+    start = time.monotonic()
+    with pytest.raises(Gone) as gone:
+        apart.ask(0.3, "it")
+    assert gone.value.late and time.monotonic() - start < 2
+
+
+def test_one_that_takes_nothing_in_is_late(pair, monkeypatch):
+    apart, _ = pair
+    with pytest.raises(Gone) as gone:
+        apart.ask(0.1, "it", [bytes(1 << 24)])
+    assert gone.value.late and apart.killed
+
+
+def test_one_that_does_too_much_is_ended_for_that(pair):
+    apart, _ = pair
+    apart.excess = "used more than it may"
+    with pytest.raises(Gone, match="used more than it may") as gone:
+        apart.ask(10, "it")
+    assert apart.killed and not gone.value.late
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(3, "with exit status 3"), (-9, "by signal 9"), (None, "closed the channel")],
+)
+def test_of_one_that_has_ended_is_told_how(pair, status, words):
+    apart, theirs = pair
+    apart.ended = status
+    theirs.close()
+    with pytest.raises(Gone, match=words) as gone:
+        apart.ask(10, "it")
+    assert gone.value.status == status and not gone.value.late
