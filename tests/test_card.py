@@ -199,11 +199,11 @@ def test_a_fork_does_not_hold_what_its_parent_does(start):
 
 @pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
 def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, backend, held):
-    class Post:
+    class Slot:
         def safely(self, library, action):
             return card._lock
 
-    monkeypatch.setattr(isolation.pool, "post", lambda *which: Post())
+    monkeypatch.setattr(isolation.pool, "slot", lambda *which: Slot())
     assert isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run() == held
 
 

@@ -145,7 +145,7 @@ def tries():
 @pytest.fixture
 def in_force(tries):
     tries(42)
-    return pool.post("emulator").worker.in_force
+    return pool.slot("emulator").worker.in_force
 
 
 @pytest.fixture
@@ -177,17 +177,17 @@ def test_what_a_process_does_to_itself_goes_on_working(tries, what):
 def test_a_worker_is_given_no_environment(tries, monkeypatch):
     monkeypatch.setenv("WORKBOOK_LOG", "/tmp/log")
     monkeypatch.setenv("SECRET", "s")
-    pool.post("emulator").restart()
+    pool.slot("emulator").restart()
     assert tries(41) == 0
 
 
 def test_a_worker_in_which_a_thread_was_left_running_is_replaced(tries):
     tries(42)
-    first = pool.post("emulator").worker.process.pid
+    first = pool.slot("emulator").worker.process.pid
     tries(40)
-    assert pool.post("emulator").worker.process.pid == first
+    assert pool.slot("emulator").worker.process.pid == first
     tries(44)
-    assert pool.post("emulator").worker.process.pid != first
+    assert pool.slot("emulator").worker.process.pid != first
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def works(kernel):
 
 
 def pid(backend="emulator"):
-    return pool.post(backend).worker.process.pid
+    return pool.slot(backend).worker.process.pid
 
 
 def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
@@ -219,7 +219,7 @@ def test_one_worker_serves_many_calls(kernel):
 def test_a_worker_that_died_between_calls_is_replaced(kernel):
     assert works(kernel)
     os.kill(pid(), signal.SIGKILL)
-    pool.post("emulator").worker.process.wait()
+    pool.slot("emulator").worker.process.wait()
     assert works(kernel)
 
 
@@ -293,11 +293,11 @@ def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use
     monkeypatch.setattr("utils.settings.backend", lambda: "emulator")
     pool.discard("emulator")
     pool.prestart()
-    first, watching = pid(), pool.post("emulator", watching=True).worker.process.pid
+    first, watching = pid(), pool.slot("emulator", watching=True).worker.process.pid
     assert works(kernel) and pid() == first
     given = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
     assert instrumented(kernel).watched(given).after["out"].tolist() == [2.0] * 5
-    assert pool.post("emulator", watching=True).worker.process.pid == watching != first
+    assert pool.slot("emulator", watching=True).worker.process.pid == watching != first
 
 
 def test_the_worker_has_loaded_no_torch(kernel):
@@ -313,7 +313,7 @@ def test_a_forked_process_gets_a_worker_of_its_own(kernel):
     held = threading.Event()
 
     def hold():
-        with pool.post("emulator").lock:
+        with pool.slot("emulator").lock:
             held.set()
             time.sleep(0.5)
 
@@ -341,7 +341,7 @@ call(kernel)
 if {busy}:
     threading.Thread(target=call, args=(kernel, 3, 1, 100, 100.0), daemon=True).start()
     time.sleep(0.5)
-print(pool.post("emulator").worker.process.pid, flush=True)
+print(pool.slot("emulator").worker.process.pid, flush=True)
 {end}
 """
     command = [sys.executable, "-c", program]

@@ -17,7 +17,7 @@ from utils.judge import explain, schedule, verdict
 from utils.judge.check import check
 from utils.judge.schedule import Schedule
 from utils.judge.verdict import Remarks
-from utils.process import child, pool
+from utils.process import pool, workers
 
 SWISH = catalog.load("00_start_here/swish")
 TEXT = catalog.solution_text(SWISH)
@@ -334,7 +334,7 @@ def test_one_worker_is_called_while_another_one_runs(swish):
             pass
         told.append(answered())
 
-    with child.meanwhile(action):
+    with workers.meanwhile(action):
         assert torch.equal(watch(), run())
     assert torch.equal(found[0], run()) and told[-1]
 
@@ -343,26 +343,26 @@ def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for
     swish, monkeypatch
 ):
     run, watch = swish
-    outer, genuine = [], child.Worker._excess
-    ask = child.Worker.ask
+    outer, genuine = [], workers.Worker._excess
+    ask = workers.Worker.ask
 
-    def noted(self, within, **command):
-        if command["do"] == "watch":
+    def noted(self, within, do, *given, **command):
+        if do == "watch":
             outer.append(self)
-        return ask(self, within, **command)
+        return ask(self, within, do, *given, **command)
 
-    def excess(self, reply):
-        return "did too much" if self in outer else genuine(self, reply)
+    def excess(self):
+        return "did too much" if self in outer else genuine(self)
 
-    monkeypatch.setattr(child.Worker, "ask", noted)
+    monkeypatch.setattr(workers.Worker, "ask", noted)
     ended = []
 
     def action(answered):
-        monkeypatch.setattr(child.Worker, "_excess", excess)
+        monkeypatch.setattr(workers.Worker, "_excess", excess)
         run()
         ended.append(outer[0].process.poll())
-        monkeypatch.setattr(child.Worker, "_excess", genuine)
+        monkeypatch.setattr(workers.Worker, "_excess", genuine)
 
-    with pytest.raises(KernelCrash, match="did too much"), child.meanwhile(action):
+    with pytest.raises(KernelCrash, match="did too much"), workers.meanwhile(action):
         watch()
     assert ended[0] is not None and torch.equal(watch(), run())

@@ -252,8 +252,8 @@ def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):
 
 
 def test_processes_of_the_check_are_ended_before(times):
-    pool.post("emulator").prestart()
-    before = pool.post("emulator").worker
+    pool.slot("emulator").prestart()
+    before = pool.slot("emulator").worker
     times([0.01] * speed.ROUNDS)
     assert before.process.poll() is not None
 

@@ -6,7 +6,7 @@ _HOMES = {"compile_cuda": "utils.cuda.compiler", "Kernel": "utils.cuda.kernel"}
 __all__ = [*_HOMES, "INCLUDE"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name == "INCLUDE":  # the folder of headers that every cell may include
         return importlib.import_module("utils.paths").workspace().include
     if name in _HOMES:

@@ -4,6 +4,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from typing import SupportsIndex
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (
 
 
 def match(
-    name: str, parameters: Sequence[Parameter], args: Sequence, kwargs: Mapping
+    name: str, parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, object]:
     """Arguments by parameter name. A stream is not among them: PyTorch's current one is passed.
 
@@ -93,17 +94,20 @@ def _tensor(where: str, parameter: Parameter, value: object, device: str | None)
     return value
 
 
-def _number(where: str, parameter: Parameter, value: object, device: str | None):
+def _number(where: str, parameter: Parameter, value: object, device: str | None) -> int | float:
     code = parameter.code
     if code in "fd":
         if not isinstance(value, Real):
             raise ArgumentTypeError(
                 f"{where} is {_kind(value)}, but {parameter.ctype} takes a number"
             )
-        if code == "f" and math.isfinite(value) and abs(value) > torch.finfo(torch.float32).max:
+        number = float(value)
+        if code == "f" and math.isfinite(number) and abs(number) > torch.finfo(torch.float32).max:
             raise ArgumentValueError(f"{where} is {value}, which does not fit in a float")
-        return float(value)
+        return number
     try:
+        if not isinstance(value, SupportsIndex):
+            raise TypeError
         whole = operator.index(value)
     except TypeError:
         message = f"{where} is {_kind(value)}, but {parameter.ctype} takes an integer"
@@ -125,9 +129,11 @@ def _check_sizes(name: str, shapes: Mapping[str, str], given: Mapping[str, objec
     for tensor, shape in shapes.items():
         words = shape.split()
         sizes = [int(w) if w.isdigit() else given.get(w) for w in words]
-        if tensor not in given or not all(isinstance(size, int) for size in sizes):
+        known = [size for size in sizes if isinstance(size, int)]
+        value = given.get(tensor)
+        if not isinstance(value, Tensor) or len(known) < len(sizes):
             continue  # the learner's launcher names things in another way
-        have, want = given[tensor].numel(), math.prod(sizes)
+        have, want = value.numel(), math.prod(known)
         if have != want:
             product = "*".join(words) or "one value"
             numbers = f"{'*'.join(map(str, sizes))} = {want}" if len(words) > 1 else str(want)

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
+from typing import Any
 
 import torch
 
@@ -152,7 +153,7 @@ def plan(
     return Build(name, source, first_line, shapes, unit)
 
 
-def compile_cuda(source: str, name: str, **how) -> Kernel:
+def compile_cuda(source: str, name: str, **how: Any) -> Kernel:
     """Compile CUDA text and bind its launcher `name`.
 
     `shapes` are dimensions of tensors by name, to check arguments by. `backend` is "cuda" or
@@ -197,7 +198,7 @@ def _emulator_unit(
 
 @functools.lru_cache(maxsize=8)  # of one text there is a plain build, and another one beside it
 def _rewritten(
-    source: str, filename: str, first_line: int, include: Path, state: tuple
+    source: str, filename: str, first_line: int, include: Path, state: tuple[object, ...]
 ) -> rewriter.Unit:
     return rewriter.rewrite(
         source, filename=filename, first_line=first_line, include_dirs=[include]
@@ -261,7 +262,7 @@ def _blame(unit: _Unit, message: str) -> None:
         try:
             _make(empty, "empty", Path(folder))
         except RuntimeError as error:
-            told = complaint(str(error), "main.cpp", [folder])
+            told = complaint(str(error), "main.cpp", [Path(folder)])
             raise ToolError(f"nothing can be compiled here: {told}") from None
 
 
@@ -279,7 +280,7 @@ def _by_torch(unit: _Unit, name: str, work: Path) -> str:
     cpp_extension.CUDA_HOME = os.environ["CUDA_HOME"]  # may have been imported before
     source = work / "cuda.cu"
     source.write_text(unit.text, errors="surrogateescape")
-    return cpp_extension.load(
+    built: str = cpp_extension.load(
         f"{name}_{unit.digest}",  # torch counts versions by name; two may be built at once
         str(source),
         extra_cuda_cflags=[quote(flag) for flag in unit.cflags],
@@ -289,6 +290,7 @@ def _by_torch(unit: _Unit, name: str, work: Path) -> str:
         is_python_module=False,
         is_standalone=True,
     )
+    return built
 
 
 def _by_gxx(unit: _Unit, name: str, work: Path) -> Path:

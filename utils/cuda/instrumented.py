@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
@@ -17,7 +18,7 @@ _builds: dict[str, Future[Kernel]] = {}  # by the digest of all that a build dep
 _lock = threading.Lock()
 
 
-def prepare(source: str, name: str, **place) -> None:
+def prepare(source: str, name: str, **place: Any) -> None:
     """Begin the instrumented build of a text in the background; `place` is as for compile_cuda.
 
     So it is ready, or nearly, when the plain build beside it is. A text that is no CUDA is passed
@@ -42,12 +43,17 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
 
 def _plan(kernel: Kernel, counted: bool = False) -> Build:
     """What is built of a kernel's text. To translate that once more takes as long as to run it."""
-    key = (kernel.source, kernel.name, kernel.first_line, kernel.filename, counted)
-    key += (toolchain.cxx(), compiler.headers())
+    text = kernel.source, kernel.name, kernel.first_line, kernel.filename
+    key = *text, counted, toolchain.cxx(), compiler.headers()
     if key not in _plans:
-        place = {"first_line": kernel.first_line, "filename": kernel.filename}
-        place |= {"instrumented": True, "counted": counted}
-        build = compiler.plan(kernel.source, kernel.name, **place)
+        build = compiler.plan(
+            kernel.source,
+            kernel.name,
+            first_line=kernel.first_line,
+            filename=kernel.filename,
+            instrumented=True,
+            counted=counted,
+        )
         for known in list(_plans)[: 1 - KEEP]:
             del _plans[known]
         _plans[key] = build
@@ -63,7 +69,7 @@ def begin(kernel: Kernel) -> Callable[[], bool]:
         return lambda: True
 
 
-_plans: dict[tuple, Build] = {}  # by what they are made of
+_plans: dict[tuple[object, ...], Build] = {}  # by what they are made of
 
 
 def _begin(build: Build) -> Future[Kernel]:

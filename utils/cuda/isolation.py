@@ -18,6 +18,7 @@ from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import card, pool
 from utils.process.arena import Layout, Stray
 from utils.process.child import GRACE, Gone
+from utils.process.guest.framing import Header
 from utils.process.workers import Worker
 
 LOAD_LIMIT = 60.0  # more seconds to load a library, of which the first creates a GPU's context
@@ -73,7 +74,7 @@ class Watched:
     module_base: int  # where the kernel's library was loaded
     accesses: bytes
     launches: bytes
-    shared: list[dict]  # the block's shared arrays: name, offset, element, shape
+    shared: list[Header]  # the block's shared arrays: name, offset, element, shape
     truncated: bool  # more accesses were made than were asked for
     covered: dict[str, Covered]  # by tensor argument
     detour: bool  # values went to the host, and a launch or a copy back followed
@@ -113,18 +114,19 @@ class Call:
     def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
         try:
             with card.together(self.backend):
-                return pool.post(self.backend, watching).safely(str(self.library), action)
+                return pool.slot(self.backend, watching).safely(str(self.library), action)
         except Gone as gone:
             raise self._explain(gone) from None
 
-    def _load(self, worker: Worker) -> tuple[Layout, dict]:
+    def _load(self, worker: Worker) -> tuple[Layout, Header]:
         """The layout of the arguments, and what a command says of the library, which is loaded."""
-        layout = Layout({p.name: self.arguments[p.name] for p in self.parameters if p.is_tensor})
-        place = {"library": str(self.library), "device": self._device(layout)}
-        if place["library"] not in worker.libraries:
-            worker.libraries.add(place["library"])
+        layout = Layout(tensors_of(self.parameters, self.arguments))
+        library, device = str(self.library), self._device(layout)
+        place: Header = {"library": library, "device": device}
+        if library not in worker.libraries:
+            worker.libraries.add(library)
             # The first library on a GPU creates its context.
-            within = self.timeout + (GRACE if place["device"] is None else LOAD_LIMIT)
+            within = self.timeout + (GRACE if device is None else LOAD_LIMIT)
             self._raise_error(worker, worker.ask(within, do="load", **place)[0])
         command = {
             **place,
@@ -187,7 +189,7 @@ class Call:
         printed, events = worker.said()
         error = None
         if reply["error"]:
-            pool.post(self.backend, watching=True).restart()
+            pool.slot(self.backend, watching=True).restart()
             why = reports.refused(events) or ADVICE.get(reply["name"], "")
             text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)
@@ -232,7 +234,7 @@ class Call:
             slot_format(self.parameters), *(values.get(p.name, 0) for p in self.parameters)
         )
 
-    def _raise_error(self, worker: Worker, reply: dict) -> None:
+    def _raise_error(self, worker: Worker, reply: Header) -> None:
         if not reply.get("error"):
             return
         printed, events = worker.said()
@@ -251,7 +253,7 @@ class Call:
         if gone.why:
             text = f"{self.name}: the process that ran it {gone.why} and was stopped"
             return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
-        if gone.late:
+        if gone.status is None:  # and late
             text = f"{self.name} did not end within {self.timeout:g} seconds and was stopped"
             return _noted(KernelTimeout("\n".join(filter(None, (text, found)))), gone.printed)
         if gone.status < 0:
@@ -261,6 +263,14 @@ class Call:
             how = f"ended with exit status {gone.status} before the launcher returned"
         text = f"{self.name}: the process that ran it {how}"
         return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
+
+
+def tensors_of(
+    parameters: Sequence[Parameter], arguments: Mapping[str, Tensor | int | float]
+) -> dict[str, Tensor]:
+    """Those of a call's arguments that are tensors, by name, in the order of the declaration."""
+    given = {p.name: arguments[p.name] for p in parameters if p.is_tensor}
+    return {name: value for name, value in given.items() if isinstance(value, Tensor)}
 
 
 def _noted(error: Exception, printed: str) -> Exception:

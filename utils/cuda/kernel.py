@@ -4,7 +4,7 @@ import ctypes
 import functools
 import struct
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from utils.errors import LaunchError
 from utils.process import card
 from utils.wording import many
 
+Arguments = Mapping[str, Tensor | int | float]  # by parameter name, without the stream
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
 
 
@@ -49,7 +50,7 @@ class Kernel:
     @property
     def dtypes(self) -> dict[str, torch.dtype]:
         """Of its tensors, by name."""
-        return {p.name: p.dtype for p in self.parameters if p.is_tensor}
+        return {p.name: p.dtype for p in self.parameters if p.dtype is not None}
 
     @property
     def device(self) -> str:
@@ -64,14 +65,13 @@ class Kernel:
         Raises ArgumentError naming the argument, LaunchError, KernelCrash and
         KernelTimeout.
         """
-        given = match(self.name, self.parameters, args, kwargs)
-        given = check_arguments(self.name, self.parameters, given, self.shapes, self.device)
+        given = self._checked(args, kwargs, self.device)
         if self.backend == "cuda" and self.trusted and not _is_empty(given):
             return self._launch(given)
         with card.together(self.backend):
             self._run_apart(given)
 
-    def _run_apart(self, given: dict) -> None:
+    def _run_apart(self, given: Arguments) -> None:
         run = self._run(given, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
         if run.strays:
@@ -82,9 +82,9 @@ class Kernel:
                 f"the first at offset {stray.offset} from its "
                 + ("end" if stray.side == "after" else "beginning"),
             )
-        for p in self.parameters:
-            if p.is_tensor and not p.is_const:
-                given[p.name].detach().copy_(run.after[p.name])
+        written = [p for p in self.parameters if not p.is_const]
+        for name, tensor in isolation.tensors_of(written, given).items():
+            tensor.detach().copy_(run.after[name])
 
     def isolated(
         self,
@@ -99,9 +99,7 @@ class Kernel:
         Raises as a call does; strays are returned. In a `rehearsal` the emulator only asks whether
         CUDA would take the launches. Of several `calls`, each on fresh copies, the last is told of.
         """
-        given = match(self.name, self.parameters, (), args)
-        given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
-        return self._call(given, timeout).run(rehearsal, calls)
+        return self._call(self._checked((), args), timeout).run(rehearsal, calls)
 
     def watched(
         self,
@@ -113,14 +111,19 @@ class Kernel:
         timeout: float = 10.0,
     ) -> Watched:
         """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
-        given = match(self.name, self.parameters, (), args)
-        given = check_arguments(self.name, self.parameters, given, self.shapes, device=None)
-        return self._call(given, timeout).watch(unwritten=unwritten, most=most, order=order)
+        call = self._call(self._checked((), args), timeout)
+        return call.watch(unwritten=unwritten, most=most, order=order)
 
-    def _run(self, given: dict, timeout: float) -> IsolatedRun:
+    def _checked(
+        self, args: Sequence[object], kwargs: Mapping[str, object], device: str | None = None
+    ) -> Arguments:
+        given = match(self.name, self.parameters, args, kwargs)
+        return check_arguments(self.name, self.parameters, given, self.shapes, device)
+
+    def _run(self, given: Arguments, timeout: float) -> IsolatedRun:
         return self._call(given, timeout).run()
 
-    def _call(self, given: dict, timeout: float) -> isolation.Call:
+    def _call(self, given: Arguments, timeout: float) -> isolation.Call:
         return isolation.Call(
             self.name,
             self.library,
@@ -144,8 +147,8 @@ class Kernel:
     def _slots(self) -> struct.Struct:
         return struct.Struct(slot_format(self.parameters))
 
-    def _launch(self, given: dict) -> None:
-        devices = {given[p.name].device for p in self.parameters if p.is_tensor}
+    def _launch(self, given: Arguments) -> None:
+        devices = {value.device for value in given.values() if isinstance(value, Tensor)}
         with torch.cuda.device(devices.pop() if devices else None):
             current = torch.cuda.current_stream()
             takes_stream = any(p.is_stream for p in self.parameters)
@@ -154,13 +157,9 @@ class Kernel:
             detour = not takes_stream and current != torch.cuda.default_stream()
             if detour:
                 torch.cuda.default_stream().wait_stream(current)
+            words = {n: v.data_ptr() if isinstance(v, Tensor) else v for n, v in given.items()}
             values = [
-                given[p.name].data_ptr()
-                if p.is_tensor
-                else current.cuda_stream
-                if p.is_stream
-                else given[p.name]
-                for p in self.parameters
+                current.cuda_stream if p.is_stream else words[p.name] for p in self.parameters
             ]
             error = self._entry.workbook_run(self._slots.pack(*values))
             if detour:
@@ -173,6 +172,6 @@ class Kernel:
             )
 
 
-def _is_empty(given: Mapping[str, Tensor | int | float]) -> bool:
+def _is_empty(given: Arguments) -> bool:
     """Whether a tensor has no elements."""
     return any(isinstance(value, Tensor) and not value.numel() for value in given.values())

@@ -70,7 +70,7 @@ def sentence(complaint: Sequence[str], text: str) -> str:
     return ""
 
 
-def _python(fault: _Fault, found: re.Match) -> str:
+def _python(fault: _Fault, found: re.Match[str]) -> str:
     """Python's blocks, powers and divisions, which the compiler stumbles over in many ways."""
     ends = fault._at(fault.before)
     if _BLOCK.match(fault.line) or _BLOCK.match(ends):
@@ -91,25 +91,25 @@ def _python(fault: _Fault, found: re.Match) -> str:
     return ""
 
 
-def _ends(fault: _Fault, found: re.Match) -> str:
+def _ends(fault: _Fault, found: re.Match[str]) -> str:
     return f"a statement ends with ';': one is missing at the end of line {fault.before}"
 
 
-def _parentheses(fault: _Fault, found: re.Match) -> str:
+def _parentheses(fault: _Fault, found: re.Match[str]) -> str:
     word = re.search(r"\b(if|while|for)\b", fault.line)
     if word and word[1] == "for":
         return "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
     return f"the condition of {word[1]} stands in parentheses: {word[1]} (i < n)" if word else ""
 
 
-def _subscript(fault: _Fault, found: re.Match) -> str:
+def _subscript(fault: _Fault, found: re.Match[str]) -> str:
     return (
         "one index leads to a number already: a matrix is given as its rows, one after the other, "
         "so [row][col] is [row * columns + col]"
     )
 
 
-def _unknown(fault: _Fault, found: re.Match) -> str:
+def _unknown(fault: _Fault, found: re.Match[str]) -> str:
     name = found["name"]
     if "did you mean" in fault.said and name not in _PYTHON:
         return ""
@@ -131,11 +131,11 @@ def _unknown(fault: _Fault, found: re.Match) -> str:
     )
 
 
-def _fixed(words: str) -> Callable[[_Fault, re.Match], str]:
+def _fixed(words: str) -> Callable[[_Fault, re.Match[str]], str]:
     return lambda fault, found: words
 
 
-def _argument(fault: _Fault, found: re.Match) -> str:
+def _argument(fault: _Fault, found: re.Match[str]) -> str:
     if "<<<" in fault.line or "(" in fault.line:
         return "an argument has another type than its parameter: are they in the same order?"
     return ""

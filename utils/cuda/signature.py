@@ -6,7 +6,7 @@ refused by name.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -131,7 +131,7 @@ def _signature(function: _Function) -> tuple[Parameter, ...]:
 
 def _check_return_type(function: _Function) -> None:
     code = function.code
-    words = [p for p in function.head if code.text(p) not in _SPECIFIERS]
+    words: Sequence[int] = [p for p in function.head if code.text(p) not in _SPECIFIERS]
     if function.trailing and code.flat(words) == "auto":
         words = function.trailing
     if code.flat(words) != "void":
@@ -157,12 +157,14 @@ def _parameter(code: Code, positions: Sequence[int], where: str) -> Parameter:
     is_plain = all(code.is_name(p) or code.text(p) in ("::", "*") for p in positions)
     if words.count("*") > 1 or not is_plain:
         raise DeclarationError(f"{where} is not supported; pass raw pointers and sizes")
+    codes = {**SCALARS, "cudaStream_t": "Q"}
+    known: Collection[str] = POINTERS if "*" in words else codes
     if "*" in words:
         star = words.index("*")
-        known, type_words, after = POINTERS, words[:star], words[star + 1 :]
+        type_words, after = words[:star], words[star + 1 :]
         named = [w for w in after if w not in ("const", "__restrict__", "__restrict")]
     else:
-        known, plain = {**SCALARS, "cudaStream_t": "Q"}, [w for w in words if w != "const"]
+        plain = [w for w in words if w != "const"]
         type_words, named = plain[:-1], plain[-1:]
         if not type_words or named[0] in known:  # `int`, `unsigned int`: the last word is type
             named = []
@@ -177,8 +179,8 @@ def _parameter(code: Code, positions: Sequence[int], where: str) -> Parameter:
     if "*" in words:
         is_const = "const" in type_words
         full = ("const " if is_const else "") + ctype + "*"
-        return Parameter(named[0], full, is_tensor=True, is_const=is_const, dtype=known[ctype])
-    return Parameter(named[0], ctype, is_stream=ctype == "cudaStream_t", code=known[ctype])
+        return Parameter(named[0], full, is_tensor=True, is_const=is_const, dtype=POINTERS[ctype])
+    return Parameter(named[0], ctype, is_stream=ctype == "cudaStream_t", code=codes[ctype])
 
 
 def _words(code: Code, positions: Sequence[int]) -> list[str]:
@@ -194,7 +196,7 @@ def _words(code: Code, positions: Sequence[int]) -> list[str]:
     return words[1:]
 
 
-def _listed(types: dict, suffix: str = "") -> str:
+def _listed(types: Iterable[str], suffix: str = "") -> str:
     return ", ".join(name + suffix for name in types)
 
 

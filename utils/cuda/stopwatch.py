@@ -26,6 +26,7 @@ from torch import Tensor
 
 from utils.cuda.arrays import Arrays
 from utils.cuda.entry import slot_format
+from utils.cuda.isolation import tensors_of
 from utils.cuda.kernel import Kernel
 from utils.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import pool
@@ -45,8 +46,8 @@ def process(kernel: Kernel, device: int | None) -> Iterator[Worker]:
     """
     worker = pool.fresh(kernel.backend, str(kernel.library))
     try:
-        place = {"library": str(kernel.library), "device": device}
-        _answered(kernel, worker, START, "load", **place)
+        library = str(kernel.library)
+        _answered(kernel, worker, START, "load", library=library, device=device)
         yield worker
     finally:
         worker.stop()
@@ -59,15 +60,15 @@ class Run(Arrays):
     def __init__(self, kernel: Kernel, like: Arguments, calls: int, device: int | None) -> None:
         """Raises MemoryError, and OSError where memory cannot be lent."""
         self.kernel = kernel
-        tensors = {p.name: like[p.name] for p in kernel.parameters if p.is_tensor}
+        tensors = tensors_of(kernel.parameters, like)
         written = {p.name for p in kernel.parameters if p.is_tensor and not p.is_const}
         super().__init__(tensors, written, calls, device)
         self._values: list[Arguments] = [{}] * calls
 
     def fill(self, call: int, arguments: Arguments) -> None:
         """What a call is made with."""
-        for name in self._like:
-            self.tensor(call, name).copy_(arguments[name])
+        for name, value in tensors_of(self.kernel.parameters, arguments).items():
+            self.tensor(call, name).copy_(value)
         self._values[call] = {n: v for n, v in arguments.items() if not isinstance(v, Tensor)}
 
     def clock(self, worker: Worker, within: float, idle: bool = False) -> float:

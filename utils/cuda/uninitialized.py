@@ -18,8 +18,11 @@ def variables(kernel: Kernel) -> list[str]:
 
     The text is compiled once more, with warnings, for that alone; [] where there is no compiler.
     """
-    place = {"first_line": kernel.first_line, "filename": kernel.filename}
-    unit = compiler.plan(kernel.source, kernel.name, backend="emulator", **place).unit("")
+    first, file = kernel.first_line, kernel.filename
+    plan = compiler.plan(
+        kernel.source, kernel.name, backend="emulator", first_line=first, filename=file
+    )
+    unit = plan.unit("")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for file, text in {**unit.headers, "main.cpp": unit.text}.items():

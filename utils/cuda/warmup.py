@@ -6,6 +6,7 @@ Whatever fails here fails again in the cell that needs it, and there it is told.
 import contextlib
 import importlib
 import threading
+from collections.abc import Callable
 
 from utils import settings
 from utils.cuda import toolchain
@@ -23,7 +24,7 @@ def start() -> list[threading.Thread]:
     return threads
 
 
-def _quietly(task) -> None:
+def _quietly(task: Callable[[], object]) -> None:
     with contextlib.suppress(Exception):
         task()
 

@@ -178,7 +178,7 @@ class PlainCalls(Judge):
     def in_another_process(self, sizes: tuple[Sizes, ...]) -> Iterator[Returned]:
         """A process that has never called the kernel: a part of the sizes in another order, then
         so many calls of small ones that a kernel that counts its calls gives itself away."""
-        pool.post(self.kernel.backend).restart()
+        pool.slot(self.kernel.backend).restart()
         random = self.generator
         for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
             yield self.call(self.case(sizes[i]))

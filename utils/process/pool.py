@@ -1,4 +1,4 @@
-"""Which worker process a call is made in. Each backend has two posts, which work side by side: one
+"""Which worker process a call is made in. Each backend has two slots, which work side by side: one
 for calls of kernels as they are, one for watched calls. A worker that is not to be trusted any more
 is replaced.
 """
@@ -22,7 +22,7 @@ T = TypeVar("T")
 _elsewhere: set[Path] = set()  # folders of libraries beside the cache as it is now
 
 
-class Post:
+class Slot:
     """A worker, mostly: none before the first call. It does one thing at a time."""
 
     def __init__(self, backend: str) -> None:
@@ -100,26 +100,26 @@ class Post:
         return self.worker
 
 
-_posts: dict[tuple[str, bool], Post] = {}  # by backend, and whether calls there are watched
+_slots: dict[tuple[str, bool], Slot] = {}  # by backend, and whether calls there are watched
 _making = threading.Lock()
 
 
-def post(backend: str, watching: bool = False) -> Post:
-    """The post of a backend's calls, or of its watched ones."""
+def slot(backend: str, watching: bool = False) -> Slot:
+    """The slot of a backend's calls, or of its watched ones."""
     with _making:
-        return _posts.setdefault((backend, watching), Post(backend))
+        return _slots.setdefault((backend, watching), Slot(backend))
 
 
 def prestart() -> None:
     """Start the workers that the first call and the first check will need."""
-    post(settings.backend()).prestart()
-    post("emulator", watching=True).prestart()
+    slot(settings.backend()).prestart()
+    slot("emulator", watching=True).prestart()
 
 
 def discard(backend: str) -> None:
     """End a backend's workers, if there are any."""
     for watching in (False, True):
-        post(backend, watching).discard()
+        slot(backend, watching).discard()
 
 
 def fresh(backend: str, library: str) -> Worker:
@@ -137,7 +137,7 @@ def _forget() -> None:
     """In a forked process: the workers are the parent's, and a lock may be held there."""
     global _making
     _making = threading.Lock()
-    _posts.clear()
+    _slots.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -9,6 +9,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -45,8 +46,8 @@ def truths(
     generator = torch.Generator(where).manual_seed(0)
 
     def nudged(tensors: Sequence[Tensor]) -> list[Tensor]:
-        how = {"generator": generator, "dtype": torch.float64, "device": where}
-        return [t.double() * (1 + UNIT * torch.randn(t.shape, **how)) for t in tensors]
+        drawn = partial(torch.randn, generator=generator, dtype=torch.float64, device=where)
+        return [t.double() * (1 + UNIT * drawn(t.shape)) for t in tensors]
 
     with full_precision():
         others = [_evaluate(model, state, inputs, slope, torch.float32)]
@@ -63,7 +64,13 @@ def truths(
     return found
 
 
-def _evaluate(model, state, inputs, slope, dtype) -> Mapping[str, Tensor]:
+def _evaluate(
+    model: nn.Module,
+    state: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    slope: Tensor | None,
+    dtype: torch.dtype,
+) -> Mapping[str, Tensor]:
     model = model.to(dtype)
     with torch.no_grad():
         for parameter, value in zip(model.parameters(), state, strict=True):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from utils.judge.models import accuracy
 from utils.judge.models.accuracy import Truth
 from utils.judge.models.verdict import Rejected, Why
+from utils.process.guest.framing import Header
 
 Draw = Callable[[Sequence[int], torch.Generator], Tensor]
 
@@ -82,7 +83,7 @@ class Call:
 class Answer:
     """What came of a call: hints in `told`, and bytes."""
 
-    told: dict
+    told: Header
     output: bytes
     after: list[bytes]  # of the inputs, then of the parameters
     grads: list[bytes | None]
@@ -120,7 +121,7 @@ def about(parameter: Tensor, blob: bytes) -> bool:
     return torch.allclose(tensor_of(blob, parameter.shape), parameter, rtol=1e-4, atol=1e-5)
 
 
-def answers_of(told: dict, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
+def answers_of(told: Header, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
     """The blobs of each call, in their places. Raises Rejected where they do not add up."""
     found, blobs = [], iter(values)
     try:

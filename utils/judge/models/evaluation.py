@@ -12,6 +12,7 @@ file and never pass it.
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -42,6 +43,7 @@ from utils.judge.models.verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 from utils.process.box import Box, Session
 from utils.process.child import Gone
+from utils.process.guest.framing import Header
 
 SEEDS = 5  # for each size
 _KERNEL = "__global__"
@@ -59,15 +61,16 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
     """The verdict on the text of a file in KernelBench's format."""
     seed = secrets.randbits(31) if seed is None else seed
     trial = Trial(text, task, box, seed)
-    told = {"task": task.name, "seed": seed}
     untimed = [UNTIMED] if box.backend == "emulator" else []
+    verdict = Verdict(passed=True, task=task.name, seed=seed)
     try:
         with one_thread(), torch.enable_grad():
             trial.run()
+        verdict = replace(verdict, calls=trial.count)
     except Rejected as rejected:
-        why = {"reason": rejected.why, "message": rejected.message}
-        return Verdict(passed=False, notes=[*trial.notes, *untimed], **why, **told)
-    return Verdict(passed=True, calls=trial.count, notes=[*trial.notes, *untimed], **told)
+        why, message = rejected.why, rejected.message
+        verdict = replace(verdict, passed=False, reason=why, message=message)
+    return replace(verdict, notes=[*trial.notes, *untimed])
 
 
 class Trial:
@@ -118,7 +121,8 @@ class Trial:
             requests.CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
         )
         if "error" in told:
-            return self._refused(size, told)
+            self._refused(size, told)
+            return None
         same_parameters(told.get("parameters"), named)
         if at := [n for (n, p), v in zip(named, values, strict=False) if not about(p, v)]:
             raise Rejected(
@@ -127,7 +131,7 @@ class Trial:
         self.made += 1
         return self.made - 1
 
-    def _refused(self, size: Size, told: dict) -> None:
+    def _refused(self, size: Size, told: Header) -> None:
         """A model may say that it does not take a size, but for the first one."""
         said = f"{told['error']}: {told.get('text', '')}"[:500]
         if not self.sizes:
@@ -162,7 +166,8 @@ class Trial:
             requests.CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
         )
         if "error" in told:
-            return self._refused(size, told)
+            self._refused(size, told)
+            return None
         self.count += len(calls)
         return answers_of(told, values, calls)
 

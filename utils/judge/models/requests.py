@@ -13,7 +13,7 @@ CALLING = 30.0  # seconds for the calls of a size
 T = TypeVar("T")
 
 
-def safely(action: Callable[..., T], *arguments) -> T:
+def safely(action: Callable[..., T], *arguments: object) -> T:
     """What the action gives. Raises Rejected where the process has not come to its end."""
     try:
         return action(*arguments)

@@ -24,7 +24,7 @@ SMALL = 1 << 22  # elements that the emulator takes at most
 class Size:
     """Arguments of a model, and its inputs' shapes."""
 
-    arguments: tuple
+    arguments: tuple[object, ...]
     shapes: tuple[tuple[int, ...], ...]
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ def read(path: Path) -> Task:
     return Task(path.stem, text, model, own, small or [own])
 
 
-def _shapes(module) -> tuple[tuple[int, ...], ...]:
+def _shapes(module: types.ModuleType) -> tuple[tuple[int, ...], ...]:
     """Of what get_inputs() gives, which is not made: it may be gigabytes."""
     with torch.device("meta"):
         inputs = module.get_inputs()

@@ -81,7 +81,7 @@ class Verdict:
     runtime: Runtime | None = None  # None where nothing was timed
     notes: list[str] = field(default_factory=list)
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, object]:
         """For other programs."""
         return {"evaluation": "passed" if self.passed else "failed", **asdict(self)}
 

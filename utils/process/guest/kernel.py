@@ -243,14 +243,13 @@ class Executor:
         size = ctypes.c_size_t
         visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, size, size, ctypes.POINTER(size))
 
-        @visitor
         def visit(name: bytes, offset: int, element: int, extents: Iterable[int]) -> None:
             shape = list(itertools.takewhile(bool, extents))
             shared.append(
                 {"name": name.decode(), "offset": offset, "element": element, "shape": shape}
             )
 
-        library.emu_shared_arrays(visit)
+        library.emu_shared_arrays(visitor(visit))
         return {
             "accesses": count,
             "blobs": [ctypes.string_at(first, 104 * launches) if launches else b""],
