@@ -14,7 +14,7 @@ import torch
 from utils.cuda.compiler import compile_cuda
 from utils.errors import KernelCrash, KernelTimeout
 from utils.paths import ROOT
-from utils.process import child, pool, workers
+from utils.process import child, pool, proc, workers
 from utils.process.guest import lockdown
 
 # Each try leaves what it got in out[0], negative errno where the system refused.
@@ -237,11 +237,11 @@ time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    (child,) = lockdown.descendants(process.pid)
+    (child,) = proc.descendants(process.pid)
     for pid in (child, process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
-    assert lockdown.descendants(process.pid) == [] and lockdown.usage(process.pid) == (0, 0)
+    assert proc.descendants(process.pid) == [] and proc.usage(process.pid) == (0, 0)
 
 
 def test_the_filter_refuses_by_the_numbers_of_each_processor():

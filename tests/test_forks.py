@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from support.processes import ended
 
 from utils.paths import environment
 from utils.process.forkserver import ForkServer
@@ -29,19 +29,6 @@ def begin(server, tmp_path):
         return by.run(words, env=env, cwd=str(tmp_path), log=str(tmp_path / "log.txt"))
 
     return begin
-
-
-def ended(pid: int) -> bool:
-    """Within some seconds; one that nobody has waited for yet has ended, too."""
-    for _ in range(100):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.1)
-    return False
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import time
 import pytest
 import torch
 from support.crashing import FAULTS, call
+from support.processes import ended
 
 from utils.cuda import isolation
 from utils.cuda.compiler import compile_cuda
@@ -346,13 +347,7 @@ print(pool.slot("emulator").worker.process.pid, flush=True)
 """
     command = [sys.executable, "-c", program]
     worker = int(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout)
-    deadline = time.monotonic() + 10
-    while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:
-        with open(f"/proc/{worker}/stat") as stat:
-            if stat.read().rpartition(")")[2].split()[0] == "Z":  # nobody waits for it here
-                return
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{worker}")
+    assert ended(worker)
 
 
 def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):

@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
+from support.processes import sleeping, wait_until
 
 from utils.cuda import toolchain
 from utils.cuda.compiler import compile_cuda
@@ -90,22 +89,3 @@ def test_a_build_ends_with_who_asked_for_it():
     os.kill(asking.pid, signal.SIGKILL)
     asking.wait()
     wait_until(lambda: not sleeping("986"))
-
-
-def sleeping(argument: str) -> bool:
-    """Whether somebody runs `sleep` with that argument."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:  # gone meanwhile
-            continue
-        if Path(words[0].decode()).name == "sleep" and words[1] == argument.encode():
-            return True
-    return False
-
-
-def wait_until(true) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -22,8 +22,8 @@ from utils.errors import CompileError
 from utils.judge.models import accuracy, evaluation, probe, requests, tasks
 from utils.judge.models.tasks import Size
 from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
+from utils.process import proc
 from utils.process.box import Box
-from utils.process.guest import lockdown
 from utils.timing import model_runtime
 from utils.timing.model_runtime import Peers, Race
 
@@ -167,7 +167,7 @@ def test_what_is_expected_is_worked_out_when_the_process_is_gone(task, box, peer
     truths, running = accuracy.truths, []
 
     def watched(*given):
-        running.append(len(lockdown.descendants(box._process.pid)) - box._own)
+        running.append(len(proc.descendants(box._process.pid)) - box._own)
         return truths(*given)
 
     monkeypatch.setattr(accuracy, "truths", watched)

@@ -82,13 +82,13 @@ def test_what_runs_in_a_process_apart_imports_nothing_of_utils(path):
     apart = {"model", "machine"}  # a model's process has PyTorch
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
-            taken = {"."} if node.level == 1 and not node.module else {node.module or ""}
+            taken = set() if node.level == 1 else {node.module or ""}
         elif isinstance(node, ast.Import):
             taken = {alias.name for alias in node.names}
         else:
             continue
-        known = {"."} | sys.stdlib_module_names | ({"torch"} if path.stem in apart else set())
-        strange = {name for name in taken if name.split(".")[0] not in known and name != "."}
+        known = sys.stdlib_module_names | ({"torch"} if path.stem in apart else set())
+        strange = {name for name in taken if name.split(".")[0] not in known}
         assert not strange, f"{dotted(path)} imports {strange}"
 
 

@@ -4,11 +4,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from support.box import needs_box
+from support.processes import sleeping, wait_until
 
 from utils.cuda.compiler import compile_cuda
 from utils.errors import CompileError, ToolError
@@ -83,23 +83,10 @@ def test_it_ends_with_the_process_that_asked_for_it(other_user):
     words = sandbox.command(["sleep", "1234.5"], other_user=other_user)
     asking = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *words], start_new_session=True)
 
-    def asleep() -> bool:
-        listed = subprocess.run(["pgrep", "-f", "^sleep 1234.5"], capture_output=True)
-        return listed.returncode == 0
-
-    until(asleep)
+    wait_until(lambda: sleeping("1234.5"))
     os.kill(asking.pid, signal.SIGKILL)
     asking.wait()
-    until(lambda: not asleep())
-
-
-def until(holds) -> None:
-    """Wait for it, ten seconds at most."""
-    for _ in range(100):
-        if holds():
-            return
-        time.sleep(0.1)
-    pytest.fail("it never came to hold")
+    wait_until(lambda: not sleeping("1234.5"))
 
 
 @needs_box

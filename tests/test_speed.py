@@ -16,8 +16,7 @@ from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
 from utils.cuda import arrays, stopwatch
 from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
-from utils.process import pool
-from utils.process.guest import lockdown
+from utils.process import pool, proc
 from utils.timing import speed
 
 SIZES, CALLS = {"n": 700}, 5
@@ -141,9 +140,9 @@ def test_nothing_of_a_process_is_left_to_slow_down_the_next(swish, run, monkeypa
     monkeypatch.setenv("WORKBOOK_BOX", "1")
     with stopwatch.process(swish, None) as worker:
         run.clock(worker, 5)
-        below = [worker.process.pid, *lockdown.descendants(worker.process.pid)]
-        assert len(below) > 1 and all(map(lockdown.runs, below))
-    assert not any(map(lockdown.runs, below))
+        below = [worker.process.pid, *proc.descendants(worker.process.pid)]
+        assert len(below) > 1 and all(map(proc.runs, below))
+    assert not any(map(proc.runs, below))
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from typing import Any
 from utils.emulator.build import runtime_library
 from utils.errors import CompileError, KernelTimeout, ToolError
 from utils.paths import cache
-from utils.process import card, sandbox
+from utils.process import card, proc, sandbox
 from utils.process.child import GUEST, HINTS, MEMORY, Child, environment
-from utils.process.guest import framing, lockdown
+from utils.process.guest import framing
 from utils.process.guest.framing import Message
 
 START = 120.0  # seconds to import PyTorch
@@ -91,7 +91,7 @@ class Box:
         if self._control.recv(1) != b"r":
             self.close()
             raise ToolError("PyTorch does not start in a box on this machine")
-        self._own = len(lockdown.descendants(self._process.pid))
+        self._own = len(proc.descendants(self._process.pid))
 
     def _around(self, words: list[str], readable: list[Path]) -> list[str]:
         """How the program is started."""
@@ -131,8 +131,8 @@ class Box:
         """(bytes of memory, processes that files have or are)."""
         if self._process is None:
             return 0, 0
-        inside = lockdown.descendants(self._process.pid)
-        memory = sum(lockdown.usage(pid)[0] for pid in inside)
+        inside = proc.descendants(self._process.pid)
+        memory = sum(proc.usage(pid)[0] for pid in inside)
         return memory, max(0, len(inside) - self._own)
 
     def close(self) -> None:

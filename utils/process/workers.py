@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from utils import settings
-from utils.process import child, sandbox
+from utils.process import child, proc, sandbox
 from utils.process.child import Child, Gone
-from utils.process.guest import lockdown
 from utils.process.guest.framing import Header
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
@@ -162,8 +161,8 @@ class Worker(Child):
         self.stragglers, self.in_force = reply["stragglers"], reply["in_force"]
 
     def _excess(self) -> str:
-        inside = lockdown.descendants(self.process.pid) if self.boxed else []
-        used = [lockdown.usage(pid) for pid in (self.process.pid, *inside)]
+        inside = proc.descendants(self.process.pid) if self.boxed else []
+        used = [proc.usage(pid) for pid in (self.process.pid, *inside)]
         memory, threads = (sum(figures) for figures in zip(*used, strict=True))
         if memory > child.MEMORY:
             return f"used more than {child.MEMORY / 1e9:.3g} GB of memory"
@@ -209,14 +208,14 @@ class Worker(Child):
         if self.boxed:  # they are in it, and end with it
             return
         if "seccomp" not in self.in_force and self.process.poll() is None:
-            for pid in lockdown.descendants(self.process.pid):
+            for pid in proc.descendants(self.process.pid):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
     def _kill(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)  # so that it starts no more of them
-            self._below = lockdown.descendants(self.process.pid)
+            self._below = proc.descendants(self.process.pid)
             self._end_descendants()
         self.process.kill()
         self.process.wait()
@@ -232,7 +231,7 @@ class Worker(Child):
         """After `stop`: until those have ended, too, that it had started. The kernel of Linux ends
         them, in a box, as soon as it can."""
         deadline = time.monotonic() + within
-        while any(map(lockdown.runs, self._below)) and time.monotonic() < deadline:
+        while any(map(proc.runs, self._below)) and time.monotonic() < deadline:
             time.sleep(0.001)
 
 

@@ -2,8 +2,7 @@
 
 `lock_in` is called in the worker, before any library of a kernel is loaded, by `kernel.py`,
 which runs without site packages: standard library only. What this kernel of Linux lacks is left
-out, and the caller is told what is in force. `usage` and `descendants` are for the process outside,
-which watches the worker and ends what it may have started where nothing forbade that.
+out, and the caller is told what is in force.
 
 Not stopped by any of this: what native code does to its own process. It can find the worker's
 memory and pipes in it. So nothing that the worker says of itself is worth more than a hint; what
@@ -43,7 +42,7 @@ def limit(files: int | None = MAX_FILES) -> None:
     """Set the limits that hold anywhere; `files` may be open at once, None: as many as before.
 
     None is on memory: the emulator reserves a terabyte of addresses and a driver more, and a limit
-    on what is used does not exist. The process outside looks at `usage` instead.
+    on what is used does not exist. The process outside looks at what is used instead.
     """
     for what, most in (
         (resource.RLIMIT_CORE, 0),
@@ -262,45 +261,3 @@ def _seccomp() -> bool:
     if _libc.syscall((317, 277)[processor[0]], 1, 4, program) == 0:
         return True
     return bool(_libc.prctl(22, 2, program, 0, 0) == 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-
-
-# --- from outside
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-def usage(pid: int) -> tuple[int, int]:
-    """Bytes of memory that a process has in use, and its threads; zeros where it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return 0, 0
-    return int(fields[21]) * _PAGE, int(fields[17])
-
-
-def runs(pid: int) -> bool:
-    """Whether a process is there, and no mere entry that nobody has asked for."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def descendants(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have, and so on."""
-    found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children") as file:
-                children = [int(word) for word in file.read().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
-    return found
