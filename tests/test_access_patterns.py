@@ -66,7 +66,7 @@ def test_two_arrays_in_one_request_share_no_sector():
 
 
 @pytest.mark.parametrize(
-    "index, options, degree, turns, ideal",
+    "index, options, degree, wavefronts, ideal",
     [
         (lambda lane: lane, {}, 1, 1, 1),
         (lambda lane: 5, {}, 1, 1, 1),  # broadcast
@@ -90,11 +90,11 @@ def test_two_arrays_in_one_request_share_no_sector():
         (lambda lane: 32 * (lane // 2), {"width": 2}, 16, 16, 1),
     ],
 )
-def test_bank_conflicts_of_one_request(index, options, degree, turns, ideal):
+def test_bank_conflicts_of_one_request(index, options, degree, wavefronts, ideal):
     banks = ap.bank_conflicts(one_warp(index, shared=True, **options))
-    assert (banks.degree.tolist(), banks.turns.tolist(), banks.ideal.tolist()) == (
+    assert (banks.degree.tolist(), banks.wavefronts.tolist(), banks.ideal.tolist()) == (
         [degree],
-        [turns],
+        [wavefronts],
         [ideal],
     )
 
@@ -215,8 +215,8 @@ def test_sectors_are_the_distinct_ones(accesses):
 
 
 @given(any_requests())
-def test_turns_are_those_of_the_fullest_bank_in_each_phase(accesses):
-    turns = []
+def test_wavefronts_are_those_of_the_fullest_bank_in_each_phase(accesses):
+    wavefronts = []
     for request in by_request(accesses):
         phases = {}
         byte = {int(one["thread"]) % 32: int(one["byte"]) for one in request}
@@ -228,5 +228,5 @@ def test_turns_are_those_of_the_fullest_bank_in_each_phase(accesses):
             words = range(first, first + max(1, int(one["size"]) // 4))
             phases.setdefault(group, set()).update(words)
         fullest = [max(np.bincount([w % 32 for w in words])) for words in phases.values()]
-        turns.append(sum(fullest))
-    assert ap.bank_conflicts(accesses).turns.tolist() == turns
+        wavefronts.append(sum(fullest))
+    assert ap.bank_conflicts(accesses).wavefronts.tolist() == wavefronts

@@ -185,17 +185,17 @@ LANE = np.arange(32)
 
 
 @pytest.mark.parametrize(
-    ("stride", "turns"),
+    ("stride", "wavefronts"),
     # Nsight Compute: load_stride_... of tests/calibration/global_access.cu, less those of the store
     [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (33, 8)],
 )
-def test_turns_of_a_global_request(stride, turns):
+def test_wavefronts_of_a_global_request(stride, wavefronts):
     request, sector = np.zeros(32, "i8"), LANE * 4 * stride // 32
-    assert global_wavefronts(request, sector)[1] == turns
+    assert global_wavefronts(request, sector)[1] == wavefronts
 
 
 @pytest.mark.parametrize(
-    ("size", "index", "turns"),
+    ("size", "index", "wavefronts"),
     # Nsight Compute: the kernels of these names in tests/calibration/shared_access.cu
     [
         pytest.param(4, LANE, 1, id="linear"),
@@ -214,9 +214,9 @@ def test_turns_of_a_global_request(stride, turns):
         pytest.param(16, 8 * LANE, 32, id="float4_stride_8"),
     ],
 )
-def test_turns_of_a_shared_request(size, index, turns):
+def test_wavefronts_of_a_shared_request(size, index, wavefronts):
     given = accesses(SHARED, index * size, size)
-    assert bank_conflicts(given).turns.tolist() == [turns]
+    assert bank_conflicts(given).wavefronts.tolist() == [wavefronts]
 
 
 def test_neighbours_in_a_row_become_one_load():

@@ -79,25 +79,31 @@ def test_a_race_names_both_parties():
     assert story.endswith("thread (5, 0, 0) of block (1, 0, 0) reads it at line 12 of x.cuh")
 
 
-def test_a_stray_names_the_element():
+def test_an_access_out_of_bounds_names_the_element():
     report = text(kind="out-of-bounds", message=None, access="load", array="x", index=-1)
     assert "tree.cu:14: access outside of an array in kernel 'tree'\n" in report
     assert "thread (3, 0, 0): reads x[-1]\n" in report
 
 
-STRAY = {"kind": "out-of-bounds", "message": None, "access": "load", "array": "x", "index": 4}
+OUT_OF_BOUNDS = {
+    "kind": "out-of-bounds",
+    "message": None,
+    "access": "load",
+    "array": "x",
+    "index": 4,
+}
 
 
-def test_a_wide_stray_names_all_its_elements_and_the_size_of_the_array():
-    assert "reads x[4] to x[7]; x has 6 elements\n" in text(**STRAY, last=7, length=6)
-    assert "reads x[4]; x has 1 element\n" in text(**STRAY, last=4, length=1)
-    assert "reads x[4]\n" in text(**STRAY | {"kind": "uninitialized"}, last=7, length=6)
-    assert "the whole matrix" in text(**STRAY, space="shared", variant="shared")
-    assert "the whole matrix" not in text(**STRAY, space="global")
+def test_a_wide_access_out_of_bounds_names_all_its_elements_and_the_size_of_the_array():
+    assert "reads x[4] to x[7]; x has 6 elements\n" in text(**OUT_OF_BOUNDS, last=7, length=6)
+    assert "reads x[4]; x has 1 element\n" in text(**OUT_OF_BOUNDS, last=4, length=1)
+    assert "reads x[4]\n" in text(**OUT_OF_BOUNDS | {"kind": "uninitialized"}, last=7, length=6)
+    assert "the whole matrix" in text(**OUT_OF_BOUNDS, space="shared", variant="shared")
+    assert "the whole matrix" not in text(**OUT_OF_BOUNDS, space="global")
 
 
 def test_what_to_do_about_memory_that_nobody_has_written_depends_on_where_it_is():
-    unwritten = STRAY | {"kind": "uninitialized"}
+    unwritten = OUT_OF_BOUNDS | {"kind": "uninitialized"}
     assert "index right on both sides" in text(**unwritten, variant="global")
     assert "cudaMemset" not in text(**unwritten, variant="global")
     assert "cudaMemset" not in text(**unwritten)
@@ -284,7 +290,7 @@ def test_without_addr2line_the_address_remains(library, monkeypatch):
     [("x[i] += a;", True), ("x[i]++;", True), ("y[i] = x[i];", False), ("sum += x[i];", False)],
 )
 def test_who_adds_to_nothing_is_told_of_the_first_value(line, adds):
-    event = EVENT | STRAY | {"kind": "uninitialized", "variant": "global", "message": ""}
+    event = EVENT | OUT_OF_BOUNDS | {"kind": "uninitialized", "variant": "global", "message": ""}
     (report,) = read(json.dumps(event), lambda file, number: line)
     assert ("float sum = 0" in str(report)) == adds
 

@@ -29,7 +29,7 @@ LOOKS = {
     "banks": "unpadded",
     "race": "hazard, shared",
     "race_of_blocks": "hazard, neighbours",
-    "stray": "hazard, no guard",
+    "out_of_bounds": "hazard, no guard",
     "unwritten": "hazard, half a tile",
     "waits": "hazard, and left",
 }

@@ -3,8 +3,8 @@
 Everything is counted as Nsight Compute counts it. A request is one execution of one load or store
 by the active lanes of one warp. Global memory moves in sectors of 32 bytes; a tensor is taken to
 begin on a multiple of 256 bytes, as cudaMalloc's memory does. Shared memory has 32 banks of 4-byte
-words; a bank serves one word in a turn, to all lanes that want it. Accesses of 8 and 16 bytes are
-served to half a warp and a quarter of a warp at a time; see `service_phases`.
+words; a bank serves one word in a wavefront, to all lanes that want it. Accesses of 8 and 16 bytes
+are served to half a warp and a quarter of a warp at a time; see `service_phases`.
 
 `accesses` are records of the type utils.watch.trace.ACCESSES, all of one launch.
 """
@@ -73,7 +73,7 @@ class Banks:
     """Bank conflicts of each request of shared memory."""
 
     degree: np.ndarray  # most different words that one bank serves in one phase; 1: no conflict
-    turns: np.ndarray  # what the request takes in all ("wavefronts")
+    wavefronts: np.ndarray  # what the request takes in all
     ideal: np.ndarray  # what it would take without conflicts
 
 
@@ -96,7 +96,7 @@ def service_phases(accesses: np.ndarray, request: np.ndarray | None = None) -> n
 
 
 def bank_conflicts(accesses: np.ndarray) -> Banks:
-    """Turns of each request of shared memory. The same word for several lanes is no conflict."""
+    """Of each request of shared memory. The same word for several lanes is no conflict."""
     request = requests(accesses)
     phase = service_phases(accesses, request)
     owner, word = pieces(accesses["byte"], accesses["size"], WORD)

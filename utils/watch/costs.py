@@ -1,6 +1,6 @@
 """What each instruction of a traced launch costs a GPU's memory system.
 
-Counts are those of one launch at a small size; utils.estimating scales them. Beyond what a
+Counts are those of one launch at a small size; utils.timing.estimate scales them. Beyond what a
 diagnosing run counts, the addresses of a trace show which loads nvcc makes one wide load of, what
 finds its data in the L1 cache, and how the sectors of a request lie in it.
 """
@@ -27,7 +27,7 @@ class Cost:
     array: int  # that it touches, as numbered in the trace; -1: none that is known
     each: float  # executions by the thread that executes it most
     requests: int  # executions by a warp
-    wavefronts: int  # turns that its requests take in the L1 cache or in shared memory
+    wavefronts: int  # that its requests take in the L1 cache or in shared memory
     sectors: int  # of global memory
     missed: int  # sectors that no earlier access of the block touched; stores go through: all
     missed_lines: int  # lines of 128 bytes that they lie in
@@ -52,7 +52,7 @@ def _cost(accesses: np.ndarray, turn: np.ndarray) -> Cost:
     count = int(request.max()) + 1
     sectors = missed = lines = distinct = hottest = 0
     if space == SHARED:
-        wavefronts = int(bank_conflicts(accesses).turns.sum())
+        wavefronts = int(bank_conflicts(accesses).wavefronts.sum())
     else:
         owner, sector = pieces(accesses["byte"], accesses["size"], SECTOR)
         sectors, wavefronts = global_wavefronts(request[owner], sector)
@@ -79,11 +79,11 @@ def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def global_wavefronts(request: np.ndarray, sector: np.ndarray) -> tuple[int, int]:
-    """(sectors, turns) of requests: a turn takes one sector from each quarter of a line."""
+    """(sectors, wavefronts): a wavefront takes one sector from each quarter of a line."""
     request, sector = _pairs(request, sector)
     quarter = request * (LINE // SECTOR) + sector % (LINE // SECTOR)
-    turns = np.bincount(quarter, minlength=(int(request.max()) + 1) * (LINE // SECTOR))
-    return len(sector), int(turns.reshape(-1, LINE // SECTOR).max(axis=1).sum())
+    wavefronts = np.bincount(quarter, minlength=(int(request.max()) + 1) * (LINE // SECTOR))
+    return len(sector), int(wavefronts.reshape(-1, LINE // SECTOR).max(axis=1).sum())
 
 
 def widened(accesses: np.ndarray, turn: np.ndarray | None = None) -> np.ndarray:

@@ -17,7 +17,14 @@ def elements_in(array: Array) -> int:
     return int(np.prod(array.shape, dtype=int))
 
 
-def draw(page: Canvas, subject: Subject, who, index, stray, width: int) -> None:
+def draw(
+    page: Canvas,
+    subject: Subject,
+    who: np.ndarray,
+    index: np.ndarray,
+    beyond: np.ndarray,
+    width: int,
+) -> None:
     """The cells on both sides of the edge that the access is beyond, and its own."""
     array, at, n = subject.array, subject.report.index, elements_in(subject.array)
     comes = _comers(subject, index, who, width)
@@ -31,7 +38,7 @@ def draw(page: Canvas, subject: Subject, who, index, stray, width: int) -> None:
         note += " (blank: another block's)"
     page.text(after, page.y, note, size=cv.SMALL, color=cv.GREY)
     top, x = page.y + 0.36, cv.MARGIN
-    outside = {i + k for i in index[stray].tolist() for k in range(width)}
+    outside = {i + k for i in index[beyond].tolist() for k in range(width)}
     own = range(at, at + width)
     if groups[0][0] > 0:
         page.text(x, top + 0.14, "…", color=cv.GREY)

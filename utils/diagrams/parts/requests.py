@@ -55,7 +55,7 @@ def _request(one: Instruction, block: int, warp: int) -> dict:
     if (request["space"] == SHARED).all():
         banks = bank_conflicts(request)
         seen["phases"] = _numbers(service_phases(request))
-        wavefronts, ideal = int(banks.turns[0]), int(banks.ideal[0])
+        wavefronts, ideal = int(banks.wavefronts[0]), int(banks.ideal[0])
         return seen | {"cost": f"{many(wavefronts, 'wavefront')}, ideal {ideal}"}
     sectors, ideal = int(sectors_per_request(request)[0]), int(ideal_sectors(request)[0])
     return seen | {"cost": f"{many(sectors, 'sector')}, ideal {ideal}"}

@@ -59,13 +59,15 @@ class Scene:
     def notes(self) -> list[str]:
         """What has to be said beside any picture of this trace."""
         notes = []
-        strays = sum(
+        elsewhere = sum(
             int(((x.accesses["array"] < 0) & (x.accesses["space"] == GLOBAL)).sum())
             for x in self.trace.launches
         )
-        if strays:
-            are = "access is" if strays == 1 else "accesses are"
-            notes.append(f"{strays:,} {are} in none of the arrays: check() says whether it may be.")
+        if elsewhere:
+            are = "access is" if elsewhere == 1 else "accesses are"
+            notes.append(
+                f"{elsewhere:,} {are} in none of the arrays: check() says whether it may be."
+            )
         return notes
 
     def launch_that(self, touches: int | None = None) -> Launch:

@@ -47,7 +47,8 @@ def _caption(rows: list["_Row"]) -> str:
     return (
         f"Line {worst.one.line}, {worst.what}: {worst.verdict}. One request of "
         f"{worst.warp} wants {worst.degree} different words of bank {worst.bank} and takes "
-        f"{many(worst.turns, 'wavefront')}; {worst.ideal} would do if they lay in different banks."
+        f"{many(worst.wavefronts, 'wavefront')}; {worst.ideal} would do if they lay in different "
+        "banks."
     )
 
 
@@ -61,8 +62,8 @@ class _Row:
         self.lanes = lanes(request)
         self.phase = service_phases(request)
         banks = bank_conflicts(request)
-        self.degree, self.turns, self.ideal = (
-            int(x[0]) for x in (banks.degree, banks.turns, banks.ideal)
+        self.degree, self.wavefronts, self.ideal = (
+            int(x[0]) for x in (banks.degree, banks.wavefronts, banks.ideal)
         )
         self.what = f"{KINDS[one.kind]} of {self.array.name}"
         self.warp = f"warp {int(request['thread'][0]) // WARP}"
@@ -94,7 +95,7 @@ class _Row:
         return "; ".join(notes)
 
     def draw(self, page: Canvas) -> None:
-        top, wavefronts = page.y, many(self.turns, "wavefront")
+        top, wavefronts = page.y, many(self.wavefronts, "wavefront")
         page.heading(
             self.one.line,
             self.source,
@@ -104,8 +105,8 @@ class _Row:
             room=INSET[0] if self._spans_rows() else 0,
         )
         start = page.y + 0.16
-        tall = max(0.055, 0.2 if self.turns <= 4 else 1.7 / self.turns)
-        bottom = start + max(tall * self.turns, 0.2)
+        tall = max(0.055, 0.2 if self.wavefronts <= 4 else 1.7 / self.wavefronts)
+        bottom = start + max(tall * self.wavefronts, 0.2)
         self._columns(page, bottom, tall)
         low = self._inset(page, top + 0.1) if self._spans_rows() else 0.0
         page.y = max(bottom + 0.5, low + 0.3)
@@ -132,7 +133,7 @@ class _Row:
                         zorder=4,
                     )
             base += max(map(len, piles.values()), default=0)
-            if piles and base < self.turns:
+            if piles and base < self.wavefronts:
                 y = bottom - base * tall
                 page.lines([((left, y), (left + BANKS * COLUMN, y))], cv.INK, 0.8, zorder=5)
         page.lines([((left, bottom), (left + BANKS * COLUMN, bottom))], cv.INK, 1.2)
@@ -165,7 +166,7 @@ class _Row:
         x = max(busy) + 1.5 if right else min(busy) - 0.5
         room = (BANKS - x if right else x) * COLUMN
         if cv.text_width(text) < room:
-            y, ha = bottom - self.turns * tall + 0.12, "left" if right else "right"
+            y, ha = bottom - self.wavefronts * tall + 0.12, "left" if right else "right"
             page.text(cv.MARGIN + x * COLUMN, y, text, color=cv.BAD, ha=ha)
 
     def _spans_rows(self) -> bool:
@@ -214,4 +215,4 @@ def _worst(one: Instruction) -> np.ndarray:
     ]
     times = np.unique(warp["nth"])
     tries = [np.sort(warp[warp["nth"] == nth], order="thread") for nth in times]
-    return max(tries, key=lambda request: int(bank_conflicts(request).turns[0]))
+    return max(tries, key=lambda request: int(bank_conflicts(request).wavefronts[0]))

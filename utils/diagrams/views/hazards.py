@@ -2,7 +2,7 @@
 
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import Scene
-from utils.diagrams.views import masks, races, strays, unwritten, waits
+from utils.diagrams.views import masks, out_of_bounds, races, unwritten, waits
 from utils.emulator.hazards import Picture
 from utils.emulator.reports import Report
 from utils.errors import WorkbookError
@@ -10,7 +10,7 @@ from utils.errors import WorkbookError
 PICTURES = {
     Picture.RACE: races.draw,
     Picture.UNWRITTEN: unwritten.draw,
-    Picture.OUT_OF_BOUNDS: strays.draw,
+    Picture.OUT_OF_BOUNDS: out_of_bounds.draw,
     Picture.WAITS: waits.draw,
     Picture.MASK: masks.draw,
 }

@@ -1,4 +1,4 @@
-"""An access outside of an array: where it lies beside the array, and which threads stray."""
+"""An access outside of an array: where it lies beside the array, and which threads reach there."""
 
 import numpy as np
 
@@ -27,13 +27,13 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     if array is not None and 0 <= report.index < elements_in(array):
         what = f"{width} elements from {name}[{report.index:,}] on{line}, more than there are."
     page = Canvas(title, f"{does} {what}")
-    who, index, stray = _accesses(subject)
+    who, index, outside = _accesses(subject)
     if array is not None:
-        array_edge.draw(page, subject, who, index, stray, width)
+        array_edge.draw(page, subject, who, index, outside, width)
     mine = linear(report.block, launch.grid, "block")
     number = linear(report.thread, launch.block, "thread")
-    kinds = _threads(who, stray, mine, launch.threads)
-    if not stray.any():
+    kinds = _threads(who, outside, mine, launch.threads)
+    if not outside.any():
         kinds[number] = 2
     page.text(cv.MARGIN, page.y, f"The threads of {block}{line}", bold=True)
     page.y += 0.25
@@ -43,9 +43,9 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     page.legend(_legend(kinds, thread))
     page.y += 0.1
     excerpt.draw(page, scene, {report.line: f"{thread} {verb}"} if report.line else {})
-    caption = _caption(subject, who, stray)
+    caption = _caption(subject, who, outside)
     alt = f"The end of {name} in memory, with the elements beyond it that threads touch in red, "
-    alt += "and the threads of the block, those that stray in red."
+    alt += "and the threads of the block, those out of bounds in red."
     return page, title, caption, alt
 
 
@@ -70,20 +70,20 @@ def _accesses(subject: Subject) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return who, index, (index < 0) | (last >= elements_in(array))
 
 
-def _threads(who, stray, block: int, threads: int) -> np.ndarray:
-    """For each thread of the block: 0 does nothing at that line, 1 stays inside, 2 strays."""
+def _threads(who, outside, block: int, threads: int) -> np.ndarray:
+    """For each thread of the block: 0 does nothing at that line, 1 stays inside, 2 does not."""
     kinds = np.zeros(threads, int)
     here = who // threads == block
     kinds[who[here] % threads] = 1
-    kinds[who[here & stray] % threads] = 2
+    kinds[who[here & outside] % threads] = 2
     return kinds
 
 
 def _legend(kinds: np.ndarray, thread: str) -> list[tuple]:
-    strays, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
-    entries = [(HERE, f"{thread}, the first to stray")]
-    if strays > 1:
-        more = f"{strays - 1:,} more thread{'s' * (strays > 2)}"
+    outside, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
+    entries = [(HERE, f"{thread}, the first out of bounds")]
+    if outside > 1:
+        more = f"{outside - 1:,} more thread{'s' * (outside > 2)}"
         entries.append((ALSO, f"{more} of the block outside"))
     if fine:
         entries.append((FINE, f"{fine:,} inside"))
@@ -92,7 +92,7 @@ def _legend(kinds: np.ndarray, thread: str) -> list[tuple]:
     return entries
 
 
-def _caption(subject: Subject, who: np.ndarray, stray: np.ndarray) -> str:
+def _caption(subject: Subject, who: np.ndarray, outside: np.ndarray) -> str:
     report, array, launch = subject.report, subject.array, subject.seen.launch
     if array is None:
         return str(report.message)
@@ -108,11 +108,11 @@ def _caption(subject: Subject, who: np.ndarray, stray: np.ndarray) -> str:
         text += f"The access is {-at:,} element{'s' * (at < -1)} before the first. "
     else:
         text += f"The access is {at - n + 1:,} element{'s' * (at > n)} after the last. "
-    if stray.any():
-        parties = np.unique(who[stray])
+    if outside.any():
+        parties = np.unique(who[outside])
         blocks = np.unique(parties // launch.threads)
-        many = "threads of the grid stray" if len(parties) > 1 else "thread of the grid strays"
-        text += f"{len(parties):,} {many} at this line"
+        many = "threads of the grid reach" if len(parties) > 1 else "thread of the grid reaches"
+        text += f"{len(parties):,} {many} out of bounds at this line"
         if len(blocks) > 1:
             text += f", in {len(blocks):,} blocks."
         else:

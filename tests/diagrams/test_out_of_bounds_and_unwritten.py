@@ -15,7 +15,7 @@ from utils.watch.trace import GLOBAL, Array, Trace
 # --- outside of an array
 
 
-def strays() -> Trace:
+def beyond_the_end() -> Trace:
     """Threads 0 to 7 of two blocks write out[i], which has 12 elements."""
 
     def kernel(t):
@@ -38,12 +38,12 @@ def only(trace: Trace, keep) -> Trace:
 
 BEYOND = report("out-of-bounds", block=(1, 0, 0), thread=(4, 0, 0), line=2, index=12)
 BEYOND = replace(BEYOND, access="store", **GLOBAL_OUT)
-OWN, MORE = "thread 4, the first to stray", "3 more threads of the block outside"
+OWN, MORE = "thread 4, the first out of bounds", "3 more threads of the block outside"
 
 
 @pytest.fixture(scope="module")
 def beyond():
-    return picture(strays(), BEYOND)
+    return picture(beyond_the_end(), BEYOND)
 
 
 def test_who_strays_and_how_far_is_said(beyond):
@@ -52,7 +52,10 @@ def test_who_strays_and_how_far_is_said(beyond):
         words(beyond)
     )
     assert "out has 12 elements, the last of them out[11]" in beyond.caption
-    assert "is 1 element after the last. 4 threads of the grid stray at this line" in beyond.caption
+    assert (
+        "is 1 element after the last. 4 threads of the grid reach out of bounds at this line"
+        in beyond.caption
+    )
     assert "The end of out in memory" in beyond.alt
 
 
@@ -82,28 +85,30 @@ def test_the_threads_of_the_block_are_as_many_as_the_legend_says(beyond):
 
 
 def test_a_stray_before_the_first_element():
-    shown = picture(strays(), replace(BEYOND, index=-3))
+    shown = picture(beyond_the_end(), replace(BEYOND, index=-3))
     assert "3 elements before the first" in shown.caption and "out begins here" in words(shown)
     assert wall(shown) == ("-1", "0") and edge(shown)["-3"].meaning == OWN
     assert beside(shown, "warp 0")[4] == OWN
 
 
 def test_a_stray_far_away_has_cells_of_its_own():
-    shown = picture(strays(), replace(BEYOND, index=999))
+    shown = picture(beyond_the_end(), replace(BEYOND, index=999))
     assert [*edge(shown)][-6:] == ["12", "13", "14", "998", "999", "1,000"]
     assert edge(shown)["999"].meaning == OWN and wall(shown) == ("11", "12")
 
 
 def test_the_threads_of_another_block_are_not_those_of_this_one():
-    accesses = strays().launches[0].accesses
-    few = only(strays(), (accesses["block"] == 0) | (accesses["thread"] == 4))
+    accesses = beyond_the_end().launches[0].accesses
+    few = only(beyond_the_end(), (accesses["block"] == 0) | (accesses["thread"] == 4))
     shown = picture(few, BEYOND)
     none = "7 touch nothing here"
     assert beside(shown, "warp 0")[:8] == [none] * 4 + [OWN] + [none] * 3
 
 
 def test_what_nobody_touches_is_told_apart_from_what_another_block_does():
-    shown = picture(only(strays(), strays().launches[0].accesses["block"] == 1), BEYOND)
+    shown = picture(
+        only(beyond_the_end(), beyond_the_end().launches[0].accesses["block"] == 1), BEYOND
+    )
     assert edge(shown)["8"].meaning == "4 inside" and edge(shown)["6"].meaning == ""
     said = " ".join(words(shown))
     assert "thread of block 1 that comes here" in said and "blank" not in said
@@ -114,7 +119,7 @@ def test_a_wide_access_over_the_end_is_drawn_whole():
     trace = replace(trace, arrays=(replace(trace.arrays[0], shape=(12,)),))
     over = report("out-of-bounds", line=2, index=10, **{**GLOBAL_OUT, "access": "store"})
     shown = picture(trace, over)
-    own = "thread 0, the first to stray"
+    own = "thread 0, the first out of bounds"
     assert [n for n, c in edge(shown).items() if c.meaning == own] == ["10", "11", "12", "13"]
     assert "4 elements from out[10] on" in " ".join(words(shown))
 
