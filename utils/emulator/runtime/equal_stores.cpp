@@ -11,7 +11,7 @@
 namespace emu {
 namespace {
 
-struct Doubt {
+struct MaybeBenign {
     Core* core = nullptr;  // null: there is none
     const Instruction* in;
     const void* address;
@@ -23,8 +23,8 @@ struct Doubt {
 
 }  // namespace
 
-void doubt(Core& core, const Instruction& in, const void* address, const Conflict& other,
-           const char* first, size_t bytes) {
+void maybe_benign_race(Core& core, const Instruction& in, const void* address,
+                       const Conflict& other, const char* first, size_t bytes) {
     pending.core = &core;
     pending.in = &in;
     pending.address = address;
@@ -34,9 +34,9 @@ void doubt(Core& core, const Instruction& in, const void* address, const Conflic
     pending.before.assign(first, bytes);
 }
 
-void settle_doubt() {
+void settle_benign_race() {
     if (!pending.core) return;
-    const Doubt& d = pending;
+    const MaybeBenign& d = pending;
     Core& core = *std::exchange(pending.core, nullptr);
     const bool equal = !memcmp(d.first, d.before.data(), d.before.size());
     // Lanes of a warp that store one value by one instruction: CUDA allows it.

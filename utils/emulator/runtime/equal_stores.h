@@ -7,8 +7,8 @@
 namespace emu {
 
 // The running thread's store over that of `other`, on these bytes.
-void doubt(Core& core, const Instruction& in, const void* address, const Conflict& other,
-           const char* first, size_t bytes);
-void settle_doubt();  // before anything else is stored, or another thread runs
+void maybe_benign_race(Core& core, const Instruction& in, const void* address,
+                       const Conflict& other, const char* first, size_t bytes);
+void settle_benign_race();  // before anything else is stored, or another thread runs
 
 }  // namespace emu

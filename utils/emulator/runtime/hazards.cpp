@@ -123,7 +123,7 @@ void begin_hazard(Json& json, const Core& core, const HazardKind& kind, size_t n
 }
 
 // What is begun and not waited for is on one of its sides.
-bool is_of_deed(const HazardKey& hazard) {
+bool is_async(const HazardKey& hazard) {
     return hazard.kind == hazard::async_race.kind || hazard.kind == hazard::early_read.kind ||
            hazard.kind == hazard::early_write.kind || hazard.kind == hazard::missing_commit.kind;
 }
@@ -133,7 +133,7 @@ bool is_of_deed(const HazardKey& hazard) {
 bool is_consequence(const HazardKey& hazard) {
     if (hazard.kind != hazard::uninitialized.kind) return false;
     for (auto& [key, h] : hazards)
-        if ((key.kind == hazard::race.kind || is_of_deed(key)) && key.array == hazard.array &&
+        if ((key.kind == hazard::race.kind || is_async(key)) && key.array == hazard.array &&
             (key.side == hazard.side || key.other_side == hazard.side))
             return true;
     return false;

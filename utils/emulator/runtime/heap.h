@@ -1,5 +1,5 @@
-// Device memory: allocations far apart in a reserved range, so that a stray address lies in a gap
-// and never in a neighbour, and freed memory is never handed out again.
+// Device memory: allocations far apart in a reserved range, so that an address out of bounds lies
+// in a gap and never in a neighbour, and freed memory is never handed out again.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class Heap {
     void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);
 
-    bool watched = false;  // gaps are readable and writable: a stray is reported and does no harm
+    bool watched = false;  // gaps are readable and writable: an access there is reported, harmless
 
    private:
     char* reserve(size_t bytes);

@@ -27,16 +27,16 @@ void refresh(MemoryBarrier& b) {
 
 void land(TileCopy& copy) {
     fetch_tile(copy.map, copy.col, copy.row, copy.tile);
-    end_deed(copy.deed);
+    end_operation(copy.operation);
 }
 
 void learn_of(MemoryBarrier& b, const TileCopy& copy) {
-    if (copy.deed) b.gathered.note(copy.party, copy.moment);
+    if (copy.operation) b.gathered.note(copy.party, copy.moment);
 }
 
 // Of a copy that brings more than its barrier was told to expect.
 void tell_excess(Core& core, MemoryBarrier& b, const TileCopy& copy) {
-    if (!copy.deed || b.over) return;
+    if (!copy.operation || b.over) return;
     b.over = true;
     const std::string text = "this copy brings " + std::to_string(copy.map.bytes()) +
                              " bytes, and of those that its barrier was told to expect " +
@@ -44,8 +44,9 @@ void tell_excess(Core& core, MemoryBarrier& b, const TileCopy& copy) {
     Conflict other{};
     if (b.announced)
         other = {b.announcer, instruction_at(b.announced, kShared, kAtomic, 8).id, 0, kAtomic};
-    tell_hazard(core, hazard::byte_count, instruction(copy.deed->instruction), kStore, copy.tile,
-                b.announced ? &other : nullptr, text.c_str(), copy.deed->thread - 1);
+    tell_hazard(core, hazard::byte_count, instruction(copy.operation->instruction), kStore,
+                copy.tile, b.announced ? &other : nullptr, text.c_str(),
+                copy.operation->thread - 1);
 }
 
 void end_phase(Core& core, const void* address, MemoryBarrier& b) {
@@ -105,22 +106,22 @@ void begin_incoming(Core& core) {
     if (!running.core) return;
     for (auto& [address, b] : core.work().barriers)
         for (TileCopy& copy : b.copies) {
-            if (copy.deed) continue;
+            if (copy.operation) continue;
             copy.party = next_party(&copy.moment);
-            copy.deed = begin_deed(copy.party, copy.moment, kStore, copy.pc,
-                                   {{copy.tile, copy.map.bytes()}});
-            if (copy.deed) copy.deed->committed = true;
+            copy.operation = begin_operation(copy.party, copy.moment, kStore, copy.pc,
+                                             {{copy.tile, copy.map.bytes()}});
+            if (copy.operation) copy.operation->committed = true;
         }
 }
 
 void end_work(Core& core) {
     for (auto& [address, b] : core.work().barriers)
         for (const TileCopy& copy : b.copies)
-            if (copy.deed)
-                tell_hazard(core, hazard::missing_wait, instruction(copy.deed->instruction), kStore,
-                            copy.tile, nullptr,
+            if (copy.operation)
+                tell_hazard(core, hazard::missing_wait, instruction(copy.operation->instruction),
+                            kStore, copy.tile, nullptr,
                             "the block has ended, and nobody has waited for this copy",
-                            copy.deed->thread - 1);
+                            copy.operation->thread - 1);
     end_stores(core);
     end_products(core);
 }

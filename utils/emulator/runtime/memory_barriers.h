@@ -11,14 +11,14 @@
 
 namespace emu {
 
-struct Deed;
+struct AsyncOperation;
 
 struct TileCopy {  // under way, global -> shared memory
     TileMap map;
     int col, row;
     char* tile;
     uint16_t party, moment;
-    Deed* deed;
+    AsyncOperation* operation;
     const void* pc;
 };
 

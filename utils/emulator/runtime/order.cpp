@@ -10,7 +10,7 @@
 namespace emu {
 namespace {
 
-constexpr int kRing = 256;  // parties that do single deeds, in turn
+constexpr int kRing = 256;  // parties that do single operations, in turn
 
 uint16_t rows[kMaxThreads][kMostParties];
 bool knows[kMaxThreads];  // whether the row is more than zeros
@@ -20,7 +20,7 @@ struct Parties {                  // of a block
     int count = kOthers - 1;      // with an id, so far
     std::map<int, uint16_t> own;  // by what they do, and for which thread
     uint16_t ring = 0;            // the first of those that take turns
-    uint32_t deeds = 0;
+    uint32_t operations = 0;
 };
 std::map<uint32_t, Parties> of_block;  // by its serial number
 Parties* here = nullptr;               // the running block's
@@ -110,8 +110,8 @@ uint16_t party_of(Does what, int thread) {
 
 uint16_t next_party(uint16_t* moment) {
     if (!here->ring) here->ring = uint16_t(here->count + 1), here->count += kRing;
-    *moment = uint16_t(here->deeds / kRing + 1);
-    return uint16_t(here->ring + here->deeds++ % kRing);
+    *moment = uint16_t(here->operations / kRing + 1);
+    return uint16_t(here->ring + here->operations++ % kRing);
 }
 
 }  // namespace emu

@@ -39,6 +39,6 @@ Clock knowledge(const Accessor& me);
 
 enum class Does : uint8_t { kCopies, kStores };
 uint16_t party_of(Does what, int thread);  // a party of the thread's own
-uint16_t next_party(uint16_t* moment);     // one for a single deed
+uint16_t next_party(uint16_t* moment);     // one for a single operation
 
 }  // namespace emu

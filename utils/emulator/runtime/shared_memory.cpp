@@ -60,8 +60,8 @@ size_t SharedMemory::static_bytes_with(const EmuSharedKey& key) const {
     return (static_bytes_ + align - 1) / align * align + key.size;
 }
 
-// Watched arrays lie apart, so that a stray is in none; by multiples of 128 bytes, so that the
-// banks stay what they are.
+// Watched arrays lie apart, so that an access out of bounds is in none; by multiples of 128 bytes,
+// so that the banks stay what they are.
 size_t SharedMemory::place(const EmuSharedKey& key) {
     static_bytes_ = static_bytes_with(key);
     const size_t align = key.alignment < 128 ? 128 : key.alignment;

@@ -25,24 +25,24 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
                "a copy of %d bytes, of which %d are to be read", room, bytes);
     trace_access(to, size_t(room), kStore, pc);
     if (bytes) trace_access(from, size_t(bytes), kLoad, pc);
-    Deed* deed = nullptr;
+    AsyncOperation* operation = nullptr;
     ThreadCopies& mine = c.work().copies[size_t(c.current_index())];
     if (watching()) {
         if (bytes) watch_copied(from, size_t(bytes), size_t(room), kLoad, pc);
         watch_alignment(to, size_t(room), kStore, pc);
         count_request(c, instruction_at(pc, kShared, kStore, size_t(room)), running.lane,
                       uint64_t(to));
-        deed = begin_deed(party_of(Does::kCopies, c.current_index()), mine.group, kStore, pc,
-                          {{to, size_t(room)}});
+        operation = begin_operation(party_of(Does::kCopies, c.current_index()), mine.group, kStore,
+                                    pc, {{to, size_t(room)}});
     }
-    mine.under_way.push_back(
-        {static_cast<char*>(to), static_cast<const char*>(from), bytes, room, mine.group, deed});
+    mine.under_way.push_back({static_cast<char*>(to), static_cast<const char*>(from), bytes, room,
+                              mine.group, operation});
 }
 
 extern "C" void emu_commit_copies() {
     ThreadCopies& mine = core()->work().copies[size_t(core()->current_index())];
     for (ThreadCopies::Copy& copy : mine.under_way)
-        if (copy.deed) copy.deed->committed = true;
+        if (copy.operation) copy.operation->committed = true;
     ++mine.group;
 }
 
@@ -54,12 +54,12 @@ extern "C" void emu_wait_for_copies(int most, EmuSite) {
         const ThreadCopies::Copy& copy = mine.under_way.front();
         memcpy(copy.to, copy.from, size_t(copy.bytes));
         memset(copy.to + copy.bytes, 0, size_t(copy.room - copy.bytes));
-        end_as_stores(copy.deed);
+        end_as_stores(copy.operation);
         mine.under_way.pop_front();
     }
     if (!running.core) return;
     for (ThreadCopies::Copy& copy : mine.under_way)
-        if (copy.deed && !copy.deed->committed) copy.deed->neglected = true;
+        if (copy.operation && !copy.operation->committed) copy.operation->neglected = true;
     if (last > 0)
         learn(c.current_index(), party_of(Does::kCopies, c.current_index()), uint16_t(last));
     watch_acquire();

@@ -7,7 +7,7 @@
 
 namespace emu {
 
-struct Deed;
+struct AsyncOperation;
 
 struct ThreadCopies {
     struct Copy {
@@ -15,7 +15,7 @@ struct ThreadCopies {
         const char* from;
         int bytes, room;  // that are read; that are written, the rest as zeros
         uint16_t group;
-        Deed* deed;  // null while nobody watches
+        AsyncOperation* operation;  // null while nobody watches
     };
     std::deque<Copy> under_way;
     uint16_t group = 1;  // that is being made up

@@ -8,7 +8,7 @@
 
 namespace emu {
 
-struct Deed;
+struct AsyncOperation;
 
 struct TileStores {
     struct Store {
@@ -17,7 +17,7 @@ struct TileStores {
         const char* tile;
         uint16_t group;
         const void* pc;
-        Deed* deed;
+        AsyncOperation* operation;
     };
     std::deque<Store> under_way;
     uint16_t group = 1;  // that is being made up

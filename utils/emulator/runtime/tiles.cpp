@@ -35,7 +35,7 @@ void watch_matrix(const TileMap& map, int col, int row, Kind kind, const void* p
 void finish(TileStores::Store& store) {
     if (running.core) watch_matrix(store.map, store.col, store.row, kStore, store.pc);
     store_tile(store.map, store.col, store.row, store.tile);
-    end_deed(store.deed);
+    end_operation(store.operation);
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ void end_stores(Core& core) {
     for (size_t thread = 0; thread < stores.size(); ++thread)
         for (TileStores::Store& store : stores[thread].under_way) {
             const bool committed = store.group != stores[thread].group;
-            if (store.deed)
+            if (store.operation)
                 tell_hazard(core, committed ? hazard::missing_wait : hazard::missing_commit,
-                            instruction(store.deed->instruction), kLoad, store.tile, nullptr,
+                            instruction(store.operation->instruction), kLoad, store.tile, nullptr,
                             committed ? "the block has ended, and nobody has waited for this store"
                                       : "the block has ended, and this store was never committed",
                             int(thread));
@@ -83,8 +83,9 @@ static void load(Core& c, char* tile, const TileMap& map, int col, int row, char
         if (running.core && &to == &c) {
             watch_uncounted(barrier, 8, kAtomic, pc);
             copy.party = next_party(&copy.moment);
-            copy.deed = begin_deed(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
-            if (copy.deed) copy.deed->committed = true;
+            copy.operation =
+                begin_operation(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
+            if (copy.operation) copy.operation->committed = true;
         }
         found->second.copies.push_back(copy);
     }
@@ -125,17 +126,18 @@ extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, i
     const TileMap& map = check(c, described, site);
     check_tile(c, tile, map, kLoad, site);
     TileStores& mine = c.work().stores[size_t(c.current_index())];
-    Deed* deed = nullptr;
+    AsyncOperation* operation = nullptr;
     if (running.core)
-        deed = begin_deed(party_of(Does::kStores, c.current_index()), mine.group, kLoad, pc,
-                          {{tile, map.bytes()}});
-    mine.under_way.push_back({map, col, row, static_cast<const char*>(tile), mine.group, pc, deed});
+        operation = begin_operation(party_of(Does::kStores, c.current_index()), mine.group, kLoad,
+                                    pc, {{tile, map.bytes()}});
+    mine.under_way.push_back(
+        {map, col, row, static_cast<const char*>(tile), mine.group, pc, operation});
 }
 
 extern "C" void emu_commit_stores() {
     TileStores& mine = core()->work().stores[size_t(core()->current_index())];
     for (TileStores::Store& store : mine.under_way)
-        if (store.deed) store.deed->committed = true;
+        if (store.operation) store.operation->committed = true;
     ++mine.group;
 }
 
@@ -148,7 +150,7 @@ extern "C" void emu_wait_for_stores(int most, EmuSite) {
         finish(mine.under_way.front());
     if (!running.core) return;
     for (TileStores::Store& store : mine.under_way)
-        if (store.deed && !store.deed->committed) store.deed->neglected = true;
+        if (store.operation && !store.operation->committed) store.operation->neglected = true;
     if (last > 0)
         learn(c.current_index(), party_of(Does::kStores, c.current_index()), uint16_t(last));
     watch_acquire();

@@ -18,9 +18,9 @@ struct Part {  // of shared memory
     size_t bytes;
 };
 
-struct BlockDeeds;
+struct BlockOperations;
 
-struct Deed {
+struct AsyncOperation {
     uint16_t party = 0, moment = 0;
     Kind kind;        // what it does to shared memory
     uint16_t thread;  // whose id: it began this
@@ -29,23 +29,24 @@ struct Deed {
     uint16_t instruction;
     bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
     std::vector<Part> parts;
-    BlockDeeds* block;                 // whose it is one of
-    std::list<Deed*>::iterator place;  // among those that are under way
+    BlockOperations* block;                      // whose it is one of
+    std::list<AsyncOperation*>::iterator place;  // among those that are under way
 };
 
-void deeds_block(uint32_t serial);      // a block begins, or goes on
-void deeds_block_end(uint32_t serial);  // it has ended
-void deeds_phase();
+void operations_block(uint32_t serial);      // a block begins, or goes on
+void operations_block_end(uint32_t serial);  // it has ended
+void operations_phase();
 // The running thread begins something at `pc`: it is told of where it conflicts. `clock`: what is
 // over for it, if that is not what is over for the running thread. Null where nobody watches.
-Deed* begin_deed(uint16_t party, uint16_t moment, Kind kind, const void* pc,
-                 std::vector<Part> parts, const Clock* clock = nullptr);
-void end_deed(Deed* deed);  // it touches nothing any more; who waits for it shall learn() of it
+AsyncOperation* begin_operation(uint16_t party, uint16_t moment, Kind kind, const void* pc,
+                                std::vector<Part> parts, const Clock* clock = nullptr);
+void end_operation(AsyncOperation* operation);  // it touches nothing any more; who waits for it
+                                                // shall learn() of it
 // The same of cp.async: what it brought is as if its thread had stored it now.
-void end_as_stores(Deed* deed);
+void end_as_stores(AsyncOperation* operation);
 
-// Of an access that conflicts with a deed, or of a deed that does: what that is called, and in
-// `conflict` the thread in place of the party.
+// Of an access that conflicts with an asynchronous operation, or of one that does: what that is
+// called, and in `conflict` the thread in place of the party.
 const HazardKind& name_conflict(const Accessor& me, Kind kind, Conflict* conflict);
 
 }  // namespace emu

@@ -128,22 +128,20 @@ void tell_products(Core& core, int warp, const HazardKind& kind, const void* pc,
                     message, 32 * warp);
 }
 
-void begin(Core& core, int warp, const Asked (&asked)[32]) {
-    WarpProducts& mine = core.work().products[size_t(warp)];
+// The sums in these registers; new ones where a product names them for the first time.
+WarpProducts::Sums& sums_of(WarpProducts& mine, const Asked (&asked)[32]) {
     const Asked& first = asked[0];
-    auto same = [&](const WarpProducts::Sums& s) {
-        return s.registers[0] == first.d && s.n == first.n;
-    };
-    auto found = std::find_if(mine.sums.begin(), mine.sums.end(), same);
-    if (found == mine.sums.end()) {
-        mine.sums.emplace_back();
-        found = std::prev(mine.sums.end());
-        found->n = first.n;
-        for (int lane = 0; lane < 32; ++lane) found->registers[lane] = asked[lane].d;
-        found->values.resize(size_t(16 * first.n));
-    }
-    WarpProducts::Sums& sums = *found;
-    const Tile a(core.shared, first.a), b(core.shared, first.b);
+    for (WarpProducts::Sums& sums : mine.sums)
+        if (sums.registers[0] == first.d && sums.n == first.n) return sums;
+    WarpProducts::Sums& sums = mine.sums.emplace_back();
+    sums.n = first.n;
+    for (int lane = 0; lane < 32; ++lane) sums.registers[lane] = asked[lane].d;
+    sums.values.resize(size_t(16 * first.n));
+    return sums;
+}
+
+void check_fence(Core& core, int warp, WarpProducts& mine, WarpProducts::Sums& sums,
+                 const Tile& a) {
     if (!mine.fenced || sums.touched)
         tell_products(
             core, warp, hazard::missing_fence_of_registers, mine.pc,
@@ -152,51 +150,66 @@ void begin(Core& core, int warp, const Asked (&asked)[32]) {
             a.piece(0, 0));
     mine.fenced = true;
     sums.touched = false;
-    for (const Tile& tile : {a, b})
-        if (!tile.fits()) {
-            const std::string text = "the tile lies at byte " + std::to_string(tile.start()) +
-                                     " of shared memory; one that is swizzled begins at a multiple "
-                                     "of " +
-                                     std::to_string(tile.repeats());
-            tell_products(core, warp, hazard::invalid_descriptor, mine.pc, text.c_str(),
-                          tile.piece(0, 0));
-        }
+}
+
+void check_place(Core& core, int warp, const void* pc, const Tile& tile) {
+    if (tile.fits()) return;
+    const std::string text = "the tile lies at byte " + std::to_string(tile.start()) +
+                             " of shared memory; one that is swizzled begins at a multiple of " +
+                             std::to_string(tile.repeats());
+    tell_products(core, warp, hazard::invalid_descriptor, pc, text.c_str(), tile.piece(0, 0));
+}
+
+// Takes the sums out of their registers, which hold NaN until their warp has waited.
+void hold(int warp, WarpProducts::Sums& sums, const void* pc) {
     if (!sums.held)
-        for (int lane = 0; lane < 32; ++lane) {
+        for (int lane = 0; lane < 32; ++lane)
             each_register(sums, lane, [](float& in, float& value) {
                 value = in;
                 memcpy(&in, &kPoison, sizeof in);
             });
-        }
     for (int lane = 0; lane < 32; ++lane)
-        hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), mine.pc);
-    Deed* deed = nullptr;
-    if (running.core) {
-        std::vector<Part> parts;
-        for (int half = 0; half < 2; ++half) {
-            for (int row = 0; row < 16; ++row)
-                parts.push_back({a.piece(warp % 4 * 16 + row, half), 16});
-            for (int row = 0; row < sums.n; ++row) parts.push_back({b.piece(row, half), 16});
-        }
-        Clock clock;
-        for (int lane = 0; lane < 32; ++lane)
-            if (const uint16_t* known = known_to(32 * warp + lane))
-                clock.join(known, order_parties());
-        clock.join(knowledge(running.me));
-        deed = begin_deed(uint16_t(kProducts + warp), mine.group, kLoad, mine.pc, std::move(parts),
-                          &clock);
+        hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), pc);
+}
+
+// Reads 16 rows of a and all of b, after what any lane of the warp knows of.
+AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile& a, const Tile& b,
+                            int n) {
+    if (!running.core) return nullptr;
+    std::vector<Part> parts;
+    for (int half = 0; half < 2; ++half) {
+        for (int row = 0; row < 16; ++row)
+            parts.push_back({a.piece(warp % 4 * 16 + row, half), 16});
+        for (int row = 0; row < n; ++row) parts.push_back({b.piece(row, half), 16});
     }
+    Clock clock;
+    for (int lane = 0; lane < 32; ++lane)
+        if (const uint16_t* known = known_to(32 * warp + lane)) clock.join(known, order_parties());
+    clock.join(knowledge(running.me));
+    return begin_operation(uint16_t(kProducts + warp), mine.group, kLoad, mine.pc, std::move(parts),
+                           &clock);
+}
+
+void begin(Core& core, int warp, const Asked (&asked)[32]) {
+    WarpProducts& mine = core.work().products[size_t(warp)];
+    const Asked& first = asked[0];
+    WarpProducts::Sums& sums = sums_of(mine, asked);
+    const Tile a(core.shared, first.a), b(core.shared, first.b);
+    check_fence(core, warp, mine, sums, a);
+    for (const Tile& tile : {a, b}) check_place(core, warp, mine.pc, tile);
+    hold(warp, sums, mine.pc);
+    AsyncOperation* operation = begin_reads(mine, warp, a, b, sums.n);
     sums.pc = mine.pc;
     sums.held = true;
     sums.newest = mine.group;
-    sums.products.push_back({first.type, first.a, first.b, first.add != 0, mine.group, deed});
+    sums.products.push_back({first.type, first.a, first.b, first.add != 0, mine.group, operation});
     ++mine.begun;
 }
 
 void commit(WarpProducts& mine) {
     for (WarpProducts::Sums& sums : mine.sums)
         for (WarpProducts::Product& p : sums.products)
-            if (p.deed) p.deed->committed = true;
+            if (p.operation) p.operation->committed = true;
     ++mine.group;
 }
 
@@ -217,7 +230,7 @@ void complete(Core& core, int first_warp, int last) {
         for (WarpProducts::Sums& sums : core.work().products[size_t(warp)].sums)
             while (!sums.products.empty() && sums.products.front().group <= last) {
                 multiply(core, warp, sums.products.front(), sums, read);
-                end_deed(sums.products.front().deed);
+                end_operation(sums.products.front().operation);
                 sums.products.pop_front();
             }
 }
@@ -230,7 +243,7 @@ void wait(Core& core, int warp, int most) {
         if (!sums.held) continue;
         if (sums.newest > last) {
             for (WarpProducts::Product& p : sums.products)
-                if (p.deed && !p.deed->committed) p.deed->neglected = true;
+                if (p.operation && !p.operation->committed) p.operation->neglected = true;
             if (sums.newest == mine.group) neglect_registers(32 * warp);
             continue;
         }

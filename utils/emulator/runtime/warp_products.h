@@ -12,7 +12,7 @@
 
 namespace emu {
 
-struct Deed;
+struct AsyncOperation;
 struct Exchange;
 
 struct WarpProducts {
@@ -21,7 +21,7 @@ struct WarpProducts {
         uint64_t a, b;  // descriptors
         bool add;
         uint16_t group;
-        Deed* deed;
+        AsyncOperation* operation;
     };
     struct Sums {  // the same array of each lane
         int n;     // columns

@@ -1,5 +1,6 @@
 // Every access of a watched launch, held against what other threads did to the same word: races,
-// strays, reads of what nobody wrote. hazards.cpp tells of them, traffic.cpp counts what they cost.
+// accesses out of bounds, reads of what nobody wrote. hazards.cpp tells of them, traffic.cpp counts
+// what they cost.
 #include "watch.h"
 
 #include <algorithm>
@@ -100,8 +101,8 @@ struct Races {
     }
     bool any() const { return stores || others; }
     // With what a thread has begun and not waited for, on either side.
-    bool tell_deed(const Core& core, const Instruction& in, const Accessor& me, Kind kind,
-                   const void* address) const {
+    bool tell_async(const Core& core, const Instruction& in, const Accessor& me, Kind kind,
+                    const void* address) const {
         Conflict c = others ? other : store;
         if (is_thread(me.id) && is_thread(c.id)) return false;
         const HazardKind& told = name_conflict(me, kind, &c);
@@ -113,27 +114,27 @@ struct Races {
               const char* begin) const {
         if (others)
             tell_hazard(core, race_between(in.space, kind, other), in, kind, address, &other);
-        else if (stores) doubt(core, in, address, store, begin + first, end - first);
+        else if (stores) maybe_benign_race(core, in, address, store, begin + first, end - first);
     }
 };
 
 // The last plain loads of each thread, for the compare-and-swap that may follow.
 struct Loads {
     const void* address[4];
-    const Instruction* by[4];
+    Instruction* by[4];
     unsigned next;
 };
 static Loads loads[kMaxThreads];
 
-static void note_load(const void* address, const Instruction& in) {
+static void note_load(const void* address, Instruction& in) {
     Loads& mine = loads[running.me.id - 1];
     mine.address[mine.next % 4] = address;
     mine.by[mine.next++ % 4] = &in;
 }
 static void note_compare(const void* address) {
-    const Loads& mine = loads[running.me.id - 1];
+    Loads& mine = loads[running.me.id - 1];
     for (int i = 0; i < 4; ++i)
-        if (mine.address[i] == address) const_cast<Instruction*>(mine.by[i])->guess = true;
+        if (mine.address[i] == address) mine.by[i]->guess = true;
 }
 
 static void access_shared(Core& core, const void* address, size_t size, ptrdiff_t offset, Kind kind,
@@ -161,64 +162,66 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
         if (__builtin_expect(cell.touch(me, kind, moments, &c), 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
-    if (races.any() && races.tell_deed(core, in, me, kind, address)) return;
+    if (races.any() && races.tell_async(core, in, me, kind, address)) return;
     if (races.any())
         races.tell(core, in, kind, address, static_cast<const char*>(address) - offset);
     else if (unwritten) tell_hazard(core, hazard::uninitialized, in, kind, address, nullptr);
 }
 
-// A deed of the running thread. Its stores come by another way than a thread's own: those it has to
-// be told of by a fence, of whoever stored or of who begins the deed.
-uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uint16_t* known,
-                   const void* pc) {
+// An asynchronous operation of the running thread. Its stores come by another way than a thread's
+// own: those it has to be told of by a fence, of whoever stored or of who begins the operation.
+uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t size,
+                   const uint16_t* known, const void* pc) {
     Core& core = *running.core;
     const ptrdiff_t offset = core.shared.offset(address);
-    Instruction& in = instruction_at(pc, kShared, deed.kind, size);
+    Instruction& in = instruction_at(pc, kShared, operation.kind, size);
     if (offset == SharedMemory::kElsewhere || !core.shared.in_array(offset, size)) {
-        tell_hazard(core, hazard::out_of_shared, in, deed.kind, address, nullptr);
+        tell_hazard(core, hazard::out_of_shared, in, operation.kind, address, nullptr);
         return in.id;
     }
-    settle_doubt();
-    Accessor me{block_serial, phase_serial, deed.party, in.id, deed.moment, nullptr, known};
+    settle_benign_race();
+    Accessor me{block_serial, phase_serial, operation.party, in.id, operation.moment,
+                nullptr,      known};
     Races races;
     bool unwritten = false, unfenced = false;
     Conflict store{};
     const char* where = nullptr;
     shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t at, unsigned bytes) {
-        unwritten |= deed.kind == kLoad && cell.written != block_serial;
+        unwritten |= operation.kind == kLoad && cell.written != block_serial;
         Ordinary& last = cell.ordinary;
-        if (deed.kind == kLoad && last.block == block_serial && last.id &&
+        if (operation.kind == kLoad && last.block == block_serial && last.id &&
             last_tile_fence[last.id - 1] <= last.fences &&
             last_tile_fence[running.me.id - 1] <= last.fences && !unfenced) {
             unfenced = true;
             store = Conflict{last.id, last.instruction, 0, kStore};
             where = static_cast<const char*>(address) - offset + at;
         }
-        if (deed.kind == kStore) last.id = 0;
+        if (operation.kind == kStore) last.id = 0;
         Conflict c;
-        if (__builtin_expect(cell.touch(me, deed.kind, moments, &c), 0))
-            races.note(c, deed.kind, at, bytes);
+        if (__builtin_expect(cell.touch(me, operation.kind, moments, &c), 0))
+            races.note(c, operation.kind, at, bytes);
     });
-    if (races.any()) races.tell_deed(core, in, me, deed.kind, address);
-    else if (unwritten) tell_hazard(core, hazard::uninitialized, in, deed.kind, address, nullptr);
-    else if (unfenced) tell_hazard(core, hazard::missing_fence, in, deed.kind, where, &store);
+    if (races.any()) races.tell_async(core, in, me, operation.kind, address);
+    else if (unwritten)
+        tell_hazard(core, hazard::uninitialized, in, operation.kind, address, nullptr);
+    else if (unfenced) tell_hazard(core, hazard::missing_fence, in, operation.kind, where, &store);
     return in.id;
 }
 
-void touch_again(const Deed& deed, const void* address, size_t size) {
+void touch_again(const AsyncOperation& operation, const void* address, size_t size) {
     const ptrdiff_t offset =
         running.core ? running.core->shared.offset(address) : core()->shared.offset(address);
     if (offset == SharedMemory::kElsewhere) return;
-    const Accessor me{block_serial,     phase_serial, deed.party,
-                      deed.instruction, deed.moment,  nullptr};
+    const Accessor me{block_serial,          phase_serial,     operation.party,
+                      operation.instruction, operation.moment, nullptr};
     Conflict unused;
     shared_shadow->each(size_t(offset), size, [&](Cell& cell, size_t, unsigned) {
-        cell.touch(me, deed.kind, moments, &unused);
+        cell.touch(me, operation.kind, moments, &unused);
     });
 }
 
-void touch_as_store(const Deed& deed, const void* address, size_t size) {
-    const Ordinary ordinary{block_serial, tile_fences, deed.thread, deed.instruction};
+void touch_as_store(const AsyncOperation& operation, const void* address, size_t size) {
+    const Ordinary ordinary{block_serial, tile_fences, operation.thread, operation.instruction};
     shared_shadow->each(size_t(running.core->shared.offset(address)), size,
                         [&](Cell& cell, size_t, unsigned) { cell.ordinary = ordinary; });
 }
@@ -295,7 +298,7 @@ static inline void look(const void* address, size_t size, Kind kind, const void*
         explicit Looking(const void* pc) { running.pc = pc; }
         ~Looking() { running.pc = nullptr; }
     } looking(pc);
-    if (writes(kind)) settle_doubt();
+    if (writes(kind)) settle_benign_race();
     const ptrdiff_t offset = core.shared.offset(address);
     if (offset != SharedMemory::kElsewhere)
         return access_shared(core, address, size, offset, kind, pc);
@@ -350,7 +353,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
 
 void watch_thread(Core* core, int thread) {
     if (!on) return;
-    settle_doubt();
+    settle_benign_race();
     running.core = core;
     running.me = Accessor{block_serial,         phase_serial,
                           uint16_t(thread + 1), 0,
@@ -384,7 +387,7 @@ static void begin_phase() {
     moments.clear();
     std::fill_n(now, kMaxThreads, uint16_t(1));
     order_phase();
-    deeds_phase();
+    operations_phase();
 }
 
 void watch_block() {
@@ -394,10 +397,10 @@ void watch_block() {
 
 void watch_block_again(uint32_t serial) {
     if (!on) return;
-    settle_doubt();
+    settle_benign_race();
     block_serial = serial;
     fences_block();
-    deeds_block(serial);
+    operations_block(serial);
     registers_block();
     order_block(serial);
     begin_phase();
@@ -410,7 +413,7 @@ void watch_block_again(uint32_t serial) {
 
 void watch_block_end(uint32_t serial) {
     if (!on) return;
-    deeds_block_end(serial);
+    operations_block_end(serial);
     order_block_end(serial);
 }
 
@@ -430,7 +433,7 @@ void watch_phase() {
 
 void watch_warp_end() {
     if (!on) return;
-    settle_doubt();
+    settle_benign_race();
     settle_requests();
 }
 
@@ -476,7 +479,7 @@ void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* source
 
 void watch_launch_end(const Launch& launch) {
     if (!on) return;
-    settle_doubt();
+    settle_benign_race();
     settle_requests();
     end_absent_lanes();
     end_hazards();

@@ -1,5 +1,6 @@
-// The diagnosing run: finds races, strays and reads of what nobody wrote, and counts the traffic of
-// every line. Blocks run in order on one core; everything it says is the same from run to run.
+// The diagnosing run: finds races, accesses out of bounds and reads of what nobody wrote, and
+// counts the traffic of every line. Blocks run in order on one core; everything it says is the same
+// from run to run.
 #pragma once
 
 #include <cstddef>
@@ -53,12 +54,13 @@ void watch_acquire();
 // What it stored is seen by copies and by products of tiles.
 void watch_tile_fence();
 
-struct Deed;
-// What a deed does to shared memory, and does still; the number of the instruction.
-uint16_t touch_for(const Deed& deed, const void* address, size_t size, const uint16_t* known,
-                   const void* pc);
-void touch_again(const Deed& deed, const void* address, size_t size);
-void touch_as_store(const Deed& deed, const void* address, size_t size);
+struct AsyncOperation;
+// What an asynchronous operation does to shared memory, and does still; the number of the
+// instruction.
+uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t size,
+                   const uint16_t* known, const void* pc);
+void touch_again(const AsyncOperation& operation, const void* address, size_t size);
+void touch_as_store(const AsyncOperation& operation, const void* address, size_t size);
 // To device memory, while no kernel runs.
 void watch_host_access(const void* address, const void* pc);
 
