@@ -274,7 +274,7 @@ def test_what_is_built_needs_the_emulator_and_nothing_of_torch_nor_of_g_plus_plu
     library = build(DOUBLE, instrumented=instrumented).library
     needed = subprocess.run(["ldd", library], capture_output=True, text=True).stdout
     assert "libworkbook_emulator" in needed
-    assert not [other for other in ("torch", "c10", "tsan") if other in needed]
+    assert not [other for other in ("libtorch", "libc10", "libtsan") if other in needed]
 
 
 # --- nvcc

@@ -14,6 +14,7 @@ from utils.cuda import uninitialized
 from utils.cuda.compiler import compile_cuda
 from utils.judge import explain, mismatch, oracle
 from utils.judge.cue import cue
+from utils.judge.mistakes import hypotheses
 from utils.judge.mistakes.displaced import displaced
 from utils.judge.mistakes.hypotheses import mistake
 from utils.judge.pattern import CAUSE, region
@@ -21,6 +22,12 @@ from utils.judge.smallest import shrink
 
 LINEAR = "01_naive_gemm/linear"
 NORM = "06_groupnorm/groupnorm_warp"
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """A search for the mistake is cut off after a while; not here, however busy the machine is."""
+    monkeypatch.setattr(hypotheses, "SECONDS", 60.0)
 
 
 def told(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
