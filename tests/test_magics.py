@@ -110,7 +110,7 @@ def test_a_cell_that_fails_leaves_no_kernel_from_before_but_one_that_says_so(she
     for use in (*uses, "diagnose(thrice)"):
         assert isinstance(shell.run_cell(use).error_in_exec, WorkbookError)
         (shown,) = capsys.readouterr().out.splitlines()
-        assert "thrice did not compile; mend its cell and run it again" in shown
+        assert "thrice did not compile; fix its cell and run it again" in shown
     assert isinstance(cell(shell, "thrice", SCRATCH)[0], Kernel)
 
 

@@ -6,6 +6,10 @@ The names are looked up on first use, so that importing this package costs nothi
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
 
 _HOMES = {
     "check": "utils.judge.check",
@@ -20,7 +24,7 @@ _HOMES = {
 __all__ = [*_HOMES, "device"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name == "device":
         return importlib.import_module("utils.settings").device()
     if name in _HOMES:
@@ -32,7 +36,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-def load_ipython_extension(ipython) -> None:
+def load_ipython_extension(ipython: "InteractiveShell") -> None:
     """What `%load_ext utils` calls: registers `%%cuda`."""
     from utils import magics
 

@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from typer.core import TyperCommand
 from utils import errors, files
 from utils.errors import WorkbookError
 from utils.paths import ROOT, workspace
+
+if TYPE_CHECKING:
+    from typer._click import Context
 
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
@@ -54,7 +57,7 @@ def _short(path: Path) -> str:
     return os.path.relpath(path)
 
 
-def _fail(message: object, code: int) -> None:
+def _fail(message: object, code: int) -> NoReturn:
     print(message, file=sys.stderr)
     raise typer.Exit(code)
 
@@ -165,7 +168,7 @@ def check(
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
     if file and not file.is_file():
         _fail(f"there is no file {file}", 2)
-    failed, place = 0, {"first_line": 1, "filename": str(file)} if file else {}
+    failed = 0
     for exercise in chosen:
         if file:
             text = files.read_source(file)
@@ -176,7 +179,10 @@ def check(
 
             text = documents.answer(exercise)
         try:
-            kernel = compile_answer(exercise, text, **place)
+            if file:
+                kernel = compile_answer(exercise, text, first_line=1, filename=str(file))
+            else:
+                kernel = compile_answer(exercise, text)
             kernel.learners = not solutions
             check(kernel)
         except FALLS_SHORT as error:
@@ -222,7 +228,7 @@ def bench(
 class _Program(TyperCommand):
     """Takes nvcc's spelling of options, and leaves what follows `--` to the program."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         from utils.emulator.nvcc_options import translated
 
         end = args.index("--") if "--" in args else len(args)
@@ -256,11 +262,18 @@ def emulate(
 
     if not diagnose and (json or order or volatile_atomic):
         _fail("--json, --order and --volatile-atomic go with --diagnose", 2)
-    options = {"include": include or (), "define": define or (), "opt": opt, "std": std}
-    if diagnose:
-        options["watch"] = programs.Watch(json, order, volatile_atomic)
-    options["flags"] = flag or ()
-    raise typer.Exit(programs.emulate(sources, timeout=timeout, args=ctx.meta["rest"], **options))
+    status = programs.emulate(
+        sources,
+        timeout=timeout,
+        args=ctx.meta["rest"],
+        include=include or (),
+        define=define or (),
+        opt=opt,
+        std=std,
+        flags=flag or (),
+        watch=programs.Watch(json, order, volatile_atomic) if diagnose else None,
+    )
+    raise typer.Exit(status)
 
 
 @app.command()
@@ -276,7 +289,7 @@ def sync(
     for cell in report.learners:
         print(f"left alone, for the text is not sync's: {cell}")
     for problem in report.problems:
-        print(f"to mend: {problem}")
+        print(f"to fix: {problem}")
     if report.learners or report.problems or (check and report.changed):
         raise typer.Exit(1)
     if not report.changed:
@@ -385,21 +398,22 @@ def grade(
     from utils.course import selection
     from utils.grading import classroom
 
-    if (submissions is None) == (one is None):
+    folder = submissions or (one.parent if one else None)
+    if folder is None or (submissions and one):
         _fail("say which: a folder of submissions, or --one and a student's folder", 2)
-    if one and not json:
-        _fail("--one needs --json, the file that its grade goes to", 2)
     plan = classroom.Plan(
-        folder=submissions or one.parent,
+        folder=folder,
         topics=tuple(t for t in selection.topics(numbers or ())),
-        store=store or workspace().build / "grading" / (submissions or one.parent).resolve().name,
+        store=store or workspace().build / "grading" / folder.resolve().name,
         resume=resume,
         boxed=not no_box,
         jobs=jobs or os.cpu_count() or 1,
         cluster=cluster,
         budget=budget,
     )
-    if one:
+    if one and not json:
+        _fail("--one needs --json, the file that its grade goes to", 2)
+    if one and json:
         raise typer.Exit(classroom.grade_one(plan, one, json))
     wanted = classroom.Wanted(out, json_dir, feedback, similar, students, due, late_per_day)
     raise typer.Exit(classroom.grade_all(plan, wanted, console))

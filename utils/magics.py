@@ -3,13 +3,15 @@
 import linecache
 import re
 import traceback
+from types import TracebackType
 from typing import NoReturn
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import clear_output
 
 from utils import settings
 from utils.course import catalog, progress
-from utils.course.answers import compile_answer
+from utils.course.answers import Answer, compile_answer
 from utils.cuda import warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
@@ -25,7 +27,8 @@ USAGE = (
 
 
 def compile_cell(line: str, cell: str) -> Kernel:
-    """The Kernel of a cell whose first line is `%%cuda <line>` and whose other lines are `cell`.
+    """The Kernel of a cell whose first line is `%%cuda <line>` and whose other lines are `cell`:
+    an Answer where the line names an exercise.
 
     Raises WorkbookError, with line numbers counted from the magic line.
     """
@@ -58,9 +61,9 @@ class Uncompiled:
     def __repr__(self) -> str:
         return f"<{self._name} did not compile>"
 
-    def __call__(self, *args, **kwargs) -> NoReturn:
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
         """As the kernel would be called. Raises WorkbookError."""
-        raise WorkbookError(f"{self._name} did not compile; mend its cell and run it again")
+        raise WorkbookError(f"{self._name} did not compile; fix its cell and run it again")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):  # what Python and IPython ask of any object
@@ -68,18 +71,24 @@ class Uncompiled:
         self()
 
 
-def _interrupted(shell, kind, error, trace, tb_offset=None) -> list[str]:
+def _interrupted(
+    shell: InteractiveShell,
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+    tb_offset: int | None = None,
+) -> list[str]:
     """An interrupt in one line, that of the cell: below it, where it came in is chance."""
     known = shell.compile._filename_map
     frames = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(trace)]
     where = [linecache.getline(file, n).strip() for file, n in frames if file in known]
     at = f": stopped at {where[-1]}" if where else ""
-    told = [f"\x1b[31mKeyboardInterrupt\x1b[0m{at}"]
-    shell._showtraceback(kind, error, told)
-    return told
+    lines = [f"\x1b[31mKeyboardInterrupt\x1b[0m{at}"]
+    shell._showtraceback(kind, error, lines)
+    return lines
 
 
-def load(ipython) -> None:
+def load(ipython: InteractiveShell) -> None:
     """Register `%%cuda` with IPython and start what its first cell needs."""
 
     def cuda(line: str, cell: str) -> None:
@@ -95,11 +104,12 @@ def load(ipython) -> None:
         if first:
             clear_output(wait=True)
         where = ""
-        if kernel.backend != settings.backend():
+        if isinstance(kernel, Answer) and kernel.backend != settings.backend():
             where = f" for the CPU, since this card has no {kernel.exercise.needs}"
         print(f"{name}: compiled{where}{', and has passed its check before' * kernel.trusted}")
 
-    ipython.register_magic_function(cuda, "cell", "cuda")
+    # IPython's decorator hides from types that this is a method.
+    ipython.register_magic_function(cuda, "cell", "cuda")  # type: ignore[arg-type]
     if settings.backend() == "cuda":
         ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
         ipython.events.register("post_run_cell", lambda *_: card.cell(False))

@@ -40,9 +40,18 @@ class Answering(Protocol):
     trusted: bool  # has passed `check`
     learners: bool  # is the learner's own, whose pass is kept: see progress.py
     digest: str  # of its text and all that it is compiled with
-    untouched: bool  # still is the starter
-    built: bool  # the library is there, and not made where it is first needed
-    dtypes: Mapping[str, torch.dtype]  # of its tensors
+
+    @property
+    def untouched(self) -> bool:
+        """Whether it still is the starter."""
+
+    @property
+    def built(self) -> bool:
+        """Whether the library is there, and not made where it is first needed."""
+
+    @property
+    def dtypes(self) -> Mapping[str, torch.dtype]:
+        """Of its tensors."""
 
     def __call__(self, *args: Argument, **kwargs: Argument) -> None:
         """Launch it on tensors, which it writes in place, and numbers."""

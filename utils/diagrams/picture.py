@@ -4,6 +4,7 @@ import base64
 import io
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -16,7 +17,7 @@ from PIL.PngImagePlugin import PngInfo
 from utils.errors import ArgumentValueError
 
 
-def own_style(**settings):
+def own_style(**settings: object) -> AbstractContextManager[None]:
     """A context without the reader's own settings of matplotlib: they must not change a picture.
 
     `settings` are more of ours, such as font_size=9.

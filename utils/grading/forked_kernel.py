@@ -6,7 +6,8 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from utils.process import forkserver
 
@@ -22,8 +23,11 @@ class ForkedKernel(LocalProvisioner):
             return await super().launch_kernel(cmd, **kwargs)
         self.cwd = kwargs.get("cwd") or pathlib.Path.cwd()
         env = kwargs.get("env") or os.environ
-        self.process = forkserver.inherited(cmd[2:], env=env, cwd=str(self.cwd))
-        self.pid = self.pgid = self.process.pid
+        fork = forkserver.inherited(cmd[2:], env=env, cwd=str(self.cwd))
+        if fork is None:
+            raise RuntimeError("only a fork of the grader's begins kernels so")
+        self.process = fork  # type: ignore[assignment]  # it has what Jupyter uses of a Popen
+        self.pid = self.pgid = fork.pid
         return self.connection_info
 
 

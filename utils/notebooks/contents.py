@@ -9,6 +9,7 @@ are saved as everywhere.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
@@ -21,21 +22,23 @@ from utils.paths import workspace
 class WorkbookFiles(AsyncLargeFileManager):
     """The files that JupyterLab shows; `workbook lab` starts it with this one."""
 
-    def run_pre_save_hooks(self, model, path, **kwargs) -> None:
+    def run_pre_save_hooks(self, model: dict[str, Any], path: str, **kwargs: Any) -> None:
         """As documented in Jupyter: called first of all with what is to be saved."""
         if model.get("type") == "notebook" and _ours(Path(self._get_os_path(path))):
             notebook = nbformat.from_dict(model["content"])
             model["content"] = _canonical(notebook)
         super().run_pre_save_hooks(model=model, path=path, **kwargs)
 
-    async def _save_notebook(self, os_path, nb, capture_validation_error=None) -> None:
+    async def _save_notebook(
+        self, os_path: str, nb: nbformat.NotebookNode, capture_validation_error: Any = None
+    ) -> None:
         path = Path(os_path)
         if _ours(path) and path.parent.samefile(workspace().notebooks):
             _put_away(path, nb)
             nb = documents.canonical(nb)
         await super()._save_notebook(os_path, nb, capture_validation_error)
 
-    async def _read_notebook(self, os_path, *args, **kwargs):
+    async def _read_notebook(self, os_path: str, *args: Any, **kwargs: Any) -> Any:
         read = await super()._read_notebook(os_path, *args, **kwargs)
         path = Path(os_path)
         if _ours(path) and path.parent.samefile(workspace().notebooks):

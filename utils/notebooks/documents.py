@@ -33,7 +33,7 @@ def read(path: Path) -> nbformat.NotebookNode:
         raw = json.loads(path.read_text(encoding="utf-8"))
         if raw["nbformat"] != 4:
             raise WorkbookError(f"{path} has notebook format {raw['nbformat']}; 4 is needed")
-        notebook = nbformat.from_dict(raw)
+        notebook: nbformat.NotebookNode = nbformat.from_dict(raw)
         for cell in notebook.cells:  # nbformat allows a list of lines
             if isinstance(cell.source, list):
                 cell.source = "".join(cell.source)
@@ -73,19 +73,20 @@ def canonical(notebook: nbformat.NotebookNode, outputs: bool = False) -> nbforma
             new["outputs"] = cell.outputs if outputs else []
             new["execution_count"] = cell.execution_count if outputs else None
         cells.append(new)
-    return nbformat.from_dict(
+    made: nbformat.NotebookNode = nbformat.from_dict(
         {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": cells}
     )
+    return made
 
 
 def to_text(notebook: nbformat.NotebookNode) -> str:
     """The bytes of the file, as JupyterLab writes them."""
-    return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+    return str(nbformat.writes(notebook, version=nbformat.NO_CONVERT)).rstrip("\n") + "\n"
 
 
 def cuda_id(cell: nbformat.NotebookNode) -> str | None:
     """What stands behind `%%cuda` in a cell's first line; None for any other cell."""
-    first = cell.source.partition("\n")[0]
+    first = str(cell.source).partition("\n")[0]
     if cell.cell_type == "code" and first.split(" ")[0].strip() == MAGIC:
         return first[len(MAGIC) :].strip()
     return None
@@ -93,12 +94,12 @@ def cuda_id(cell: nbformat.NotebookNode) -> str | None:
 
 def cuda_text(cell: nbformat.NotebookNode) -> str:
     """The CUDA text of a `%%cuda` cell, without the magic line."""
-    return cell.source.partition("\n")[2]
+    return str(cell.source).partition("\n")[2]
 
 
 def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
     """The `%%cuda NN_topic/name` cells by id; the first one where an id stands twice."""
-    cells = {}
+    cells: dict[str, nbformat.NotebookNode] = {}
     for cell in notebook.cells:
         id = cuda_id(cell)
         if id and "/" in id:

@@ -28,7 +28,7 @@ def plots(notebook: NotebookNode, stem: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{stem}-*"):
         old.unlink()
-    written = []
+    written: list[Path] = []
     for picture in pictures.shown(notebook):
         path = folder / f"{stem}-{len(written) + 1:02}.{picture.suffix}"
         path.write_bytes(picture.content)

@@ -60,6 +60,6 @@ def variables() -> dict[str, str]:
 def start(options: Sequence[str] = ()) -> None:
     """Become JupyterLab; it does not return."""
     os.chdir(workspace().root)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.Popen([sys.executable, "-c", _WARM], env=variables(), **quiet)
+    warming, nowhere = [sys.executable, "-c", _WARM], subprocess.DEVNULL
+    subprocess.Popen(warming, env=variables(), stdout=nowhere, stderr=nowhere)
     os.execve(sys.executable, command(options), variables())

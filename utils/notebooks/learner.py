@@ -55,9 +55,9 @@ def reset(kernel: object) -> None:
     from utils.notebooks import documents, sync
 
     exercise = _exercise(kernel)
-    texts = [documents.answer(exercise), getattr(kernel, "source", "")]
-    texts = dict.fromkeys(text.strip("\n") for text in texts)
-    own = [text for text in texts if text and not catalog.is_starter(exercise, text)]
+    texts: list[str] = [documents.answer(exercise), getattr(kernel, "source", "")]
+    distinct = dict.fromkeys(text.strip("\n") for text in texts)
+    own = [text for text in distinct if text and not catalog.is_starter(exercise, text)]
     kept = [sync.keep(f"{text}\n", exercise.name).relative_to(workspace().root) for text in own]
     show(_Reset(exercise, " and ".join(map(str, kept))))
 
@@ -68,13 +68,15 @@ class _Reset:
     kept: str
 
     def __str__(self) -> str:
-        told = f"{self.exercise.name} is the starter again; run its cell."
+        text = f"{self.exercise.name} is the starter again; run its cell."
         if self.kept:
-            told += f" Your text is kept in {self.kept}."
+            text += f" Your text is kept in {self.kept}."
         word = self.exercise.number or self.exercise.id
-        return f"{told}\nIf the cell has not changed: `workbook reset {word}` in a terminal."
+        return f"{text}\nIf the cell has not changed: `workbook reset {word}` in a terminal."
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> dict[str, object]:
         from utils.notebooks import sync
 
         starter = {"id": self.exercise.id, "source": sync.cell_source(self.exercise)}
@@ -83,9 +85,8 @@ class _Reset:
 
 def _exercise(kernel: object) -> Exercise:
     """The exercise of a kernel, or of a text that names one."""
-    found = getattr(kernel, "exercise", None)
-    if found is not None:
-        return found
+    if isinstance(answered := getattr(kernel, "exercise", None), Exercise):
+        return answered
     word = kernel if isinstance(kernel, str) else getattr(kernel, "name", "")
     named = [exercise for exercise in catalog.exercises() if word and exercise.name == word]
     if len(named) != 1 and isinstance(kernel, str):

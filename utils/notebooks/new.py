@@ -133,9 +133,21 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
             raise WorkbookError(f"{number} is '{other.name}' already; take another number")
         if name == other.name:
             raise WorkbookError(f"'{topic}' has a kernel '{name}' already; take another name")
-    at = At(check=(), bench={})
-    known = {"shapes": {}, "outputs": (), "reference": None, "at": at, "flops": None}
-    return Exercise(name=name, title=title, number=number, topic=topic, **known)
+    return Exercise(
+        name=name,
+        title=title,
+        number=number,
+        topic=topic,
+        shapes={},
+        outputs=(),
+        reference=_unknown,
+        at=At(check=(), bench={}),
+        flops=_unknown,
+    )
+
+
+def _unknown(**sizes: int) -> int:
+    raise NotImplementedError("the spec of a new exercise is its author's to write")
 
 
 def _quoted(title: str) -> str:
@@ -153,11 +165,11 @@ def _write_all(texts: Mapping[Path, str], exercise: Exercise) -> None:
         catalog.load(exercise.id)
         sync.sync()
     except BaseException:
-        for path, text in before.items():
-            if text is None:
+        for path, earlier in before.items():
+            if earlier is None:
                 path.unlink(missing_ok=True)
             else:
-                files.write_text(path, text)
+                files.write_text(path, earlier)
         raise
 
 
@@ -170,7 +182,10 @@ def _with_cells(
     """The notebook with the cells of a new exercise at its end; sync fills them."""
 
     def fold(kind: str) -> NotebookNode:
-        return new_markdown_cell(metadata={"workbook": {"fold": kind, "id": exercise.id}})
+        cell: NotebookNode = new_markdown_cell(
+            metadata={"workbook": {"fold": kind, "id": exercise.id}}
+        )
+        return cell
 
     cells = [
         new_markdown_cell(TASK.format(**words)),

@@ -80,7 +80,7 @@ def description(output: NotebookNode) -> str:
     """A picture's words: what Picture says of itself, in the metadata or in the SVG."""
     for mime in output.metadata.values():
         if isinstance(mime, dict) and mime.get("alt"):
-            return mime["alt"]
+            return str(mime["alt"])
     found = re.search(r"<desc>(.*?)</desc>", output["data"].get("image/svg+xml", ""), re.DOTALL)
     said = found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
     return "" if said.startswith("<Figure size") else said

@@ -11,8 +11,10 @@ from utils.timing import plots, results, roofline
 from utils.timing.rows import Entry, Results, Row, digits, error_text
 
 NOTHING = "Nothing has been measured yet.\n"
-HEAD = ("", "kernel", "size", "precision", "error", "rested, ms", "sustained, ms")
-HEAD += ("beside PyTorch", "beside torch.compile")
+HEAD = (
+    *("", "kernel", "size", "precision", "error", "rested, ms", "sustained, ms"),
+    *("beside PyTorch", "beside torch.compile"),
+)
 WIDE = 1.5  # a peer whose 80th percentile is so many times its 20th has no time of its own
 MORE = ("20–80 %", "GB/s", "TFLOP/s", "MHz, W", "sustained beside PyTorch", "measured", "commit")
 SAME = "in the same run and the same precision"
@@ -77,7 +79,7 @@ def _measured(found: Results) -> list[Exercise]:
 
 def _last_rungs(found: Results) -> list[Exercise]:
     """Of the exercises of a chapter that compute the same, the last; and as `listed` says."""
-    last: dict[tuple, Exercise] = {}
+    last: dict[tuple[str, ...], Exercise] = {}
     for exercise in _measured(found):
         if exercise.number is None or exercise.faulty or exercise.id not in found.entries:
             continue
@@ -91,7 +93,7 @@ def _last_rungs(found: Results) -> list[Exercise]:
 
 
 def _cells(exercise: Exercise, entry: Entry) -> list[str]:
-    ours, library, compiled = entry.ours(), entry.library(), entry.compiled()
+    ours, library, compiled = entry.own(), entry.library(), entry.compiled()
     # "PyTorch, forward and backward" does more than the kernel, and so does torch.compile with it.
     more = library.label.partition(", ")[2] if library else ""
     return [
@@ -119,8 +121,8 @@ def _beside(ours: Row, theirs: Row | None, more: str) -> str:
     wide = theirs.p80_ms > WIDE * theirs.p20_ms
     times = (theirs.p20_ms, theirs.p80_ms) if wide else (theirs.median_ms,)
     ratios = "–".join(_ratio(ms / ours.median_ms) for ms in times)
-    told = [f"{'–'.join(map(digits, times))} ms", *filter(None, [more])]
-    return f"{ratios} × ({', '.join(told)})"
+    words = [f"{'–'.join(map(digits, times))} ms", *filter(None, [more])]
+    return f"{ratios} × ({', '.join(words)})"
 
 
 def _sustained(ours: Row, theirs: Row | None) -> str:
@@ -136,14 +138,16 @@ def _ratio(ratio: float) -> str:
 
 
 def _more(entry: Entry) -> list[str]:
-    ours, library = entry.ours(), entry.library()
+    ours, library = entry.own(), entry.library()
     seconds = ours.median_ms / 1e3
-    loaded = ours.clock_mhz is not None and ours.watts is not None
+    load = "–"
+    if ours.clock_mhz is not None and ours.watts is not None:
+        load = f"{ours.clock_mhz:.0f}, {ours.watts:.0f}"
     return [
         f"{digits(ours.p20_ms)}–{digits(ours.p80_ms)}",
         digits(entry.bytes / seconds / 1e9),
         digits(entry.flops / seconds / 1e12),
-        f"{ours.clock_mhz:.0f}, {ours.watts:.0f}" if loaded else "–",
+        load,
         _sustained(ours, library),
         entry.date,
         f"`{entry.commit}`" if entry.commit else "–",
@@ -173,8 +177,8 @@ def _rungs() -> tuple[list[Row], str, float | None] | None:
         entries = _alike(stored)
         if entries:
             last = entries[-1]
-            rows = [entry.ours() for entry in entries]
-            rows += [last.library()] if last.library() else []
+            rows = [entry.own() for entry in entries]
+            rows += [library] if (library := last.library()) else []
             size = " × ".join(str(value) for value in last.sizes.values())
             title = f"Matrix products of {size} floats on {stored.gpu}, {last.date}"
             least = roofline.predict(roofline.ceilings(stored.gpu), last.bytes, last.flops)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from nbclient import NotebookClient
@@ -27,6 +28,7 @@ from utils.timing import measure, results
 
 CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
+Event = dict[str, Any]  # a line of WORKBOOK_LOG
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 
@@ -37,7 +39,7 @@ class Run:
     path: Path  # the notebook that was executed
     notebook: NotebookNode  # with outputs
     seconds: float
-    events: list[dict]
+    events: list[Event]
     errors: list[str] = field(default_factory=list)  # cells that failed beside the checks
 
     @property
@@ -51,14 +53,14 @@ class Run:
             return []
         return [e for e in catalog.topic(self.path.stem).values() if e.number is not None]
 
-    def event(self, kind: str, exercise: Exercise) -> dict:
+    def event(self, kind: str, exercise: Exercise) -> Event:
         """The last event of a kind for an exercise; {} where there is none."""
         found = [e for e in self.events if e["event"] == kind and e.get("id") == exercise.id]
         return found[-1] if found else {}
 
     def verdict(self, exercise: Exercise) -> str:
         """ "passed", the reason why its check failed, or "not checked"."""
-        return self.event("check", exercise).get("verdict", "not checked")
+        return str(self.event("check", exercise).get("verdict", "not checked"))
 
     def passed(self) -> bool:
         """Whether every cell ran and every exercise passed its check."""

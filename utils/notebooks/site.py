@@ -8,13 +8,13 @@ Book is these same three with more around them, and its newer version asks for n
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
 import nbformat
 from pygments.lexers import CudaLexer, PythonLexer
-from pygments.token import Comment
+from pygments.token import Comment, _TokenType
 
 from utils import files
 from utils.errors import ToolError, WorkbookError
@@ -51,12 +51,14 @@ through the notebooks yourself: `make lab`.
 """
 
 
-class CellLexer(PythonLexer):
+class CellLexer(PythonLexer):  # type: ignore[misc]  # its stubs say Any
     """Colours of a code cell: CUDA below a line that begins with %%cuda, else Python."""
 
     name, aliases = "a cell of the workbook", ["workbook"]
 
-    def get_tokens_unprocessed(self, text: str, stack=("root",)):
+    def get_tokens_unprocessed(
+        self, text: str, stack: Iterable[str] = ("root",)
+    ) -> Iterator[tuple[int, _TokenType, str]]:
         """As documented in Pygments: index, kind and text of each token."""
         if not text.startswith(documents.MAGIC):
             yield from super().get_tokens_unprocessed(text, stack)
@@ -94,9 +96,18 @@ def build(paths: Sequence[Path] = (), out: Path | None = None) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
     write_sources(source, paths or pages())
     said = StringIO()
-    options = {"status": None, "warning": said, "confoverrides": _settings(), "freshenv": True}
     nocolor()
-    app = Sphinx(source, None, out, out.with_name(f"{out.name}-trees"), "html", **options)
+    app = Sphinx(
+        source,
+        None,
+        out,
+        out.with_name(f"{out.name}-trees"),
+        "html",
+        confoverrides=_settings(),
+        status=None,
+        warning=said,
+        freshenv=True,
+    )
     app.add_lexer("workbook", CellLexer)
     app.build()
     for page in out.glob("*.html"):
@@ -106,7 +117,7 @@ def build(paths: Sequence[Path] = (), out: Path | None = None) -> Path:
     return out / "index.html"
 
 
-def _settings() -> dict:
+def _settings() -> dict[str, object]:
     return {
         "project": "CUDA workbook",
         "html_title": "CUDA workbook",
@@ -158,10 +169,10 @@ def write_sources(folder: Path, paths: Sequence[Path]) -> None:
 def _take_along(notebook: nbformat.NotebookNode, folder: Path) -> None:
     """Copy what the notebook links to beside notebooks, and let it link there."""
 
-    def taken(link: re.Match) -> str:
+    def taken(link: re.Match[str]) -> str:
         path = workspace().root / link[1]
         if not path.is_file():
-            return link[0]  # Sphinx names it
+            return str(link[0])  # Sphinx names it
         name = link[1] + (".txt" if path.suffix == ".md" else "")  # no page of its own
         (folder / "files" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder / "files" / name)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from utils.notebooks.run import Run
+from utils.notebooks.run import Event, Run
 
 COLOURS = {"passed": "green", "not attempted": "yellow", "not checked": "yellow"}
 
@@ -16,7 +16,7 @@ def coloured(verdict: str) -> str:
     return f"[{colour}]{verdict}[/]"
 
 
-def timing(event: dict) -> str:
+def timing(event: Event) -> str:
     """The learner's own row of a bench event: measured here, or stored with GPU and date."""
     for row in event.get("rows", ()):
         if row["label"] == event["id"].rpartition("/")[2]:

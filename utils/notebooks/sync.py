@@ -162,9 +162,9 @@ def _lines_of_code(text: str) -> list[str]:
     """The lines of CUDA C++, with "" for each that has nothing but comment.
 
     Outputs name lines by number and show them with the comment behind their code, unless it is
-    empty. What a cell says of a fault is judged, and so is code.
+    empty. What a cell says of a fault is judged, and so it counts as code.
     """
-    text, code = markup.without_breaks(text), set()
+    text, code = markup.without_breaks(text), set[int]()
     for kind, token, start in tokenize(text):
         if kind != "space" and (kind != "comment" or re.match(r"//[ \t]*fault:", token)):
             first = text.count("\n", 0, start)
@@ -224,8 +224,8 @@ def _sync_picture(report: Synced, check: bool) -> None:
     """Draw the README's picture anew where the figures are no longer those it shows."""
     path = workspace().results / "ladder.svg"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    if not readme.in_step(before):
-        report.write(path, readme.picture(), check)
+    if not readme.in_step(before) and (picture := readme.picture()):
+        report.write(path, picture, check)
 
 
 def sync(check: bool = False) -> Synced:

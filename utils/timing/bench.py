@@ -40,13 +40,14 @@ def bench(kernel: Answering, **sizes: int) -> None:
         )
     chosen = _sizes(exercise, sizes)
     if kernel.backend == "cuda":
-        entry, notes = measure.measure(kernel, chosen)
+        made, notes = measure.measure(kernel, chosen)
         key = results.key(exercise, chosen)
-        _session[key] = entry
+        _session[key] = made
         gpu, measured = measure.gpu(), True
         if path := settings.results():  # `workbook run --save`
-            results.write(path, Results(gpu, {key: entry}))
+            results.write(path, Results(gpu, {key: made}))
         own: list[Row] = []
+        entry: Entry | None = made
     else:
         gpu, entry = _stored(exercise, chosen)
         own, told = _estimated(kernel, chosen, gpu or settings.gpu() or DEFAULT)
@@ -81,7 +82,8 @@ def _estimated(kernel: Answering, sizes: Mapping[str, int], gpu: str) -> tuple[l
         return [], f"No estimate: {error}"
     milliseconds = 1e3 * found.seconds
     precision = kernel.exercise.precision_of(found.sizes)
-    row = Row("your kernel, estimated", ESTIMATE, *[milliseconds] * 3, precision=precision)
+    times = milliseconds, milliseconds, milliseconds
+    row = Row("your kernel, estimated", ESTIMATE, *times, precision=precision)
     return [row], f"Your kernel: {found}"
 
 
@@ -94,7 +96,7 @@ def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
     return {**exercise.at.bench, **given}
 
 
-def _event(entry: Entry | None, gpu: str, measured: bool) -> dict:
+def _event(entry: Entry | None, gpu: str, measured: bool) -> dict[str, object]:
     """The fields of a line in WORKBOOK_LOG; its rows are results.Row, field by field."""
     rows = [asdict(row) for row in entry.rows] if entry else []
     return {"rows": rows, "measured": measured, "gpu": gpu, "date": entry.date if entry else ""}
@@ -130,11 +132,11 @@ def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[
     """The rungs before this kernel that compute the same, slowest idea first; it; its peers."""
     kept = [(key, e, measured) for found in results.stored(gpu) for key, e in found.entries.items()]
     fresh = [(key, e, False) for key, e in _session.items() if measured]
-    rungs = []
+    rungs: list[Row] = []
     for other in takewhile(lambda rung: rung.id != exercise.id, catalog.rungs(exercise)):
         for key, found, stored in [*fresh, *kept]:
-            if id_of(key) == other.id and _alike(found, entry) and found.ours():
-                rungs.append(replace(found.ours(), stored=stored))
+            if id_of(key) == other.id and _alike(found, entry) and (own := found.ours()):
+                rungs.append(replace(own, stored=stored))
                 break
     ours = [row for row in entry.rows if row.kind == "ours"]
     if not measured:  # the reader's own is another

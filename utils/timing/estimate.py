@@ -21,7 +21,7 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from utils.cuda import toolchain
 from utils.errors import ToolError, WorkbookError
 from utils.paths import workspace
 from utils.timing import roofline
-from utils.timing.scaling import Work, work
+from utils.timing.scaling import Kind, Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.costs import Cost
 from utils.watch.trace import GLOBAL, LOAD
@@ -48,7 +48,15 @@ FLOATS = "sum", "product", "fused"  # that are the text's own
 # Instructions that nvcc 13 makes of what a basic block computes (utils.watch.instructions), from
 # its SASS. The sums are within 20 % of what Nsight Compute counted for two of three kernels of
 # results/calibration; they are too small for the others, most where a quotient takes a slow path.
-SLOTS = {"move": 0, "end": 0, "other": 1, "sum": 1, "product": 1, "fused": 1, "root": 4}
+SLOTS: dict[Kind, int] = {
+    "move": 0,
+    "end": 0,
+    "other": 1,
+    "sum": 1,
+    "product": 1,
+    "fused": 1,
+    "root": 4,
+}
 SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2}
 SLOTS |= {"emu_collective": 1, "emu_barrier": 1}
 SLOTS |= {"expf": 10, "exp2": 2, "log2": 4, "sin": 4, "cos": 4, "sqrtf": 8}
@@ -122,7 +130,7 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     used = registers(kernel.source, card.architecture)
     seconds, parts = total(card, launches, flops, used)
     warnings = doubts(card, launches, flops, used)
-    bound = max(parts, key=parts.get)
+    bound = max(parts, key=parts.__getitem__)
     return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
 
 
@@ -174,7 +182,7 @@ def doubts(
         return ("instructions are not counted, for which objdump (of binutils) is needed",)
     every = sum(_slots(launch) for launch in launches)
     floats = sum(_slots(launch, FLOATS) for launch in launches)
-    if max(parts, key=parts.get) == "instructions" and floats < every / 2:
+    if max(parts, key=parts.__getitem__) == "instructions" and floats < every / 2:
         return ("instructions decide, and how many nvcc makes of the text is a guess",)
     return ()
 
@@ -252,7 +260,7 @@ def _kept(gpu: Gpu, load: Cost) -> Cost:
     return replace(load, missed=share * load.missed, missed_lines=share * load.missed_lines)
 
 
-def _by_array(instructions) -> dict[int, Cost]:
+def _by_array(instructions: Iterable[Cost]) -> dict[int, Cost]:
     """For each array the load that brings most of it; the others find it in the cache."""
     most: dict[int, Cost] = {}
     for i in instructions:
@@ -319,10 +327,10 @@ def registers(source: str, architecture: str) -> dict[str, int]:
         done = subprocess.run(command, capture_output=True, text=True)
     used: dict[str, int] = {}
     for mangled, count in re.findall(_USED, done.stderr, re.DOTALL):
-        length, rest = re.match(r"_Z(\d+)(.*)", mangled).groups()
-        name = rest[: int(length)]
+        length = re.match(r"\d+", mangled)
+        name = mangled[length.end() :][: int(length[0])] if length else mangled
         used[name] = max(int(count), used.get(name, 0))
     return used
 
 
-_USED = r"entry function '(_Z\d\w+)'.*?Used (\d+) registers"
+_USED = r"entry function '_Z(\d\w+)'.*?Used (\d+) registers"

@@ -6,9 +6,10 @@ import functools
 import math
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -43,6 +44,18 @@ class Set:
     truth: dict[str, Tensor]  # in float64, of the first set
     error: float | None  # of the kernel's outputs against that
 
+    def output(self, name: str) -> Tensor:
+        """One that the kernel writes."""
+        return tensor_of(self.given, name)
+
+
+def tensor_of(given: Mapping[str, Tensor | int | float], name: str) -> Tensor:
+    """The argument of that name, which is a tensor."""
+    value = given[name]
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} is a number, where a tensor is written")
+    return value
+
 
 @dataclass
 class Timed:
@@ -56,8 +69,12 @@ class Timed:
         found = self.again(looks, self.row.median_ms)
         if found is None:
             return self.row
-        times = {"sustained_ms": found.milliseconds, "clock_mhz": found.clock_mhz}
-        return replace(self.row, **times, watts=found.watts)
+        return replace(
+            self.row,
+            sustained_ms=found.milliseconds,
+            clock_mhz=found.clock_mhz,
+            watts=found.watts,
+        )
 
 
 def gpu() -> str:
@@ -137,11 +154,12 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
         given = case_calls.arguments(kernel, case, "cuda")
         kernel(**given)
         torch.cuda.synchronize()
-        expected = oracle.expect(exercise, case, kernel.dtypes, "cuda", probes=2)
+        expected = oracle.expect(exercise, case, dict(kernel.dtypes), "cuda", probes=2)
         for name, right in expected.items():
-            bad = mismatch.wrong(given[name], right)
+            got = tensor_of(given, name)
+            bad = mismatch.wrong(got, right)
             if bad.any():
-                message = mismatch.explain(name, given[name], right, bad, exercise.eps)
+                message = mismatch.explain(name, got, right, bad, exercise.eps)
                 raise CheckFailed(Reason.WRONG_VALUES, f"{kernel.name} with {case}\n{message}")
         truth: dict[str, Tensor] = {}
         error = None
@@ -149,10 +167,10 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
             true = replace(exercise, reference=exercise.truth(sizes))
             with torch.enable_grad():  # a reference may go backwards
                 truth = oracle.evaluate(true, case, torch.float64, "cuda")
-            error = accuracy([given[name] for name in exercise.outputs], truth)
+            error = accuracy([tensor_of(given, name) for name in exercise.outputs], truth)
         for name, right in expected.items():
             # What every timed call is compared with: float32 is enough beside the bound.
-            value = right.value.to(given[name].dtype)
+            value = right.value.to(tensor_of(given, name).dtype)
             expected[name] = Expected(value, right.bound.float())
         sets.append(Set(case, given, expected, truth, error))
         used = free - torch.cuda.mem_get_info()[0]
@@ -167,15 +185,15 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Time
 
     def prepare(chosen: Set) -> None:
         for name in kernel.exercise.outputs:
+            output = chosen.output(name)
             if name in written:  # read, too: it starts from its own values
-                chosen.given[name].copy_(chosen.case.tensors[name])
+                output.copy_(chosen.case.tensors[name])
             else:
-                poison = case_calls.poison((), chosen.given[name].dtype, "cuda")
-                chosen.given[name].copy_(poison.expand_as(chosen.given[name]))
+                output.copy_(case_calls.poison((), output.dtype, "cuda").expand_as(output))
 
     def verify(chosen: Set) -> None:
         for name, right in chosen.expected.items():
-            got = chosen.given[name]
+            got = chosen.output(name)
             near = (got - right.value).abs() <= right.bound
             nan = right.value.isnan() & got.isnan()
             wrong.logical_or_(~(near | (got == right.value) | nan).all())
@@ -209,7 +227,7 @@ def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Time
 def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
     given = {id(s): reads(peer.function, s.case.values) for s in sets}
 
-    def call(chosen: Set) -> object:
+    def call(chosen: Set) -> Any:
         return peer.function(**given[id(chosen)])
 
     if peer.kind == "compile":
@@ -222,12 +240,12 @@ def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
     return Timed(row, lambda looks, once_ms: sustained(calls, once_ms, looks))
 
 
-def accuracy(results: object, truth: Mapping[str, Tensor]) -> float | None:
+def accuracy(results: Tensor | Iterable[Tensor], truth: Mapping[str, Tensor]) -> float | None:
     """How far outputs, in their order, are from float64: the Frobenius norm of the difference over
     that of the truth, of the output where it is largest. None where they do not fit."""
-    found = (results,) if isinstance(results, Tensor) else tuple(results)
+    outputs = (results,) if isinstance(results, Tensor) else results
     largest = 0.0
-    for got, right in zip(found, truth.values(), strict=False):
+    for got, right in zip(outputs, truth.values(), strict=False):
         if got.numel() != right.numel():
             return None
         right = right.detach().double()

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -140,7 +141,7 @@ class Peers:
     def __enter__(self) -> "Peers":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._session.__exit__()
         self._box.close()
 
@@ -282,7 +283,14 @@ class Race:
             if found := accuracy.objection(output, truth):
                 self._objected(model, output, drawn, call, found)
 
-    def _objected(self, model, output: Tensor, drawn: Sequence[int], call: int, found) -> None:
+    def _objected(
+        self,
+        model: torch.nn.Module,
+        output: Tensor,
+        drawn: Sequence[int],
+        call: int,
+        found: tuple[str, str],
+    ) -> None:
         where = f"timed call {call + 1}"
         for other, seed in enumerate(drawn):
             inputs, state = values(self.task, self.size, seed, self.device)
@@ -313,7 +321,7 @@ def floor(task: Task, size: Size, gpu: str) -> float:
     return PART * least.milliseconds if least else 0.0
 
 
-def asked(session: Session, within: float, do: str, **command) -> dict:
+def asked(session: Session, within: float, do: str, **command: Any) -> dict[str, Any]:
     """The answer to a command. Raises Gone; Rejected where it is an error."""
     told, _ = session.ask(within, do, **command)
     if "error" in told:

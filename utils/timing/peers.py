@@ -5,9 +5,10 @@ import functools
 import io
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -50,7 +51,7 @@ def _to_compile(exercise: Exercise, wanted: Precision) -> Callable[..., object]:
     return plain(alike[0]) if rounds and alike else exercise.reference
 
 
-def _compiled(function: Callable) -> Callable:
+def _compiled(function: Callable[..., object]) -> Callable[..., object]:
     """Compiled when it is first called: PyTorch tries many kernels and keeps the fastest."""
     _same_ptxas()
     _tries_alone()
@@ -58,7 +59,7 @@ def _compiled(function: Callable) -> Callable:
     compiled = torch.compile(function, mode=MODE, dynamic=False)
 
     @functools.wraps(function)
-    def call(**values):
+    def call(**values: object) -> object:
         return compiled(**reads(function, values))
 
     return call
@@ -111,15 +112,15 @@ def compiling() -> Iterator[None]:
     plain = graph.__call__
 
     @functools.wraps(plain)
-    def run(self, inputs):
+    def run(self: output_code.CompiledFxGraph, inputs: Sequence[Any]) -> object:
         with card.alone():
             return plain(self, inputs)
 
-    graph.__call__ = run
+    setattr(graph, "__call__", run)  # noqa: B010  # a method of PyTorch's, which mypy guards
     try:
         yield
     finally:
-        graph.__call__ = plain
+        setattr(graph, "__call__", plain)  # noqa: B010
 
 
 @contextlib.contextmanager

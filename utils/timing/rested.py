@@ -5,6 +5,7 @@ input sets in rotation. A rested card clocks higher than one under load: see sus
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -54,7 +55,7 @@ def times(
         while sum(t.queued for t in taken) < count and len(taken) < 2 * count:
             chosen = sets[len(taken) % len(sets)]
             prepare(chosen)
-            taken.append(timed(lambda chosen=chosen: call(chosen), flush))
+            taken.append(timed(partial(call, chosen), flush))
             verify(chosen)
     good = [t for t in taken if t.queued]
     return [t.milliseconds for t in (good if len(good) >= least else taken)]

@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from utils import files
 from utils.course import catalog
@@ -55,7 +56,7 @@ def read(path: Path) -> Results:
     return Results(gpu, {key: _precise(key, entry) for key, entry in found.items()})
 
 
-def _field(data: object, name: str, kind: type | tuple, where: str):
+def _field(data: object, name: str, kind: type | tuple[type, ...], where: str) -> Any:
     if not isinstance(data, dict) or name not in data:
         raise WorkbookError(f"{where}: '{name}' is missing")
     if not isinstance(data[name], kind) or isinstance(data[name], bool):
@@ -81,30 +82,33 @@ def _entry(data: object, where: str) -> Entry:
     )
 
 
-def _row(data: object, where: str) -> Row:
+def _row(data: Any, where: str) -> Row:
     label, kind = _field(data, "label", str, where), _field(data, "kind", str, where)
     if kind not in KINDS:
         raise WorkbookError(f"{where}: 'kind' is one of {', '.join(KINDS)}, not '{kind}'")
-    times = {
-        name: _field(data, name, (int, float), where) for name in ("median_ms", "p20_ms", "p80_ms")
-    }
-    for name, value in times.items():
-        if not (math.isfinite(value) and value > 0):
-            raise WorkbookError(f"{where}: '{name}' must be a time in milliseconds, not {value}")
-    more = {name: _number(data, name, where) for name in OPTIONAL}
-    return Row(label, kind, **times, **more, precision=_precision(data, where))
+    median, p20, p80 = (_milliseconds(data, n, where) for n in ("median_ms", "p20_ms", "p80_ms"))
+    error, sustained, clock, watts = (_number(data, name, where) for name in OPTIONAL)
+    precision = _precision(data, where)
+    return Row(label, kind, median, p20, p80, False, precision, error, sustained, clock, watts)
 
 
-def _number(data: dict, name: str, where: str) -> float | None:
+def _milliseconds(data: object, name: str, where: str) -> float:
+    value: float = _field(data, name, (int, float), where)
+    if not (math.isfinite(value) and value > 0):
+        raise WorkbookError(f"{where}: '{name}' must be a time in milliseconds, not {value}")
+    return value
+
+
+def _number(data: Mapping[str, object], name: str, where: str) -> float | None:
     if data.get(name) is None:
         return None
-    value = _field(data, name, (int, float), where)
+    value: float = _field(data, name, (int, float), where)
     if not (math.isfinite(value) and value >= 0):
         raise WorkbookError(f"{where}: '{name}' must be a number from 0 on, not {value}")
     return value
 
 
-def _precision(data: dict, where: str) -> Precision | None:
+def _precision(data: Mapping[str, Any], where: str) -> Precision | None:
     if (name := data.get("precision")) is None:
         return None
     try:
@@ -134,8 +138,8 @@ def _by_spec(exercise: Exercise, row: Row, sizes: Sizes) -> Precision | None:
     if row.kind == "compile":  # of the reference as it stands, with TF32 off
         return own if own is Precision.BF16 else Precision.FP32
     function = exercise.peers.get(row.label)
-    if function is None and exercise.peers:
-        return None
+    if function is None:
+        return None if exercise.peers else Precision.FP32
     return precision_of(function)
 
 
@@ -158,7 +162,7 @@ def write(path: Path, results: Results) -> None:
         files.write_text(path, json.dumps(data, indent=1) + "\n")
 
 
-def plain(entry: Entry) -> dict:
+def plain(entry: Entry) -> dict[str, Any]:
     """An entry as JSON has it, times to five digits."""
     plain = asdict(replace(entry, sizes=dict(entry.sizes)))
     for row in plain["rows"]:

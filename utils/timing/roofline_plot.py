@@ -34,12 +34,9 @@ def roofline(
             for name in names:
                 axes.loglog(*points[name], "o", color=BLUE, fillstyle="none")
             x, y = points[names[0]]
-            beside = (
-                {"ha": "left", "xytext": (7, 0)}
-                if x < corner
-                else {"ha": "right", "xytext": (-7, 0)}
-            )
-            axes.annotate("\n".join(names), (x, y), textcoords="offset points", va="top", **beside)
+            side, away = ("left", 7) if x < corner else ("right", -7)
+            text = "\n".join(names)
+            axes.annotate(text, (x, y), (away, 0), textcoords="offset points", va="top", ha=side)
         axes.set(xlabel="operations for each byte", ylabel="GFLOP/s")
         axes.spines[["top", "right"]].set_visible(False)
         figure.suptitle(title, x=0.01, ha="left", fontsize=9)
@@ -57,8 +54,8 @@ def _draw_roof(axes: Axes, densities: list[float], limits: Ceilings) -> None:
     roof = [min(limits.bytes_per_second * x, limits.flops_per_second) / 1e9 for x in densities]
     axes.loglog(densities, roof, color="dimgrey")
     for part, text in enumerate(("memory", "arithmetic")):
-        middle = [math.sqrt(values[part] * values[part + 1]) for values in (densities, roof)]
-        axes.annotate(text, middle, (0, 6), textcoords="offset points", ha="right", color="dimgrey")
+        x, y = (math.sqrt(values[part] * values[part + 1]) for values in (densities, roof))
+        axes.annotate(text, (x, y), (0, 6), textcoords="offset points", ha="right", color="dimgrey")
 
 
 def _neighbours(points: Mapping[str, tuple[float, float]]) -> list[list[str]]:

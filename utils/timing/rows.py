@@ -53,6 +53,10 @@ class Entry:
         """The row of the kernel itself."""
         return next((row for row in self.rows if row.kind == "ours"), None)
 
+    def own(self) -> Row:
+        """The same of an entry that has one."""
+        return next(row for row in self.rows if row.kind == "ours")
+
     def library(self) -> Row | None:
         """The row that it is compared with: the library, where it has the kernel's precision, else
         another peer of that precision that is not compiled."""

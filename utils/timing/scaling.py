@@ -7,7 +7,7 @@ group stays as large as it is, which may decide what the kernel does.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from utils.course.answers import Answering
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
+from utils.cuda.kernel import Kernel
 from utils.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
@@ -30,6 +31,9 @@ FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 ENOUGH = MOST // 16  # for edges to disturb little
 
 
+Kind = str | tuple[str, str]  # of instructions; ("looped", kind): of those in a loop
+
+
 @dataclass(frozen=True)
 class Work:
     """What one launch does. Counts are no whole numbers where they were scaled."""
@@ -41,7 +45,7 @@ class Work:
     barriers: float  # that a thread passes
     instructions: Mapping[int, Cost]
     begun: Mapping[int, float] = field(default_factory=dict)  # how often warps began a basic block,
-    computed: Mapping[int, Counter] = field(default_factory=dict)  # and what each computes
+    computed: Mapping[int, Counter[str]] = field(default_factory=dict)  # and what each computes
 
     @property
     def warps(self) -> float:
@@ -49,12 +53,12 @@ class Work:
         return self.blocks * math.ceil(self.threads / WARP)
 
     @property
-    def arithmetic(self) -> Counter:
+    def arithmetic(self) -> dict[Kind, float]:
         """What the warps of the launch execute beside loads and stores, by kind.
 
         `("looped", kind)` is what a warp executes more than once.
         """
-        total: Counter = Counter()
+        total: dict[Kind, float] = defaultdict(float)
         for block, times in self.begun.items():
             for kind, count in self.computed.get(block, {}).items():
                 total[("looped", kind) if times > 1.5 * self.warps else kind] += times * count
@@ -66,7 +70,7 @@ def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
 
     Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
     """
-    runs: dict[tuple, Recorded] = {}
+    runs: dict[tuple[int, ...], Recorded] = {}
     follows = kernel.exercise.follows
 
     def run(base: Mapping[str, int]) -> Recorded:
@@ -105,7 +109,7 @@ def _factor(growth: float, ratio: float) -> float:
         return ratio ** round(power)
     if 1 < growth < 2**LINEAR:
         return 1 + (growth - 1) * (ratio - 1)
-    return ratio**power
+    return float(ratio**power)
 
 
 def _small(
@@ -147,6 +151,8 @@ def _small(
 
 
 def _run(kernel: Answering, sizes: Mapping[str, int]) -> Recorded:
+    if not isinstance(kernel, Kernel):
+        raise WorkbookError(f"{kernel.name} is not compiled, so nothing can be counted")
     return record(kernel, example(kernel, sizes).arguments, counted=True)
 
 
@@ -176,18 +182,19 @@ def _work(launch: Launch, shared: int, library: Path) -> Work:
     return Work(launch.kernel, blocks, launch.threads, shared, barriers, *counts)
 
 
+Count = tuple[str | int, str | int]  # of a launch, of an instruction or of a basic block; its name
 _SCALED = ("blocks", "threads", "shared", "barriers")
 _COUNTS = [field.name for field in fields(Cost) if field.name not in ("space", "kind", "array")]
 
 
-def _flat(launch: Work) -> dict[tuple, float]:
-    counts = {("launch", name): getattr(launch, name) for name in _SCALED}
+def _flat(launch: Work) -> dict[Count, float]:
+    counts: dict[Count, float] = {("launch", name): getattr(launch, name) for name in _SCALED}
     for key, cost in launch.instructions.items():
         counts |= {(key, name): getattr(cost, name) for name in _COUNTS}
     return counts | {("begun", block): times for block, times in launch.begun.items()}
 
 
-def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
+def _rebuilt(launch: Work, counts: Mapping[Count, float]) -> Work:
     warps = counts["launch", "blocks"] * math.ceil(counts["launch", "threads"] / WARP)
     instructions = {
         key: Cost(cost.space, cost.kind, cost.array, **_bounded(counts, key, warps))
@@ -200,7 +207,7 @@ def _rebuilt(launch: Work, counts: Mapping[tuple, float]) -> Work:
     )
 
 
-def _bounded(counts: Mapping[tuple, float], key: tuple, warps: float) -> dict[str, float]:
+def _bounded(counts: Mapping[Count, float], key: int, warps: float) -> dict[str, float]:
     """An instruction's counts, within what is possible: a request has a sector and a turn for each
     lane at most, no more sectors can miss than there are, nor more be distinct.
 

@@ -18,7 +18,7 @@ import torch
 from torch import Generator, Tensor
 
 from utils.course import case_calls, cases, catalog
-from utils.course.answers import Answer, Answering, as_answer
+from utils.course.answers import Answer, as_answer
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
@@ -77,7 +77,7 @@ def tenths(ratio: float) -> float:
     return 10.0 if ratio <= FULL else 7 / ratio
 
 
-def beside_the_solution(answer: Answering, sizes: Sizes | None = None) -> Speed:
+def beside_the_solution(answer: Answer, sizes: Sizes | None = None) -> Speed:
     """Time an answer that has passed its check, at the size of `bench` unless others are given.
 
     What goes wrong with the solution before the answer has ever run is no fault of the answer:
@@ -111,7 +111,7 @@ _TROUBLE = (WorkbookError, MemoryError, OSError, RuntimeError)
 
 
 class _Pair:
-    def __init__(self, answer: Answering, reference: Answering, sizes: Sizes) -> None:
+    def __init__(self, answer: Answer, reference: Answer, sizes: Sizes) -> None:
         """Raises _NotTimed where not even the reference can be timed."""
         self.answer, self.reference, self.sizes = answer, reference, sizes
         try:
@@ -135,10 +135,13 @@ class _Pair:
             failed = f"it was not timed to the end: {_line(error)}"
         # A part of each run that whoever owns a process cannot change; at most half of any.
         idle = min(self.idle, *(t / 2 for t in (*ours, *theirs))) if ours else 0.0
-        net = [(statistics.median(times or [0.0]) - idle) / self.calls for times in (theirs, ours)]
+        seconds, reference = (
+            (statistics.median(times or [0.0]) - idle) / self.calls for times in (theirs, ours)
+        )
         if failed:
-            return Speed(gpu, 0.0, 0.0, max(net[1], 0.0), self.calls, idle, failed)
-        return Speed(gpu, tenths(net[0] / net[1]), *net, self.calls, idle)
+            return Speed(gpu, 0.0, 0.0, max(reference, 0.0), self.calls, idle, failed)
+        points = tenths(seconds / reference)
+        return Speed(gpu, points, seconds, reference, self.calls, idle)
 
 
 def _line(error: BaseException) -> str:
@@ -146,7 +149,7 @@ def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0][:LINE] or type(error).__name__
 
 
-def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) -> int:
+def _fitting(reference: Answer, sizes: Sizes, bounds: Mapping[str, float]) -> int:
     """How many calls make a run of RUN seconds, or as many as there is memory for."""
     least, most = CALLS
     like = case_calls.arguments(reference, _case(reference, sizes, 0), _device(reference))
@@ -167,7 +170,7 @@ def _fitting(reference: Answering, sizes: Sizes, bounds: Mapping[str, float]) ->
 
 
 def clocked(
-    kernel: Answering,
+    kernel: Answer,
     sizes: Sizes,
     calls: int,
     bounds: Mapping[str, float] | None = None,
@@ -196,7 +199,7 @@ def clocked(
     return seconds
 
 
-def filled(kernel: Answering, sizes: Sizes, seeds: list[int], device: int | None) -> stopwatch.Run:
+def filled(kernel: Answer, sizes: Sizes, seeds: list[int], device: int | None) -> stopwatch.Run:
     """A run with values from these seeds, and outputs that hold none."""
     run = None
     try:
@@ -208,11 +211,13 @@ def filled(kernel: Answering, sizes: Sizes, seeds: list[int], device: int | None
         if run:
             run.close()
         raise
+    if run is None:
+        raise ValueError("a run has one call or more")
     return run
 
 
 def _verify(
-    kernel: Answering,
+    kernel: Answer,
     sizes: Sizes,
     run: stopwatch.Run,
     seeds: list[int],
@@ -235,13 +240,13 @@ def _verify(
                 )
 
 
-def evaluated(kernel: Answering, case: Case) -> dict[str, Tensor]:
+def evaluated(kernel: Answer, case: Case) -> dict[str, Tensor]:
     """The reference's outputs in float64."""
     with torch.inference_mode():
         return oracle.evaluate(kernel.exercise, case, torch.float64, _device(kernel))
 
 
-def bounds(kernel: Answering, sizes: Sizes) -> dict[str, float]:
+def bounds(kernel: Answer, sizes: Sizes) -> dict[str, float]:
     """How far off an output may be at these sizes: the largest bound of one call for all calls.
 
     Whether it is right to the last digit, its check has said.
@@ -251,7 +256,7 @@ def bounds(kernel: Answering, sizes: Sizes) -> dict[str, float]:
     return {name: float(right.bound.max()) for name, right in expected.items()}
 
 
-def _case(kernel: Answering, sizes: Sizes, seed: int) -> Case:
+def _case(kernel: Answer, sizes: Sizes, seed: int) -> Case:
     """Usual values, the same ones from the same seed."""
     exercise, device = kernel.exercise, _device(kernel)
     generator = Generator(device).manual_seed(seed)
@@ -260,5 +265,5 @@ def _case(kernel: Answering, sizes: Sizes, seed: int) -> Case:
     return Case(case.sizes, case.family, tensors, case.scalars)
 
 
-def _device(kernel: Answering) -> str:
+def _device(kernel: Answer) -> str:
     return "cuda" if kernel.backend == "cuda" else "cpu"

@@ -52,7 +52,7 @@ def sustained(
         seen = looks.since(half) if looks else (None, None)
     if queued < QUEUED:
         return None
-    total, later = 0.0, []
+    total, later = 0.0, list[float]()
     for milliseconds in reversed(batches):
         if later and total >= sum(batches) / 2:
             break
@@ -66,7 +66,7 @@ def _batches(calls: Sequence[Callable[[], object]], count: int) -> tuple[list[fl
 
     One batch runs while the next one is queued.
     """
-    made, taken, in_time = 0, [], []
+    made, taken, in_time = 0, list[float](), list[bool]()
     marks = [_mark()]
     while sum(taken) < 1e3 * SECONDS:
         for _ in range(count):

@@ -11,7 +11,9 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -77,7 +79,7 @@ def stored() -> Timelines:
     return max(found, key=lambda timelines: timelines.date)
 
 
-def _read(path) -> Timelines:
+def _read(path: Path) -> Timelines:
     try:
         data = json.loads(path.read_text())
         models = {
@@ -155,13 +157,14 @@ def _looks(chosen: Sequence[Timeline]) -> dict[str, tuple[str, str]]:
     return looks
 
 
-def _bar(axes, y: float, parts: Parts, looks: Mapping, write: bool) -> None:
+def _bar(
+    axes: Axes, y: float, parts: Parts, looks: Mapping[str, tuple[str, str]], write: bool
+) -> None:
     """Parts one after the other. `write`: their times above them."""
     start = 0.0
     for label, ms in parts:
         colour, hatch = looks[label]
-        style = {"edgecolor": "white", "linewidth": 0.5, "height": 0.6}
-        axes.barh(y, ms, left=start, color=colour, hatch=hatch, **style)
+        axes.barh(y, ms, 0.6, start, color=colour, hatch=hatch, edgecolor="white", linewidth=0.5)
         if label == LINEAR:
             axes.annotate(digits(ms), (ms / 2, y), ha="center", va="center")
         start += ms

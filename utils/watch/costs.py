@@ -1,6 +1,6 @@
 """What each instruction of a traced launch costs a GPU's memory system.
 
-Counts are those of one launch at a small size; utils.timing.estimate scales them. Beyond what a
+Counts are those of one launch at a small size; utils.timing.scaling scales them. Beyond what a
 diagnosing run counts, the addresses of a trace show which loads nvcc makes one wide load of, what
 finds its data in the L1 cache, and how the sectors of a request lie in it.
 """
@@ -26,13 +26,13 @@ class Cost:
     kind: int
     array: int  # that it touches, as numbered in the trace; -1: none that is known
     each: float  # executions by the thread that executes it most
-    requests: int  # executions by a warp
-    wavefronts: int  # that its requests take in the L1 cache or in shared memory
-    sectors: int  # of global memory
-    missed: int  # sectors that no earlier access of the block touched; stores go through: all
-    missed_lines: int  # lines of 128 bytes that they lie in
-    distinct: int  # sectors that no earlier access of the launch touched
-    hottest: int  # atomic updates of the word that has most of them
+    requests: float  # executions by a warp
+    wavefronts: float  # that its requests take in the L1 cache or in shared memory
+    sectors: float  # of global memory
+    missed: float  # sectors that no earlier access of the block touched; stores go through: all
+    missed_lines: float  # lines of 128 bytes that they lie in
+    distinct: float  # sectors that no earlier access of the launch touched
+    hottest: float  # atomic updates of the word that has most of them
 
 
 def costs(launch: Launch) -> dict[int, Cost]:
