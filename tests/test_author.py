@@ -46,7 +46,7 @@ def test_an_exercise_that_lacks_nothing_is_0(complete):
     output = " ".join(output.split())
     assert code == 0, output
     assert "01.1 01_pairs/twice: y = 2 x" in output
-    assert "files nothing is missing" in output and "mend" not in output
+    assert "files nothing is missing" in output and "fix" not in output
     assert "starter compiles, and counts as not attempted" in output
     assert re.search(r"twice passed \(\d+ cases, no hazards, gates\): 3 sizes", output)
     assert "store requests for 32 elements: now 1, ideal 1, gate 1.125, margin 12 %" in output

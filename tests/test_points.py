@@ -88,7 +88,7 @@ def test_what_is_wrong_is_not_timed_and_gets_no_points(told, found):
     assert speed["tenths"] == 0 and speed["gpu"] == GPU and not speed["seconds"]
 
 
-def test_a_kernel_to_be_mended_is_not_timed(told):
+def test_a_kernel_to_be_fixed_is_not_timed(told):
     assert "speed" not in told(name="laplace")
 
 

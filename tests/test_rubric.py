@@ -11,7 +11,7 @@ def test_the_page_is_in_step():
     assert rubric.updated(page) == page, "run python -m utils.grading.rubric"
 
 
-def test_a_page_that_is_not_is_mended():
+def test_a_page_that_is_not_is_fixed():
     page = rubric.PAGE.read_text(encoding="utf-8")
     stale = page.replace("### `02_shared_memory_tiling`: 40", "### `02_shared_memory_tiling`: 41")
     assert stale != page and rubric.updated(stale) == page

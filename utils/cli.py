@@ -461,7 +461,7 @@ def fail(error: Exception) -> NoReturn:
 
 
 def main() -> None:
-    """The command `workbook`; a WorkbookError is told by its message and an exit code."""
+    """The command `workbook`; a WorkbookError becomes its message and an exit code."""
     try:
         app()
     except WorkbookError as error:

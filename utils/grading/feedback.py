@@ -133,7 +133,7 @@ def _parts(mark: Mark, exercise: Exercise) -> Iterator[str]:
 def _speed(speed: Speed | None) -> str:
     """How fast it was, or why nobody knows."""
     if speed is None:
-        return "Nothing was timed: there was no GPU. The points for speed are the technique's"
+        return "Nothing was timed: there was no GPU. Points for speed go to the technique"
     where = f" on one {inert.escaped(speed.gpu)}" if speed.gpu else ""
     if speed.tenths is None:
         return f"Nothing was timed{where}: {inert.code(speed.message)}"

@@ -188,11 +188,11 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, Reco
         seconds = START + min(3 * CELL * len(answers), budget + 4 * CELL)
         _call(command, folder, seconds, terms, str(said))
         try:
-            told = json.loads(report.read_text(encoding="utf-8"))
+            summary = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             last = inert.line(said.read_text(errors="replace").strip()[-300:])
             raise WorkbookError(f"nbval ended without a report: {last}") from None
-    found = [record for each in told["notebooks"] for record in each["exercises"]]
+    found = [record for each in summary["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}
     return {r["exercise"]: Record.from_json(r) for r in found if r["exercise"] in wanted}
 

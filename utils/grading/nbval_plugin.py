@@ -14,7 +14,7 @@ NBVAL = "nbval.plugin"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """What a run of notebooks can be told."""
+    """The options of a run of notebooks."""
     _load_nbval(pluginmanager)
     group = parser.getgroup("workbook", "notebooks with exercises, under --nbval or --nbval-lax")
     group.addoption(

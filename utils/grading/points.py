@@ -14,7 +14,7 @@ WORDS = {
     "gates": "uses the technique",
     "speed": "fast on a GPU",
     "named": "the fault is named",
-    "mended": "the kernel is mended",
+    "mended": "the kernel is fixed",
 }
 # On a GPU, of what is for the technique, or for all sizes where no technique is asked for.
 SPEED = 0.10

@@ -23,7 +23,7 @@ from utils.grading.verdicts import Status
 from utils.wording import many
 
 PLAN = "workbook_plan"  # what xdist's workers were to run
-# Told in one line of the table, without a report of their own; they fail all the same.
+# Reported in one line of the table, without a report of their own; they fail all the same.
 BRIEF: dict[str, str] = {Status.NOT_ATTEMPTED: "n", Status.NOT_RUN: "-", Status.MISSING: "m"}
 
 
@@ -66,7 +66,7 @@ class ScorePlugin:
     def pytest_report_teststatus(
         self, report: pytest.TestReport
     ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
-        """What is told elsewhere: exercises that nobody attempted, cells behind a lost kernel."""
+        """What is reported elsewhere: exercises not attempted, cells behind a lost kernel."""
         properties = dict(report.user_properties)
         status = str(properties.get("status"))
         elsewhere = status == Status.COMPILE_ERROR and "exercise" in properties  # the kernel's cell

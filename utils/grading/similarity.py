@@ -118,11 +118,11 @@ def _markdown(pairs: Sequence[Pair]) -> str:
     rows = ["| first | second | exercises |", "| --- | --- | --- |"]
     for pair in pairs:
         students = inert.escaped(pair.first), inert.escaped(pair.second)
-        told = [
+        alikes = [
             f"`{alike.exercise}` {alike.percent:.0f} %" + f" ({alike.how})" * bool(alike.how)
             for alike in pair.exercises
         ]
-        rows.append(f"| {' | '.join(students)} | {'<br>'.join(told)} |")
+        rows.append(f"| {' | '.join(students)} | {'<br>'.join(alikes)} |")
     return "\n\n".join([*parts, f"{many(len(pairs), 'pair')}.", "\n".join(rows)]) + "\n"
 
 

@@ -1,8 +1,8 @@
 """What a student has handed in: CUDA texts by exercise, found in notebooks and .cu files.
 
 Nothing of a submission is executed here, and no link is followed. Of a notebook only the text of
-the cells that begin with `%%cuda NN_topic/name` is taken. Whatever cannot be read is told, and the
-rest counts.
+the cells that begin with `%%cuda NN_topic/name` is taken. What cannot be read is noted, and
+the rest counts.
 """
 
 import json
@@ -172,9 +172,9 @@ def _answers(
 def _meddling(cells: list[CodeCell], name: str) -> list[str]:
     """A note on what would change the grading, were it run."""
     found = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
-    told = [f"cell {number} ({match[0]})" for number, match in found if match]
-    more = f" and {len(told) - TOLD} more" if len(told) > TOLD else ""
-    return [f"{name}: {', '.join(told[:TOLD])}{more}: it has no effect here"] if told else []
+    places = [f"cell {number} ({match[0]})" for number, match in found if match]
+    more = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
+    return [f"{name}: {', '.join(places[:TOLD])}{more}: it has no effect here"] if places else []
 
 
 def _source(path: Path, name: str, known: Mapping[str, Exercise]) -> Iterator[tuple[str, Found]]:

@@ -32,7 +32,7 @@ Step = Callable[[str], None]  # called with what is done next
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `good` is None where it is told and not judged."""
+    """One thing looked at. `good` is None where it is reported and not judged."""
 
     what: str
     told: str
@@ -191,7 +191,7 @@ def print_findings(exercise: Exercise, findings: list[Finding], console: Console
     """A line for each, in the order they were found."""
     console.print(f"{exercise.number or 'worked'} {exercise.id}: {exercise.title}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
-    marks = {True: "[green]good[/]", False: "[red]mend[/]", None: "[dim]–[/]"}
+    marks = {True: "[green]good[/]", False: "[red]fix[/]", None: "[dim]–[/]"}
     for finding in findings:
         table.add_row(marks[finding.good], finding.what, Text(finding.told))
     console.print(table)

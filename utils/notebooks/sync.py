@@ -135,7 +135,7 @@ def _sync_copy(path: Path, notebook: NotebookNode, report: Synced, check: bool) 
     try:
         documents.solve(notebook)
     except (WorkbookError, OSError):
-        return  # a cell of no exercise: told of already
+        return  # a cell of no exercise: reported already
     for number, cell in enumerate(notebook.cells, 1):
         if cell.cell_type != "code":
             continue

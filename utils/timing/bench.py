@@ -50,9 +50,9 @@ def bench(kernel: Answering, **sizes: int) -> None:
         entry: Entry | None = made
     else:
         gpu, entry = _stored(exercise, chosen)
-        own, told = _estimated(kernel, chosen, gpu or settings.gpu() or DEFAULT)
+        own, remark = _estimated(kernel, chosen, gpu or settings.gpu() or DEFAULT)
         needed = f"a GPU that has {exercise.needs}" if exercise.needs else "a GPU"
-        notes = [f"Nothing was measured here: {needed} is needed for that.", told]
+        notes = [f"Nothing was measured here: {needed} is needed for that.", remark]
         measured = False
     if chosen == dict(exercise.at.bench):  # what `workbook run` prints is of that size
         events.log("bench", exercise, **_event(entry, gpu, measured))

@@ -108,13 +108,13 @@ class Estimate:
     doubts: tuple[str, ...] = ()  # why it may be far off
 
     def __str__(self) -> str:
-        told = (
+        text = (
             f"{self.kernel} with {size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
             f"on an {self.gpu}, bound by {self.bound}."
         )
         if self.doubts:
-            told += f" It may be off by half: {'; '.join(self.doubts)}."
-        return f"{told} An estimate: nothing was measured."
+            text += f" It may be off by half: {'; '.join(self.doubts)}."
+        return f"{text} An estimate: nothing was measured."
 
 
 def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:

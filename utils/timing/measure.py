@@ -120,7 +120,7 @@ def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[st
 def provenance() -> dict[str, str]:
     """With what, when and at which commit something is measured; empty where it is not known.
 
-    A copy without .git is told its commit by WORKBOOK_COMMIT.
+    A copy without .git gets its commit from WORKBOOK_COMMIT.
     """
     driver = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return {

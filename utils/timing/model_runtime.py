@@ -257,8 +257,8 @@ class Race:
         seconds = clock(session, 0, arrays, self.size, within)
         requests.surroundings(session)
         with suppress(Gone, Rejected):  # no part of the verdict
-            told = asked(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
-            if isinstance(names := told.get("kernels"), list):
+            reply = asked(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
+            if isinstance(names := reply.get("kernels"), list):
                 self.kernels = [str(name)[:LONG] for name in names]
         return seconds
 
@@ -323,10 +323,10 @@ def floor(task: Task, size: Size, gpu: str) -> float:
 
 def asked(session: Session, within: float, do: str, **command: Any) -> dict[str, Any]:
     """The answer to a command. Raises Gone; Rejected where it is an error."""
-    told, _ = session.ask(within, do, **command)
-    if "error" in told:
-        raise Rejected(Why.RAISED, f"{told['error']}: {told.get('text', '')}"[:500])
-    return told
+    reply, _ = session.ask(within, do, **command)
+    if "error" in reply:
+        raise Rejected(Why.RAISED, f"{reply['error']}: {reply.get('text', '')}"[:500])
+    return reply
 
 
 def clock(

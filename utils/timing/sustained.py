@@ -146,7 +146,7 @@ def _words() -> tuple[str, ...]:
         query = f"--query-gpu=clocks.sm,{power}", "--format=csv,noheader,nounits"
         words = ("nvidia-smi", *which, *query)
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
-            told = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
-            _clock, _watts = map(float, told.stdout.split(","))
+            done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=True)
+            _clock, _watts = map(float, done.stdout.split(","))
             return words
     return ()
