@@ -78,6 +78,17 @@ def test_the_readme_is_short_and_has_its_parts():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_contributors_find_every_test():
+    """The map of CONTRIBUTING.md names each test file once, and none that is gone."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| ([\w/ ]+) \|$", text, re.MULTILINE)
+    named = sorted(name for row in rows if row != "tests" for name in row.split())
+    files = [path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")]
+    assert named == sorted(
+        file.stem[5:] if file.parent == Path(".") else f"d/{file.stem[5:]}" for file in files
+    )
+
+
 def test_ruff_has_nothing_to_say():
     assert run("ruff", "check", "--quiet", "--no-cache", ".") == ""
 
