@@ -38,8 +38,10 @@ def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
     assert review.missing(exercise) == []
 
 
-# What the head of a rung says: Since `gemm_1d`: larger tiles; loads 2 * M * N * K / 128 floats.
-STEP = re.compile(r"Since `(\w+)`: [^;]+; (?:loads )?([\w\s*+/]+?) ((?:shared )?\w+)\.")
+# What the head of a rung says: Changed from `gemm_1d`: larger tiles; loads M * N * K / 64 floats.
+STEP = re.compile(
+    r"(?:Changed from|Since) `(\w+)`: [^;]+; (?:loads )?([\w\s*+/]+?) ((?:shared )?\w+)\."
+)
 COUNTED: dict[str, Callable[[Diagnosis], float]] = {
     "floats": lambda d: d.total("bytes", "global", "load") / 4,
     "sectors": lambda d: d.total("moved", "global", "load"),
@@ -68,7 +70,7 @@ def rungs() -> list[tuple[Exercise, Exercise]]:
 
 @pytest.mark.parametrize(("exercise", "before"), rungs(), ids=lambda exercise: exercise.id)
 def test_the_head_of_a_rung_says_what_is_new_since_the_one_before(exercise, before):
-    assert (said := step(exercise)), "no 'Since `name`: what is new; loads ... floats.'"
+    assert (said := step(exercise)), "no 'Changed from `name`: what is new; loads ... floats.'"
     assert said[1] == before.name
 
 

@@ -5,8 +5,8 @@ constexpr int THREADS = 256;
 // x, dout, dx: (rows, channels), weight: (channels), for groups of 4 * LANES channels
 // weights, biases: (parts, channels), what each part of the rows adds to dweight and dbias
 // Changed from `groupnorm_backward_serial`: quads in registers, and 16 rows a thread, so that a
-// part is stored once; loads 2 * rows * channels + 3 * rows * channels / 16 floats. One thread owns
-// a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
+// part is stored once; loads 2 * rows * channels + 3 * rows * channels / 16 floats.
+// One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void groupnorm_backward_kernel(const float* x, const float* weight, const float* dout,
                                           float* dx, float* weights, float* biases, int rows,
