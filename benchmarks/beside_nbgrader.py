@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils.course import catalog
 from utils.emulator import build
 from utils.grading.grade import notebook
-from utils.paths import environment
+from utils.ground.paths import environment
 
 TOPIC = "02_shared_memory_tiling"
 # Cells of Python that a student adds behind the first one: nothing of the kernels is written.
@@ -35,7 +35,7 @@ CHEATS = {
     "errors are swallowed": "get_ipython().run_cell_magic = lambda *a: None\ncheck = print\n"
     "gemm_tiled = gemm_tiled_race = linear_tiled = 0",
     "the kernel's text is replaced": "import os\nos.environ['WORKBOOK_SOLUTIONS'] = '1'",
-    "failures are hidden": "from utils.errors import CheckFailed\n"
+    "failures are hidden": "from utils.ground.errors import CheckFailed\n"
     "get_ipython().set_custom_exc((Exception,), lambda *a, **k: None)",
 }
 

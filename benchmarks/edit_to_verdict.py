@@ -21,10 +21,10 @@ import torch
 import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import settings
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
+from utils.ground import settings
 from utils.judge.check import check
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"

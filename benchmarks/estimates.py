@@ -18,7 +18,7 @@ import torch
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.exercise import At, Exercise
-from utils.paths import ROOT, workspace
+from utils.ground.paths import ROOT, workspace
 from utils.timing import results
 from utils.timing.estimate import Estimate, covers, estimate
 from utils.timing.rows import id_of

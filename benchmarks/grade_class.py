@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import classroom
 
 from utils.grading import feedback
-from utils.paths import ROOT, environment
+from utils.ground.paths import ROOT, environment
 
 NUMBERS = [word for topic in classroom.TOPICS for word in ("--notebook", topic[:2])]
 

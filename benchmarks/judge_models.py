@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support import model_files
 
-from utils import settings
 from utils.cuda.model_box import boxed
+from utils.ground import settings
 from utils.judge.models import evaluation, probe, tasks
 from utils.judge.models.tasks import Size, Task
 from utils.judge.models.verdict import Verdict

@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
-from utils import settings
 from utils.course import catalog
 from utils.course.answers import Answer
 from utils.course.exercise import Exercise
 from utils.cuda import signature
 from utils.cuda.compiler import compile_cuda
-from utils.errors import ToolError
+from utils.ground import settings
+from utils.ground.errors import ToolError
 from utils.process import sandbox
 from utils.timing import speed
 from utils.timing.speed import Speed

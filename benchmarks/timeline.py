@@ -20,12 +20,12 @@ import typer
 from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from utils import files
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.models import EPS, MODELS, SLOPE, Model
+from utils.ground import files
+from utils.ground.paths import workspace
 from utils.judge.check import check
-from utils.paths import workspace
 from utils.timing import measure, rested, results
 
 TOPIC = "08_fused_tails"

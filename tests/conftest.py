@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, settings
 
-from utils import paths
-from utils.paths import Workspace
+from utils.ground import paths
+from utils.ground.paths import Workspace
 
 # How long an example takes says how busy the machine is, and nothing of the code.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

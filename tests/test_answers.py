@@ -11,7 +11,7 @@ from utils.course import answers
 from utils.course.answers import compile_answer, compile_wrong
 from utils.cuda import stopwatch
 from utils.cuda.instrumented import instrumented
-from utils.errors import CheckFailed
+from utils.ground.errors import CheckFailed
 from utils.judge.check import check
 
 MISH = """__global__ void mish_kernel(const float* x, float* out, int n) {

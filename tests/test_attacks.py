@@ -3,7 +3,7 @@
 import pytest
 from support.attacks import PASSED, Attempt, attempts
 
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 ATTACKS = attempts(ROOT / "tests/attacks")
 UNUSUAL = attempts(ROOT / "tests/unusual")

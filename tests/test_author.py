@@ -7,11 +7,11 @@ from support import pairs
 from support.command import workbook
 
 from utils.course import catalog
+from utils.ground.paths import ROOT
 from utils.judge import gates
 from utils.judge.gates import Reading
 from utils.notebooks import author
 from utils.notebooks.author import Finding
-from utils.paths import ROOT
 
 SPEC, MUTANTS = "kernels/01_pairs/spec.py", "tests/mutants/01_pairs/twice.diff"
 SOLUTION, NOTEBOOK = "solutions/01_pairs/twice.cu", "notebooks/01_pairs.ipynb"

@@ -18,7 +18,7 @@ from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.course.precision import Precision, plain, precision_of, under
 from utils.diagrams.table import Table
-from utils.errors import CheckFirst, ToolError, WorkbookError
+from utils.ground.errors import CheckFirst, ToolError, WorkbookError
 from utils.judge import oracle
 from utils.timing import peers, plots, results, roofline
 from utils.timing.bench import _estimated, _plot, _show, bench, bench_all
@@ -255,7 +255,7 @@ def test_one_that_fails_does_not_cost_the_others(capsys, monkeypatch, folder):
             raise ToolError("out of order")
         return kernel(exercise, backend="cuda")
 
-    monkeypatch.setattr("utils.settings.backend", lambda: "cuda")
+    monkeypatch.setattr("utils.ground.settings.backend", lambda: "cuda")
     monkeypatch.setattr("utils.timing.bench.compile_answer", compile_answer)
     monkeypatch.setattr("utils.timing.bench.check", lambda kernel: None)
     measured(monkeypatch, 3.0)

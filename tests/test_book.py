@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from utils.course import catalog
-from utils.errors import WorkbookError
 from utils.grading import book
 from utils.grading.book import Rules
 from utils.grading.grades import Grade, Mark, Ungraded
 from utils.grading.verdicts import Status
+from utils.ground.errors import WorkbookError
 from utils.timing.speed import Speed
 
 TOPICS = ("00_start_here",)

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import calibrate
 from utils.emulator.programs import Watch, build_program, diagnose_program
-from utils.paths import ROOT, workspace
+from utils.ground.paths import ROOT, workspace
 
 STORED = json.loads((workspace().results / "calibration/NVIDIA_H200.json").read_text())
 COUNTERS = [

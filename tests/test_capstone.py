@@ -9,9 +9,9 @@ from support.box import needs_box
 
 from utils.cuda import model_build
 from utils.cuda.model_box import boxed
+from utils.ground.paths import ROOT
 from utils.judge.models import evaluation, tasks
 from utils.notebooks import documents
-from utils.paths import ROOT
 
 BRIEFS = sorted((ROOT / "kernels/13_capstone").glob("*.py"))
 SOLUTIONS = ROOT / "solutions/13_capstone"

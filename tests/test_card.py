@@ -13,9 +13,9 @@ from support import toys
 from support.fakes import FakeKernel
 
 from utils.cuda import isolation
+from utils.ground.paths import ROOT
 from utils.judge import oracle
 from utils.judge.plain_calls import PlainCalls
-from utils.paths import ROOT
 from utils.process import card
 from utils.timing import peers
 

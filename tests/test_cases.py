@@ -9,7 +9,7 @@ from torch import Generator
 
 from utils.course import case_calls, case_sizes, case_values, cases
 from utils.course.exercise import dimensions
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 SIZES = {"M": 40, "N": 30, "K": 50}
 

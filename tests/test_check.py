@@ -15,7 +15,7 @@ from utils.course.cases import Case
 from utils.course.exercise import reads
 from utils.cuda.isolation import Covered
 from utils.emulator.traffic import LaunchTraffic
-from utils.errors import (
+from utils.ground.errors import (
     CheckFailed,
     DeclarationError,
     KernelCrash,

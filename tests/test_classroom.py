@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from utils import cli
 from utils.course import catalog
-from utils.errors import ToolError
 from utils.grading import grade as grading
 from utils.grading.grades import Grade, Mark
 from utils.grading.verdicts import Status
+from utils.ground.errors import ToolError
 from utils.process import sandbox
 from utils.timing.speed import Speed
 

@@ -12,8 +12,8 @@ from support.command import workbook
 from support.pairs import ID, SOLUTION, SPEC, STARTER, write_notebook
 
 from utils.course import markup
+from utils.ground.paths import ROOT
 from utils.notebooks import sync
-from utils.paths import ROOT
 from utils.timing import results
 
 COMMANDS = (
@@ -99,7 +99,7 @@ def test_a_stored_time_is_labelled(root):
 
 
 def test_a_failing_check_is_1_and_the_cells_after_it_run(root):
-    fails = "from utils.errors import CheckFailed\nraise CheckFailed('nan', 'x')"
+    fails = "from utils.ground.errors import CheckFailed\nraise CheckFailed('nan', 'x')"
     write_notebook(root, checked("nan"), fails, "open('reached', 'w').close()")
     code, output = workbook("run")
     assert code == 1 and re.search(r"twice +nan", output)
@@ -179,7 +179,7 @@ def test_save_copies_what_passed_and_nothing_else(root):
 def measures(id: str) -> str:
     """A cell that does what `bench` does with what it has measured of a kernel."""
     return (
-        "from support.figures import entry\nfrom utils import settings\n"
+        "from support.figures import entry\nfrom utils.ground import settings\n"
         "from utils.timing import results\nfrom utils.timing.rows import Results\n"
         f"results.write(settings.results(), Results('A GPU', {{'{id}': entry()}}))"
     )
@@ -199,7 +199,7 @@ def test_what_is_measured_is_saved_at_once_also_of_a_run_that_is_killed(root, mo
 
 def test_without_save_nothing_measured_is_kept(root, monkeypatch):
     monkeypatch.setattr("utils.timing.measure.gpu", lambda: "A GPU")
-    write_notebook(root, "from utils import settings\nassert settings.results() is None")
+    write_notebook(root, "from utils.ground import settings\nassert settings.results() is None")
     _, output = workbook("run", "--solutions")
     assert "cell 1" not in output
 

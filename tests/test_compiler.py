@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from utils import files
 from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import compile_cuda
 from utils.emulator.build import runtime_library
-from utils.errors import CompileError, DeclarationError, LaunchError, ToolError
-from utils.paths import ROOT, cache
+from utils.ground import files
+from utils.ground.errors import CompileError, DeclarationError, LaunchError, ToolError
+from utils.ground.paths import ROOT, cache
 
 DOUBLE = """__global__ void kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from utils.cuda.compiler import compile_cuda
-from utils.errors import KernelCrash, KernelTimeout
-from utils.paths import ROOT
+from utils.ground.errors import KernelCrash, KernelTimeout
+from utils.ground.paths import ROOT
 from utils.process import child, pool, proc, workers
 from utils.process.guest import lockdown
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from utils.emulator.translate.tokens import tokenize
+from utils.ground.paths import ROOT, workspace
 from utils.notebooks import documents
-from utils.paths import ROOT, workspace
 
 # Of C++17.
 WORDS = """alignas alignof asm auto bool break case catch char class const const_cast constexpr

@@ -6,8 +6,8 @@ from support.attacks import attempts, exercise_named
 from utils.course import catalog, mutants
 from utils.course.answers import compile_wrong
 from utils.grading import points
+from utils.ground.paths import ROOT
 from utils.judge import credit
-from utils.paths import ROOT
 
 SEED = 12345
 ATTACKS = {attempt.id: attempt for attempt in attempts(ROOT / "tests/attacks")}

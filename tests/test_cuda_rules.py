@@ -5,7 +5,7 @@ import re
 import pytest
 
 from utils.emulator.translate.rewriter import rewrite
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 
 def said(text: str, tmp_path=None) -> str:

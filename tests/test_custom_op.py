@@ -5,7 +5,7 @@ import torch
 
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.custom_op import operator
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 # out = x * weight, and rows of `parts` parts: a number that no shape tells
 SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "dout")}

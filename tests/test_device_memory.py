@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from utils.cuda import toolchain
-from utils.errors import ToolError
-from utils.paths import ROOT
+from utils.ground.errors import ToolError
+from utils.ground.paths import ROOT
 from utils.process.guest import device_memory
 
 FAKE = ROOT / "tests/support/fake_driver.c"

@@ -14,7 +14,7 @@ from utils.course.case_calls import example
 from utils.course.exercise import Gate
 from utils.cuda import compiler, instrumented
 from utils.cuda.compiler import compile_cuda
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 from utils.judge import gates
 from utils.watch.diagnosis import diagnose_call
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from utils.cli import app
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("*.cu"))
 

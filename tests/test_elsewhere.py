@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 INSTALL, LAB = "pip install -e . -c constraints.txt", "workbook lab"
 

@@ -10,7 +10,7 @@ import pytest
 
 from utils.emulator.programs import TIMED_OUT, build_program
 from utils.emulator.reports import Report, read
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 SOURCE = ROOT / "tests/faults.cu"
 LINES = SOURCE.read_text().splitlines()

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import estimates
 from utils.course.answers import compile_answer
 from utils.course.catalog import load, solution_text
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.timing.estimate import Estimate, estimate, known_gpu, registers, resident
 from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import bank_conflicts

@@ -9,7 +9,7 @@ from support import toys
 from utils.course import catalog
 from utils.course.exercise import At, Exercise, dimensions, inputs_of
 from utils.cuda.signature import parse_launcher
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 
 def test_a_call_reads_each_input_and_writes_each_output_once():

@@ -12,7 +12,7 @@ import pytest
 from support.nvcc import in_one_file
 
 from utils.emulator.programs import build_program
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 FOLDER = ROOT / "tests/features"
 FEATURES = sorted(path.stem for path in FOLDER.glob("*.cu"))

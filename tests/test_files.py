@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from utils import files
-from utils.paths import ROOT
+from utils.ground import files
+from utils.ground.paths import ROOT
 
 
 def test_a_file_in_the_making_is_not_there_yet(tmp_path):
@@ -69,7 +69,7 @@ def test_a_folder_does_not_give_way_to_a_file(tmp_path):
 def test_what_a_killed_process_left_is_removed_when_it_is_old(tmp_path):
     path = tmp_path / "thing"
     program = (
-        "import os, pathlib, sys; from utils import files\n"
+        "import os, pathlib, sys; from utils.ground import files\n"
         "with files.publish(pathlib.Path(sys.argv[1])) as made:\n"
         "    made.write_text('half'); os.kill(os.getpid(), 9)\n"
     )

@@ -9,7 +9,7 @@ import time
 import pytest
 from support.processes import ended
 
-from utils.paths import environment
+from utils.ground.paths import environment
 from utils.process.forkserver import ForkServer
 
 SLEEP = "import time; time.sleep(60)"

@@ -11,12 +11,12 @@ from support.box import needs_box
 from support.classroom import Fate, Student
 from support.hostility import FOLDERS, TEXTS
 
-from utils import paths
 from utils.course import catalog
-from utils.errors import ToolError
 from utils.grading.grade import STATUSES, Terms, grade
 from utils.grading.verdicts import Status
-from utils.paths import ROOT
+from utils.ground import paths
+from utils.ground.errors import ToolError
+from utils.ground.paths import ROOT
 from utils.process import sandbox
 
 TOPICS = ("04_reductions",)  # a kernel is started for each

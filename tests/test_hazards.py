@@ -12,7 +12,7 @@ from utils.emulator import programs
 from utils.emulator.hazards import HAZARDS
 from utils.emulator.programs import Watch
 from utils.emulator.reports import REFINED
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 FOLDER = ROOT / "tests/hazards"
 

@@ -14,7 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -16,8 +16,8 @@ from support.processes import ended
 from utils.cuda import isolation
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
-from utils.errors import KernelCrash, KernelTimeout, LaunchError
-from utils.paths import ROOT
+from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.ground.paths import ROOT
 from utils.process import pool, workers
 from utils.process.guest import lockdown
 
@@ -291,7 +291,7 @@ def test_calls_from_several_threads_take_turns(kernel):
 def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use(
     kernel, monkeypatch
 ):
-    monkeypatch.setattr("utils.settings.backend", lambda: "emulator")
+    monkeypatch.setattr("utils.ground.settings.backend", lambda: "emulator")
     pool.discard("emulator")
     pool.prestart()
     first, watching = pid(), pool.slot("emulator", watching=True).worker.process.pid

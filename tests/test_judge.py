@@ -11,7 +11,7 @@ from support.command import workbook
 from support.model_files import FILES, head, of, reasons, text_of
 
 from utils.cuda.model_box import boxed
-from utils.errors import ArgumentValueError, ToolError, WorkbookError
+from utils.ground.errors import ArgumentValueError, ToolError, WorkbookError
 from utils.judge.models import accuracy, evaluation, requests, tasks
 from utils.process import sandbox
 from utils.process.guest import framing

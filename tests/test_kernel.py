@@ -7,7 +7,7 @@ import torch
 
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
-from utils.errors import KernelCrash, LaunchError
+from utils.ground.errors import KernelCrash, LaunchError
 
 AXPY = r"""
 #include <cstdio>
@@ -184,7 +184,7 @@ def test_a_fault_on_the_gpu_leaves_the_notebooks_context_alone(on_gpu):
 def test_a_kernel_that_never_ends_on_the_gpu_is_stopped():
     text = "__global__ void k(volatile float* y) { while (y[0] == 0) { } }\n"
     hang = compile_cuda(text + "void hang(float* y) { k<<<1, 1>>>(y); }", "hang", backend="cuda")
-    from utils.errors import KernelTimeout
+    from utils.ground.errors import KernelTimeout
 
     with pytest.raises(KernelTimeout):
         hang.isolated({"y": torch.zeros(1)}, timeout=1.0)

@@ -13,10 +13,10 @@ from utils.course import catalog, mutants
 from utils.course.answers import compile_answer, compile_wrong
 from utils.course.case_calls import example
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed, Reason
+from utils.ground.errors import CheckFailed, Reason
+from utils.ground.paths import workspace
 from utils.judge import review
 from utils.judge.check import check
-from utils.paths import workspace
 from utils.watch.diagnosis import Diagnosis, diagnose_call
 
 ARCHITECTURES = ("75", "80", "86", "90a")  # of the last one, code runs on no other

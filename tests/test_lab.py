@@ -12,9 +12,9 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_output
 from support.pairs import ID
 
+from utils.ground.paths import ROOT
 from utils.notebooks import documents, lab, learner, sync
 from utils.notebooks.contents import WorkbookFiles
-from utils.paths import ROOT
 
 PATH = "notebooks/01_pairs.ipynb"
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg"/>'

@@ -10,8 +10,8 @@ from support.processes import sleeping, wait_until
 
 from utils.cuda import toolchain
 from utils.cuda.compiler import compile_cuda
-from utils.errors import KernelCrash
-from utils.paths import ROOT
+from utils.ground.errors import KernelCrash
+from utils.ground.paths import ROOT
 from utils.process.guest import limited
 
 LAUNCHER = "void f(int n) {}\n"

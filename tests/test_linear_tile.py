@@ -5,7 +5,7 @@ import torch
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
-from utils.errors import LaunchError
+from utils.ground.errors import LaunchError
 
 
 @pytest.mark.parametrize("size", [129, 200])

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from utils.ground.paths import ROOT, workspace
 from utils.notebooks import documents
-from utils.paths import ROOT, workspace
 
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

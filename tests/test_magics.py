@@ -11,7 +11,7 @@ from support.pairs import ID, SOLUTION, STARTER
 from utils.course import markup
 from utils.course.answers import Answer
 from utils.cuda.kernel import Kernel
-from utils.errors import ArgumentError, CompileError, DeclarationError, WorkbookError
+from utils.ground.errors import ArgumentError, CompileError, DeclarationError, WorkbookError
 from utils.notebooks import sync
 
 SCRATCH = "void thrice(float* x, int n) { for (int i = 0; i < n; i++) x[i] *= 3; }\n"

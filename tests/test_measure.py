@@ -8,8 +8,8 @@ import torch
 from support import toys
 from support.fakes import FakeKernel
 
-from utils.errors import CheckFailed, WorkbookError
-from utils.paths import ROOT
+from utils.ground.errors import CheckFailed, WorkbookError
+from utils.ground.paths import ROOT
 from utils.timing import measure, rested, sustained
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")

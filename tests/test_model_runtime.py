@@ -18,7 +18,7 @@ from support.model_files import FILES, for_a_card, head, of, reasons, text_of
 from utils.cuda import model_nvcc, toolchain
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import boxed
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 from utils.judge.models import accuracy, evaluation, probe, requests, tasks
 from utils.judge.models.tasks import Size
 from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why

@@ -3,8 +3,8 @@
 import pytest
 
 from utils.course import catalog, mutants
-from utils.errors import Reason, WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import Reason, WorkbookError
+from utils.ground.paths import workspace
 
 GUARDED = "    if (i < n) y[i] = 2 * x[i];"  # a line of the solution in support/pairs.py
 FILE = "tests/mutants/01_pairs/twice.diff"

@@ -12,7 +12,7 @@ from mutation.code import Code
 from mutation.operators import OPERATORS, mutations
 
 from utils.course import catalog
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 KERNEL = """\
 __global__ void add_kernel(const float* x, float* out, int n) {{

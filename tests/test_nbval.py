@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from utils import settings
 from utils.course import catalog, selection
 from utils.grading import grade
+from utils.ground import settings
+from utils.ground.paths import ROOT, environment
 from utils.notebooks import documents
-from utils.paths import ROOT, environment
 from utils.process import forkserver
 
 SECONDS = 300  # for a cell

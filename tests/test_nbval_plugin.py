@@ -14,7 +14,7 @@ from nbformat import v4, write
 from utils.course import catalog
 from utils.grading import cells
 from utils.grading.verdicts import Status, trouble
-from utils.paths import ROOT, environment
+from utils.ground.paths import ROOT, environment
 
 TOPIC = "00_start_here"
 SWISH, STRIDE = (e for e in catalog.topic(TOPIC).values() if e.number)
@@ -22,7 +22,7 @@ SWISH, STRIDE = (e for e in catalog.topic(TOPIC).values() if e.number)
 SETUP = """
 import json, os, sys, time, types
 from IPython.core.magic import register_cell_magic
-from utils.errors import CheckFailed, CompileError, Reason, ToolError
+from utils.ground.errors import CheckFailed, CompileError, Reason, ToolError
 @register_cell_magic
 def cuda(line, cell):
     if "broken" in cell:

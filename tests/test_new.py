@@ -9,7 +9,7 @@ from support.command import workbook
 
 from utils.course import catalog, mutants
 from utils.course.answers import compile_answer
-from utils.errors import CheckFailed, WorkbookError
+from utils.ground.errors import CheckFailed, WorkbookError
 from utils.judge import review
 from utils.judge.check import check
 from utils.notebooks import documents, new, sync

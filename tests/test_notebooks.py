@@ -9,9 +9,9 @@ from support import pairs
 from support.pairs import COPY, ID, SOLUTION, SPEC, STARTER, write_notebook
 from typer.testing import CliRunner
 
-from utils import files
 from utils.course import catalog, markup, selection
-from utils.errors import WorkbookError
+from utils.ground import files
+from utils.ground.errors import WorkbookError
 from utils.notebooks import documents, sync
 
 LEARNER = f"%%cuda {ID}\nmy own work"

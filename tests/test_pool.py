@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from utils.course import catalog
-from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
 from utils.grading import pool, submission
 from utils.grading.grade import Terms
 from utils.grading.grades import Grade, Ungraded
 from utils.grading.records import Record
 from utils.grading.verdicts import Status
+from utils.ground.errors import ToolError, WorkbookError
 
 TOPICS = ("00_start_here",)
 

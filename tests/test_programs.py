@@ -20,8 +20,8 @@ from utils.emulator.programs import (
     emulate,
     run_program,
 )
-from utils.errors import ToolError
-from utils.paths import ROOT
+from utils.ground.errors import ToolError
+from utils.ground.paths import ROOT
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("*.cu"))
 

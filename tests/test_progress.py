@@ -8,10 +8,10 @@ from support.pairs import ID, SOLUTION, SPEC, write_notebook
 import utils
 from utils import magics
 from utils.course import catalog, markup, progress
-from utils.errors import CheckFirst, WorkbookError
+from utils.ground.errors import CheckFirst, WorkbookError
+from utils.ground.paths import ROOT
 from utils.judge.check import check
 from utils.notebooks import learner, sync
-from utils.paths import ROOT
 from utils.timing.bench import bench
 
 ANSWER = markup.solved(SOLUTION)

@@ -7,7 +7,7 @@ import pytest
 from support.figures import entry
 
 from utils.course import catalog
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.notebooks import readme
 from utils.timing import results
 from utils.timing.rows import Results, id_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from utils.emulator.build import include_dir
 from utils.emulator.translate.rewriter import rewrite
 from utils.emulator.translate.tokens import tokenize
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 
 def body(source: str, **options) -> str:

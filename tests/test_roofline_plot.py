@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
+from utils.ground.paths import workspace
 from utils.notebooks import documents
-from utils.paths import workspace
 from utils.timing import results, roofline, roofline_plot, rows
 from utils.timing.roofline import Ceilings
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import same_bits
 from utils.course import case_values, catalog
 from utils.course.precision import Precision
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 CARD = json.loads((ROOT / "tests/calibration/products.json").read_text())
 KERNELS = [id for id in CARD if "/" in id]

@@ -11,7 +11,7 @@ from support.box import needs_box
 from support.processes import sleeping, wait_until
 
 from utils.cuda.compiler import compile_cuda
-from utils.errors import CompileError, ToolError
+from utils.ground.errors import CompileError, ToolError
 from utils.process import sandbox
 
 USERS = pytest.mark.parametrize("other_user", [False, True])

@@ -12,7 +12,7 @@ from torch import Tensor
 from utils.course import catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.cuda import instrumented
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout
 from utils.judge import explain, schedule, verdict
 from utils.judge.check import check
 from utils.judge.schedule import Schedule

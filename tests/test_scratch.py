@@ -1,7 +1,7 @@
 """Memory for the time of a call, on several devices: of the emulator's one, by another name."""
 
 from utils.emulator.programs import build_program, run_program
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 PROGRAM = """
 #include <cuda_runtime.h>

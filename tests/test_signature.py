@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from utils.cuda.signature import POINTERS, SCALARS, parse_launcher
-from utils.errors import DeclarationError
+from utils.ground.errors import DeclarationError
 
 GEMM = """
 // void gemm(int wrong);

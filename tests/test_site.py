@@ -11,7 +11,7 @@ from support.jupyterlab import browser, needs_browser
 from support.pages import WIDTHS, choose_the_next_line, serious, status
 from support.pairs import write_notebook
 
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.notebooks import site
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from utils.course.spec_text import extended
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.box import needs_box
 from support.hijacked import CHEATS, ON_A_GPU, hijacked
 
 from utils.cuda import arrays, stopwatch
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.process import pool, proc
 from utils.timing import speed
 

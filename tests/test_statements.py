@@ -8,11 +8,11 @@ import pytest
 from utils.course import catalog, markup
 from utils.course.answers import compile_answer
 from utils.course.case_calls import example
-from utils.errors import CheckFailed
+from utils.ground.errors import CheckFailed
+from utils.ground.paths import workspace
 from utils.judge import statements
 from utils.judge.check import check
 from utils.notebooks import documents
-from utils.paths import workspace
 from utils.watch import diagnosis
 
 TOPIC = "05_debugging"

@@ -7,8 +7,8 @@ import pytest
 from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.emulator.translate import strict
-from utils.errors import CompileError
-from utils.paths import workspace
+from utils.ground.errors import CompileError
+from utils.ground.paths import workspace
 
 KERNEL = """__global__ void k(float* x) {
     x[threadIdx.x] = 1;

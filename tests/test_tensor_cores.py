@@ -10,7 +10,7 @@ import torch
 
 from utils.cuda.compiler import compile_cuda
 from utils.emulator.programs import Watch, build_program, diagnose_program, run_program
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 from utils.watch.diagnosis import diagnose_call
 
 FOLDER = ROOT / "tests/tensor_cores"

@@ -8,7 +8,7 @@ import torch
 
 from utils.cuda.compiler import compile_cuda
 from utils.emulator import build
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 ASKED = np.load(ROOT / "tests/calibration/tensor_cores.npz")
 TYPES = {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from utils.course.models import MODELS
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.timing import timelines
 from utils.timing.timelines import Timelines
 

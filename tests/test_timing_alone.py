@@ -5,8 +5,8 @@ import io
 from rich.console import Console
 
 from benchmarks import timing_alone
+from utils.ground.paths import ROOT
 from utils.notebooks import summary
-from utils.paths import ROOT
 
 
 class Run:

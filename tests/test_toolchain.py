@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from utils.cuda import toolchain
-from utils.errors import ToolError
+from utils.ground.errors import ToolError
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.cuda.compiler import compile_cuda
 from utils.emulator.translate import telling
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.watch.values import values
 
 TEXT = """struct Pair { float value; int column; };

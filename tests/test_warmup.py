@@ -12,8 +12,8 @@ import pytest
 from utils.cuda import warmup
 from utils.cuda.compiler import compile_cuda
 from utils.emulator import build
-from utils.errors import ToolError
-from utils.paths import ROOT
+from utils.ground.errors import ToolError
+from utils.ground.paths import ROOT
 
 
 def test_after_a_while_the_first_cell_finds_everything_there(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from utils.course import catalog
 from utils.course.answers import compile_wrong
-from utils.errors import CheckFailed
+from utils.ground.errors import CheckFailed
 from utils.judge.check import check
 
 WARP_SUM = "lane < WARPS ? sums[lane] : 0.0f"

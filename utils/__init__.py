@@ -26,7 +26,7 @@ __all__ = [*_HOMES, "device"]
 
 def __getattr__(name: str) -> Any:
     if name == "device":
-        return importlib.import_module("utils.settings").device()
+        return importlib.import_module("utils.ground.settings").device()
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'utils' has no attribute '{name}'")

@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperCommand
 
-from utils import errors, files
-from utils.errors import WorkbookError
-from utils.paths import ROOT, workspace
+from utils.ground import errors, files
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import ROOT, workspace
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -434,7 +434,7 @@ def judge(
     """Judge a ModelNew, in a box: does it compute what Model does, and train? How fast?"""
     from json import dumps
 
-    from utils import settings
+    from utils.ground import settings
     from utils.timing.model_runtime import judge
 
     with Console(stderr=True).status("building and judging: a first build takes half a minute"):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def _tool(what: str, path: Callable[[], str]) -> Finding:
 
 def _build_tools(gpu: bool) -> list[Finding]:
     """What builds would use, as the toolchain finds it."""
-    from utils import settings
     from utils.cuda import toolchain  # imports torch, which may be what is missing
+    from utils.ground import settings
 
     def cxx() -> str:
         path = toolchain.cxx()

@@ -9,14 +9,14 @@ from typing import NoReturn
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import clear_output
 
-from utils import settings
 from utils.course import catalog, progress
 from utils.course.answers import Answer, compile_answer
 from utils.cuda import warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
-from utils.errors import WorkbookError
+from utils.ground import settings
+from utils.ground.errors import WorkbookError
 from utils.notebooks.learner import hint, reset
 from utils.process import card, pool
 

@@ -14,7 +14,7 @@ from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.diagrams import explain
 from utils.diagrams.draw import draw, render
-from utils.errors import LaunchError, WorkbookError
+from utils.ground.errors import LaunchError, WorkbookError
 
 
 def stub(exercise=toys.MISH, **more) -> FakeKernel:

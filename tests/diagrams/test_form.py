@@ -19,7 +19,7 @@ from support.traces import simulate
 from utils.diagrams.draw import VIEWS, render
 from utils.diagrams.parts.canvas import SMALL, fit, text_width
 from utils.diagrams.parts.scene import coordinate_text, element, listing
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.watch.trace import GLOBAL, Array
 
 # --- every picture

@@ -16,7 +16,7 @@ from PIL import Image
 from support.gallery import shown
 
 from utils.diagrams.picture import Picture
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 GOLDEN, NEW = ROOT / "tests/golden", ROOT / "build/golden"
 LOOKS = {

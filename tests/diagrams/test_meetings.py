@@ -10,7 +10,7 @@ from support.traces import simulate
 
 from utils.diagrams.views.hazards import can_draw
 from utils.emulator import reports
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 SOURCE = "\n\n\n  __syncthreads();\n  more();\n\n\n\n  __syncthreads();"
 

@@ -13,7 +13,7 @@ from collections import Counter
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.paths import workspace
+from utils.ground.paths import workspace
 
 from . import survivors, trial
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from utils.course import catalog
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed, CompileError, DeclarationError
+from utils.ground.errors import CheckFailed, CompileError, DeclarationError
+from utils.ground.paths import cache as cache_folder
 from utils.judge import explain, verdict
 from utils.judge.check import check
-from utils.paths import cache as cache_folder
 
 from .operators import Mutation, mutations
 

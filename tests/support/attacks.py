@@ -27,13 +27,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import files
 from utils.course import catalog, mutants
 from utils.course.answers import compile_wrong
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed, CompileError, DeclarationError, Reason
+from utils.ground import files
+from utils.ground.errors import CheckFailed, CompileError, DeclarationError, Reason
+from utils.ground.paths import ROOT
 from utils.judge.check import check
-from utils.paths import ROOT
 
 PASSED = "passed"
 # What a text may meet beside a reason of check: refused before it runs, or accepted.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from utils.errors import ToolError
+from utils.ground.errors import ToolError
 from utils.process import sandbox
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 OUTSIDE = "CANARY"  # stands for a folder beside the class, in which nothing may change
 REFUSED = "compile error"

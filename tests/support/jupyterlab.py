@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from utils import paths
-from utils.paths import ROOT
+from utils.ground import paths
+from utils.ground.paths import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 FILES = ROOT / "tests/models"
 NO_HEAD = {"no_kernel_at_all"}  # what compiles nothing

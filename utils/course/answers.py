@@ -12,7 +12,6 @@ from typing import Protocol, TypedDict
 import torch
 from torch import Tensor
 
-from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.cuda import instrumented, toolchain
@@ -22,8 +21,9 @@ from utils.cuda.kernel import Kernel
 from utils.cuda.signature import Parameter
 from utils.emulator import linked
 from utils.emulator.translate import strict
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground import settings
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 
 Argument = Tensor | int | float
 

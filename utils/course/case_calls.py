@@ -9,7 +9,7 @@ from utils.course.answers import Answering
 from utils.course.case_values import NORMAL
 from utils.course.cases import Case, sample
 from utils.course.exercise import Sizes, dimensions, inputs_of
-from utils.errors import DeclarationError
+from utils.ground.errors import DeclarationError
 
 Arguments = dict[str, Tensor | int | float]  # by parameter name
 

@@ -5,7 +5,7 @@ from torch import Generator
 
 from utils.course.case_values import whole_number
 from utils.course.exercise import Exercise, Sizes, dimensions
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 
 def size_text(sizes: Sizes) -> str:

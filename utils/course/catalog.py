@@ -13,8 +13,8 @@ from pathlib import Path
 
 from utils.course.exercise import Exercise
 from utils.course.markup import is_untouched, solved
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 
 
 def topic(name: str) -> dict[str, Exercise]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from utils.course.precision import Precision, precision_of
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,7 +7,7 @@ from utils.course.markup import solved
 from utils.emulator.translate.code import Code
 from utils.emulator.translate.functions import Macros, functions_and_variables
 from utils.emulator.translate.tokens import directive
-from utils.paths import workspace
+from utils.ground.paths import workspace
 
 
 class Flat:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from utils.course.flat_cuda import Flat, on_the_current_stream, substituted
 from utils.course.models import MODELS, Model
-from utils.paths import workspace
+from utils.ground.paths import workspace
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import Reason, WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import Reason, WorkbookError
+from utils.ground.paths import workspace
 
 _Lines = list[tuple[int, str]]  # numbered from 1
 

@@ -10,11 +10,11 @@ grader reads them, and `check` and `workbook check` always check.
 import hashlib
 from pathlib import Path
 
-from utils import files
 from utils.course import catalog
 from utils.course.answers import Answering
 from utils.course.exercise import Exercise
-from utils.paths import workspace
+from utils.ground import files
+from utils.ground.paths import workspace
 
 
 def keep(kernel: Answering) -> None:

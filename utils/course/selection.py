@@ -5,8 +5,8 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 
 
 class NotFound(WorkbookError):

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 
 def extended(path: Path, entry: str) -> str:

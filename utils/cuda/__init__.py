@@ -8,7 +8,7 @@ __all__ = [*_HOMES, "INCLUDE"]
 
 def __getattr__(name: str) -> object:
     if name == "INCLUDE":  # the folder of headers that every cell may include
-        return importlib.import_module("utils.paths").workspace().include
+        return importlib.import_module("utils.ground.paths").workspace().include
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'utils.cuda' has no attribute '{name}'")

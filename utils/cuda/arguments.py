@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from utils.cuda.signature import Parameter
-from utils.errors import ArgumentTypeError, ArgumentValueError
+from utils.ground.errors import ArgumentTypeError, ArgumentValueError
 
 _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
 

@@ -23,7 +23,6 @@ from typing import Any
 
 import torch
 
-from utils import files, settings
 from utils.cuda import toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
@@ -37,8 +36,9 @@ from utils.emulator.build import (
     link_flags,
 )
 from utils.emulator.translate import rewriter
-from utils.errors import CompileError, DeclarationError, ToolError
-from utils.paths import cache, workspace
+from utils.ground import files, settings
+from utils.ground.errors import CompileError, DeclarationError, ToolError
+from utils.ground.paths import cache, workspace
 from utils.process import card
 
 _ENTRY = "workbook entry"  # what messages about the line that we append call it

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from utils.cuda.kernel import Kernel
 from utils.cuda.signature import Parameter
-from utils.errors import ArgumentValueError, WorkbookError
+from utils.ground.errors import ArgumentValueError, WorkbookError
 
 NAMESPACE = "workbook"
 

@@ -9,7 +9,7 @@ from typing import Any
 from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
 from utils.cuda.kernel import Kernel
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 KEEP = 64  # builds that are remembered; a forgotten one is found in the cache on disk
 

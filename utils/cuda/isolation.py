@@ -14,7 +14,7 @@ from torch import Tensor
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
 from utils.emulator import reports
-from utils.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import card, pool
 from utils.process.arena import Layout, Stray
 from utils.process.child import GRACE, Gone

@@ -16,9 +16,9 @@ from utils.cuda.arguments import check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
 from utils.cuda.signature import Parameter
-from utils.errors import LaunchError
+from utils.ground.errors import LaunchError
+from utils.ground.wording import many
 from utils.process import card
-from utils.wording import many
 
 Arguments = Mapping[str, Tensor | int | float]  # by parameter name, without the stream
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take

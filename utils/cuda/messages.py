@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from utils.cuda.plain_words import sentence
-from utils.wording import many
+from utils.ground.wording import many
 
 MAX_LINES = 30
 ERRORS = 2  # that are shown; more tend to follow from these

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import torch
 
-from utils import files
 from utils.cuda import toolchain
 from utils.cuda.messages import complaint
 from utils.emulator import build
 from utils.emulator.translate import rewriter
-from utils.errors import CompileError, KernelTimeout
-from utils.paths import cache
+from utils.ground import files
+from utils.ground.errors import CompileError, KernelTimeout
+from utils.ground.paths import cache
 from utils.process import sandbox
 
 NAME = "model.so"

@@ -14,10 +14,10 @@ from pathlib import Path
 import torch
 from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
 
-from utils import files
 from utils.cuda import toolchain
 from utils.cuda.model_build import LIBRARIES, NAME, TORCH, includes, run, torch_folders
-from utils.paths import cache
+from utils.ground import files
+from utils.ground.paths import cache
 
 # What takes the place of each way to launch, by the linker's --wrap. CUDA 13's stubs call the
 # first, CUDA 12's the second. Pointers, and sizes in blocks and threads by value, as in CUDA's.

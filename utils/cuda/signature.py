@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from utils.emulator.translate.code import Code
-from utils.errors import DeclarationError
+from utils.ground.errors import DeclarationError
 
 # C++ element type, as `_spell` writes it -> torch dtype. Each may stand behind a pointer.
 POINTERS = {

@@ -28,7 +28,7 @@ from utils.cuda.arrays import Arrays
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import tensors_of
 from utils.cuda.kernel import Kernel
-from utils.errors import KernelCrash, KernelTimeout, LaunchError
+from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import pool
 from utils.process.child import Gone
 from utils.process.workers import Worker

@@ -13,10 +13,10 @@ from shlex import quote
 
 import torch
 
-from utils import files, settings
 from utils.emulator.build import compiler, include_dir, runtime_library
-from utils.errors import ToolError
-from utils.paths import cache
+from utils.ground import files, settings
+from utils.ground.errors import ToolError
+from utils.ground.paths import cache
 from utils.process import sandbox
 from utils.process.child import GUEST
 

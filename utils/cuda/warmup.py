@@ -8,9 +8,9 @@ import importlib
 import threading
 from collections.abc import Callable
 
-from utils import settings
 from utils.cuda import toolchain
 from utils.emulator import build
+from utils.ground import settings
 
 
 def start() -> list[threading.Thread]:

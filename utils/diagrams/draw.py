@@ -14,7 +14,7 @@ from utils.diagrams.parts import requests, stepping
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
 from utils.diagrams.views.tree import is_tree
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.process import card
 from utils.watch.diagnosis import Diagnosis, diagnose_call
 from utils.watch.trace import GLOBAL, MOST, SHARED, Trace, trace

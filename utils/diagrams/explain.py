@@ -11,11 +11,11 @@ from utils.diagrams.draw import draw_hazard
 from utils.diagrams.listing import listing
 from utils.diagrams.picture import Picture
 from utils.diagrams.views.hazards import can_draw
+from utils.ground.wording import many
 from utils.process import card
 from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 from utils.watch.trace import MOST
-from utils.wording import many
 
 
 @card.apart()

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from utils.errors import ArgumentValueError
+from utils.ground.errors import ArgumentValueError
 
 
 def own_style(**settings: object) -> AbstractContextManager[None]:

@@ -8,10 +8,10 @@ from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.diagrams.table import Table
 from utils.emulator.translate import telling
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.process import card
 from utils.watch.values import values
-from utils.wording import many
 
 FIRST, LAST = 40, 20  # rows that are shown of a longer run
 

@@ -17,9 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from utils import files
-from utils.errors import ToolError
-from utils.paths import cache
+from utils.ground import files
+from utils.ground.errors import ToolError
+from utils.ground.paths import cache
 
 _HERE = Path(__file__).parent
 LIBRARY = "workbook_emulator"

@@ -7,7 +7,7 @@ The keys are those of runtime/hazard_kinds.h, `kind` or `kind/variant`, and thos
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from utils.errors import Reason
+from utils.ground.errors import Reason
 
 
 class Picture(Enum):

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from utils.emulator.build import include_dir
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 _MATHS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc
     exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp

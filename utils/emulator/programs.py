@@ -18,13 +18,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from utils import files, paths
 from utils.emulator import outcome
 from utils.emulator.build import compile_flags, compiler, digest, link_flags
 from utils.emulator.messages import FLAGS, missing, readable
 from utils.emulator.reports import read
 from utils.emulator.translate.rewriter import Unit, collect, rewrite
-from utils.errors import CompileError, ToolError
+from utils.ground import files, paths
+from utils.ground.errors import CompileError, ToolError
 
 _FOREIGN = re.compile(r"\bEMU_ELSEWHERE\b")
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from utils.emulator.hazards import HAZARDS, Hazard
 from utils.emulator.symbols import Code, SourceLine, chains
-from utils.wording import many
+from utils.ground.wording import many
 
 Position = tuple[int, int, int]
 

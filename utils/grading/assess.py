@@ -8,10 +8,10 @@ import hashlib
 import json
 from dataclasses import replace
 
-from utils import settings
 from utils.course.answers import Answer
-from utils.errors import WorkbookError
 from utils.grading.grades import Assessment
+from utils.ground import settings
+from utils.ground.errors import WorkbookError
 from utils.judge import credit
 from utils.timing.speed import Speed
 

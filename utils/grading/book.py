@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from utils import files
 from utils.course import catalog
-from utils.errors import WorkbookError
 from utils.grading import inert
 from utils.grading.grades import Grade, Graded
 from utils.grading.verdicts import Status
-from utils.wording import many
+from utils.ground import files
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 
 NBGRADER = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),

@@ -14,15 +14,15 @@ import pytest
 from nbformat import NotebookNode
 from nbval import plugin as nbval
 
-from utils import settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import ToolError, WorkbookError
 from utils.grading import forked_kernel
 from utils.grading.inert import plain
 from utils.grading.live_kernel import KernelDied, LiveKernel, Raised
 from utils.grading.records import JSON, Record
 from utils.grading.verdicts import Status, Trouble, trouble
+from utils.ground import settings
+from utils.ground.errors import ToolError, WorkbookError
 from utils.notebooks import documents
 
 LIMIT = 120.0  # seconds for a cell

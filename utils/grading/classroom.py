@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from utils import files
-from utils.errors import WorkbookError
 from utils.grading import book, feedback, grade, pool, similarity
 from utils.grading.grades import Grade, Graded, Ungraded
+from utils.ground import files
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.process import sandbox
-from utils.wording import many
 
 
 @dataclass(frozen=True)

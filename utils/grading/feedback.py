@@ -11,12 +11,12 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise, Gate
 from utils.grading import inert, points
 from utils.grading.grades import Grade, Mark
 from utils.grading.verdicts import Status
+from utils.ground import files
 from utils.timing.speed import Speed
 
 NAME = "feedback"  # of both files, without their endings

@@ -19,18 +19,18 @@ from pathlib import Path
 
 import nbformat
 
-from utils import files, settings
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.emulator import build
-from utils.errors import ToolError, WorkbookError
 from utils.grading import inert, points, submission
 from utils.grading.grades import Assessment, Grade, Mark
 from utils.grading.records import Record
 from utils.grading.submission import Found, Submission
 from utils.grading.verdicts import Status
+from utils.ground import files, settings
+from utils.ground.errors import ToolError, WorkbookError
+from utils.ground.paths import environment, workspace
 from utils.notebooks import documents
-from utils.paths import environment, workspace
 from utils.process import forkserver, sandbox
 
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take

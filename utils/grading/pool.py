@@ -15,12 +15,12 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
-from utils import files, settings
-from utils.errors import ToolError, WorkbookError
 from utils.grading import grade as grading
 from utils.grading import submission
 from utils.grading.grade import Terms
 from utils.grading.grades import Grade, Graded, Ungraded
+from utils.ground import files, settings
+from utils.ground.errors import ToolError, WorkbookError
 
 ABANDONED = 1800.0  # seconds after which nobody needs a build: a cell takes two minutes at most
 

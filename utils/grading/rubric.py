@@ -5,9 +5,9 @@
 
 from pathlib import Path
 
-from utils import files
 from utils.course import catalog
 from utils.grading import points
+from utils.ground import files
 
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- rubric -->\n", "<!-- /rubric -->"

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from utils import files
 from utils.course.exercise import Exercise
 from utils.grading.records import JSON, CellTrouble, Record, Score
 from utils.grading.verdicts import Status
-from utils.wording import many
+from utils.ground import files
+from utils.ground.wording import many
 
 PLAN = "workbook_plan"  # what xdist's workers were to run
 # Reported in one line of the table, without a report of their own; they fail all the same.

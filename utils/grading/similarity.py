@@ -19,11 +19,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.grading import inert
-from utils.wording import many
+from utils.ground import files
+from utils.ground.wording import many
 
 THRESHOLD = 80.0  # percent
 SOLUTION = "(the workbook's solution)"  # takes part, as if it were a student

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
 from utils.grading import inert
-from utils.wording import many
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 
 NOTEBOOK, SOURCE = 16 << 20, 1 << 20  # bytes of a file, at most
 ANSWER = 256 << 10  # characters

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from utils.errors import (
+from utils.grading.inert import plain
+from utils.ground.errors import (
     CheckFailed,
     CompileError,
     KernelCrash,
@@ -14,8 +15,7 @@ from utils.errors import (
     ToolError,
     WorkbookError,
 )
-from utils.grading.inert import plain
-from utils.paths import ROOT
+from utils.ground.paths import ROOT
 
 _UTILS = re.compile(rf"File \S*/{re.escape(ROOT.name)}/utils/")  # "~" may stand for its beginning
 

@@ -14,14 +14,14 @@ import hashlib
 import secrets
 import time
 
-from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, exercise_of
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise
 from utils.cuda import signature
 from utils.cuda.signature import Parameter
-from utils.errors import CheckFailed, DeclarationError, Reason
+from utils.ground import events, settings
+from utils.ground.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.passed import Passed, tell

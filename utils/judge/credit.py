@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from utils.course import case_calls, case_sizes, cases, catalog
 from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise, Sizes, inputs_of
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
 from utils.judge import floors, oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.plain_calls import PlainCalls

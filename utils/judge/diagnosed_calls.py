@@ -12,7 +12,7 @@ from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
-from utils.errors import CheckFailed, Reason, ToolError
+from utils.ground.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, launches, oracle, verdict
 from utils.judge.mismatch import bits
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks

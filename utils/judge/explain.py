@@ -9,7 +9,7 @@ from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda import uninitialized
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
 from utils.judge.mistakes.displaced import displaced

@@ -6,7 +6,7 @@ the inputs where no counter looks.
 
 from utils.course.exercise import Exercise, inputs_of
 from utils.cuda.isolation import Covered
-from utils.errors import Reason
+from utils.ground.errors import Reason
 from utils.watch.diagnosis import Diagnosis
 
 Objection = tuple[Reason, str]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, inputs_of
 from utils.emulator.traffic import LaunchTraffic
+from utils.ground.wording import many
 from utils.watch.diagnosis import Diagnosis
-from utils.wording import many
 
 WARP, MOST = 32, 1024  # what blocks are a multiple of, and at most
 AGAIN = 1.02  # times that an input is read

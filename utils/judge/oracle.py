@@ -40,7 +40,7 @@ from torch.overrides import TorchFunctionMode
 
 from utils.course.cases import Case, sample
 from utils.course.exercise import Exercise, dimensions, reads
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 UNIT = {
     torch.float64: 2.0**-53,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from utils.course.cases import Case
-from utils.errors import CheckFailed
+from utils.ground.errors import CheckFailed
 from utils.judge.oracle import Expected
 from utils.process.arena import Stray
 

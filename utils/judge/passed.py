@@ -5,7 +5,7 @@ from html import escape
 
 from utils.course import progress
 from utils.course.answers import Answering
-from utils.wording import show
+from utils.ground.wording import show
 
 # White on green, so that it is seen in a light theme and in a dark one; the contrast is 5.1 to 1.
 _LINE = "background: #1a7f37; color: #fff; padding: 0.35em 0.7em; border-radius: 4px"

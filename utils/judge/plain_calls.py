@@ -20,14 +20,14 @@ from utils.course.case_calls import Arguments
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
 from utils.cuda.isolation import IsolatedRun
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.ground.wording import many
 from utils.judge import oracle, verdict
 from utils.judge.mismatch import bits
 from utils.judge.outcomes import Failed, Outcome, Refused, Returned
 from utils.judge.verdict import FAULTS, FEW, Judge
 from utils.process import card, pool, workers
 from utils.process.arena import Stray
-from utils.wording import many
 
 AGAIN = 3  # sizes that a second process is tried on
 REHEARSED = 4_000_000  # elements

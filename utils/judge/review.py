@@ -5,7 +5,7 @@ import re
 from utils.course import catalog, markup, mutants
 from utils.course.exercise import Exercise
 from utils.course.markup import BEGIN, END
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.watch.access_patterns import WARP
 
 HINTS = 2, 3  # at least, at most

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from utils.course import case_sizes
 from utils.course.answers import Answering
-from utils.errors import KernelTimeout
+from utils.ground.errors import KernelTimeout
 from utils.judge import plain_calls, verdict
 from utils.judge.outcomes import Failed, Outcome, Returned
 from utils.judge.plain_calls import PlainCalls, Tried

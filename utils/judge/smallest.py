@@ -9,7 +9,7 @@ from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answering
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.judge import oracle
 from utils.judge.mismatch import wrong
 from utils.watch import diagnosis

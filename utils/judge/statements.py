@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import CheckFailed, Reason
+from utils.ground.errors import CheckFailed, Reason
 
 # What can be named, and what it means: more than there are exercises. The notebook has it as a
 # table.

@@ -8,12 +8,12 @@ from typing import NoReturn
 import torch
 from torch import Generator, Tensor
 
-from utils import settings
 from utils.course import case_sizes, cases
 from utils.course.answers import Answering
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
-from utils.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.ground import settings
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import explain, mismatch, oracle
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected

@@ -19,7 +19,7 @@ from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.course.case_calls import example
 from utils.course.exercise import Exercise, Gate
 from utils.course.mutants import Mutant
-from utils.errors import CheckFailed, Reason, WorkbookError
+from utils.ground.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import gates, review
 from utils.judge.check import check
 from utils.judge.gates import Reading

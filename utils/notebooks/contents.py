@@ -14,9 +14,9 @@ from typing import Any
 import nbformat
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
-from utils import files
+from utils.ground import files
+from utils.ground.paths import workspace
 from utils.notebooks import documents
-from utils.paths import workspace
 
 
 class WorkbookFiles(AsyncLargeFileManager):

@@ -12,8 +12,8 @@ import nbformat
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 
 METADATA = {
     "kernelspec": {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils.files import write_text
+from utils.ground.files import write_text
+from utils.ground.paths import workspace
 from utils.notebooks import pictures
-from utils.paths import workspace
 
 PAGE = """<!doctype html>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from utils.paths import ROOT, environment, workspace
+from utils.ground.paths import ROOT, environment, workspace
 
 FIRST = "notebooks/00_start_here.ipynb"
 FILES = "utils.notebooks.contents"

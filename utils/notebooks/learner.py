@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from utils.course import catalog, selection
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
-from utils.paths import workspace
-from utils.wording import show
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
+from utils.ground.wording import show
 
 RESET = "application/vnd.cuda-workbook.reset+json"  # what our extension of JupyterLab acts on
 

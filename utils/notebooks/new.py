@@ -12,12 +12,12 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from utils import files
 from utils.course import catalog, markup, mutants, selection, spec_text
 from utils.course.exercise import At, Exercise
-from utils.errors import WorkbookError
+from utils.ground import files
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 from utils.notebooks import documents, sync
-from utils.paths import workspace
 
 CPP = frozenset(
     """

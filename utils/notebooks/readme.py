@@ -6,7 +6,7 @@ from html import escape
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.course.precision import Precision
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.timing import plots, results, roofline
 from utils.timing.rows import Entry, Results, Row, digits, error_text
 

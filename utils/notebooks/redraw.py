@@ -11,9 +11,9 @@ from pathlib import Path
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from utils import files
+from utils.ground import files
+from utils.ground.paths import environment, workspace
 from utils.notebooks import documents, run
-from utils.paths import environment, workspace
 
 PICTURE = "image/svg+xml"
 DRAWS = re.compile(r"\b(?:draw|diagnose)\(")

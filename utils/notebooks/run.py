@@ -19,11 +19,11 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 
-from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.ground import files
+from utils.ground.paths import environment, workspace
 from utils.notebooks import documents
-from utils.paths import environment, workspace
 from utils.timing import measure, results
 
 CELL_SECONDS = 600

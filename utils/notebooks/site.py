@@ -16,11 +16,11 @@ import nbformat
 from pygments.lexers import CudaLexer, PythonLexer
 from pygments.token import Comment, _TokenType
 
-from utils import files
-from utils.errors import ToolError, WorkbookError
+from utils.ground import files
+from utils.ground.errors import ToolError, WorkbookError
+from utils.ground.paths import workspace
 from utils.notebooks import documents, pictures
 from utils.notebooks.lab import EXTENSION
-from utils.paths import workspace
 
 # Tables and code may be wider than a phone: they scroll, the page does not.
 CSS = """

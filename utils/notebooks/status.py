@@ -7,7 +7,7 @@ from rich.table import Table
 
 from utils.course import catalog, progress
 from utils.course.exercise import Exercise
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.notebooks import documents
 
 BAR = 12  # characters

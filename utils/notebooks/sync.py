@@ -13,13 +13,13 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from utils import files
 from utils.course import catalog, markup, model_files, selection
 from utils.course.exercise import Exercise
 from utils.emulator.translate.tokens import tokenize
-from utils.errors import WorkbookError
+from utils.ground import files
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 from utils.notebooks import documents, readme
-from utils.paths import workspace
 
 RESULTS_BEGIN, RESULTS_END = "<!-- results -->", "<!-- /results -->"
 FOLDS = ("hints", "solution")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from utils.emulator.build import runtime_library
-from utils.errors import CompileError, KernelTimeout, ToolError
-from utils.paths import cache
+from utils.ground.errors import CompileError, KernelTimeout, ToolError
+from utils.ground.paths import cache
 from utils.process import card, proc, sandbox
 from utils.process.child import GUEST, HINTS, MEMORY, Child, environment
 from utils.process.guest import framing

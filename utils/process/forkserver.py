@@ -24,7 +24,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from utils.paths import environment
+from utils.ground.paths import environment
 
 VARIABLE = "WORKBOOK_FORKS"  # of a fork that may ask for others: the descriptor to ask at
 MESSAGE = 1 << 20  # bytes: more than an environment has

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from utils import paths, settings
 from utils.emulator.build import runtime_library
+from utils.ground import paths, settings
 from utils.process import card
 from utils.process.child import Gone
 from utils.process.workers import Worker

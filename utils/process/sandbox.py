@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from utils.errors import ToolError
+from utils.ground.errors import ToolError
 
 NOBODY = 65534
 TMP = 256 << 20  # bytes of /tmp

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils import settings
+from utils.ground import settings
 from utils.process import child, proc, sandbox
 from utils.process.child import Child, Gone
 from utils.process.guest.framing import Header

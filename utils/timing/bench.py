@@ -5,20 +5,20 @@ from dataclasses import asdict, replace
 from itertools import takewhile
 from pathlib import Path
 
-from utils import events, settings
 from utils.course import catalog
 from utils.course.answers import Answering, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
 from utils.diagrams.table import Table
-from utils.errors import CheckFirst, WorkbookError
+from utils.ground import events, settings
+from utils.ground.errors import CheckFirst, WorkbookError
+from utils.ground.wording import in_notebook, show
 from utils.judge.check import check
 from utils.process import card
 from utils.timing import measure, plots, results, roofline, tables
 from utils.timing.roofline import Ceilings
 from utils.timing.rows import ESTIMATE, Entry, Results, Row, id_of
-from utils.wording import in_notebook, show
 
 DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored, nor chosen
 _session: dict[str, Entry] = {}  # measured by this process, by results.key

@@ -30,8 +30,8 @@ import torch
 from utils.course.answers import Answering
 from utils.course.case_sizes import size_text
 from utils.cuda import toolchain
-from utils.errors import ToolError, WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import ToolError, WorkbookError
+from utils.ground.paths import workspace
 from utils.timing import roofline
 from utils.timing.scaling import Kind, Work, work
 from utils.watch.access_patterns import SECTOR, WARP

@@ -14,17 +14,17 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from utils import settings
 from utils.course import case_calls, cases
 from utils.course.answers import Answering
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import reads
 from utils.course.precision import Precision
-from utils.errors import CheckFailed, Reason, WorkbookError
+from utils.ground import settings
+from utils.ground.errors import CheckFailed, Reason, WorkbookError
+from utils.ground.paths import ROOT
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
-from utils.paths import ROOT
 from utils.process import card
 from utils.timing import peers, rested
 from utils.timing.peers import Peer

@@ -29,7 +29,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import boxed, unboxed
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.judge import oracle
 from utils.judge.models import accuracy, evaluation, probe, requests
 from utils.judge.models.calls import KINDS, randomised

@@ -20,12 +20,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from utils import files
 from utils.course import catalog
 from utils.course.exercise import Exercise, Sizes
 from utils.course.precision import Precision, precision_of
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground import files
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 from utils.timing.rows import KINDS, Entry, Results, Row, id_of
 
 CEILINGS = "ceilings.json"

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
-from utils.paths import workspace
+from utils.ground.paths import workspace
 from utils.timing.results import CEILINGS
 
 # A kernel with no more float32 operations than this for each byte waits for memory on any GPU.

@@ -16,7 +16,7 @@ from utils.course.answers import Answering
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.cuda.kernel import Kernel
-from utils.errors import LaunchError, WorkbookError
+from utils.ground.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
 from utils.watch.instructions import computed

@@ -24,7 +24,7 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import stopwatch
 from utils.cuda.compiler import compile_cuda
-from utils.errors import CheckFailed, Reason, WorkbookError
+from utils.ground.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
 from utils.process import card, pool

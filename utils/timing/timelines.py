@@ -20,8 +20,8 @@ from matplotlib.patches import Patch
 from utils.course.models import MODELS
 from utils.diagrams.parts.canvas import BLUE, GREEN, INK, MID, ORANGE, PURPLE, RED, SKY, YELLOW
 from utils.diagrams.picture import Picture, own_style
-from utils.errors import WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 from utils.timing.rows import digits
 
 FOLDER = "timelines"

@@ -16,9 +16,9 @@ from utils.emulator import reports, symbols
 from utils.emulator.reports import Report
 from utils.emulator.symbols import Code, SourceLine
 from utils.emulator.traffic import LaunchTraffic, read_launches
-from utils.errors import LaunchError
+from utils.ground.errors import LaunchError
+from utils.ground.wording import many
 from utils.watch.trace import Trace, read_trace
-from utils.wording import many
 
 
 @dataclass(frozen=True)

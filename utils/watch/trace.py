@@ -16,7 +16,7 @@ from utils.cuda.instrumented import instrumented
 from utils.cuda.isolation import Watched
 from utils.cuda.kernel import Kernel
 from utils.emulator.symbols import resolve_lines
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.watch.grouping import packed, rank
 
 MOST = 1 << 20  # accesses that are recorded

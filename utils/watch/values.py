@@ -9,7 +9,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator.translate import telling
 from utils.emulator.translate.telling import Place
-from utils.errors import CompileError, WorkbookError
+from utils.ground.errors import CompileError, WorkbookError
 
 
 @dataclass(frozen=True)

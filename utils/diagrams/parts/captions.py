@@ -1,6 +1,6 @@
 """How a caption ends where a picture does not show all."""
 
-from utils.wording import many
+from utils.ground.wording import many
 
 
 def instructions_left_out(count: int) -> str:

@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.scene import KINDS, Instruction, Scene, coordinate_text, instructions
+from utils.ground.wording import many
 from utils.watch.access_patterns import (
     WARP,
     bank_conflicts,
@@ -18,7 +19,6 @@ from utils.watch.access_patterns import (
     service_phases,
 )
 from utils.watch.trace import SHARED
-from utils.wording import many
 
 MIME = "application/vnd.cuda-workbook.requests+json"
 MOST, WARPS = 8, 32  # instructions, and warps of each, to choose among

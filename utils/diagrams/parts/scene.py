@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from utils.emulator.reports import Report
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
 

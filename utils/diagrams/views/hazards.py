@@ -5,7 +5,7 @@ from utils.diagrams.parts.scene import Scene
 from utils.diagrams.views import masks, out_of_bounds, races, unwritten, waits
 from utils.emulator.hazards import Picture
 from utils.emulator.reports import Report
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 
 PICTURES = {
     Picture.RACE: races.draw,

@@ -8,8 +8,8 @@ from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import Scene, coordinate_text, linear
 from utils.diagrams.parts.story import opening
 from utils.emulator.reports import Report
+from utils.ground.wording import many
 from utils.watch.access_patterns import WARP
-from utils.wording import many
 
 CALLS, MISSING = cv.tint(cv.BLUE, 0.75), cv.rgb(cv.RED)
 ABSENT, OTHERS = cv.tint(cv.RED, 0.5), cv.rgb(cv.PALE)

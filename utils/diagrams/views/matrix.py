@@ -9,10 +9,10 @@ from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.places import Place, lay_out
 from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, shape_text, times
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.watch.access_patterns import reads_per_element, touches
 from utils.watch.trace import GLOBAL, LOAD
-from utils.wording import many
 
 LARGEST = 512  # rows or columns that can be drawn
 READ, WRITE = cv.BLUE, cv.RED

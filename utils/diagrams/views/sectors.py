@@ -16,7 +16,8 @@ from utils.diagrams.parts.scene import (
     instructions,
     shape_text,
 )
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.watch.access_patterns import (
     CELL,
     SECTOR,
@@ -26,7 +27,6 @@ from utils.watch.access_patterns import (
     sectors_per_request,
 )
 from utils.watch.trace import GLOBAL
-from utils.wording import many
 
 MOST = 8  # instructions in one picture
 STRIP = 6.9  # inches for lanes and memory

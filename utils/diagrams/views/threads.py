@@ -9,9 +9,9 @@ from utils.diagrams.parts import owned_cells
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.owned_cells import FEW, STRIP
 from utils.diagrams.parts.scene import Scene, coordinate_text, element, shape_text
+from utils.ground.wording import many
 from utils.watch.access_patterns import WARP, Owners, owners
 from utils.watch.trace import GLOBAL, LOAD, Launch
-from utils.wording import many
 
 MANY = 8192  # elements of a strip
 LARGEST = 256  # rows or columns of a matrix

@@ -25,10 +25,10 @@ from utils.diagrams.parts.phases import (
     states,
 )
 from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text, times
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.watch.access_patterns import touches
 from utils.watch.trace import GLOBAL, LOAD, SHARED, Array
-from utils.wording import many
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other

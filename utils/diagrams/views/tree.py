@@ -11,10 +11,10 @@ from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import phases_left_out
 from utils.diagrams.parts.phases import chosen_block, launch_with_shared, some_phases
 from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import many
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import LOAD, SHARED, Array
-from utils.wording import many
 
 LARGEST = 1024  # elements
 ROWS = 12  # phases

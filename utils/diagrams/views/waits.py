@@ -10,7 +10,7 @@ from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing
 from utils.diagrams.parts.story import opening
 from utils.emulator.reports import Report
-from utils.wording import many
+from utils.ground.wording import many
 
 COLORS = [cv.tint(color, 0.75) for color in (cv.BLUE, cv.ORANGE, cv.GREEN, cv.PURPLE)]
 LEFT = cv.rgb(cv.PALE)  # has left the kernel

@@ -15,7 +15,7 @@ from utils.emulator.translate.functions import (
     functions_and_variables,
     locals_of,
 )
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 # Of the C library, what people do call in kernels by mistake, or on purpose.
 _C = """abort atexit atof atoi calloc exit fclose fflush fgets fopen fprintf fputs fread

@@ -21,7 +21,7 @@ from utils.emulator.translate.launches import declare_clusters, rewrite_launches
 from utils.emulator.translate.products import gather_products
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)
 _ARCHITECTURE = "800"  # as the device's properties say

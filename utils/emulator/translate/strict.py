@@ -14,7 +14,7 @@ from pathlib import Path
 
 from utils.emulator.build import compiler, include_dir
 from utils.emulator.translate.tokens import Token, directive, tokenize
-from utils.errors import CompileError
+from utils.ground.errors import CompileError
 
 _DIRECTIVES = {"define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "include"}
 _DIRECTIVES |= {"pragma", "error", "warning"}

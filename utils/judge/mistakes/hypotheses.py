@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
-from utils.errors import WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.judge.mismatch import wrong
 from utils.judge.mistakes import misread, missteps, welford, wrong_statistics, wrong_steps
 from utils.judge.oracle import Expected, one_thread, outputs, values_of

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from utils import files
-from utils.errors import ArgumentValueError
+from utils.ground import files
+from utils.ground.errors import ArgumentValueError
 from utils.judge.models import accuracy, requests
 from utils.judge.models.calls import (
     KINDS,

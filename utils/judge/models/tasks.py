@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from utils.errors import ArgumentValueError, WorkbookError
-from utils.paths import workspace
+from utils.ground.errors import ArgumentValueError, WorkbookError
+from utils.ground.paths import workspace
 
 SMALL = 1 << 22  # elements that the emulator takes at most
 

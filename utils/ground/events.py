@@ -3,7 +3,7 @@
 import json
 from typing import Protocol
 
-from utils import settings
+from utils.ground import settings
 
 
 class Numbered(Protocol):

@@ -14,7 +14,7 @@ WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 import os
 from pathlib import Path
 
-from utils.errors import ToolError
+from utils.ground.errors import ToolError
 
 
 def backend() -> str:

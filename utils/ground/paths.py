@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import settings
+from utils.ground import settings
 
-ROOT = Path(__file__).resolve().parents[1]  # of the checkout that this code is in
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout that this code is in
 
 
 @dataclass(frozen=True)
