@@ -9,7 +9,7 @@ import pytest
 from utils.ground.paths import ROOT
 
 pytest.importorskip("mypy")
-ROOMS = ("grading", "notebooks", "timing", "ground")
+ROOMS = ("grading", "notebooks", "timing", "course", "watch", "cuda", "emulator", "ground")
 DOORS = ("cli.py", "magics.py", "doctor.py", "__init__.py")
 
 

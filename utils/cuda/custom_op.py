@@ -10,6 +10,7 @@ Kernels of the emulator take tensors on the CPU, those of nvcc tensors on the ca
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,12 +19,17 @@ from utils.cuda.kernel import Kernel
 from utils.cuda.signature import Parameter
 from utils.ground.errors import ArgumentValueError, WorkbookError
 
+if TYPE_CHECKING:
+    from torch._library.custom_ops import CustomOpDef  # which torch.library does not export
+
 NAMESPACE = "workbook"
+Results = Tensor | tuple[Tensor, ...]
+Values = dict[str, Any]  # by parameter: a tensor or a number, as its C++ type says
 
 
 def operator(
     forward: Kernel, backward: Kernel, *, parts: Mapping[str, str] = MappingProxyType({})
-) -> Callable[..., Tensor | tuple[Tensor, ...]]:
+) -> Callable[..., Results]:
     """A custom operator `workbook::NAME` of the forward's name, differentiable once.
 
     `parts` says which number must divide which size: {"groups": "channels"}.
@@ -40,20 +46,17 @@ def operator(
     function = ahead.registered(forward.name)
     gradient = back.registered(f"{forward.name}_gradients")
 
-    def remember(ctx, inputs, output):
-        known = _named(ahead.arguments, inputs)
-        known |= _named(ahead.results, output if isinstance(output, tuple) else (output,))
+    def remember(ctx: Any, inputs: tuple[Any, ...], output: Results) -> None:
+        known = _named(ahead.arguments, inputs) | _named(ahead.results, output)
         ctx.save_for_backward(*(known[name] for name in saved))
         ctx.numbers = {p.name: known[p.name] for p in back.arguments if not p.is_tensor}
-        ctx.mark_non_differentiable(
-            *(known[p.name] for p in ahead.results if not p.dtype.is_floating_point)
-        )
+        results = [known[p.name] for p in ahead.results]
+        ctx.mark_non_differentiable(*(it for it in results if not it.is_floating_point()))
 
-    def gradients(ctx, *grads):
+    def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         known = dict(zip(saved, ctx.saved_tensors, strict=True)) | ctx.numbers
         known |= {f"d{p.name}": grad for p, grad in zip(ahead.results, grads, strict=True)}
-        found = gradient(*(known[p.name] for p in back.arguments))
-        by_name = _named(back.results, found if isinstance(found, tuple) else (found,))
+        by_name = _named(back.results, gradient(*(known[p.name] for p in back.arguments)))
         return tuple(by_name.get(f"d{p.name}") for p in ahead.arguments)
 
     function.register_autograd(gradients, setup_context=remember)
@@ -75,7 +78,7 @@ class _Op:
         self.sizes = [p.name for p in numbers if p.name in told]
         self.arguments = [*given, *(p for p in numbers if p.name not in told)]
 
-    def registered(self, name: str):
+    def registered(self, name: str) -> "CustomOpDef":
         """The operator, under this name; one that had it before goes."""
         name, schema = f"{NAMESPACE}::{name}", self._schema()
         function = torch.library.custom_op(name, self._run, mutates_args=(), schema=schema)
@@ -87,18 +90,18 @@ class _Op:
         results = ", ".join(["Tensor"] * len(self.results))
         return f"({', '.join(arguments)}) -> {f'({results})' if len(self.results) > 1 else results}"
 
-    def _run(self, *values):
+    def _run(self, *values: Any) -> Results:
         given = _named(self.arguments, values)
         for p in self.arguments:
             if p.is_tensor and given[p.name].dtype == p.dtype:
                 given[p.name] = _prepared(given[p.name].detach())
         sizes = self._sizes(given, judged=True)
         found = self._empty(*values)
-        results = _named(self.results, found if isinstance(found, tuple) else (found,))
+        results = _named(self.results, found)
         self.kernel(**given, **{name: sizes[name] for name in self.sizes}, **results)
         return found
 
-    def _empty(self, *values):
+    def _empty(self, *values: Any) -> Results:
         """The results, with nothing in them: all that torch.compile asks of a call."""
         given = _named(self.arguments, values)
         sizes = self._sizes(given)
@@ -110,7 +113,7 @@ class _Op:
             found.append(like.new_empty(shape, dtype=p.dtype))
         return tuple(found) if len(found) > 1 else found[0]
 
-    def _sizes(self, given: Mapping, judged: bool = False) -> dict[str, int]:
+    def _sizes(self, given: Values, judged: bool = False) -> dict[str, int]:
         """What the shapes of the tensors tell of the sizes. Raises ArgumentValueError where two
         of them tell another thing, if they are `judged`."""
         sizes: dict[str, int] = {p.name: given[p.name] for p in self.arguments if not p.is_tensor}
@@ -149,7 +152,8 @@ def _schema_type(parameter: Parameter) -> str:
     return "float" if "float" in parameter.ctype or "double" in parameter.ctype else "SymInt"
 
 
-def _named(parameters: list[Parameter], values) -> dict:
+def _named(parameters: list[Parameter], values: tuple[Any, ...] | Tensor) -> Values:
+    values = values if isinstance(values, tuple) else (values,)
     return {p.name: value for p, value in zip(parameters, values, strict=True)}
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 # Of no meaning on a CPU: with a value behind them, or in one word.
-_IGNORED_PAIRS = ("-arch", "-gencode", "-ccbin", "-o", "-Xptxas", "-Xlinker", "-t", "-code")
-_IGNORED_PAIRS += ("--gpu-architecture", "--generate-code", "--threads", "-maxrregcount", "-Xcicc")
-_IGNORED = ("-G", "-g", "-w", "-lineinfo", "-dc", "-use_fast_math", "--use_fast_math", "-m64")
-_IGNORED += ("--expt-relaxed-constexpr", "--expt-extended-lambda", "--extended-lambda", "-restrict")
-_IGNORED += ("-expt-relaxed-constexpr", "-extended-lambda", "-cudart", "-rdc", "--ptxas-options")
-_IGNORED += ("--relocatable-device-code", "--default-stream", "-Wno-deprecated-gpu-targets")
+_IGNORED_PAIRS = """-arch -gencode -ccbin -o -Xptxas -Xlinker -t -code --gpu-architecture
+    --generate-code --threads -maxrregcount -Xcicc""".split()
+_IGNORED = """-G -g -w -lineinfo -dc -use_fast_math --use_fast_math -m64 -restrict -cudart -rdc
+    --expt-relaxed-constexpr --expt-extended-lambda --extended-lambda -expt-relaxed-constexpr
+    -extended-lambda --ptxas-options --relocatable-device-code --default-stream
+    -Wno-deprecated-gpu-targets""".split()
 _LIBRARIES = ("-lcudart", "-lcuda", "-lcudadevrt", "-lcudart_static")  # the emulator is these
 
 

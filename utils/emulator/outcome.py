@@ -49,7 +49,7 @@ def read_outcome(status: int, events: str) -> Outcome:
 
 def _merged(reports: Iterable[Report]) -> tuple[Report, ...]:
     """Many launches tell of the same hazard: the first of them, with the sum of the counts."""
-    merged: dict[tuple, Report] = {}
+    merged: dict[tuple[object, ...], Report] = {}
     for report in reports:
         r = replace(report, kind=KINDS.get(report.kind, report.kind))
         sides = sorted([(r.file or "", r.line or 0), (r.other_file or "", r.other_line or 0)])
@@ -71,9 +71,9 @@ def write_json(outcome: Outcome, path: Path) -> None:
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
-def _told(hazard: Report) -> dict:
-    always = ("kind", "variant", "space", "kernel", "file", "line", "other_line", "block", "thread")
-    always += ("other_thread", "count")
+def _told(hazard: Report) -> dict[str, object]:
+    always = """kind variant space kernel file line other_line block thread other_thread
+        count""".split()
     told = {name: getattr(hazard, name) for name in always}
     more = {name: value for name, value in vars(hazard).items() if name not in told and value}
     return told | more
@@ -164,5 +164,5 @@ def _cells(t: Traffic, with_file: bool) -> tuple[str, ...]:
 
 
 def _shape(sizes: tuple[int, int, int]) -> str:
-    sizes = sizes[: max((i + 1 for i, n in enumerate(sizes) if n > 1), default=1)]
-    return "×".join(map(str, sizes))
+    length = max((i + 1 for i, n in enumerate(sizes) if n > 1), default=1)
+    return "×".join(map(str, sizes[:length]))

@@ -132,10 +132,16 @@ def _part(
 ) -> _Part:
     """`linked`: a file may mean another's __constant__ variables, as with nvcc's -rdc=true."""
     source = path.read_text(encoding="utf-8", errors="surrogateescape")
-    places: dict = {"include_dirs": [Path(i) for i in includes], "base_dir": path.parent}
+    folders = [Path(i) for i in includes]
     if _is_cuda(path):
         try:
-            unit = rewrite(source, filename=str(path), own_constants=not linked, **places)
+            unit = rewrite(
+                source,
+                filename=str(path),
+                include_dirs=folders,
+                base_dir=path.parent,
+                own_constants=not linked,
+            )
         except CompileError as error:
             raise CompileError(f"{error}\n{path} does not compile") from None
         late = [name for name in defines if not _early(name)]
@@ -143,7 +149,8 @@ def _part(
         early = [name for name in defines if _early(name)]
         command = compile_flags(instrumented=watched)
     else:
-        unit, early = collect(source, filename=str(path), **places), list(defines)
+        unit = collect(source, filename=str(path), include_dirs=folders, base_dir=path.parent)
+        early = list(defines)
         command = [*compile_flags(), "-DEMU_HOST_SOURCE"]
         command += ["-DEMU_INSTRUMENTED"] if watched else []
     command = [*command, *common, f"-iquote{path.parent}", *(f"-D{name}" for name in early)]
@@ -222,7 +229,7 @@ def _ended(status: int, timeout: float | None, explained: bool) -> int:
     return status
 
 
-def _wait(process: subprocess.Popen, timeout: float | None) -> int:
+def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> int:
     """The status of a process, negative for a signal; the process is gone afterwards."""
     try:
         # The runtime ends the program itself and says where it was; this is for when it cannot.

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.emulator.hazards import HAZARDS, Hazard
-from utils.emulator.symbols import Code, SourceLine, chains
+from utils.emulator.symbols import Code, Frames, SourceLine, chains
+from utils.emulator.traffic import Event, Position
 from utils.ground.wording import many
 
-Position = tuple[int, int, int]
+Wait = tuple[int, int, str]  # threads, line, function
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Report:
     other_access: str | None = None
     remark: bool = False  # it is no hazard, as far as can be seen
     count: int = 1
-    waits: tuple[tuple[int, int, str], ...] = ()  # (threads, line, function), thread by thread
+    waits: tuple[Wait, ...] = ()  # thread by thread
     quotes: tuple[tuple[str, str], ...] = ()  # places, such as line numbers, and the text there
 
     @property
@@ -204,7 +205,7 @@ def refused(text: str) -> str:
     return next((_refused(e) for e in _events(text) if e.get("event") == "refused"), "")
 
 
-def _events(text: str) -> Iterator[dict]:
+def _events(text: str) -> Iterator[Event]:
     """What the runtime wrote, line by line; one that broke off is passed over."""
     for line in text.splitlines():
         try:
@@ -215,7 +216,7 @@ def _events(text: str) -> Iterator[dict]:
             yield event
 
 
-def _refused(event: dict) -> str:
+def _refused(event: Event) -> str:
     why = []
     for what, most in _LONGEST.items():
         for axis, size, limit in zip("xyz", event[what], most, strict=True):
@@ -236,9 +237,9 @@ def _refused(event: dict) -> str:
 
 
 def _read(text: str, texts: Texts) -> list[Report]:
-    events: list[dict] = []
-    numbered: dict[int, dict] = {}  # hazards of the launch that is being told of
-    waits: tuple = ()  # of the hazard that is told of next
+    events: list[Event] = []
+    numbered: dict[int, Event] = {}  # hazards of the launch that is being told of
+    waits: tuple[Wait, ...] = ()  # of the hazard that is told of next
     for event in _events(text):
         if event.get("event") == "waits":
             waits = tuple((w["threads"], w["line"], w["for"]) for w in event["waits"])
@@ -246,7 +247,7 @@ def _read(text: str, texts: Texts) -> list[Report]:
             events.append({**event, "waits": waits})
             waits = ()
             if event.get("event") == "hazard":
-                numbered[event.get("number")] = events[-1]
+                numbered[event.get("number", 0)] = events[-1]
         elif event.get("event") == "hazard-count":
             numbered[event["number"]]["count"] = event["count"]
         elif event.get("event") == "hazard-certain":
@@ -259,8 +260,8 @@ def _read(text: str, texts: Texts) -> list[Report]:
     return [_report(event, known, texts) for event in events]
 
 
-def _report(event: dict, known: Mapping[Code, list[SourceLine]], texts: Texts) -> Report:
-    parts = {"message": "", "address": event.get("pc")}
+def _report(event: Event, known: Mapping[Code, list[SourceLine]], texts: Texts) -> Report:
+    parts: Event = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
     for name in ("block", "thread", "other_block", "other_thread"):
         if name in parts:
@@ -268,12 +269,12 @@ def _report(event: dict, known: Mapping[Code, list[SourceLine]], texts: Texts) -
     parts["remark"] = bool(parts.get("remark"))
     quotes = {}
     for prefix in ("", "other_"):
-        module, offset = event.get(f"{prefix}module"), event.get(f"{prefix}offset")
-        chain = known[module, offset] if module is not None else []
+        module, offset = event.get(f"{prefix}module", ""), event.get(f"{prefix}offset", "")
+        chain = known.get((module, offset), [])
         if given := event.get(f"{prefix}file"):
-            chain = _from_there(chain, (given, event.get(f"{prefix}line")))
+            chain = _from_there(chain, (given, event[f"{prefix}line"]))
         if not chain:
-            if module is not None and not prefix:
+            if module and not prefix:
                 parts["address"] = f"{offset} in {module.rpartition('/')[2]}"
             continue
         within, (file, line), callers = _parted(chain, texts)
@@ -296,7 +297,7 @@ def _from_there(chain: list[SourceLine], place: SourceLine) -> list[SourceLine]:
     return [place]  # the chain is that of another place, such as the runtime's own
 
 
-def _parted(chain: list[SourceLine], texts: Texts):
+def _parted(chain: list[SourceLine], texts: Texts) -> tuple[Frames, SourceLine, Frames]:
     """(frames in headers, the first in the file of the kernel, those that called it)."""
     chain = list(dict.fromkeys(chain))
     while len(chain) > 1 and _launches(*chain[-1], texts):

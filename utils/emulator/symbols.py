@@ -16,7 +16,8 @@ SourceLine = tuple[str, int]  # file and line
 Frames = tuple[SourceLine, ...]  # of the innermost inlined function first
 
 KEPT = 1 << 14  # offsets whose frames are remembered
-_known: dict[tuple, Frames] = {}  # by module as it was then, and offset
+Version = tuple[str, int, int, int]  # path, inode, size and time of a module
+_known: dict[tuple[Version, int], Frames] = {}  # by module as it was then, and offset
 _lock = threading.Lock()
 
 
@@ -68,7 +69,7 @@ def _frames(module: str, offsets: Sequence[int]) -> list[Frames]:
     return [found[o] for o in offsets]
 
 
-def _version(module: str) -> tuple | None:
+def _version(module: str) -> Version | None:
     """Tells a module from another one that is later built at the same path; None: there is none."""
     try:
         now = os.stat(module)

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from utils.emulator.symbols import Code, SourceLine
 
 Position = tuple[int, int, int]
+Key = tuple[str, int, str, str, int]  # file, line, space, access, size
+Event = dict[str, Any]  # JSON of the runtime's, whose keys are names of fields
 
 SPACES = {"global": "sectors", "shared": "wavefronts"}
 
@@ -45,7 +48,7 @@ class Traffic:
         return self.ideal / self.requests
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> Key:
         """What it is traffic of: equal for what can be added up."""
         return (self.file, self.line, self.space, self.access, self.size)
 
@@ -54,11 +57,10 @@ class Traffic:
         """ "sectors" or "wavefronts"."""
         return SPACES[self.space]
 
-    def told(self) -> dict:
+    def told(self) -> dict[str, object]:
         """For the JSON of a run: sectors or wavefronts by their name."""
-        told = {f.name: getattr(self, f.name) for f in fields(self)}
-        moved, ideal = told.pop("moved"), told.pop("ideal")
-        return told | {self.unit: moved, f"ideal_{self.unit}": ideal}
+        renamed = {"moved": self.unit, "ideal": f"ideal_{self.unit}"}
+        return {renamed.get(name, name): value for name, value in vars(self).items()}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class LaunchTraffic:
     @property
     def lines(self) -> tuple[Traffic, ...]:
         """The traffic with the instructions of a line added up, by kind of access."""
-        by_key: dict[tuple, Traffic] = {}
+        by_key: dict[Key, Traffic] = {}
         for t in self.traffic:
             by_key[t.key] = by_key[t.key] + t if t.key in by_key else t
         return tuple(by_key[key] for key in sorted(by_key))
@@ -115,9 +117,12 @@ class LaunchTraffic:
         times = self.times + other.times
         return LaunchTraffic(self.kernel, grid, block, counters, traffic, times)
 
-    def told(self) -> dict:
+    def told(self) -> dict[str, object]:
         """For the JSON of a run; the names of counters follow Nsight Compute's."""
-        told = {"kernel": self.kernel, "grid": self.grid, "block": self.block, **self.counters}
+        told: dict[str, object] = {
+            name: getattr(self, name) for name in ("kernel", "grid", "block")
+        }
+        told |= self.counters
         for space, unit in SPACES.items():
             for access in ("load", "store", "atomic"):
                 some = [t for t in self.traffic if (t.space, t.access) == (space, access)]
@@ -137,27 +142,22 @@ def read_launches(
     text: str, places: Callable[[list[Code]], Mapping[Code, SourceLine | None]]
 ) -> list[LaunchTraffic]:
     """The launches in what the runtime wrote. `places` gives the source lines of addresses."""
-    events = []
-    for line in text.splitlines():
-        if line.startswith('{"event":"launch"') and line.endswith("}"):
-            events.append(json.loads(line))
+    lines = text.splitlines()
+    told = [n for n in lines if n.startswith('{"event":"launch"') and n.endswith("}")]
+    events = [json.loads(line) for line in told]
     instructions = [i for event in events for i in event["instructions"] if "module" in i]
     known = places(list(dict.fromkeys((i["module"], i["offset"]) for i in instructions)))
     return [_launch(event, known) for event in events]
 
 
-def _launch(event: dict, places: Mapping[Code, SourceLine | None]) -> LaunchTraffic:
-    parts = {name: event.pop(name) for name in ("kernel", "grid", "block")}
-    traffic = tuple(_traffic(told, places) for told in event.pop("instructions"))
-    event.pop("event")
-    for name in ("grid", "block"):
-        parts[name] = tuple(parts[name])
-    return LaunchTraffic(
-        **parts, counters=event, traffic=tuple(sorted(traffic, key=lambda t: t.key))
-    )
+def _launch(event: Event, places: Mapping[Code, SourceLine | None]) -> LaunchTraffic:
+    traffic = [_traffic(told, places) for told in event.pop("instructions")]
+    kernel, grid, block, _ = (event.pop(name) for name in ("kernel", "grid", "block", "event"))
+    by_line = tuple(sorted(traffic, key=lambda t: t.key))
+    return LaunchTraffic(kernel, tuple(grid), tuple(block), counters=event, traffic=by_line)
 
 
-def _traffic(told: dict, places: Mapping[Code, SourceLine | None]) -> Traffic:
+def _traffic(told: Event, places: Mapping[Code, SourceLine | None]) -> Traffic:
     file, line = places.get((told.pop("module", ""), told.pop("offset", ""))) or ("", 0)
     moved = told.pop(SPACES[told["space"]])
     return Traffic(file=file, line=line, moved=moved, **told)

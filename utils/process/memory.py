@@ -48,7 +48,7 @@ class _OfMachine:
 
 class _OfDevice:
     def __init__(self, size: int, device: int) -> None:
-        torch.cuda.init()  # type: ignore[no-untyped-call]  # PyTorch gives it no types
+        torch.cuda.init()
         torch.cuda.synchronize(device)  # the context exists afterwards
         torch.cuda.empty_cache()  # what PyTorch keeps is memory, too
         self._piece = device_memory.create(size, device)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.watch.grouping import groups, rank_of_value
-from utils.watch.trace import LOAD, Array
+from utils.watch.trace import LOAD, Array, Records
 
 WARP = 32  # lanes
 SECTOR = 32  # bytes
@@ -23,31 +23,31 @@ BANKS, WORD = 32, 4  # a word's bytes
 CELL = 4  # bytes; what a sector is divided into in pictures
 
 
-def lanes(accesses: np.ndarray) -> np.ndarray:
+def lanes(accesses: Records) -> np.ndarray:
     """Each access's place in its warp, from 0."""
-    return accesses["thread"].astype("i8") % WARP
+    return accesses["thread"].astype(np.int64) % WARP
 
 
-def requests(accesses: np.ndarray) -> np.ndarray:
+def requests(accesses: Records) -> np.ndarray:
     """The number of the request that each access is part of: 0, 1, ... in order of appearance."""
     fields = (accesses["block"], accesses["thread"] // WARP, accesses["pc"], accesses["nth"])
     first, label = groups(*fields)
     rank = np.empty(len(first), "i8")
     rank[np.argsort(first)] = np.arange(len(first))
-    return rank[label]
+    return np.take(rank, label)
 
 
-def sectors_per_request(accesses: np.ndarray) -> np.ndarray:
+def sectors_per_request(accesses: Records) -> np.ndarray:
     """Distinct 32-byte sectors that each request of global memory touches."""
     return _distinct(accesses, SECTOR)
 
 
-def ideal_sectors(accesses: np.ndarray) -> np.ndarray:
+def ideal_sectors(accesses: Records) -> np.ndarray:
     """Sectors that each request would touch if the bytes it wants were neighbours."""
     return -(-_distinct(accesses, 1) // SECTOR)
 
 
-def _distinct(accesses: np.ndarray, unit: int) -> np.ndarray:
+def _distinct(accesses: Records, unit: int) -> np.ndarray:
     """Distinct units of `unit` bytes, by request."""
     request = requests(accesses)
     owner, piece = pieces(accesses["byte"], accesses["size"], unit)
@@ -77,7 +77,7 @@ class Banks:
     ideal: np.ndarray  # what it would take without conflicts
 
 
-def service_phases(accesses: np.ndarray, request: np.ndarray | None = None) -> np.ndarray:
+def service_phases(accesses: Records, request: np.ndarray | None = None) -> np.ndarray:
     """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16.
 
     Half as many parts, where all lanes want the same as their neighbour, or as their neighbour but
@@ -92,10 +92,10 @@ def service_phases(accesses: np.ndarray, request: np.ndarray | None = None) -> n
         partner = wanted[:, np.arange(WARP) ^ bit]
         agree |= ((wanted == partner) | (wanted < 0) | (partner < 0)).all(axis=1)
     parts = np.where(agree[request] & (parts > 1), parts // 2, parts)
-    return lane * parts // WARP
+    return np.asarray(lane * parts // WARP)
 
 
-def bank_conflicts(accesses: np.ndarray) -> Banks:
+def bank_conflicts(accesses: Records) -> Banks:
     """Of each request of shared memory. The same word for several lanes is no conflict."""
     request = requests(accesses)
     phase = service_phases(accesses, request)
@@ -108,19 +108,19 @@ def bank_conflicts(accesses: np.ndarray) -> Banks:
     return Banks(worst.max(axis=1), worst.sum(axis=1), (worst > 0).sum(axis=1))
 
 
-def touches(accesses: np.ndarray, array: Array) -> np.ndarray:
+def touches(accesses: Records, array: Array) -> np.ndarray:
     """How many times the accesses, which must all be of `array`, touch each of its elements."""
     _, element = elements(accesses, array)
     return np.bincount(element, minlength=math.prod(array.shape)).reshape(array.shape)
 
 
-def reads_per_element(accesses: np.ndarray, number: int, array: Array) -> np.ndarray:
+def reads_per_element(accesses: Records, number: int, array: Array) -> np.ndarray:
     """How many loads touch each element of the array with that number in the trace."""
     mine = (accesses["array"] == number) & (accesses["kind"] == LOAD)
     return touches(accesses[mine], array)
 
 
-def elements(accesses: np.ndarray, array: Array) -> tuple[np.ndarray, np.ndarray]:
+def elements(accesses: Records, array: Array) -> tuple[np.ndarray, np.ndarray]:
     """(which access, element) for each element that an access covers; float4 covers four."""
     owner, element = pieces(accesses["byte"] - array.offset, accesses["size"], array.element)
     inside = element < math.prod(array.shape)  # an access at the end may reach beyond
@@ -137,7 +137,7 @@ class Owners:
     turn: np.ndarray  # how many other elements its thread had touched before, access by access
 
 
-def owners(accesses: np.ndarray, array: Array, threads_per_block: int) -> Owners:
+def owners(accesses: Records, array: Array, threads_per_block: int) -> Owners:
     """Owners by accesses that are all of `array`, in the order in which they ran."""
     n = math.prod(array.shape)
     thread = np.full(n, -1, "i8")

@@ -11,7 +11,7 @@ import numpy as np
 
 from utils.watch.access_patterns import SECTOR, bank_conflicts, pieces, requests
 from utils.watch.grouping import rank
-from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, Launch
+from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, Launch, Records
 
 LINE = 128  # bytes: what a cache looks up at once
 WIDEST = 16  # bytes that one lane can load at once
@@ -44,7 +44,7 @@ def costs(launch: Launch) -> dict[int, Cost]:
     return {pc: _cost(memory[mine], turn[mine]) for pc, mine in each.items()}
 
 
-def _cost(accesses: np.ndarray, turn: np.ndarray) -> Cost:
+def _cost(accesses: Records, turn: np.ndarray) -> Cost:
     space, kind = int(accesses["space"][0]), int(accesses["kind"][0])
     if space == SHARED and kind == LOAD:
         accesses = widened(accesses, turn)
@@ -86,7 +86,7 @@ def global_wavefronts(request: np.ndarray, sector: np.ndarray) -> tuple[int, int
     return len(sector), int(wavefronts.reshape(-1, LINE // SECTOR).max(axis=1).sum())
 
 
-def widened(accesses: np.ndarray, turn: np.ndarray | None = None) -> np.ndarray:
+def widened(accesses: Records, turn: np.ndarray | None = None) -> np.ndarray:
     """The loads of an instruction as nvcc makes them where it unrolls the loops around them.
 
     Two or four by every thread that together fill an aligned piece, with no barrier in between,

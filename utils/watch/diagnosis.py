@@ -92,8 +92,9 @@ def _texts(kernel: Kernel) -> reports.Texts:
 def _shaped(report: Report, arguments: Mapping[str, Tensor | int | float]) -> Report:
     """The same with the shape of the tensor that it is about, where it is one."""
     tensor = arguments.get(report.array or "")
-    known = isinstance(tensor, Tensor) and report.space == "global"
-    return replace(report, shape=tuple(tensor.shape)) if known else report
+    if isinstance(tensor, Tensor) and report.space == "global":
+        return replace(report, shape=tuple(tensor.shape))
+    return report
 
 
 def _launches(events: str, kernel: Kernel) -> tuple[LaunchTraffic, ...]:

@@ -38,4 +38,4 @@ def rank_of_value(group: np.ndarray, value: np.ndarray) -> np.ndarray:
     first, label = groups(group, value)
     starts = np.flatnonzero(np.diff(group[first], prepend=-1))
     lengths = np.diff(starts, append=len(first))
-    return (np.arange(len(first)) - np.repeat(starts, lengths))[label]
+    return np.take(np.arange(len(first)) - np.repeat(starts, lengths), label)

@@ -35,7 +35,7 @@ _KINDS = {
 
 
 @functools.lru_cache(64)
-def computed(library: Path) -> Mapping[int, Counter]:
+def computed(library: Path) -> Mapping[int, Counter[str]]:
     """What each basic block computes, by its place in the library: instructions by kind.
 
     Functions that are called, such as `expf`, are kinds by their name. Empty without objdump.
@@ -45,8 +45,9 @@ def computed(library: Path) -> Mapping[int, Counter]:
         return {}
     command = [tool, "-d", "--no-show-raw-insn", str(library)]
     text = subprocess.run(command, capture_output=True, text=True).stdout
-    blocks: dict[int, Counter] = {}
-    block, begins = Counter(), False
+    blocks: dict[int, Counter[str]] = {}
+    block: Counter[str] = Counter()
+    begins = False
     for line in text.splitlines():
         found = _LINE.match(line)
         if not found:
@@ -71,8 +72,7 @@ def computed(library: Path) -> Mapping[int, Counter]:
                 block = Counter()
     for block in blocks.values():  # x += a * b is one instruction
         both = min(block["product"], block["sum"])
-        block.update(fused=both)
-        block.subtract(product=both, sum=both)
+        block.update({"fused": both, "product": -both, "sum": -both})
     return blocks
 
 

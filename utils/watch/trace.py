@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from utils.cuda.instrumented import instrumented
 from utils.cuda.isolation import Watched
 from utils.cuda.kernel import Kernel
 from utils.emulator.symbols import resolve_lines
+from utils.emulator.traffic import Position
 from utils.ground.errors import WorkbookError
 from utils.watch.grouping import packed, rank
 
@@ -40,6 +42,7 @@ ACCESS = np.dtype(
 LAUNCH = np.dtype(
     [("kernel", "S64"), ("grid", "u4", 3), ("block", "u4", 3), ("first", "u8"), ("shared", "u8")]
 )
+Records = NDArray[np.void]  # with the fields of ACCESSES
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,10 @@ class Launch:
     """One launch of a kernel and all of its accesses."""
 
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    accesses: np.ndarray  # records with the fields of ACCESSES, in the order in which they ran
-    begun: Mapping[int, int] = field(
-        default_factory=dict
-    )  # how often warps began a basic block, by pc
+    grid: Position
+    block: Position
+    accesses: Records  # in the order in which they ran
+    begun: Mapping[int, int] = field(default_factory=dict)  # basic blocks: pc -> times of a warp
 
     @property
     def threads(self) -> int:
@@ -182,8 +183,8 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
         tuple(
             Launch(
                 x["kernel"].decode(),
-                tuple(map(int, x["grid"])),
-                tuple(map(int, x["block"])),
+                _extent(x["grid"]),
+                _extent(x["block"]),
                 _counted(part[part["kind"] != BLOCK]),
                 _begun(part[part["kind"] == BLOCK]),
             )
@@ -191,6 +192,11 @@ def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int
         ),
         raw.truncated,
     )
+
+
+def _extent(sizes: np.ndarray) -> Position:
+    x, y, z = map(int, sizes)
+    return x, y, z
 
 
 def _readable(raw: np.ndarray, arrays: list[Array]) -> np.ndarray:
@@ -216,7 +222,7 @@ def _begun(records: np.ndarray) -> dict[int, int]:
     return dict(zip(pcs.tolist(), times.tolist(), strict=True))
 
 
-def _counted(accesses: np.ndarray) -> np.ndarray:
+def _counted(accesses: Records) -> np.ndarray:
     """The accesses of one launch with `nth` filled in."""
     accesses = accesses.copy()
     accesses["nth"] = rank(packed(*(accesses[name] for name in ("block", "thread", "pc"))))

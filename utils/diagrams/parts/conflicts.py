@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils.diagrams.parts.scene import KINDS, Scene, linear
-from utils.emulator.reports import Position, Report
+from utils.emulator.reports import Report
+from utils.emulator.traffic import Position
 from utils.watch.access_patterns import WARP, elements
-from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch
+from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch, Records
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _accesses(
     return np.flatnonzero(mine & np.isin(a["array"], (-1, -1 if number is None else number)))
 
 
-def element_of(accesses: np.ndarray, array: Array) -> np.ndarray:
+def element_of(accesses: Records, array: Array) -> np.ndarray:
     """The element of the array that each access begins at, counted on beyond its ends."""
     byte = accesses["byte"] - array.offset
     if array.space == GLOBAL:
@@ -98,7 +99,7 @@ def of_array(seen: Sighting, block: int | None = None) -> np.ndarray:
     return a[mine if block is None else mine & (a["block"] == block)]
 
 
-def racing(accesses: np.ndarray, array: Array, threads: int, across: bool, warps: bool):
+def racing(accesses: Records, array: Array, threads: int, across: bool, warps: bool):
     """Which elements two threads touch unordered, one of them writing: True or False for each.
 
     `threads` are those of a block. `across` looks for races between blocks instead of races within
@@ -127,7 +128,7 @@ def racing(accesses: np.ndarray, array: Array, threads: int, across: bool, warps
     return found
 
 
-def read_unwritten(accesses: np.ndarray, array: Array) -> np.ndarray:
+def read_unwritten(accesses: Records, array: Array) -> np.ndarray:
     """Which elements are read before the first write to them."""
     access, element = elements(accesses, array)
     touched, first = np.unique(element, return_index=True)

@@ -8,7 +8,7 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.scene import Scene, linear
 from utils.watch.access_patterns import touches
-from utils.watch.trace import GLOBAL, LOAD, SHARED, STORE, Array, Launch
+from utils.watch.trace import GLOBAL, LOAD, SHARED, STORE, Array, Launch, Records
 
 # What an element may be in a phase: its colour, and what that means.
 STATES = (
@@ -52,7 +52,7 @@ def some_phases(phases: Sequence[int], most: int) -> list[int]:
     return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
 
 
-def fills(accesses: np.ndarray) -> np.ndarray:
+def fills(accesses: Records) -> np.ndarray:
     """Which accesses of a block store into shared memory without a read, where others of the same
     line read global memory for what they store: `s[t] = i < n ? x[i] : 0.0f` beyond n."""
     load = (accesses["kind"] == LOAD) & (accesses["space"] == GLOBAL)

@@ -8,7 +8,18 @@ import numpy as np
 from utils.emulator.reports import Report
 from utils.ground.errors import WorkbookError
 from utils.watch.access_patterns import WARP
-from utils.watch.trace import ATOMIC, GLOBAL, LOAD, MOST, SHARED, STORE, Array, Launch, Trace
+from utils.watch.trace import (
+    ATOMIC,
+    GLOBAL,
+    LOAD,
+    MOST,
+    SHARED,
+    STORE,
+    Array,
+    Launch,
+    Records,
+    Trace,
+)
 
 KINDS = {LOAD: "load", STORE: "store", ATOMIC: "atomic"}
 
@@ -143,7 +154,7 @@ class Instruction:
     array: int
     kind: int
     line: int
-    accesses: np.ndarray
+    accesses: Records
 
     def first_request(self) -> np.ndarray:
         """The accesses of the first warp that ran it, at its first time, ordered by lane."""

@@ -13,7 +13,7 @@ from utils.diagrams.parts.scene import Scene, coordinate_text, element
 from utils.diagrams.parts.timeline import LETTERS, Event
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import WARP
-from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array
+from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array, Records
 
 # None of them is a colour of timeline.COLORS.
 HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.5), cv.rgb(cv.MID)
@@ -132,7 +132,7 @@ def tell(
 
 def events_of(
     subject: Subject,
-    accesses: np.ndarray,
+    accesses: Records,
     who: Sequence[tuple[int, int]],
     marks: Collection[int | None],
     phases: bool,
@@ -150,7 +150,7 @@ def events_of(
 
 
 def others(
-    subject: Subject, accesses: np.ndarray, who: Sequence[tuple[int, int]]
+    subject: Subject, accesses: Records, who: Sequence[tuple[int, int]]
 ) -> tuple[str, str] | None:
     """The name of the row of all other threads; None where there is none."""
     a = subject.seen.launch.accesses[accesses]

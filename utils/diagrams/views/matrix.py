@@ -12,7 +12,7 @@ from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, 
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import reads_per_element, touches
-from utils.watch.trace import GLOBAL, LOAD
+from utils.watch.trace import GLOBAL, LOAD, Records
 
 LARGEST = 512  # rows or columns that can be drawn
 READ, WRITE = cv.BLUE, cv.RED
@@ -104,7 +104,7 @@ def _grid(page: Canvas, place: Place, left: float, colors: np.ndarray, detail: s
     page.text(x + after, y - 0.11, detail, size=cv.SMALL, color=cv.GREY)
 
 
-def _own(page: Canvas, place: Place, accesses: np.ndarray) -> None:
+def _own(page: Canvas, place: Place, accesses: Records) -> None:
     """What one thread reads, from light to dark in the order in which it does, and writes."""
     n = math.prod(place.array.shape)
     colors = np.tile(cv.rgb(cv.PALE), (n, 1))

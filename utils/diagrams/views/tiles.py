@@ -28,7 +28,7 @@ from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_te
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import touches
-from utils.watch.trace import GLOBAL, LOAD, SHARED, Array
+from utils.watch.trace import GLOBAL, LOAD, SHARED, Array, Records
 
 COLUMNS = 8  # phases of matrices side by side
 ROWS = 12  # phases of one-dimensional arrays, one below the other
@@ -154,7 +154,7 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[
     page.y += 0.06
 
 
-def _doing(accesses: np.ndarray) -> str:
+def _doing(accesses: Records) -> str:
     """A phase in a word or two."""
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     stores = np.any(~loads & ~shared)
@@ -205,7 +205,7 @@ def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int
     page.y += 0.1
 
 
-def _legend(page: Canvas, accesses: np.ndarray, filled: np.ndarray) -> None:
+def _legend(page: Canvas, accesses: Records, filled: np.ndarray) -> None:
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     place = np.stack([accesses[f].astype("i8") for f in ("phase", "array", "index")])
     reads, writes = ({tuple(p) for p in place[:, kind].T} for kind in (loads, ~loads))

@@ -14,7 +14,7 @@ from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_te
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import WARP
-from utils.watch.trace import LOAD, SHARED, Array
+from utils.watch.trace import LOAD, SHARED, Array, Records
 
 LARGEST = 1024  # elements
 ROWS = 12  # phases
@@ -124,7 +124,7 @@ def _said(array: Array, step: Step, last: bool) -> str:
     return f"{text} {'Then the block is done.' if last else 'Then all wait at a barrier.'}"
 
 
-def _array(scene: Scene, accesses: np.ndarray) -> int:
+def _array(scene: Scene, accesses: Records) -> int:
     """The shared array that was asked for, or the one with the most accesses."""
     shared = [i for i, array in enumerate(scene.arrays) if array.space == SHARED]
     counts = {i: int((accesses["array"] == i).sum()) for i in shared}
@@ -140,7 +140,7 @@ def _array(scene: Scene, accesses: np.ndarray) -> int:
     return max(counts, key=counts.get)
 
 
-def _steps(accesses: np.ndarray) -> list[Step]:
+def _steps(accesses: Records) -> list[Step]:
     """`accesses` are those of one block to one array, in the order in which they ran."""
     steps = []
     for phase in np.unique(accesses["phase"]):

@@ -108,7 +108,8 @@ class Code:
 
     def split(self, positions: Iterable[int]) -> list[list[int]]:
         """At the commas that stand outside of brackets and template arguments."""
-        parts, angles, behind = [[]], 0, 0
+        parts: list[list[int]] = [[]]
+        angles = behind = 0
         for position in positions:
             if position >= behind:
                 text, behind = self.text(position), self.after(position)

@@ -10,22 +10,8 @@ from dataclasses import dataclass, field
 from utils.emulator.translate.code import Code
 from utils.emulator.translate.tokens import directive, tokenize
 
-_ATTRIBUTES = (
-    "__launch_bounds__",
-    "__attribute__",
-    "__attribute",
-    "alignas",
-    "decltype",
-    "noexcept",
-)
-_ATTRIBUTES += (
-    "__align__",
-    "__declspec",
-    "__maxnreg__",
-    "__cluster_dims__",
-    "explicit",
-    "requires",
-)
+_ATTRIBUTES = """__launch_bounds__ __attribute__ __attribute alignas decltype noexcept __align__
+    __declspec __maxnreg__ __cluster_dims__ explicit requires""".split()
 _NO_NAME = """if while for switch return sizeof alignof catch void int float double char bool long
     short unsigned signed auto const static_assert throw new delete operator and or not""".split()
 _NO_VARIABLE = """using typedef template static_assert friend namespace struct class union enum

@@ -151,9 +151,9 @@ def _operand(code: Code, position: int, opening: int) -> int:
     while position > 0:
         text = code.text(position - 1)
         if text == ">":
-            position = code.angle_open(position - 1)
-            if position is None:
+            if (opened := code.angle_open(position - 1)) is None:
                 break
+            position = opened
         elif text in (")", "]") and position - 1 in code.mate:
             position = code.mate[position - 1]
             if text == ")" and not _is_call(code, position):

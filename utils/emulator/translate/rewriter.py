@@ -77,7 +77,9 @@ def collect(
 class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
-    def __init__(self, include_dirs: list[Path], rewrites: bool = True, own_constants=False):
+    def __init__(
+        self, include_dirs: Sequence[Path], rewrites: bool = True, own_constants: bool = False
+    ):
         from utils.emulator.build import include_dir  # which itself may import this module
 
         self.include_dirs = include_dirs
@@ -118,7 +120,7 @@ class _Headers:
                 if key := self._include(match, folder):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
 
-    def _include(self, match: re.Match, folder: Path | None) -> str | None:
+    def _include(self, match: re.Match[str], folder: Path | None) -> str | None:
         """The key of an included header, rewritten; None for one that is not the program's own."""
         name = match["quoted"] or match["angled"]
         if folder and match["quoted"] and (folder / name).is_file():
@@ -166,8 +168,8 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         gather_products(code)
         limit_constants(code)
     except Misunderstood as error:
-        before = [token.text for token in code.tokens[: code.index[error.position]]]
-        line = first_line + "".join(before).count("\n")
+        earlier = code.tokens[: code.index[error.position]]
+        line = first_line + sum(token.text.count("\n") for token in earlier)
         raise CompileError(f"{filename}:{line}: error: {error}") from None
     for position in code.positions(*_REPLACED):
         word, before, after = (code.text(position + k) for k in (0, -1, 1))
@@ -273,9 +275,11 @@ def _rewrite_macro(text: str, filename: str, line: int) -> str:
     """A `#define` with the launches and declarations in its body rewritten."""
     if not any(word in text for word in ("<<<", "__shared__", "__noinline__", "return")):
         return text
-    head, _, params, body = _DEFINE.match(text).groups()
-    names = [name.strip(" \t\\\n.") for name in (params or "").split(",")]
-    code = Code(body, macro=True, params=(*filter(None, names), "__VA_ARGS__"))
+    match = _DEFINE.match(text)
+    assert match  # its word is `define`
+    head, params = match[1], match[3] or ""
+    names = [name.strip(" \t\\\n.") for name in params.split(",")]
+    code = Code(match[4], macro=True, params=(*filter(None, names), "__VA_ARGS__"))
     _rewrite_code(code, filename, line + head.count("\n"))
     return head + code.result()
 

@@ -47,12 +47,13 @@ def tokenize(text: str) -> tuple[Token, ...]:
     tokens, position, line_is_empty, disables = [], 0, True, False
     while position < len(text):
         match = _TOKEN.match(text, position)
+        assert match and match.lastgroup  # one of its branches takes any character
         kind, piece = match.lastgroup, match[0]
         if kind == "space":
             line_is_empty = line_is_empty or "\n" in piece.replace("\\\n", "")
         elif kind != "comment":
-            if line_is_empty and piece in ("#", "##"):
-                kind, piece = "directive", _DIRECTIVE.match(text, position)[0]
+            if line_is_empty and (match := _DIRECTIVE.match(text, position)):
+                kind, piece = "directive", match[0]
                 disables = disables or "if" in piece
             elif kind == "tag":
                 kind = "string"
