@@ -440,8 +440,8 @@ def judge(
     with Console(stderr=True).status("building and judging: a first build takes half a minute"):
         where = {"backend": settings.backend()}
         verdict = judge(model, task=task, reference=reference, seed=seed, **where)
-    print(dumps(verdict.as_json(), indent=2) if json else verdict)
-    raise typer.Exit(0 if verdict.passed else 1)
+    print(dumps(verdict.as_json(), indent=2) if json else verdict, flush=True)
+    raise typer.Exit({"passed": 0, "failed": 1}.get(verdict.evaluation, 2))
 
 
 @app.command()

@@ -20,5 +20,5 @@ def _build(backend: str, wanted: Wanted) -> Path:
     """Raises CompileError, KernelTimeout and ToolError."""
     texts = wanted.cpp, wanted.cuda, wanted.functions, wanted.module
     if backend == "emulator":
-        return model_build.library(*texts)
+        return model_build.library(*texts, *wanted.flags)
     return model_nvcc.library(*texts, wanted.bare, *wanted.flags)

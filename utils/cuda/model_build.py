@@ -7,14 +7,16 @@ compiler runs in a box, in which there is this text and no other.
 import hashlib
 import json
 import os
+import re
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
 
-from utils.cuda import toolchain
+from utils.cuda import model_flags, toolchain
 from utils.cuda.messages import complaint
 from utils.emulator import build
 from utils.emulator.translate import rewriter
@@ -22,22 +24,33 @@ from utils.ground import files
 from utils.ground.errors import CompileError, KernelTimeout
 from utils.ground.paths import cache
 from utils.process import sandbox
+from utils.process.child import GUEST
+from utils.process.guest import limited
 
 NAME = "model.so"
-LIMIT = 300.0  # seconds for a build
+LIMIT = 300  # seconds for a step of a build
 _SHIMS = Path(build.__file__).parent / "include_torch"
 TORCH = Path(torch.__file__).parent
 LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
-def library(cpp: Iterable[str], cuda: Iterable[str], functions: Iterable[str], module: str) -> Path:
+def library(
+    cpp: Iterable[str],
+    cuda: Iterable[str],
+    functions: Iterable[str],
+    module: str,
+    cflags: Sequence[str] = (),
+    cuda_flags: Sequence[str] = (),
+    ldflags: Sequence[str] = (),
+) -> Path:
     """The library of the texts that `load_inline` is given: a Python module with `functions`.
-    From the cache where it is there.
+    From the cache where it is there. Of the flags, macros alone say something here.
 
     Raises CompileError, KernelTimeout and ToolError.
     """
     text = _text("\n".join(cpp), "\n".join(cuda), list(functions), module)
     words = [toolchain.cxx(), *_flags(), f"-DTORCH_EXTENSION_NAME={module}"]
+    words += _macros(cflags, cuda_flags, ldflags)
     words += ["-x", "c++", "main.cpp", "-shared", "-o", NAME, *_link()]
     parts = [text, words, torch.__version__, build.digest(), _shims()]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -74,6 +87,12 @@ def _flags() -> list[str]:
     return [*flags, *(f"-I{folder}" for folder in _includes())]
 
 
+def _macros(*flags: Sequence[str]) -> list[str]:
+    kinds = zip(("c", "cuda", "ld"), flags, strict=True)
+    words = [w for of, given in kinds for w in model_flags.allowed(given, of, torch_folders())]
+    return [word for word in words if re.match("-[DU]", word)]
+
+
 def _includes() -> list[Path]:
     return [_SHIMS, *includes()]
 
@@ -99,7 +118,8 @@ def _shims() -> str:
 
 
 def run(words: Sequence[str], work: Path, readable: Iterable[Path]) -> None:
-    """Run a compiler in a folder, in a box in which there is this folder and what it reads.
+    """Run a compiler in a folder, in a box in which there is this folder and what it reads, with
+    limits on time, memory and what it writes.
 
     Raises CompileError, KernelTimeout and ToolError.
     """
@@ -111,10 +131,10 @@ def run(words: Sequence[str], work: Path, readable: Iterable[Path]) -> None:
         folder=work,
     )
     work.chmod(0o777 if os.geteuid() == 0 else 0o755)
-    try:
-        done = subprocess.run(boxed, capture_output=True, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        raise KernelTimeout(f"the build did not end within {LIMIT:g} seconds") from None
+    limits = [sys.executable, "-I", "-S", str(GUEST / "limited.py"), str(LIMIT)]
+    done = subprocess.run([*limits, *boxed], capture_output=True, text=True, errors="replace")
+    if done.returncode and limited.LATE.format(LIMIT) in done.stdout:
+        raise KernelTimeout(limited.LATE.format(LIMIT))
     if done.returncode:
         said = complaint(done.stdout + done.stderr, "cuda_sources", [work], "")
         raise CompileError(said[:4000])

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
 
-from utils.cuda import toolchain
+from utils.cuda import model_flags, toolchain
 from utils.cuda.model_build import LIBRARIES, NAME, TORCH, includes, run, torch_folders
 from utils.ground import files
 from utils.ground.paths import cache
@@ -59,6 +59,10 @@ def library(
     others = _other_headers()
     found = [f"-I{folder}" for folder in (*includes(), home / "include")]
     found += [word for folder in others for word in ("-isystem", str(folder))]
+    named = [*torch_folders(), home, toolchain.cudart_folder(home), *others]
+    cflags = model_flags.allowed(cflags, "c", named)
+    cuda_flags = model_flags.allowed(cuda_flags, "cuda", named)
+    ldflags = model_flags.allowed(ldflags, "ld", named)
     common = [f"-DTORCH_EXTENSION_NAME={module}", "-DTORCH_API_INCLUDE_EXTENSION_H", *found]
     host = [compiler, "-c", *common, "-fPIC", "-std=c++20", *cflags]
     device = [str(home / "bin/nvcc"), "-ccbin", compiler, "-c", *common, *COMMON_NVCC_FLAGS]

@@ -1,7 +1,9 @@
 """Files and folders that are there whole or not at all."""
 
 import fcntl
+import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,6 +21,16 @@ def read_source(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """What a stranger's program has left at a path: of a file of its own, no link to another's, and
+    no more than so many bytes. Raises OSError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            raise OSError(f"{path.name} is no file of at most {most:,} bytes")
+        return file.read(most)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.emulator.build import runtime_library
+from utils.ground import files
 from utils.ground.errors import CompileError, KernelTimeout, ToolError
 from utils.ground.paths import cache
 from utils.process import card, proc, sandbox
@@ -26,6 +28,8 @@ from utils.process.guest.framing import Message
 
 START = 120.0  # seconds to import PyTorch
 BUILDS = 8  # that one file may ask for
+BUILDING = 360.0  # seconds that they may take together
+LARGEST = 256 << 20  # bytes of a library
 
 
 # What a file finds as __main__ is this program.
@@ -166,6 +170,7 @@ class Session(Child):
     def __init__(self, box: Box, channel: socket.socket):
         super().__init__(channel)
         self._box, self._builds, self._over = box, 0, False
+        self._built = 0.0  # seconds
         self.source = ""  # of the CUDA that it had built
 
     def __enter__(self) -> "Session":
@@ -225,6 +230,7 @@ class Session(Child):
             strings = [text for given in lists for text in given] + [wanted["module"]]
             if not all(isinstance(text, str) for text in strings):
                 raise TypeError
+            "".join(strings).encode()  # no halves of characters: UnicodeError is a ValueError
             names, bare = [*wanted["functions"], wanted["module"]], wanted["bare"] is True
             if self._builds > BUILDS or not all(name.isidentifier() for name in names):
                 raise ValueError
@@ -233,8 +239,14 @@ class Session(Child):
         self.source += "\n".join(wanted["cuda"])
         functions = list(dict.fromkeys(wanted["functions"]))
         texts = wanted["cpp"], wanted["cuda"], functions, wanted["module"], bare, flags
+        if self._built > BUILDING:
+            raise self._end(None)
+        started = time.monotonic()
         try:
             path = self._box.build(self._box.backend, Wanted(*texts))
-        except (CompileError, KernelTimeout) as error:
+            library = files.read_bytes(path, LARGEST)
+        except (CompileError, KernelTimeout, OSError) as error:
             return {"error": "build", "text": str(error)}, []
-        return {}, [path.read_bytes()]
+        finally:
+            self._built += time.monotonic() - started
+        return {}, [library]

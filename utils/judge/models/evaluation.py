@@ -46,6 +46,7 @@ from utils.process.child import Gone
 from utils.process.guest.framing import Header
 
 SEEDS = 5  # for each size
+LARGEST = 4 << 20  # bytes of a file
 _KERNEL = "__global__"
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
 
@@ -54,6 +55,8 @@ def asked(path: Path, task: int | None, reference: Path | None) -> tuple[str, Ta
     """A file's text, and what it should compute. Raises WorkbookError where that is not known."""
     if not path.is_file():
         raise ArgumentValueError(f"there is no file {path}")
+    if path.stat().st_size > LARGEST:
+        raise ArgumentValueError(f"{path.name} has more than {LARGEST:,} bytes")
     return files.read_source(path), find(path, task, reference)
 
 

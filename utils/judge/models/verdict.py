@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
+from utils.ground.wording import one_line
+
 
 class Why(StrEnum):
     """What a model is rejected for."""
@@ -35,14 +37,16 @@ class Why(StrEnum):
     NO_KERNEL = "no kernel"
     TOO_FAST = "faster than possible"
     LIBRARY = "library"
+    NOT_HERE = "cannot be judged here"
 
 
 class Rejected(Exception):
-    """A model is not what it should be: `why`, and a message."""
+    """A model is not what it should be: `why`, and a message, which is one line whatever a file has
+    put into it."""
 
     def __init__(self, why: Why, message: str):
-        super().__init__(f"{why}: {message}")
-        self.why, self.message = why, message
+        self.why, self.message = why, one_line(message)
+        super().__init__(f"{why}: {self.message}")
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,20 @@ class Verdict:
 
     def as_json(self) -> dict[str, object]:
         """For other programs."""
-        return {"evaluation": "passed" if self.passed else "failed", **asdict(self)}
+        return {"evaluation": self.evaluation, **asdict(self)}
+
+    @property
+    def evaluation(self) -> str:
+        """passed, failed, or not judged where the fault is not the file's."""
+        if self.passed:
+            return "passed"
+        return "not judged" if self.reason == Why.NOT_HERE else "failed"
 
     def __str__(self) -> str:
-        lines = [f"Evaluation: {'passed' if self.passed else 'failed'}"]
+        lines = [f"Evaluation: {self.evaluation}"]
         if not self.passed:
             lines += [f"Reason: {self.reason}: {self.message}", f"Seed: {self.seed}"]
         else:
             lines += [f"Task: {self.task}, {self.calls} calls beside float64, gradients too"]
         timed = [str(self.runtime)] if self.runtime else []
-        return "\n".join([*lines, *timed, *self.notes])
+        return "\n".join(map(one_line, [*lines, *timed, *self.notes]))

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # importing `typing` would be a tenth of a worker's start
 if TYPE_CHECKING:
     from typing import Any
 
-HEADER = 1 << 20  # bytes, at most
+HEADER = 1 << 24  # bytes, at most
 PIECE = 1 << 20  # bytes of a read
 
 Header = dict[str, "Any"]  # as JSON has it

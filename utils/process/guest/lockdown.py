@@ -122,6 +122,13 @@ _REFUSED: dict[str, tuple[int, int | None]] = {
     "tkill": (200, 130),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
+    # the processor's time: the judge's own priority tells a file that it is being judged, too
+    "setpriority": (141, 140),
+    "sched_setaffinity": (203, 122),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274),
+    "ioprio_set": (251, 30),
     "setsid": (112, 157),
     "setpgid": (109, 154),
     # other machines, and what outlives a process
