@@ -9,8 +9,8 @@ import pytest
 from utils.ground.paths import ROOT
 
 pytest.importorskip("mypy")
-ROOMS = ("grading", "notebooks", "timing", "course", "watch", "cuda", "emulator", "ground")
-DOORS = ("cli.py", "magics.py", "doctor.py", "__init__.py")
+ROOMS = "grading notebooks timing diagrams course watch cuda emulator ground".split()
+DOORS = "cli.py magics.py doctor.py __init__.py".split()
 
 
 def test_mypy_objects_to_nothing(tmp_path):

@@ -4,9 +4,10 @@ Each view is a module of views/ with a function `draw(scene)`; see VIEWS.
 """
 
 import importlib
+from dataclasses import replace
 
 from utils.course import case_sizes
-from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.answers import Answer, attempted, exercise_of
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise, Sizes
@@ -33,7 +34,7 @@ SPACES = {"sectors": GLOBAL, "banks": SHARED}  # of views whose requests a page 
 
 @card.apart()
 def draw(
-    kernel: Answering,
+    kernel: Answer,
     view: str | None = None,
     *,
     thread: int | tuple[int, ...] | None = None,
@@ -66,21 +67,20 @@ def draw(
     if view == "hazards":
         seen = diagnose_call(kernel, call.arguments, unwritten=call.unwritten, most=MOST)
         return draw_hazard(kernel, seen, call.sizes, hazard)
-    asked = {"thread": thread, "block": block, "array": array, "line": line}
-    return render(_scene(kernel, trace(kernel, call.arguments), call.sizes, **asked), view)
+    scene = _scene(kernel, trace(kernel, call.arguments), call.sizes)
+    return render(replace(scene, thread=thread, block=block, array=array, line=line), view)
 
 
-def draw_hazard(kernel: Answering, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
+def draw_hazard(kernel: Answer, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
     """The picture of a hazard of a run that recorded its accesses, counted from 1.
 
     Raises WorkbookError where there is no such hazard, or no picture for its kind.
     """
-    nothing = Trace((), (), False)
-    scene = _scene(kernel, seen.trace or nothing, sizes, hazards=seen.hazards, hazard=number)
-    return render(scene, "hazards")
+    scene = _scene(kernel, seen.trace or Trace((), (), False), sizes)
+    return render(replace(scene, hazards=seen.hazards, hazard=number), "hazards")
 
 
-def _scene(kernel: Answering, trace: Trace, sizes: Sizes, **asked) -> Scene:
+def _scene(kernel: Answer, trace: Trace, sizes: Sizes) -> Scene:
     return Scene(
         kernel.name,
         trace,
@@ -89,7 +89,6 @@ def _scene(kernel: Answering, trace: Trace, sizes: Sizes, **asked) -> Scene:
         kernel.exercise.outputs,
         sizes,
         _smaller(kernel.exercise, sizes),
-        **asked,
     )
 
 

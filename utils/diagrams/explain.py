@@ -1,9 +1,11 @@
 """`diagnose(kernel)`: what a kernel does wrong, and what each of its lines costs."""
 
+import math
+
 from IPython.display import display
 
 from utils.course import case_sizes
-from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.answers import Answer, attempted, exercise_of
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Sizes
@@ -19,7 +21,7 @@ from utils.watch.trace import MOST
 
 
 @card.apart()
-def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
+def diagnose(kernel: Answer, *, hazard: int = 1, order: int = 0, **sizes: int) -> None:
     """Run a kernel at a small size on the CPU, watched; say what is wrong, show what lines cost.
 
     The listing has traffic and hazards beside its lines. One hazard is drawn, the first or the one
@@ -39,7 +41,7 @@ def diagnose(kernel: Answering, *, hazard: int = 1, order: int = 0, **sizes: int
         display(listing(kernel, seen, size_text(used)))
 
 
-def examine(kernel: Answering) -> tuple[str, Picture | None]:
+def examine(kernel: Answer) -> tuple[str, Picture | None]:
     """What `diagnose` says, and the first hazard drawn where it can be, for a reader elsewhere.
 
     Raises what `diagnose` raises.
@@ -50,20 +52,19 @@ def examine(kernel: Answering) -> tuple[str, Picture | None]:
     return _findings(kernel, seen, size_text(used)), picture
 
 
-def _watched(kernel: Answering, sizes: Sizes, order: int = 0) -> tuple[Diagnosis, Sizes]:
+def _watched(kernel: Answer, sizes: Sizes, order: int = 0) -> tuple[Diagnosis, Sizes]:
     call = example(kernel, sizes)
-    given = {"unwritten": call.unwritten, "order": order, "most": MOST}
-    return diagnosis.diagnose_call(kernel, call.arguments, **given), call.sizes
+    seen = diagnosis.diagnose_call(
+        kernel, call.arguments, unwritten=call.unwritten, order=order, most=MOST
+    )
+    return seen, call.sizes
 
 
-def _findings(kernel: Answering, seen: Diagnosis, sizes: str) -> str:
+def _findings(kernel: Answer, seen: Diagnosis, sizes: str) -> str:
     if seen.hazards:
         return f"{kernel.name} with {sizes}\n{diagnosis.tell(seen.hazards)}"
     if seen.error:
         return f"{kernel.name} with {sizes}\n{seen.error}"
-    threads = sum(
-        a * b * c * x * y * z
-        for (a, b, c), (x, y, z) in ((launch.grid, launch.block) for launch in seen.launches)
-    )
+    threads = sum(math.prod((*x.grid, *x.block)) for x in seen.launches if x.grid and x.block)
     told = f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
     return "\n".join([told, diagnosis.tell(seen.remarks)] if seen.remarks else [told])

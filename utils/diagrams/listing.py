@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.diagrams.table import Table
 from utils.emulator.hazards import HAZARDS
 from utils.emulator.traffic import Traffic
@@ -12,7 +12,7 @@ WHOLE = 60  # lines of a text that is shown whole; of a longer one those that ha
 WIDE = 60  # characters of a line
 
 
-def listing(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
+def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
     """The lines of a kernel's text, and beside them requests of warps, what each costs, hazards."""
     traffic: dict[int, list[Traffic]] = defaultdict(list)  # by line; 0: of a header
     for launch in seen.launches:
@@ -42,7 +42,7 @@ def listing(kernel: Answering, seen: Diagnosis, sizes: str) -> Table:
     )
 
 
-def _hazards(kernel: Answering, seen: Diagnosis) -> dict[int, str]:
+def _hazards(kernel: Answer, seen: Diagnosis) -> dict[int, str]:
     """What is wrong, by line of the kernel's text."""
     found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for hazard in seen.hazards:

@@ -36,7 +36,8 @@ class Picture:
     alt: str  # what the picture looks like, for those who cannot see it
     caption: str = ""  # what there is to see, with numbers; stands below the picture
     text: str = "path"  # words of the SVG: "path" draws them, "none" leaves that to the reader
-    more: Mapping[str, dict] = field(default_factory=dict)  # MIME type -> what a page may add
+    # What a page may add, by MIME type.
+    more: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def description(self) -> str:
@@ -46,7 +47,7 @@ class Picture:
     def svg(self) -> str:
         """The picture as SVG, with its description."""
         metadata = {"Date": None, "Creator": None, "Type": None, "Format": None}
-        text = self._saved("svg", metadata=metadata).decode()
+        text = self._saved("svg", metadata).decode()
         head, tag, rest = text.partition("<svg ")
         attributes, _, body = rest.partition(">")
         words = f"<title>{escape(self.title)}</title>\n <desc>{escape(self.description)}</desc>"
@@ -63,10 +64,10 @@ class Picture:
         image.save(file, "PNG", optimize=True, pnginfo=words)
         return file.getvalue()
 
-    def _saved(self, format: str, **options) -> bytes:
+    def _saved(self, format: str, metadata: Mapping[str, None] | None = None) -> bytes:
         file = io.BytesIO()
         with own_style(svg_fonttype=self.text):
-            self.figure.savefig(file, format=format, dpi=100, facecolor="white", **options)
+            self.figure.savefig(file, format=format, dpi=100, facecolor="white", metadata=metadata)
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
@@ -79,14 +80,16 @@ class Picture:
         else:
             raise ArgumentValueError(f"'{path.name}' must end in .svg or .png")
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, object], dict[str, object]]:
         data = {
             "image/svg+xml": self.svg(),
             "image/png": base64.b64encode(self.png()).decode(),
             "text/plain": repr(self),
         }
         alt = {"alt": self.description}
-        return data | self.more, {"image/svg+xml": alt, "image/png": alt}
+        return {**data, **self.more}, {"image/svg+xml": alt, "image/png": alt}
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.caption or self.alt}"

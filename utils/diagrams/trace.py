@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from utils.course import case_sizes
-from utils.course.answers import Answering, attempted, exercise_of
+from utils.course.answers import Answer, attempted, exercise_of
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.diagrams.table import Table
@@ -18,7 +18,7 @@ FIRST, LAST = 40, 20  # rows that are shown of a longer run
 
 @card.apart()
 def trace(
-    kernel: Answering,
+    kernel: Answer,
     *,
     thread: int | tuple[int, ...] = 0,
     block: int | tuple[int, ...] = 0,

@@ -17,10 +17,9 @@ def draw(page: Canvas, array: Array, colors: np.ndarray, marked: int, note: str)
     `note` stands beside the name. The marked element is named, with its row and column.
     """
     rows, columns = _part(array, marked)
-    small = {"size": cv.SMALL, "color": cv.GREY}
     page.text(cv.MARGIN, page.y, array.name, bold=True)
     after = cv.MARGIN + cv.text_width(array.name, bold=True) + 0.1
-    page.text(after, page.y, note, **small)
+    page.small(after, page.y, note)
     left, top = cv.MARGIN + 0.45, page.y + 0.38
     cell = cv.snap(min(ROOM[0] / len(columns), ROOM[1] / len(rows), 0.26))
     index = rows[:, None] * _width(array) + columns[None, :]
@@ -44,11 +43,13 @@ def draw(page: Canvas, array: Array, colors: np.ndarray, marked: int, note: str)
     drawn = len(rows) * len(columns)
     if drawn < len(colors):
         part = "a part of " + shape_text(array)
-        page.text(left, page.y - 0.02, part, **small)
+        page.small(left, page.y - 0.02, part)
         page.y += 0.2
 
 
-def _numbers(page, array: Array, rows, left, top, cell) -> None:
+def _numbers(
+    page: Canvas, array: Array, rows: np.ndarray, left: float, top: float, cell: float
+) -> None:
     """The number of the row, or of the first element, beside some lines of cells."""
     every = -(-0.15 // cell) if cell < 0.15 else 1
     every = int(next(n for n in (1, 2, 4, 8, 16, 32, 64) if n >= every))
@@ -56,7 +57,7 @@ def _numbers(page, array: Array, rows, left, top, cell) -> None:
         if i % every == 0 and len(rows) > 1:
             number = row * _width(array) if _flat(array) else row
             y = top + (i + 0.5) * cell
-            page.text(left - 0.07, y, str(number), size=cv.SMALL, color=cv.GREY, ha="right")
+            page.small(left - 0.07, y, str(number), ha="right")
 
 
 def _flat(array: Array) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.scene import coordinate_text, linear, shape_text
+from utils.diagrams.parts.scene import coordinate_text, shape_text
 from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject
 from utils.watch.trace import Array
 
@@ -20,23 +20,24 @@ def elements_in(array: Array) -> int:
 def draw(
     page: Canvas,
     subject: Subject,
+    array: Array,
     who: np.ndarray,
     index: np.ndarray,
     beyond: np.ndarray,
     width: int,
 ) -> None:
     """The cells on both sides of the edge that the access is beyond, and its own."""
-    array, at, n = subject.array, subject.report.index, elements_in(subject.array)
+    at, n = subject.reported, elements_in(array)
     comes = _comers(subject, index, who, width)
     groups = _groups(at, n, comes)
     page.text(cv.MARGIN, page.y, f"{array.name} in memory", bold=True)
     after = cv.MARGIN + cv.text_width(f"{array.name} in memory", bold=True) + 0.1
     rows = f"row after row, {shape_text(array)} = " if len(array.shape) > 1 else ""
     note = f"{rows}{n:,} element{'s' * (n != 1)}; in a cell, the thread of "
-    note += f"{subject.block(subject.report.block)} that comes here"
+    note += f"{subject.block(subject.party)} that comes here"
     if "" in [comes.get(i) for group in groups for i in group]:
         note += " (blank: another block's)"
-    page.text(after, page.y, note, size=cv.SMALL, color=cv.GREY)
+    page.small(after, page.y, note)
     top, x = page.y + 0.36, cv.MARGIN
     outside = {i + k for i in index[beyond].tolist() for k in range(width)}
     own = range(at, at + width)
@@ -90,7 +91,7 @@ def _width(group: list[int], comes: dict[int, str]) -> float:
 def _comers(subject: Subject, index: np.ndarray, who: np.ndarray, width: int) -> dict[int, str]:
     """The first thread of the block that touches each element; "" where another block's does."""
     launch, threads = subject.seen.launch, subject.seen.launch.threads
-    block = linear(subject.report.block, launch.grid, "block")
+    block, _ = subject.numbers(subject.party)
     comes = {int(i) + k: "" for i in index for k in range(width)}
     for i, thread in zip(index[::-1].tolist(), who[::-1].tolist(), strict=True):
         if thread // threads == block:
@@ -99,10 +100,19 @@ def _comers(subject: Subject, index: np.ndarray, who: np.ndarray, width: int) ->
     return comes
 
 
-def _cell(page: Canvas, x, y, wide, number: int, text: str, color, inside: bool, own: bool) -> None:
+def _cell(
+    page: Canvas,
+    x: float,
+    y: float,
+    wide: float,
+    number: int,
+    text: str,
+    color: np.ndarray,
+    inside: bool,
+    own: bool,
+) -> None:
     edge, width = (cv.INK, 2.0) if own else (cv.GREY, 0.8) if inside else (cv.RED, 0.8)
     page.box(x, y, wide, 0.28, fill=color, edge=edge, width=width, zorder=5 if own else 2)
-    small = {"size": cv.SMALL, "ha": "center"}
-    page.text(x + wide / 2, y + 0.14, text, color=cv.ink_on(color), zorder=7, **small)
-    ink = cv.GREY if inside else cv.BAD
-    page.text(x + wide / 2, y + 0.4, f"{number:,}", color=ink, bold=own, **small)
+    middle, ink = x + wide / 2, cv.GREY if inside else cv.BAD
+    page.small(middle, y + 0.14, text, ha="center", color=cv.ink_on(color), zorder=7)
+    page.text(middle, y + 0.4, f"{number:,}", size=cv.SMALL, ha="center", color=ink, bold=own)

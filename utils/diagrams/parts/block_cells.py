@@ -30,23 +30,21 @@ def draw(
     shown = np.ones((rows * WARP, 3))
     shown[:threads] = colors
     page.cells(left, top, shown.reshape(rows, WARP, 3), CELL, tall, edges=True)
-    small = {"size": cv.SMALL, "color": cv.GREY}
     for lane in range(0, min(WARP, threads), 4):
-        page.text(left + (lane + 0.5) * CELL, top - 0.1, str(lane), ha="center", **small)
-    page.text(right, top - 0.1, "lane", **small)
+        page.small(left + (lane + 0.5) * CELL, top - 0.1, str(lane), ha="center")
+    page.small(right, top - 0.1, "lane")
     for row, name in enumerate(names):
         y = top + (row + 0.5) * tall
-        page.text(cv.MARGIN, y, name, **small)
+        page.small(cv.MARGIN, y, name)
         first, last = row * WARP, min(row * WARP + WARP, threads) - 1
         span = coordinate_text(first, launch.block)
         span += f" … {coordinate_text(last, launch.block)}" if last > first else ""
-        page.text(right, y, f"{'thread' + 's' * (last > first)} {span}", **small)
+        page.small(right, y, f"{'thread' + 's' * (last > first)} {span}")
     for thread in range(threads):
         x, y = left + thread % WARP * CELL, top + thread // WARP * tall
         if texts[thread]:
             ink = cv.ink_on(colors[thread])
-            text = {"size": cv.SMALL, "color": ink, "ha": "center"}
-            page.text(x + CELL / 2, y + tall / 2, texts[thread], **text)
+            page.small(x + CELL / 2, y + tall / 2, texts[thread], ha="center", color=ink)
     for thread in marked:
         x, y = left + thread % WARP * CELL, top + thread // WARP * tall
         page.box(x, y, CELL, tall, edge=cv.INK, width=2, zorder=5)

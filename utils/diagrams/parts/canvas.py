@@ -3,11 +3,12 @@
 import functools
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
@@ -27,10 +28,21 @@ SMALL, BODY, TITLE = 9.0, 9.5, 12.0  # points; a screen of 640 pixels still show
 AIR = 0.03  # inches between the texts of neighbouring cells
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"  # come with matplotlib: the same everywhere
 
+Color = str | np.ndarray  # a name or hex code, or three floats from 0 to 1
+Point = tuple[float, float]  # inches
+Side = Literal["left", "center", "right"]
+# What a colour means, and in some legends the edge of its swatch or the letter that stands on it.
+Swatch = tuple[Color | None, str] | tuple[Color | None, str, str]
 
-def rgb(color: str | Sequence[float]) -> np.ndarray:
-    """A colour by name or hex code as three floats from 0 to 1."""
-    return np.array(to_rgb(color))
+
+def rgb(color: Color) -> np.ndarray:
+    """A colour as three floats from 0 to 1."""
+    return np.array(to_rgb(color)) if isinstance(color, str) else color
+
+
+def hexadecimal(color: Color | None) -> str:
+    """A colour as "#0072b2"; white for None."""
+    return to_hex(tuple(rgb("white" if color is None else color)))
 
 
 def tint(color: str, strength: float) -> np.ndarray:
@@ -44,12 +56,12 @@ _LANES = colormaps["viridis"](np.arange(32) / 31 * 0.95)[:, :3]
 
 def lane_color(lane: int | np.ndarray) -> np.ndarray:
     """Lane 0 is dark violet, lane 31 yellow."""
-    return _LANES[lane]
+    return np.asarray(_LANES[lane])
 
 
 def warp_color(warp: int, warps: int) -> np.ndarray:
     """From dark blue to light red, all three times as dark as white, for lines too."""
-    return _WARPS[round(31 * warp / max(warps - 1, 1))]
+    return np.asarray(_WARPS[round(31 * warp / max(warps - 1, 1))])
 
 
 def luminance(colors: np.ndarray) -> np.ndarray:
@@ -69,7 +81,7 @@ def snap(inches: float) -> float:
     return math.floor(inches * 100) / 100 if inches >= 0.05 else inches
 
 
-def ink_on(color: Sequence[float]) -> str:
+def ink_on(color: np.ndarray) -> str:
     """Black or white, whichever is read more easily on the colour."""
     return "white" if np.dot(color, (0.299, 0.587, 0.114)) < 0.55 else INK
 
@@ -93,7 +105,8 @@ def fit(text: str, width: float, size: float = BODY, family: str = SANS) -> str:
 
 def _weak(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Where two fields of colours differ, but too little to be seen by every eye."""
-    return (np.abs(one - other).max(axis=-1) > 1e-6) & (contrast(one, other) < 3)
+    differ = np.abs(one - other).max(axis=-1) > 1e-6
+    return np.asarray(differ & (contrast(one, other) < 3))
 
 
 def _runs(found: np.ndarray) -> list[tuple[int, int, int]]:
@@ -118,27 +131,46 @@ class Canvas:
             self.paragraph(subtitle, color=GREY)
         self.y += 0.14
 
-    def text(self, x, y, text, *, size=BODY, color=INK, bold=False, mono=False, ha="left", **more):
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = BODY,
+        color: str = INK,
+        bold: bool = False,
+        mono: bool = False,
+        ha: Side = "left",
+        zorder: float = 3,
+    ) -> None:
         """One line, its vertical middle at y."""
-        more.setdefault("va", "center_baseline")
         family, weight = MONO if mono else SANS, "bold" if bold else "normal"
-        options = {"ha": ha, "family": family, "weight": weight, "color": color, **more}
-        self.axes.text(x, y, text, size=size, parse_math=False, **options)
+        drawn = self.axes.text(x, y, text, size=size, color=color, ha=ha, va="center_baseline")
+        drawn.set(family=family, weight=weight, zorder=zorder, parse_math=False)
 
-    def paragraph(self, text: str, *, color=INK, size=BODY, x=MARGIN, width=INNER) -> None:
+    def small(
+        self, x: float, y: float, text: str, ha: Side = "left", color: str = GREY, zorder: float = 3
+    ) -> None:
+        """A line of small print."""
+        self.text(x, y, text, size=SMALL, color=color, ha=ha, zorder=zorder)
+
+    def paragraph(self, text: str, *, color: str = INK) -> None:
         """Broken into lines; moves y on."""
         line = ""
         for word in text.split():
             longer = f"{line} {word}" if line else word
-            if line and text_width(longer, size) > width:
-                self.text(x, self.y, line, color=color, size=size)
+            if line and text_width(longer) > INNER:
+                self.text(MARGIN, self.y, line, color=color)
                 self.y += 0.18
                 longer = word
             line = longer
-        self.text(x, self.y, line, color=color, size=size)
+        self.text(MARGIN, self.y, line, color=color)
         self.y += 0.18
 
-    def in_cells(self, x, y, texts: Sequence[str], cell: float, colors: Sequence) -> None:
+    def in_cells(
+        self, x: float, y: float, texts: Sequence[str], cell: float, colors: Sequence[str]
+    ) -> None:
         """A text in the middle of each of a row of cells, `cell` inches wide, from x on.
 
         Where the widest text does not fit its cell, every second cell has its text, or every
@@ -147,12 +179,14 @@ class Canvas:
         widest = max((text_width(text, SMALL) for text in texts), default=0.0)
         step = 2 ** max(0, math.ceil(math.log2((widest + AIR) / cell)))
         for i in range(len(texts) - 1, -1, -step):
-            self.text(x + (i + 0.5) * cell, y, texts[i], size=SMALL, ha="center", color=colors[i])
+            self.small(x + (i + 0.5) * cell, y, texts[i], ha="center", color=colors[i])
 
-    def heading(self, line, source, verdict, note="", *, good: bool, room=0.0) -> None:
+    def heading(
+        self, line: int, source: str, verdict: str, note: str, *, good: bool, room: float = 0.0
+    ) -> None:
         """A line of the kernel, and below it what it costs; moves y on. `room` stays free."""
         number = f"line {line}"
-        self.text(MARGIN, self.y, number, size=SMALL, color=GREY)
+        self.small(MARGIN, self.y, number)
         indent = MARGIN + text_width(number, SMALL) + 0.12
         source = fit(source, WIDTH - MARGIN - indent - room, SMALL, MONO)
         self.text(indent, self.y, source, size=SMALL, mono=True)
@@ -161,26 +195,51 @@ class Canvas:
         after = MARGIN + text_width(verdict, bold=True) + 0.15
         if after + text_width(note, SMALL) > WIDTH - MARGIN - room:
             self.y, after = self.y + 0.18, MARGIN
-        self.text(after, self.y, note, size=SMALL, color=GREY)
+        self.small(after, self.y, note)
 
-    def box(self, x, y, w, h, *, fill=None, edge=None, width=1.0, **more) -> None:
+    def box(
+        self,
+        x: float,
+        y: float,
+        w: float,
+        h: float,
+        *,
+        fill: Color | None = None,
+        edge: str | None = None,
+        width: float = 1.0,
+        zorder: float = 1,
+    ) -> None:
         """A rectangle from its upper left corner, in inches; None leaves out filling or edge."""
-        more.setdefault("joinstyle", "miter")
         face = "none" if fill is None else tuple(rgb(fill))
-        edge = "none" if edge is None else edge
-        style = {"facecolor": face, "edgecolor": edge, "linewidth": width, "clip_on": False}
-        self.axes.add_artist(Rectangle((x, y), w, h, **style, **more))
+        drawn = Rectangle((x, y), w, h, facecolor=face, edgecolor=edge or "none", linewidth=width)
+        drawn.set(zorder=zorder, joinstyle="miter", clip_on=False)
+        self.axes.add_artist(drawn)
 
-    def lines(self, segments: Iterable, color=INK, width=1.0, **more) -> None:
+    def lines(
+        self,
+        segments: Sequence[Sequence[Point]],
+        color: str | Sequence[Color] = INK,
+        width: float = 1.0,
+        *,
+        zorder: float = 2,
+        capstyle: Literal["butt", "projecting"] = "butt",
+    ) -> None:
         """`segments`: pairs of points; `color`: one, or one for each."""
-        segments = list(segments)
         if segments:
-            color = [color] if isinstance(color, str) else color
-            more.setdefault("capstyle", "butt")
-            style = {"colors": color, "linewidths": width, "clip_on": False}
-            self.axes.add_collection(LineCollection(segments, **style, **more), autolim=False)
+            colors = [color] if isinstance(color, str) else color
+            drawn = LineCollection(segments, colors=colors, linewidths=width, zorder=zorder)
+            drawn.set(capstyle=capstyle, clip_on=False)
+            self.axes.add_collection(drawn, autolim=False)
 
-    def cells(self, x, y, colors: np.ndarray, cell: float, height=None, edges=False) -> None:
+    def cells(
+        self,
+        x: float,
+        y: float,
+        colors: np.ndarray,
+        cell: float,
+        height: float | None = None,
+        edges: bool = False,
+    ) -> None:
         """A grid of coloured cells, `colors` being (rows, columns, 3), `cell` inches wide.
 
         With `edges`, for colours that say which and not how much, a line stands between two that
@@ -189,8 +248,10 @@ class Canvas:
         height = height or cell
         rows, columns = colors.shape[:2]
         extent = (x, x + columns * cell, y + rows * height, y)
-        style = {"interpolation": "none", "aspect": "auto", "origin": "upper", "zorder": 1}
-        self.axes.imshow(colors, extent=extent, clip_on=False, **style)
+        drawn = self.axes.imshow(
+            colors, extent=extent, interpolation="none", aspect="auto", origin="upper", zorder=1
+        )
+        drawn.set_clip_on(False)
         if min(cell, height) >= 0.05:
             across = [
                 ((x, y + r * height), (x + columns * cell, y + r * height)) for r in range(1, rows)
@@ -202,7 +263,9 @@ class Canvas:
         if edges:
             self._weak_edges(x, y, colors, cell, height)
 
-    def _weak_edges(self, x, y, colors: np.ndarray, cell: float, height: float) -> None:
+    def _weak_edges(
+        self, x: float, y: float, colors: np.ndarray, cell: float, height: float
+    ) -> None:
         """Where two cells differ, or one and the page, and some eyes would not see it: a line.
 
         White is no cell, and what is as pale as PALE may blend with the page: nothing is there.
@@ -230,17 +293,17 @@ class Canvas:
             capstyle="projecting",
         )
 
-    def legend(self, entries: Iterable[tuple], x=MARGIN) -> None:
-        """Pairs (fill, text), or triples with what the swatch is drawn with; moves y on."""
-        start = x
-        for fill, text, *more in entries:
+    def legend(self, entries: Iterable[Swatch]) -> None:
+        """In lines from the margin on; moves y on."""
+        x = MARGIN
+        for fill, text, *edges in entries:
             wide = 0.2 + text_width(text, SMALL) + 0.22
-            if x > start and x + wide > WIDTH - MARGIN:
-                x, self.y = start, self.y + 0.19
+            if x > MARGIN and x + wide > WIDTH - MARGIN:
+                x, self.y = MARGIN, self.y + 0.19
             pale = fill is not None and contrast(rgb(fill), rgb("white")) < 3
-            style = more[0] if more else {"edge": INK, "width": 0.7} if pale else {}
-            self.box(x, self.y - 0.065, 0.13, 0.13, fill=fill, **style)
-            self.text(x + 0.2, self.y, text, size=SMALL)
+            edge, width = (edges[0], 1.0) if edges else (INK if pale else None, 0.7)
+            self.box(x, self.y - 0.065, 0.13, 0.13, fill=fill, edge=edge, width=width)
+            self.small(x + 0.2, self.y, text, color=INK)
             x += wide
         self.y += 0.2
 

@@ -10,6 +10,31 @@ from utils.emulator.traffic import Position
 from utils.watch.access_patterns import WARP, elements
 from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch, Records
 
+NUMBERS = {name: number for number, name in KINDS.items()}  # of kinds of access
+
+
+@dataclass(frozen=True)
+class Party:
+    """One of the threads that a hazard is about, and what it does."""
+
+    block: Position
+    thread: Position
+    access: str  # "load", "store" or "atomic"
+    line: int | None
+
+    @classmethod
+    def of(cls, report: Report) -> "Party":
+        """Whom the report is about."""
+        assert report.block and report.thread and report.access  # else it has no picture
+        return cls(report.block, report.thread, report.access, report.line)
+
+    @classmethod
+    def other(cls, report: Report) -> "Party | None":
+        """The one that it raced with, which came before."""
+        if not (report.other_block and report.other_thread and report.other_access):
+            return None
+        return cls(report.other_block, report.other_thread, report.other_access, report.other_line)
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -21,8 +46,8 @@ class Sighting:
     other: int | None = None  # the one that it races with, which ran before
 
 
-def find(scene: Scene, report: Report) -> Sighting | None:
-    """None where the trace has no launch of the report's kernel."""
+def find(scene: Scene, report: Report) -> Sighting:
+    """The hazard in a launch of its kernel, which the trace must have."""
     launches = [x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63]]
     space = SHARED if report.space == "shared" else GLOBAL
     names = [a.name if a.space == space else None for a in scene.arrays]
@@ -31,7 +56,7 @@ def find(scene: Scene, report: Report) -> Sighting | None:
         for lines in (True, False):  # lines of headers are not those of the trace
             if seen := _find(scene, report, launch, number, lines):
                 return seen
-    return Sighting(launches[0], number) if launches else None
+    return Sighting(launches[0], number)
 
 
 def _find(
@@ -39,15 +64,12 @@ def _find(
 ) -> Sighting | None:
     a = launch.accesses
     array = None if number is None else scene.arrays[number]
-    mine = _accesses(launch, number, report.block, report.thread, report.access)
-    mine = mine[a["line"][mine] == report.line] if lines else mine
+    mine = _accesses(launch, number, Party.of(report), lines)
     if array is not None:
         mine = mine[element_of(a[mine], array) == report.index]
-    if report.other_access is None:
+    if (other := Party.other(report)) is None:
         return Sighting(launch, number, int(mine[0])) if len(mine) else None
-    where = report.other_block, report.other_thread, report.other_access
-    theirs = _accesses(launch, number, *where)
-    theirs = theirs[a["line"][theirs] == report.other_line] if lines else theirs
+    theirs = _accesses(launch, number, other, lines)
     for at in mine:
         before = theirs[theirs < at]
         if len(before := before[overlap(launch, before, at)]):
@@ -55,14 +77,15 @@ def _find(
     return None
 
 
-def _accesses(
-    launch: Launch, number: int | None, block: Position, thread: Position, access: str
-) -> np.ndarray:
-    """The numbers of a thread's accesses of one kind to an array, or to beside it."""
+def _accesses(launch: Launch, number: int | None, party: Party, lines: bool) -> np.ndarray:
+    """The numbers of a party's accesses of its kind, those of its line if `lines`, to an array or
+    to beside it."""
     a = launch.accesses
-    kind = {name: number for number, name in KINDS.items()}[access]
-    mine = (a["block"] == linear(block, launch.grid, "block")) & (a["kind"] == kind)
-    mine &= a["thread"] == linear(thread, launch.block, "thread")
+    mine = a["kind"] == NUMBERS[party.access]
+    mine &= a["block"] == linear(party.block, launch.grid, "block")
+    mine &= a["thread"] == linear(party.thread, launch.block, "thread")
+    if lines:
+        mine &= a["line"] == party.line
     return np.flatnonzero(mine & np.isin(a["array"], (-1, -1 if number is None else number)))
 
 
@@ -71,7 +94,7 @@ def element_of(accesses: Records, array: Array) -> np.ndarray:
     byte = accesses["byte"] - array.offset
     if array.space == GLOBAL:
         byte = np.where(accesses["array"] < 0, byte - array.address, byte)
-    return byte // array.element
+    return np.asarray(byte // array.element)
 
 
 def overlap(launch: Launch, others: np.ndarray, at: int) -> np.ndarray:
@@ -82,7 +105,7 @@ def overlap(launch: Launch, others: np.ndarray, at: int) -> np.ndarray:
     if one["space"] == SHARED:
         mine &= theirs["block"] == one["block"]
     mine &= theirs["byte"] < one["byte"] + int(one["size"])
-    return mine & (theirs["byte"] + theirs["size"].astype("i8") > one["byte"])
+    return np.asarray(mine & (theirs["byte"] + theirs["size"].astype("i8") > one["byte"]))
 
 
 def first_common_element(seen: Sighting, array: Array) -> int:
@@ -92,14 +115,14 @@ def first_common_element(seen: Sighting, array: Array) -> int:
     return (byte - array.offset) // array.element
 
 
-def of_array(seen: Sighting, block: int | None = None) -> np.ndarray:
+def of_array(seen: Sighting, block: int | None = None) -> Records:
     """The launch's accesses to the hazard's array; of one block alone where that is given."""
     a = seen.launch.accesses
     mine = a["array"] == seen.number
-    return a[mine if block is None else mine & (a["block"] == block)]
+    return np.compress(mine if block is None else mine & (a["block"] == block), a)
 
 
-def racing(accesses: Records, array: Array, threads: int, across: bool, warps: bool):
+def racing(accesses: Records, array: Array, threads: int, across: bool, warps: bool) -> np.ndarray:
     """Which elements two threads touch unordered, one of them writing: True or False for each.
 
     `threads` are those of a block. `across` looks for races between blocks instead of races within

@@ -28,8 +28,8 @@ def draw(page: Canvas, scene: Scene, notes: Mapping[int, str]) -> None:
             page.y += TALL
         if line in notes:
             page.box(cv.MARGIN - 0.05, page.y - TALL / 2, cv.INNER + 0.1, TALL, fill=MARKED)
-            note = {"size": cv.SMALL, "bold": True, "ha": "right"}
-            page.text(cv.WIDTH - cv.MARGIN, page.y, notes[line], **note)
+            end = cv.WIDTH - cv.MARGIN
+            page.text(end, page.y, notes[line], size=cv.SMALL, bold=True, ha="right")
         x, gray = cv.MARGIN + numbers - 0.12, cv.INK if line in notes else cv.GREY
         page.text(x, page.y, str(line), size=cv.SMALL, mono=True, color=cv.GREY, ha="right")
         text = cv.fit(texts[line][indent:].rstrip(), room, cv.SMALL, cv.MONO)

@@ -8,13 +8,13 @@ from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import coordinate_text, element
 from utils.watch.access_patterns import WARP, Owners
-from utils.watch.trace import Launch
+from utils.watch.trace import Array, Launch
 
 FEW = 640  # elements of a strip that are so few that each carries a number
 STRIP = 7.68  # inches
 
 
-def strip(page: Canvas, array, owned: Owners, launch: Launch) -> None:
+def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     """A row of elements, broken into lines."""
     n = len(owned.thread)
     columns = WARP if n <= FEW else 2 * WARP
@@ -26,9 +26,8 @@ def strip(page: Canvas, array, owned: Owners, launch: Launch) -> None:
     page.cells(left, top, colors.reshape(rows, columns, 3), cell, tall)
     for row in range(rows):
         y = top + (row + 0.5) * tall
-        small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
         if n <= FEW or row % 2 == 0:
-            page.text(left - 0.08, y, element(array, row * columns), **small)
+            page.small(left - 0.08, y, element(array, row * columns), ha="right")
         if n <= FEW:
             cells = range(row * columns, min(n, (row + 1) * columns))
             names = [_name(owned, launch, i) for i in cells]
@@ -45,7 +44,17 @@ def _name(owned: Owners, launch: Launch, element: int) -> str:
     return str(owned.thread[element] % launch.threads) if owned.threads[element] == 1 else ""
 
 
-def _outlines(page, owned, launch, left, top, cell, tall, columns, named) -> None:
+def _outlines(
+    page: Canvas,
+    owned: Owners,
+    launch: Launch,
+    left: float,
+    top: float,
+    cell: float,
+    tall: float,
+    columns: int,
+    named: bool,
+) -> None:
     """A line around each run of elements of one block and pass; their names where there is room."""
     n = len(owned.thread)
     block = np.where(owned.thread < 0, -1, owned.thread // launch.threads)
@@ -82,7 +91,7 @@ def _outlines(page, owned, launch, left, top, cell, tall, columns, named) -> Non
         wide = cv.text_width(text, cv.SMALL)
         if wide < (x1 - x0) * cell:
             page.box(x - wide / 2 - 0.05, y - 0.08, wide + 0.1, 0.16, fill="white", zorder=6)
-            page.text(x, y, text, size=cv.SMALL, ha="center", zorder=7)
+            page.small(x, y, text, ha="center", zorder=7, color=cv.INK)
 
 
 def _border(first: int, end: int, columns: int) -> list[tuple[int, int, int, int]]:
@@ -100,7 +109,7 @@ def _border(first: int, end: int, columns: int) -> list[tuple[int, int, int, int
     return edges
 
 
-def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
+def matrix(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     """Rows and columns as they are; the lanes of the first warp carry their numbers."""
     rows, columns = array.shape
     cell = cv.snap(min(0.2, 7.5 / columns, 6.2 / rows))
@@ -118,7 +127,7 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
         page.lines(
             _between(lane >= 0, np.ones(lane.shape, bool), left, top, cell), cv.INK, 1.2, zorder=4
         )
-    for i in np.flatnonzero(owned.threads != 1):
+    for i in np.flatnonzero(owned.threads != 1).tolist():
         x, y = left + i % columns * cell, top + i // columns * cell
         _mark(page, x, y, cell, cell, owned.threads[i] > 1)
     for i, run, deep in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
@@ -126,19 +135,18 @@ def matrix(page: Canvas, array, owned: Owners, launch: Launch) -> None:
         if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.1:
             x, y = left + (i % columns + run / 2) * cell, top + (i // columns + deep / 2) * cell
             ink = cv.ink_on(colors[i])
-            page.text(x, y, name, size=cv.SMALL, color=ink, ha="center", zorder=5)
-    small = {"size": cv.SMALL, "color": cv.GREY}
+            page.small(x, y, name, color=ink, ha="center", zorder=5)
     for row in range(0, rows, _step(0.13, cell)):
-        page.text(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right", **small)
+        page.small(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right")
     widest = cv.text_width(f"{columns} ", cv.SMALL)
     for column in range(0, columns, _step(widest, cell)):
-        page.text(left + (column + 0.5) * cell, top - 0.09, str(column), ha="center", **small)
+        page.small(left + (column + 0.5) * cell, top - 0.09, str(column), ha="center")
     page.y = top + rows * cell + 0.05
 
 
 def _step(needed: float, cell: float) -> int:
     """Cells from one number to the next: 8, or more where a number needs more inches."""
-    return 8 * 2 ** max(0, math.ceil(math.log2(needed / (8 * cell))))
+    return 8 << max(0, math.ceil(math.log2(needed / (8 * cell))))
 
 
 def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
@@ -154,7 +162,9 @@ def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _between(values: np.ndarray, where: np.ndarray, left: float, top: float, cell: float) -> list:
+def _between(
+    values: np.ndarray, where: np.ndarray, left: float, top: float, cell: float
+) -> list[list[cv.Point]]:
     """Lines between neighbours of different value, one of them in `where`; neighbours' as one."""
     segments = []
     for turned in (False, True):

@@ -60,7 +60,7 @@ def fills(accesses: Records) -> np.ndarray:
     phase, line, thread = (accesses[f].astype("i8") for f in ("phase", "line", "thread"))
     lines = phase * (line.max(initial=0) + 1) + line
     threads = lines * (thread.max(initial=0) + 1) + thread
-    return store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load])
+    return np.asarray(store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load]))
 
 
 def states(array: Array, now: np.ndarray, before: np.ndarray, filled: np.ndarray) -> np.ndarray:

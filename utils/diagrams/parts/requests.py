@@ -5,7 +5,6 @@ wherever nothing does, the picture beside it stands.
 """
 
 import numpy as np
-from matplotlib.colors import to_hex
 
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.scene import KINDS, Instruction, Scene, coordinate_text, instructions
@@ -24,29 +23,29 @@ MIME = "application/vnd.cuda-workbook.requests+json"
 MOST, WARPS = 8, 32  # instructions, and warps of each, to choose among
 
 
-def requests(scene: Scene, space: int) -> dict | None:
+def requests(scene: Scene, space: int) -> dict[str, object] | None:
     """The first time that each warp runs each instruction on global or shared memory."""
     found = instructions(scene, space)[:MOST]
     if not found:
         return None
     return {
         "memory": "banks" if space == SHARED else "sectors",
-        "colors": " ".join(to_hex(cv.lane_color(lane)) for lane in range(WARP)),
+        "colors": " ".join(cv.hexadecimal(cv.lane_color(lane)) for lane in range(WARP)),
         "instructions": [_instruction(scene, one) for one in found],
     }
 
 
-def _instruction(scene: Scene, one: Instruction) -> dict:
+def _instruction(scene: Scene, one: Instruction) -> dict[str, object]:
     what = f"line {one.line}: {KINDS[one.kind]} of {scene.arrays[one.array].name}"
     warps = one.accesses["thread"] // WARP
     each = np.unique(np.stack([one.accesses["block"], warps], axis=1), axis=0)[:WARPS]
     return {"what": what, "warps": [_request(one, *pair) for pair in each.tolist()]}
 
 
-def _request(one: Instruction, block: int, warp: int) -> dict:
+def _request(one: Instruction, block: int, warp: int) -> dict[str, object]:
     mine = (one.accesses["block"] == block) & (one.accesses["thread"] // WARP == warp)
     request = one.execution(block, warp, int(one.accesses["nth"][mine].min()))
-    seen = {
+    seen: dict[str, object] = {
         "name": f"warp {warp} of block {coordinate_text(block, one.launch.grid)}",
         "lanes": _numbers(lanes(request)),
         "bytes": _numbers(request["byte"]),

@@ -183,7 +183,8 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
         for i in sorted(range(len(first)), key=lambda i: (accesses["line"][first[i]], first[i])):
             mine = accesses[label == i]
             lead = mine[0]
-            one = Instruction(launch, *(int(lead[f]) for f in ("array", "kind", "line")), mine)
+            array, kind, line = (int(lead[f]) for f in ("array", "kind", "line"))
+            one = Instruction(launch, array, kind, line, mine)
             key = (number, one.array, one.kind, one.line, one.first_request()["byte"].tobytes())
             if key not in seen:
                 seen.add(key)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from matplotlib.colors import to_hex
 
+from utils.diagrams.parts.canvas import Swatch, hexadecimal
 from utils.diagrams.parts.scene import Scene
 
 MIME = "application/vnd.cuda-workbook.steps+json"
@@ -41,10 +41,10 @@ class Step:
 def data(
     scene: Scene,
     what: str,
-    colors: Sequence[tuple],
+    colors: Sequence[Swatch],
     panels: Sequence[Panel],
     found: Sequence[Step],
-) -> dict | None:
+) -> dict[str, object] | None:
     """They as a page has them; None where there is only one, or too much for a page.
 
     `what` a step is, such as "Phase"; `colors`: pairs (colour, what it means), or triples with the
@@ -55,7 +55,7 @@ def data(
     used = sorted({int(c) for step in found for cells in step.cells for c in np.unique(cells)})
     return {
         "what": what,
-        "colors": " ".join(to_hex(color) for color, *_ in colors),
+        "colors": " ".join(hexadecimal(color) for color, *_ in colors),
         "meanings": [meaning for _, meaning, *_ in colors],
         "letters": "".join((letter or [" "])[0] for _, _, *letter in colors),
         "legend": " ".join(map(str, used)),
@@ -64,7 +64,7 @@ def data(
     }
 
 
-def _step(scene: Scene, step: Step) -> dict:
+def _step(scene: Scene, step: Step) -> dict[str, object]:
     lines = [f"{n:4}  {text}" for n in step.lines[:LINES] if (text := scene.raw_text_of(n))]
     return {
         "name": step.name,

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from utils.diagrams.parts import array_cells, excerpt, timeline
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import Sighting, first_common_element
-from utils.diagrams.parts.scene import Scene, coordinate_text, element
+from utils.diagrams.parts.conflicts import Party, Sighting, find, first_common_element
+from utils.diagrams.parts.scene import Scene, coordinate_text, element, linear
 from utils.diagrams.parts.timeline import LETTERS, Event
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import WARP
@@ -23,11 +24,27 @@ VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 @dataclass(frozen=True)
 class Subject:
-    """The element that a hazard is about. `array` is None where the trace does not know it."""
+    """The element that a hazard is about, and the threads that come to it."""
 
     scene: Scene
     report: Report
-    seen: Sighting
+
+    @cached_property
+    def seen(self) -> Sighting:
+        """The hazard in the trace."""
+        return find(self.scene, self.report)
+
+    @cached_property
+    def party(self) -> Party:
+        """Whom the hazard is about."""
+        return Party.of(self.report)
+
+    @cached_property
+    def racers(self) -> tuple[Party, Party]:
+        """Of a race: who came first in this run, and who came then."""
+        first = Party.other(self.report)
+        assert first  # else it is no race
+        return first, self.party
 
     @property
     def array(self) -> Array | None:
@@ -35,10 +52,16 @@ class Subject:
         return None if self.seen.number is None else self.scene.arrays[self.seen.number]
 
     @property
+    def reported(self) -> int:
+        """The element at which the reported access begins."""
+        assert self.report.index is not None  # else it has no picture
+        return self.report.index
+
+    @property
     def index(self) -> int:
         """Of the element in its array."""
         if self.array is None or self.seen.at is None:
-            return self.report.index
+            return self.reported
         return first_common_element(self.seen, self.array)
 
     @property
@@ -49,28 +72,29 @@ class Subject:
             return f"{self.report.array}[{index}]"
         return element(array, index)
 
-    def thread(self, position: tuple) -> str:
-        """The thread at a threadIdx in words."""
-        x, y, z = self.seen.launch.block
-        number = position[0] + x * (position[1] + y * position[2])
-        return "thread " + coordinate_text(number, (x, y, z))
+    def numbers(self, party: Party) -> tuple[int, int]:
+        """Of its block in the grid, and of its thread in the block."""
+        launch = self.seen.launch
+        block = linear(party.block, launch.grid, "block")
+        return block, linear(party.thread, launch.block, "thread")
 
-    def block(self, position: tuple) -> str:
-        """The block at a blockIdx in words."""
-        x, y, z = self.seen.launch.grid
-        number = position[0] + x * (position[1] + y * position[2])
-        return "block " + coordinate_text(number, (x, y, z))
+    def thread(self, party: Party) -> str:
+        """Its thread in words."""
+        return f"thread {coordinate_text(self.numbers(party)[1], self.seen.launch.block)}"
 
-    def warp(self, position: tuple) -> int:
-        """The number in its block of the warp of a threadIdx."""
-        x, y, _ = self.seen.launch.block
-        return (position[0] + x * (position[1] + y * position[2])) // WARP
+    def block(self, party: Party) -> str:
+        """Its block in words."""
+        return f"block {coordinate_text(self.numbers(party)[0], self.seen.launch.grid)}"
+
+    def warp(self, party: Party) -> int:
+        """The number of its warp in its block."""
+        return self.numbers(party)[1] // WARP
 
     @property
     def memory(self) -> str:
         """Where the array lies."""
         if self.report.space == "shared":
-            return f"shared memory of {self.block(self.report.block)}"
+            return f"shared memory of {self.block(self.party)}"
         return "global memory"
 
     def accesses(self, block: int | None = None) -> np.ndarray:
@@ -107,12 +131,12 @@ def tell(
     rows: Sequence[tuple[str, str]],
     events: Sequence[Event],
     verdict: str,
-    legend: Sequence[tuple],
+    legend: Sequence[cv.Swatch],
     notes: Mapping[int, str],
 ) -> None:
     """The array at the left, the time line at the right, the lines of the source below."""
     top = bottom = page.y
-    if colors is not None:
+    if colors is not None and subject.array is not None:
         array_cells.draw(page, subject.array, colors, subject.index, f"in {subject.memory}")
         bottom, page.y = page.y, top
     x = cv.MARGIN if colors is None else cv.MARGIN + 3.45
@@ -121,7 +145,7 @@ def tell(
     timeline.draw(page, x, rows, events, verdict)
     page.y = max(page.y, bottom)
     kinds = sorted({event.kind for event in events})
-    letters = [(timeline.COLORS[k], f"{LETTERS[k]}: {WORDS[k]}") for k in kinds]
+    letters: list[cv.Swatch] = [(timeline.COLORS[k], f"{LETTERS[k]}: {WORDS[k]}") for k in kinds]
     if len({event.phase for event in events}) > 1:
         letters.append((cv.INK, "barrier: a phase of the block ends"))
     page.legend(legend)

@@ -45,7 +45,8 @@ def some(events: Sequence[Event]) -> list[Event | int]:
     """The marked ones and their neighbours; a number is how many accesses are left out there."""
     marks = [i for i, event in enumerate(events) if event.mark]
     near = sorted(range(len(events)), key=lambda i: (min(abs(i - m) for m in marks), i))
-    kept, shown = sorted(near[:MOST]), []
+    kept: list[int] = sorted(near[:MOST])
+    shown: list[Event | int] = []
     for i, before in zip([*kept, len(events)], [-1, *kept], strict=True):
         if i > before + 1:
             shown.append(sum(event.count for event in events[before + 1 : i]))
@@ -86,14 +87,14 @@ def draw(
     end = heights[-1] + (0.38 if len(rows) > 1 else 0.56)
     for (name, detail), y in zip(rows, heights, strict=True):
         page.text(x, y - 0.07, name, size=cv.SMALL, bold=True)
-        page.text(x, y + 0.09, detail, size=cv.SMALL, color=cv.GREY)
+        page.small(x, y + 0.09, detail)
     places, at, begin = [], left, left
     phase = next((e.phase for e in shown if isinstance(e, Event)), None) if breaks else None
     for i in range(len(shown)):
         if i in breaks:
             middle = at + BARRIER / 2
             _phase(page, phase, begin, middle, top)
-            several = breaks[i] > phase + 1
+            several = phase is not None and breaks[i] > phase + 1
             for line in (middle - 0.04, middle + 0.04) if several else (middle,):
                 page.lines([((line, top - 0.1), (line, end))], cv.INK, 2.2, zorder=1)
             phase, begin, at = breaks[i], middle, at + BARRIER
@@ -105,16 +106,16 @@ def draw(
         page.lines([((left, y), (at, y))], cv.LINE, 1.2, zorder=0.5)
     for event, middle in zip(shown, places, strict=True):
         if isinstance(event, int):
-            y, small = heights[0], {"size": cv.SMALL, "color": cv.GREY, "ha": "center"}
-            page.text(middle, y - 0.09, "…", **small)
-            page.text(middle, y + 0.1, _left_out(event), **small)
+            y = heights[0]
+            page.small(middle, y - 0.09, "…", ha="center")
+            page.small(middle, y + 0.1, _left_out(event), ha="center")
         else:
             _glyph(page, middle, heights[event.row], event)
     for row, y in enumerate(heights):
         placed = zip(shown, places, strict=True)
         mine = [(x, e.line) for e, x in placed if isinstance(e, Event) and e.row == row and e.line]
         for x, text in labels(mine):
-            page.text(x, y + GLYPH / 2 + 0.1, text, size=cv.SMALL, ha="center", zorder=7)
+            page.small(x, y + GLYPH / 2 + 0.1, text, ha="center", zorder=7, color=cv.INK)
     marked = [
         (middle, heights[event.row])
         for event, middle in zip(shown, places, strict=True)
@@ -131,7 +132,7 @@ def _left_out(count: int) -> str:
 
 def _arrow(page: Canvas, left: float, right: float, y: float) -> None:
     text = "order of this run"
-    page.text(left, y, text, size=cv.SMALL, color=cv.GREY)
+    page.small(left, y, text)
     start = left + cv.text_width(text, cv.SMALL) + 0.1
     tip = max(start + 0.5, right)
     head = [((tip - 0.08, y + d), (tip, y)) for d in (-0.04, 0.04)]
@@ -155,7 +156,7 @@ def _phase(page: Canvas, phase: int | None, start: float, end: float, y: float) 
         text = f"phase {phase}"
         if cv.text_width(text, cv.SMALL) > end - start - 0.06:
             text = str(phase)
-        page.text((start + end) / 2, y - 0.04, text, size=cv.SMALL, color=cv.GREY, ha="center")
+        page.small((start + end) / 2, y - 0.04, text, ha="center")
 
 
 def _glyph(page: Canvas, x: float, y: float, event: Event) -> None:
@@ -166,7 +167,7 @@ def _glyph(page: Canvas, x: float, y: float, event: Event) -> None:
     page.text(x, y, letter, bold=True, ha="center", color=cv.ink_on(cv.rgb(color)), zorder=7)
     if event.count > 1:
         times = f"{event.count:,}×"
-        page.text(x, y - half - 0.08, times, size=cv.SMALL, color=cv.GREY, ha="center", zorder=7)
+        page.small(x, y - half - 0.08, times, ha="center", zorder=7)
 
 
 def labels(places: Sequence[tuple[float, int]]) -> list[tuple[float, str]]:
@@ -191,7 +192,9 @@ def _wide(text: str) -> float:
     return cv.text_width(text, cv.SMALL) + 0.06
 
 
-def _verdict(page: Canvas, marked: list, verdict: str, left: float, heights: list) -> None:
+def _verdict(
+    page: Canvas, marked: list[cv.Point], verdict: str, left: float, heights: list[float]
+) -> None:
     """In the band below the first row, joined to what it is about."""
     wide = cv.text_width(verdict, bold=True)
     middle = heights[0] + (ROW + BAND) / 2 + 0.06 if len(heights) > 1 else heights[0] + 0.42

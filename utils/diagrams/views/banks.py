@@ -72,7 +72,7 @@ class _Row:
 
     def _words(self) -> dict[tuple[int, int], dict[int, list[int]]]:
         """(phase, bank) -> word -> the lanes that want it."""
-        words: dict = {}
+        words: dict[tuple[int, int], dict[int, list[int]]] = {}
         for x, lane, phase in zip(self.request, self.lanes, self.phase, strict=True):
             for word in range(x["byte"] // WORD, (x["byte"] + x["size"] - 1) // WORD + 1):
                 column = words.setdefault((int(phase), int(word % BANKS)), {})
@@ -139,13 +139,13 @@ class _Row:
         page.lines([((left, bottom), (left + BANKS * COLUMN, bottom))], cv.INK, 1.2)
         for bank in range(BANKS):
             x = left + (bank + 0.5) * COLUMN
-            page.text(x, bottom + 0.1, str(bank), size=cv.SMALL, color=cv.GREY, ha="center")
+            page.small(x, bottom + 0.1, str(bank), ha="center")
         end = left + BANKS * COLUMN + 0.05
-        page.text(end, bottom + 0.1, "bank", size=cv.SMALL, color=cv.GREY)
+        page.small(end, bottom + 0.1, "bank")
         if self.degree > 4:
             self._explain(page, bottom, tall)
 
-    def _cell(self, page: Canvas, x, y, tall: float, who: list[int]) -> None:
+    def _cell(self, page: Canvas, x: float, y: float, tall: float, who: list[int]) -> None:
         color = cv.rgb(cv.INK) if len(who) > 1 else cv.lane_color(who[0])
         gap = 0.01 if tall > 0.1 else 0.004
         page.box(x + 0.01, y + gap, COLUMN - 0.02, tall - 2 * gap, fill=color)
@@ -153,7 +153,7 @@ class _Row:
             text = "all" if len(who) == WARP else f"×{len(who)}" if len(who) > 1 else str(who[0])
             if cv.text_width(text, cv.SMALL) < COLUMN:
                 ink = cv.ink_on(color)
-                page.text(x + COLUMN / 2, y + tall / 2, text, size=cv.SMALL, ha="center", color=ink)
+                page.small(x + COLUMN / 2, y + tall / 2, text, ha="center", color=ink)
 
     def _explain(self, page: Canvas, bottom: float, tall: float) -> None:
         """Words beside the tallest columns, on the side with more room, if there is any."""
@@ -166,8 +166,8 @@ class _Row:
         x = max(busy) + 1.5 if right else min(busy) - 0.5
         room = (BANKS - x if right else x) * COLUMN
         if cv.text_width(text) < room:
-            y, ha = bottom - self.wavefronts * tall + 0.12, "left" if right else "right"
-            page.text(cv.MARGIN + x * COLUMN, y, text, color=cv.BAD, ha=ha)
+            x, y = cv.MARGIN + x * COLUMN, bottom - self.wavefronts * tall + 0.12
+            page.text(x, y, text, color=cv.BAD, ha="left" if right else "right")
 
     def _spans_rows(self) -> bool:
         shape = self.array.shape
@@ -200,9 +200,8 @@ class _Row:
                 colors[i] = color
         page.cells(x, y, colors.reshape(rows, columns, 3), cell, tall)
         page.box(x, y, cell * columns, tall * rows, edge=cv.GREY, width=0.6, zorder=3)
-        small = {"size": cv.SMALL, "color": cv.GREY, "ha": "right"}
-        page.text(right, y - 0.11, f"{self.array.name}, {shape_text(self.array)}", **small)
-        page.text(right, y + tall * rows + 0.11, f"orange: bank {self.bank}", **small)
+        page.small(right, y - 0.11, f"{self.array.name}, {shape_text(self.array)}", ha="right")
+        page.small(right, y + tall * rows + 0.11, f"orange: bank {self.bank}", ha="right")
         return y + tall * rows + 0.11
 
 

@@ -31,7 +31,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return PICTURES[report.row.picture](scene, report)
 
 
-def steps(scene: Scene) -> dict | None:
+def steps(scene: Scene) -> dict[str, object] | None:
     """Of a race, what a page lets its reader go through."""
     report = scene.hazards[scene.hazard - 1]
     return races.steps(scene, report) if report.kind == "race" else None

@@ -18,6 +18,7 @@ ABSENT, OTHERS = cv.tint(cv.RED, 0.5), cv.rgb(cv.PALE)
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
     launch = next(x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63])
+    assert report.block and report.thread and report.other_thread  # of a hazard with `waits`
     missing = linear(report.other_thread, launch.block, "thread")
     warp = missing // WARP
     lanes = range(warp * WARP, min(warp * WARP + WARP, launch.threads))

@@ -12,7 +12,7 @@ from utils.diagrams.parts.scene import Scene, coordinate_text, linear, listing, 
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import reads_per_element, touches
-from utils.watch.trace import GLOBAL, LOAD, Records
+from utils.watch.trace import GLOBAL, LOAD, Launch, Records
 
 LARGEST = 512  # rows or columns that can be drawn
 READ, WRITE = cv.BLUE, cv.RED
@@ -68,16 +68,15 @@ def _output(scene: Scene) -> str:
     return (names or scene.outputs)[0]
 
 
-def _thread(scene: Scene, launch, out: int) -> tuple[int, str]:
+def _thread(scene: Scene, launch: Launch, out: int) -> tuple[int, str]:
     """A thread counted through the grid, and what to call it: as asked for, or a middle one."""
-    dims = tuple(g * b for g, b in zip(launch.grid, launch.block, strict=True))
     if scene.thread is not None:
-        place = linear(scene.thread, dims, "thread")
-        x, y, z = place % dims[0], place // dims[0] % dims[1], place // (dims[0] * dims[1])
-        inner = [p % b for p, b in zip((x, y, z), launch.block, strict=True)]
-        outer = [p // b for p, b in zip((x, y, z), launch.block, strict=True)]
-        block = linear(tuple(outer), launch.grid, "block")
-        thread = linear(tuple(inner), launch.block, "thread")
+        x, y, z = (g * b for g, b in zip(launch.grid, launch.block, strict=True))
+        place = linear(scene.thread, (x, y, z), "thread")
+        at = (place % x, place // x % y, place // (x * y))
+        outer, inner = zip(*map(divmod, at, launch.block), strict=True)
+        block = linear(outer, launch.grid, "block")
+        thread = linear(inner, launch.block, "thread")
     else:
         mine = launch.accesses
         mine = mine[(mine["array"] == out) & (mine["kind"] != LOAD)]
@@ -101,7 +100,7 @@ def _grid(page: Canvas, place: Place, left: float, colors: np.ndarray, detail: s
     page.box(x, y, wide, tall, edge=cv.GREY, width=0.7, zorder=3)
     page.text(x, y - 0.11, place.array.name, bold=True)
     after = cv.text_width(place.array.name, bold=True) + 0.08
-    page.text(x + after, y - 0.11, detail, size=cv.SMALL, color=cv.GREY)
+    page.small(x + after, y - 0.11, detail)
 
 
 def _own(page: Canvas, place: Place, accesses: Records) -> None:
@@ -138,15 +137,15 @@ def _key(page: Canvas, most: int) -> None:
     page.legend([(first, "reads first"), (READ, "reads last"), (WRITE, "writes")])
     left, wide = cv.WIDTH / 2 + 0.15, 1.5
     bar = colormaps["viridis"](np.sqrt(np.linspace(0, 1, 64)))[None, :, :3]
-    page.text(left, y, "1 read", size=cv.SMALL)
+    page.small(left, y, "1 read", color=cv.INK)
     start = left + cv.text_width("1 read", cv.SMALL) + 0.06
     page.cells(start, y - 0.06, bar, wide / 64, 0.12)
-    page.text(start + wide + 0.06, y, f"{most} read{'s' * (most > 1)}", size=cv.SMALL)
+    page.small(start + wide + 0.06, y, f"{most} read{'s' * (most > 1)}", color=cv.INK)
     page.box(start + wide + 0.85, y - 0.065, 0.13, 0.13, fill=cv.PALE, edge=cv.LINE, width=0.6)
-    page.text(start + wide + 1.04, y, "never", size=cv.SMALL)
+    page.small(start + wide + 1.04, y, "never", color=cv.INK)
 
 
-def _caption(scene: Scene, one: np.ndarray, out: int, counts: dict) -> str:
+def _caption(scene: Scene, one: np.ndarray, out: int, counts: dict[int, np.ndarray]) -> str:
     arrays = scene.arrays
     loads = one[one["kind"] == LOAD]
     own = [

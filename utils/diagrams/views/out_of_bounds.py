@@ -6,32 +6,31 @@ from utils.diagrams.parts import array_edge, block_cells, excerpt
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.array_edge import elements_in
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import element_of, find
-from utils.diagrams.parts.scene import Scene, coordinate_text, element, linear
+from utils.diagrams.parts.conflicts import element_of
+from utils.diagrams.parts.scene import Scene, coordinate_text, element
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject, opening
 from utils.emulator.reports import Report
 
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    subject = Subject(scene, report, find(scene, report))
-    launch, array = subject.seen.launch, subject.array
-    thread, block = subject.thread(report.thread), subject.block(report.block)
+    subject = Subject(scene, report)
+    launch, array, party = subject.seen.launch, subject.array, subject.party
+    thread, block = subject.thread(party), subject.block(party)
     name = array.name if array else report.array
-    verb = VERBS[report.access]
+    verb = VERBS[party.access]
     title = f"{scene.name}: {thread} of {block} {verb} outside of {name}"
     line = f" at line {report.line}" if report.line else ""
     does = f"{opening(scene)}{thread[0].upper()}{thread[1:]} of {block} {verb}"
     width = _elements(subject)
-    what = f"{name}[{report.index:,}]{line}, and there is no such element."
-    if array is not None and 0 <= report.index < elements_in(array):
-        what = f"{width} elements from {name}[{report.index:,}] on{line}, more than there are."
+    what = f"{name}[{subject.reported:,}]{line}, and there is no such element."
+    if array is not None and 0 <= subject.reported < elements_in(array):
+        what = f"{width} elements from {name}[{subject.reported:,}] on{line}, more than there are."
     page = Canvas(title, f"{does} {what}")
     who, index, outside = _accesses(subject)
     if array is not None:
-        array_edge.draw(page, subject, who, index, outside, width)
-    mine = linear(report.block, launch.grid, "block")
-    number = linear(report.thread, launch.block, "thread")
+        array_edge.draw(page, subject, array, who, index, outside, width)
+    mine, number = subject.numbers(party)
     kinds = _threads(who, outside, mine, launch.threads)
     if not outside.any():
         kinds[number] = 2
@@ -60,7 +59,7 @@ def _elements(subject: Subject) -> int:
 def _accesses(subject: Subject) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the hazard's instruction did: (thread through the grid, element, outside or not)."""
     seen, array = subject.seen, subject.array
-    if seen.at is None or array is None:
+    if seen.at is None or seen.number is None or array is None:
         return np.zeros(0, "i8"), np.zeros(0, "i8"), np.zeros(0, bool)
     a = seen.launch.accesses
     mine = a[(a["pc"] == a["pc"][seen.at]) & np.isin(a["array"], (seen.number, -1))]
@@ -70,7 +69,7 @@ def _accesses(subject: Subject) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return who, index, (index < 0) | (last >= elements_in(array))
 
 
-def _threads(who, outside, block: int, threads: int) -> np.ndarray:
+def _threads(who: np.ndarray, outside: np.ndarray, block: int, threads: int) -> np.ndarray:
     """For each thread of the block: 0 does nothing at that line, 1 stays inside, 2 does not."""
     kinds = np.zeros(threads, int)
     here = who // threads == block
@@ -79,9 +78,9 @@ def _threads(who, outside, block: int, threads: int) -> np.ndarray:
     return kinds
 
 
-def _legend(kinds: np.ndarray, thread: str) -> list[tuple]:
+def _legend(kinds: np.ndarray, thread: str) -> list[cv.Swatch]:
     outside, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
-    entries = [(HERE, f"{thread}, the first out of bounds")]
+    entries: list[cv.Swatch] = [(HERE, f"{thread}, the first out of bounds")]
     if outside > 1:
         more = f"{outside - 1:,} more thread{'s' * (outside > 2)}"
         entries.append((ALSO, f"{more} of the block outside"))
@@ -96,7 +95,7 @@ def _caption(subject: Subject, who: np.ndarray, outside: np.ndarray) -> str:
     report, array, launch = subject.report, subject.array, subject.seen.launch
     if array is None:
         return str(report.message)
-    n, at = elements_in(array), report.index
+    n, at = elements_in(array), subject.reported
     last = element(array, n - 1)
     text = f"{array.name} has {n:,} element{'s' * (n > 1)}, the last of them {last}. "
     if len(array.shape) == 2 and at >= 0:

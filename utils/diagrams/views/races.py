@@ -7,9 +7,9 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts import stepping, story, timeline
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import find, of_array, racing
+from utils.diagrams.parts.conflicts import NUMBERS, Party, of_array, racing
 from utils.diagrams.parts.phases import as_matrix
-from utils.diagrams.parts.scene import KINDS, Scene, linear, shape_text, times
+from utils.diagrams.parts.scene import KINDS, Scene, shape_text, times
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.parts.timeline import Event
 from utils.emulator.reports import Report
@@ -17,12 +17,11 @@ from utils.watch.access_patterns import touches
 from utils.watch.trace import LOAD, SHARED, STORE
 
 VERDICT = "nothing orders these two"
-NUMBERS = {name: number for number, name in KINDS.items()}
 
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    subject = Subject(scene, report, find(scene, report))
+    subject = Subject(scene, report)
     across = report.other_block != report.block
     title = f"{scene.name}: two threads race for {subject.name}"
     page = Canvas(title, story.opening(scene) + _sentence(subject, across))
@@ -34,13 +33,16 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     return page, title, _caption(subject, across, count), alt
 
 
-def steps(scene: Scene, report: Report) -> dict | None:
+def steps(scene: Scene, report: Report) -> dict[str, object] | None:
     """The accesses to the element for a page that shows one after the other, and at the end why
     their order is nothing to rely on."""
-    subject = Subject(scene, report, find(scene, report))
+    subject = Subject(scene, report)
     rows, events = _run(subject, report.other_block != report.block)
     shown, array = timeline.some(events), subject.array
-    colors = [(cv.PALE, "no access so far"), (cv.LINE, "accesses left out", "…")]
+    colors: list[cv.Swatch] = [
+        (cv.PALE, "no access so far"),
+        (cv.LINE, "accesses left out", "…"),
+    ]
     states = {kind: number for number, kind in enumerate(timeline.LETTERS, len(colors))}
     colors += [
         (timeline.COLORS[kind], f"{story.WORDS[kind]} {subject.name}", letter)
@@ -51,11 +53,13 @@ def steps(scene: Scene, report: Report) -> dict | None:
     if array is not None:
         panels.insert(0, stepping.Panel(array.name, shape_text(array), *as_matrix(array)))
         lines.insert(0, np.zeros(int(np.prod(array.shape)), int))
-    found, phase = [], None
+    found: list[stepping.Step] = []
+    phase: int | None = None
     for place, event in enumerate(shown):
+        ran = []
         if isinstance(event, int):
             lines[-1][place] = 1
-            said, ran = f"{event:,} more access{'es' * (event > 1)}, left out here.", []
+            said = f"{event:,} more access{'es' * (event > 1)}, left out here."
         else:
             at = event.row if array is None else event.row + 1
             lines[at][place] = states[event.kind]
@@ -85,9 +89,8 @@ def _told(subject: Subject, who: str, event: Event, before: int | None) -> str:
 
 def _run(subject: Subject, across: bool) -> tuple[list[tuple[str, str]], list[Event]]:
     """The rows of the time line and the accesses of the run, as timeline.draw() takes them."""
-    report = subject.report
-    who = [_party(subject, side) for side in ("other_", "")]
-    rows = [_row(subject, side, across) for side in ("other_", "")]
+    who = [subject.numbers(party) for party in subject.racers]
+    rows = [_row(subject, party, across) for party in subject.racers]
     accesses = subject.accesses(None if across else who[0][0])
     if third := story.others(subject, accesses, who):
         rows.append(third)
@@ -95,55 +98,40 @@ def _run(subject: Subject, across: bool) -> tuple[list[tuple[str, str]], list[Ev
     events = story.events_of(subject, accesses, who, marks, phases=not across)
     if not events:  # beyond what is recorded
         events = [
-            Event(0, NUMBERS[report.other_access], report.other_line or 0, None, 1, True),
-            Event(1, NUMBERS[report.access], report.line or 0, None, 1, True),
+            Event(row, NUMBERS[party.access], party.line or 0, None, 1, True)
+            for row, party in enumerate(subject.racers)
         ]
     return rows, events
 
 
-def _party(subject: Subject, side: str) -> tuple[int, int]:
-    """(block, thread), both counted through."""
-    report, launch = subject.report, subject.seen.launch
-    block, thread = getattr(report, f"{side}block"), getattr(report, f"{side}thread")
-    return linear(block, launch.grid, "block"), linear(thread, launch.block, "thread")
-
-
-def _row(subject: Subject, side: str, across: bool) -> tuple[str, str]:
-    report = subject.report
-    block, thread = getattr(report, f"{side}block"), getattr(report, f"{side}thread")
+def _row(subject: Subject, party: Party, across: bool) -> tuple[str, str]:
     if across:
-        return subject.block(block), subject.thread(thread)
-    return subject.thread(thread), f"warp {subject.warp(thread)}"
+        return subject.block(party), subject.thread(party)
+    return subject.thread(party), f"warp {subject.warp(party)}"
 
 
-def _does(subject: Subject, side: str) -> str:
-    """Such as "writes As[0][1] at line 14"."""
-    report = subject.report
-    line = getattr(report, f"{side}line")
-    at = f" at line {line}" if line else ""
-    return f"{VERBS[getattr(report, f'{side}access')]} {subject.name}{at}"
+def _does(subject: Subject, party: Party, across: bool) -> str:
+    """Such as "thread 3 writes As[0][1] at line 14"."""
+    where = f" of {subject.block(party)}" if across else ""
+    line = f" at line {party.line}" if party.line else ""
+    return f"{subject.thread(party)}{where} {VERBS[party.access]} {subject.name}{line}"
 
 
 def _sentence(subject: Subject, across: bool) -> str:
-    report = subject.report
-    mine, theirs = subject.thread(report.thread), subject.thread(report.other_thread)
-    if across:
-        mine += f" of {subject.block(report.block)}"
-        theirs += f" of {subject.block(report.other_block)}"
-    text = f"{theirs} {_does(subject, 'other_')}; {mine} {_does(subject, '')}. "
-    text = text[0].upper() + text[1:]
+    text = "; ".join(_does(subject, party, across) for party in subject.racers)
+    text = f"{text[0].upper()}{text[1:]}. "
     if across:
         return text + "Blocks run in any order, or at the same time: either may come first."
-    where = subject.block(report.block)
+    where = subject.block(subject.party)
     return f"{text}Both are in {where}, and no barrier stands between: either may come first."
 
 
-def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list, int]:
+def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list[cv.Swatch], int]:
     """Colours of the array's elements, what they mean, and how many elements race."""
     array, seen = subject.array, subject.seen
     if array is None:
         return None, [], 1
-    block = None if across and array.space != SHARED else _party(subject, "")[0]
+    block = None if across and array.space != SHARED else subject.numbers(subject.party)[0]
     accesses = of_array(seen, block)
     touched = touches(accesses, array).reshape(-1) > 0
     source = subject.scene.source
@@ -157,7 +145,7 @@ def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list, in
     colors[touched], colors[found], colors[subject.index] = FINE, ALSO, cv.rgb(HERE)
     more, fine = int(found.sum()) - 1, int((touched & ~found).sum())
     none = len(touched) - more - fine - 1
-    legend = [(HERE, "this race")]
+    legend: list[cv.Swatch] = [(HERE, "this race")]
     legend += [(ALSO, f"{more:,} more element{'s' * (more > 1)} with a race")] if more else []
     legend += [(FINE, f"{fine:,} touched without a race")] if fine else []
     legend += [(cv.PALE, f"{none:,} not touched")] if none else []
@@ -166,10 +154,9 @@ def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list, in
 
 def _notes(subject: Subject, across: bool) -> dict[int, str]:
     """What each of the two lines does, and who."""
-    report, notes = subject.report, {}
-    for side in ("other_", ""):
-        line, verb = getattr(report, f"{side}line"), VERBS[getattr(report, f"{side}access")]
-        who = _row(subject, side, across)[0]
+    notes: dict[int, str] = {}
+    for party in subject.racers:
+        line, verb, who = party.line, VERBS[party.access], _row(subject, party, across)[0]
         if line in notes:
             same = verb == notes[line].rpartition(" ")[2]
             notes[line] = f"both {verb[:-1]}" if same else f"{notes[line]}, {who} {verb}"
@@ -193,7 +180,7 @@ def _caption(subject: Subject, across: bool, count: int) -> str:
         same = report.line == report.other_line
         lines = "The line raced with itself" if same else "The two lines raced"
         text += f"{lines} {report.count:,} times in this run. "
-    warps = {subject.warp(report.thread), subject.warp(report.other_thread)}
+    warps = {subject.warp(party) for party in subject.racers}
     if not across and len(warps) == 1:
         text += f"That both threads are in warp {warps.pop()} orders nothing: its lanes need not "
         text += "run in step. "
@@ -210,7 +197,7 @@ def _outcome(subject: Subject) -> str:
         kinds = subject.seen.launch.accesses[subject.accesses()]
         parties = [
             {int(k) for k in kinds["kind"][(kinds["block"] == b) & (kinds["thread"] == t)]}
-            for b, t in (_party(subject, side) for side in ("other_", ""))
+            for b, t in map(subject.numbers, subject.racers)
         ]
         if all({LOAD, STORE} <= kinds for kinds in parties):
             return (

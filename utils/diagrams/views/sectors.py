@@ -137,7 +137,7 @@ class _Row:
             edge = None if lane in active else cv.LINE
             page.box(x + 0.01, y, wide - 0.02, 0.2, fill=color, edge=edge, width=0.6)
             ink = cv.ink_on(color) if lane in active else cv.LINE
-            page.text(x + wide / 2, y + 0.1, str(lane), size=cv.SMALL, color=ink, ha="center")
+            page.small(x + wide / 2, y + 0.1, str(lane), color=ink, ha="center")
 
     def _strip(self, page: Canvas, lane_y: float, y: float, slot: float) -> None:
         """Sectors side by side, a gap where memory between them is left out."""
@@ -165,25 +165,24 @@ class _Row:
             start = cv.MARGIN + (lane + 0.5) * STRIP / WARP
             to = place[b // SECTOR] + (b % SECTOR + min(n, SECTOR) / 2) / CELL * cell
             segments.append(((start, lane_y), (to, y)))
-        page.lines(segments, [tuple(cv.lane_color(lane)) for lane in self.lanes], 0.9)
+        page.lines(segments, [cv.lane_color(lane) for lane in self.lanes], 0.9)
         self._labels(page, touched, y + 0.33, end)
 
     def _labels(self, page: Canvas, touched: list[int], y: float, end: float) -> None:
         array, last = self.array, math.prod(self.array.shape) - 1
         first = element(array, touched[0] * SECTOR // array.element)
         final = element(array, min((touched[-1] + 1) * SECTOR // array.element - 1, last))
-        small = {"size": cv.SMALL, "color": cv.GREY}
         gaps = touched[-1] - touched[0] + 1 - len(touched)
         are = "is" if gaps == 1 else "are"
         skipped = f"  ({many(gaps, 'sector')} between them {are} left out)" if gaps else ""
         if first == final:
-            page.text(cv.MARGIN, y, first, **small)
+            page.small(cv.MARGIN, y, first)
         elif end - cv.MARGIN < 3:
-            page.text(cv.MARGIN, y, f"{first} … {final}{skipped}", **small)
+            page.small(cv.MARGIN, y, f"{first} … {final}{skipped}")
         else:
-            page.text(cv.MARGIN, y, first, **small)
-            page.text(end, y, final, ha="right", **small)
-            page.text((cv.MARGIN + end) / 2, y, skipped.strip(" "), ha="center", **small)
+            page.small(cv.MARGIN, y, first)
+            page.small(end, y, final, ha="right")
+            page.small((cv.MARGIN + end) / 2, y, skipped.strip(" "), ha="center")
 
     def _inset(self, page: Canvas, y: float) -> None:
         """The whole matrix, small, with the touched elements in the lanes' colours."""
@@ -198,5 +197,4 @@ class _Row:
             left, top = x + column * cell, y + (row + 0.5) * cell - mark / 2
             page.box(left, top, max(wide, mark), mark, fill=cv.lane_color(lane))
         label, middle = f"{self.array.name}, {shape_text(self.array)}", cv.MARGIN + INSET[0] / 2
-        small = {"size": cv.SMALL, "color": cv.GREY, "ha": "center"}
-        page.text(cv.WIDTH - middle, y - 0.11, label, **small)
+        page.small(cv.WIDTH - middle, y - 0.11, label, ha="center")

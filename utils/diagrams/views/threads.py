@@ -11,7 +11,7 @@ from utils.diagrams.parts.owned_cells import FEW, STRIP
 from utils.diagrams.parts.scene import Scene, coordinate_text, element, shape_text
 from utils.ground.wording import many
 from utils.watch.access_patterns import WARP, Owners, owners
-from utils.watch.trace import GLOBAL, LOAD, Launch
+from utils.watch.trace import GLOBAL, LOAD, Array, Launch
 
 MANY = 8192  # elements of a strip
 LARGEST = 256  # rows or columns of a matrix
@@ -87,8 +87,7 @@ def _idle(page: Canvas, owned: Owners, launch: Launch, verb: str, numbered: bool
     for block in np.unique(idle // launch.threads).tolist():
         own = idle[idle // launch.threads == block] % launch.threads
         name = f"block {coordinate_text(block, launch.grid)}"
-        small = {"size": cv.SMALL, "color": cv.GREY}
-        page.text(left - 0.08, y + 1.5 * cell, name, ha="right", **small)
+        page.small(left - 0.08, y + 1.5 * cell, name, ha="right")
         for first in range(0, len(own), WARP):
             y += cell
             names = [str(thread) for thread in own[first : first + WARP].tolist()]
@@ -100,7 +99,7 @@ def _idle(page: Canvas, owned: Owners, launch: Launch, verb: str, numbered: bool
 
 def _legend(page: Canvas, owned: Owners, launch: Launch, verb: str) -> None:
     blocks = math.prod(launch.grid)
-    entries = []
+    entries: list[cv.Swatch] = []
     busy = np.unique(owned.thread[owned.thread >= 0])
     for block in range(min(blocks, NAMED)):
         count = int((busy // launch.threads == block).sum())
@@ -115,9 +114,9 @@ def _legend(page: Canvas, owned: Owners, launch: Launch, verb: str) -> None:
     if blocks > NAMED:
         entries.append((None, f"and {blocks - NAMED} more, in the same colours again"))
     if np.any(owned.threads == 0):
-        entries.append((None, f"{_never(verb)} (crossed out)", {"edge": cv.RED}))
+        entries.append((None, f"{_never(verb)} (crossed out)", cv.RED))
     if np.any(owned.threads > 1):
-        entries.append((None, "by several threads (struck through)", {"edge": cv.RED}))
+        entries.append((None, "by several threads (struck through)", cv.RED))
     page.legend(entries)
 
 
@@ -125,7 +124,7 @@ def _never(verb: str) -> str:
     return "never written" if verb == "writes" else "never read"
 
 
-def _caption(array, owned: Owners, launch: Launch, verb: str) -> str:
+def _caption(array: Array, owned: Owners, launch: Launch, verb: str) -> str:
     n, threads = len(owned.thread), math.prod(launch.grid) * launch.threads
     busy = len(np.unique(owned.thread[owned.thread >= 0]))
     done = "written" if verb == "writes" else "read"

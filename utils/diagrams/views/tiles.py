@@ -66,7 +66,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return page, title, caption, alt
 
 
-def steps(scene: Scene) -> dict | None:
+def steps(scene: Scene) -> dict[str, object] | None:
     """The same phases for a page that shows one at a time, with the lines that run in each."""
     launch = launch_with_shared(scene)
     accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
@@ -117,7 +117,14 @@ def _said(scene: Scene, now: np.ndarray, last: bool) -> str:
     return f"The block {listing(does) or 'touches none of its arrays'}. {end}"
 
 
-def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
+def _columns(
+    page: Canvas,
+    scene: Scene,
+    numbers: list[int],
+    accesses: Records,
+    filled: np.ndarray,
+    shown: list[int],
+) -> None:
     """Phases from left to right, a row for each array; all at the same scale but the smallest."""
     arrays = [scene.arrays[i] for i in numbers]
     shapes = [as_matrix(a) for a in arrays]
@@ -125,22 +132,22 @@ def _columns(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[
     names = max(names, 0.15 + max(cv.text_width(shape_text(a), cv.SMALL) for a in arrays))
     column = (cv.INNER - names) / max(len(shown), 3)
     room = (cv.INNER - names) / len(shown) - 0.05
-    wide, tall = max(columns for _, columns in shapes), sum(rows for rows, _ in shapes)
-    cell = cv.snap(min((column - 0.14) / wide, 5.5 / tall, 0.12))
-    top, small = page.y, {"size": cv.SMALL, "color": cv.GREY}
+    most, every = max(columns for _, columns in shapes), sum(rows for rows, _ in shapes)
+    cell = cv.snap(min((column - 0.14) / most, 5.5 / every, 0.12))
+    top = page.y
     for order, phase in enumerate(shown):
         x = cv.MARGIN + names + order * column
         skipped = order and phase > shown[order - 1] + 1
         page.text(x, top, f"{'… ' if skipped else ''}phase {phase}", bold=True, size=cv.SMALL)
         doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), room, cv.SMALL)
-        page.text(x, top + 0.16, doing, **small)
+        page.small(x, top + 0.16, doing)
     page.y = top + 0.33
     for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
         mine, fill = (a[a["array"] == number] for a in (accesses, accesses[filled]))
         high = max(rows * cell, min(LEAST[0] * rows, 0.3))
         tall, broad = high / rows, max(cell, min(LEAST[1] / columns, 0.12))
         page.text(cv.MARGIN, page.y + 0.07, array.name, bold=True)
-        page.text(cv.MARGIN, page.y + 0.24, shape_text(array), **small)
+        page.small(cv.MARGIN, page.y + 0.24, shape_text(array))
         for order, phase in enumerate(shown):
             x = cv.MARGIN + names + order * column
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
@@ -169,7 +176,14 @@ def _doing(accesses: Records) -> str:
     return ", ".join(word for word, does in words.items() if does)
 
 
-def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int]) -> None:
+def _rows(
+    page: Canvas,
+    scene: Scene,
+    numbers: list[int],
+    accesses: Records,
+    filled: np.ndarray,
+    shown: list[int],
+) -> None:
     """Phases from top to bottom, each array as one strip of the elements that the block touches."""
     spans = []
     for number in numbers:
@@ -188,13 +202,13 @@ def _rows(page: Canvas, scene: Scene, numbers, accesses, filled, shown: list[int
         if array.shape and wide > 1.2:
             detail = f"{first} … {end - 1}"
             after = cv.text_width(array.name, bold=True) + 0.08
-            page.text(x + after, top, detail, size=cv.SMALL, color=cv.GREY)
+            page.small(x + after, top, detail)
     page.y = top + 0.14
     for order, phase in enumerate(shown):
         if order and phase > shown[order - 1] + 1:
             page.text(cv.MARGIN, page.y + 0.05, "…", color=cv.GREY)
             page.y += 0.16
-        page.text(cv.MARGIN, page.y + tall / 2, f"phase {phase}", size=cv.SMALL)
+        page.small(cv.MARGIN, page.y + tall / 2, f"phase {phase}", color=cv.INK)
         for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
             array, mine = scene.arrays[number], accesses[accesses["array"] == number]
             now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
@@ -220,7 +234,14 @@ def _legend(page: Canvas, accesses: Records, filled: np.ndarray) -> None:
     page.legend([STATES[state] for state, does in occurs.items() if does])
 
 
-def _caption(scene: Scene, numbers, accesses, filled, phases: list[int], name: str) -> str:
+def _caption(
+    scene: Scene,
+    numbers: list[int],
+    accesses: Records,
+    filled: np.ndarray,
+    phases: list[int],
+    name: str,
+) -> str:
     """What the first phase that loads brings, and how often what is shared is read."""
     parts = []
     for space, verb in ((GLOBAL, "reads"), (SHARED, "reads")):

@@ -79,7 +79,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     return page, title, caption, alt
 
 
-def steps(scene: Scene) -> dict | None:
+def steps(scene: Scene) -> dict[str, object] | None:
     """Each phase for a page that shows one at a time: what is read above, what is written below."""
     launch = launch_with_shared(scene)
     accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
@@ -87,7 +87,7 @@ def steps(scene: Scene) -> dict | None:
     array, mine = scene.arrays[number], accesses[accesses["array"] == number]
     count, warps = math.prod(array.shape), -(-launch.threads // WARP)
     taken = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
-    colors = [(cv.PALE, "not touched"), (READ, "read"), *taken]
+    colors: list[cv.Swatch] = [(cv.PALE, "not touched"), (READ, "read"), *taken]
     found, every = [], _steps(mine)
     for step in every:
         above, below = np.zeros(count, int), np.zeros(count, int)
@@ -137,7 +137,7 @@ def _array(scene: Scene, accesses: Records) -> int:
         raise WorkbookError(
             f"that block of {scene.name} uses no shared memory, so there is no tree to draw"
         )
-    return max(counts, key=counts.get)
+    return max(counts, key=lambda i: counts[i])
 
 
 def _steps(accesses: Records) -> list[Step]:
@@ -176,7 +176,7 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
     middle = left + cell * (np.arange(count) + 0.5)
     page.text(left, page.y, array.name, bold=True)
     after = left + cv.text_width(array.name, bold=True) + 0.08
-    page.text(after, page.y, f"0 … {count - 1}", size=cv.SMALL, color=cv.GREY)
+    page.small(after, page.y, f"0 … {count - 1}")
     page.y += 0.16
     above = None
     for step, (phase, note) in zip(steps, notes, strict=True):
@@ -190,7 +190,7 @@ def _draw(page: Canvas, array: Array, steps: list[Step], warps: int) -> None:
             ]
             page.lines(segments, colors, 0.4 if len(links) > MANY else 0.9, zorder=2)
         page.text(cv.MARGIN, page.y + STRIP / 2 - 0.07, phase, size=cv.SMALL, bold=True)
-        page.text(cv.MARGIN, page.y + STRIP / 2 + 0.08, note, size=cv.SMALL, color=cv.GREY)
+        page.small(cv.MARGIN, page.y + STRIP / 2 + 0.08, note)
         row = np.tile(cv.rgb(cv.PALE), (count, 1))
         row[sorted(step.reads)] = READ
         for element, thread in step.writes.items():

@@ -5,30 +5,28 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts import story
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import find, of_array, read_unwritten
-from utils.diagrams.parts.scene import KINDS, Scene, coordinate_text, linear
+from utils.diagrams.parts.conflicts import NUMBERS, of_array, read_unwritten
+from utils.diagrams.parts.scene import Scene, coordinate_text
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.parts.timeline import Event
 from utils.emulator.reports import Report
 from utils.watch.access_patterns import touches
 from utils.watch.trace import LOAD, SHARED
 
-NUMBERS = {name: number for number, name in KINDS.items()}
-
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    subject = Subject(scene, report, find(scene, report))
-    launch, name = subject.seen.launch, subject.name
-    title = f"{scene.name}: {subject.thread(report.thread)} reads {name}, which nobody has written"
+    subject = Subject(scene, report)
+    launch, name, party = subject.seen.launch, subject.name, subject.party
+    thread, block, verb = subject.thread(party), subject.block(party), VERBS[party.access]
+    title = f"{scene.name}: {thread} reads {name}, which nobody has written"
     line = f" at line {report.line}" if report.line else ""
-    thread, block = subject.thread(report.thread), subject.block(report.block)
     page = Canvas(
         title,
-        f"{story.opening(scene)}{thread[0].upper()}{thread[1:]} of {block} {VERBS[report.access]} "
-        f"{name}{line}. What it finds there is left over from something else: any value at all.",
+        f"{story.opening(scene)}{thread[0].upper()}{thread[1:]} of {block} {verb} {name}{line}. "
+        "What it finds there is left over from something else: any value at all.",
     )
-    who = [(linear(report.block, launch.grid, "block"), linear(report.thread, launch.block, ""))]
+    who = [subject.numbers(party)]
     writer = _writer(subject) if report.access == "load" else None
     rows = [_row(subject, *who[0])]
     if writer is not None and writer not in who:
@@ -39,12 +37,12 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         rows.append(more)
     phases = len(np.unique(launch.accesses["block"][accesses])) == 1
     events = story.events_of(subject, accesses, who, (subject.seen.at,), phases)
-    events = events or [Event(0, NUMBERS[report.access], report.line or 0, None, 1, True)]
+    events = events or [Event(0, NUMBERS[party.access], report.line or 0, None, 1, True)]
     verdict = "nobody has written it yet" if writer else "nobody ever writes it"
     if report.access == "atomic":
         verdict = "nobody has set it before"
     colors, legend, caption = _colors(subject)
-    notes = {report.line: f"{rows[0][0]} {VERBS[report.access]}"} if report.line else {}
+    notes = {report.line: f"{rows[0][0]} {verb}"} if report.line else {}
     if writer:
         later = launch.accesses[_first_write(subject)]
         notes.setdefault(int(later["line"]), f"{rows[-1 if more is None else 1][0]} writes, later")
@@ -79,13 +77,13 @@ def _writer(subject: Subject) -> tuple[int, int] | None:
     return None if i is None else (int(accesses["block"][i]), int(accesses["thread"][i]))
 
 
-def _colors(subject: Subject) -> tuple[np.ndarray | None, list, str]:
+def _colors(subject: Subject) -> tuple[np.ndarray | None, list[cv.Swatch], str]:
     """Colours of the array's elements, what they mean, and what there is to say of them."""
     array, seen, scene = subject.array, subject.seen, subject.scene
     if array is None:
         return None, [], ""
     shared = array.space == SHARED
-    block = linear(subject.report.block, seen.launch.grid, "block") if shared else None
+    block = subject.numbers(subject.party)[0] if shared else None
     mine = of_array(seen, block)
     limit = len(seen.launch.accesses) if seen.at is None else seen.at
     before = seen.launch.accesses[:limit]
@@ -104,7 +102,7 @@ def _colors(subject: Subject) -> tuple[np.ndarray | None, list, str]:
     unread[subject.index] = False
     more = int(unread.sum())
     none = n - done - more - 1
-    legend = [(HERE, "read here, unwritten")]
+    legend: list[cv.Swatch] = [(HERE, "read here, unwritten")]
     they = "it is" if more == 1 else "they are"
     legend += [(ALSO, f"{more:,} more read before {they} written")] if more else []
     legend += [(FINE, f"{done:,} written by then")] if done else []

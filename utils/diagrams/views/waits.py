@@ -20,6 +20,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
     launches = [x for x in scene.trace.launches if x.kernel == (report.kernel or "")[:63]]
     launch = launches[-1] if report.kind == "deadlock" else launches[0]
+    assert report.block  # of a hazard with `waits`
     each = [(line, at) for threads, line, at in report.waits for _ in range(threads)]
     counts = Counter(each)
     places = sorted(place for place in counts if place[0])
@@ -42,8 +43,8 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     page.y += 0.1
     notes: dict[int, str] = {}
     for place in places:
-        told = f"{letters[place]}: {_threads(counts[place])}"
-        notes[place[0]] = f"{notes[place[0]]}; {told}" if place[0] in notes else told
+        note = f"{letters[place]}: {_threads(counts[place])}"
+        notes[place[0]] = f"{notes[place[0]]}; {note}" if place[0] in notes else note
     excerpt.draw(page, scene, notes)
     told = [f"{counts[p]:,} wait{'s' * (counts[p] == 1)} at line {p[0]}" for p in places]
     text = f"Of the {many(launch.threads, 'thread')} of block {block}, {listing(told)}"
