@@ -9,7 +9,7 @@ import pytest
 from utils.ground.paths import ROOT
 
 pytest.importorskip("mypy")
-ROOMS = "grading notebooks timing diagrams course watch cuda emulator ground".split()
+ROOMS = "grading notebooks timing diagrams course watch cuda process emulator ground".split()
 DOORS = "cli.py magics.py doctor.py __init__.py".split()
 
 

@@ -8,6 +8,8 @@ import ctypes
 import functools
 import mmap
 import types
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -21,6 +23,9 @@ OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid
     std.correction mean mean.dim sum sum.dim_IntList min min.dim max max.dim amin amax softmax
     _softmax std_mean.correction aminmax minimum maximum where.self""".split()
 _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ sqrt_ div_.Tensor"
+
+Thing = TypeVar("Thing", torch.Tensor, torch.nn.Module)
+Floats = Callable[[int, int], torch.Tensor]  # of offset and count: float32 values in memory
 
 # Taken before a file is loaded, which may put others in their places.
 _frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch.cuda.synchronize
@@ -52,7 +57,7 @@ class Emulated(Machine):
     def begin(self) -> None:
         """Before a file is loaded."""
         pose(self.capability)
-        Posing().__enter__()
+        Posing().__enter__()  # type: ignore[no-untyped-call]  # PyTorch's
 
     def loaded(self, path: str) -> None:
         """A library of the file's has been loaded."""
@@ -65,19 +70,19 @@ class Emulated(Machine):
         """PyTorch's own operations fail, for as long as what is returned is kept."""
         return _switched_off("CPU")
 
-    def on(self, what):
+    def on(self, what: Thing) -> Thing:
         """A tensor or a model, there."""
         return what
 
     def wait(self) -> None:
         """Until all is done."""
 
-    def kernels(self, call) -> list[str]:
+    def kernels(self, call: Callable[[], object]) -> list[str]:
         """The names of those that ran in a call: nobody asks the emulator."""
         return []
 
-    def borrow(self, file: int, size: int):
-        """A function of offset and count: float32 values in memory that another process lends."""
+    def borrow(self, file: int, size: int) -> Floats:
+        """Memory that another process lends."""
         memory = mmap.mmap(file, size)
         return lambda at, n: _frombuffer(memory, dtype=torch.float32, offset=at, count=n)
 
@@ -90,8 +95,10 @@ class Card(Machine):
 
     threads = ("cuda", "pt_autograd")  # how the names of the driver's and PyTorch's own begin
 
-    def __init__(self):
-        self.libraries, self.borrowed, self.off = [], [], False
+    def __init__(self) -> None:
+        self.libraries: list[ctypes.CDLL] = []
+        self.borrowed: list[device_memory.Piece] = []
+        self.off = False
 
     def begin(self) -> None:
         """Before a file is loaded: what PyTorch does once, when a card is first used, is done."""
@@ -100,6 +107,7 @@ class Card(Machine):
         torch.mm(weight, weight).sum().backward()
         _synchronize()
         torch.cuda.device_count()  # which it keeps, once CUDA has been started
+        assert torch.version.cuda  # it is PyTorch for a card
         self.runs_on(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
 
     def loaded(self, path: str) -> None:
@@ -120,7 +128,7 @@ class Card(Machine):
         """PyTorch's own operations fail, for as long as what is returned is kept."""
         return _switched_off("CUDA")
 
-    def on(self, what):
+    def on(self, what: Thing) -> Thing:
         """A tensor or a model, there."""
         return what.cuda()
 
@@ -128,16 +136,16 @@ class Card(Machine):
         """Until all is done."""
         _synchronize()
 
-    def kernels(self, call) -> list[str]:
+    def kernels(self, call: Callable[[], object]) -> list[str]:
         """The names of those that ran in a call."""
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
             call()
             _synchronize()
         ran = sorted((e for e in seen.events()), key=lambda event: event.time_range.start)
-        return [e.name for e in ran if e.device_type == torch.autograd.DeviceType.CUDA]
+        return [e.name for e in ran if e.device_type == torch._C._autograd.DeviceType.CUDA]
 
-    def borrow(self, file: int, size: int):
-        """A function of offset and count: float32 values in memory that another process lends."""
+    def borrow(self, file: int, size: int) -> Floats:
+        """Memory that another process lends."""
         self.borrowed.append(piece := device_memory.borrow(file, size, 0))
         start, kind = piece.address, device_memory.Array
         return lambda at, n: _as_tensor(kind(start + at, n, "<f4"), device="cuda:0")
@@ -148,7 +156,7 @@ class Card(Machine):
             self.borrowed.pop().close()
 
 
-def _off(name: str, *args, **kwargs):
+def _off(name: str, *args: object, **kwargs: object) -> None:
     raise RuntimeError(f"switched off: torch's own {name.partition('.')[0].strip('_')}")
 
 
@@ -169,7 +177,13 @@ class Posing(TorchFunctionMode):
 
     card = torch.device("cuda", 0)
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         name = getattr(function, "__name__", "")
         if name == "__get__":
@@ -189,7 +203,7 @@ class Posing(TorchFunctionMode):
         return function(*(_on_cpu(value) for value in args), **kwargs)
 
 
-def _on_cpu(value):
+def _on_cpu(value: Any) -> Any:
     if isinstance(value, torch.device):
         return torch.device("cpu") if value.type == "cuda" else value
     return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
@@ -201,27 +215,27 @@ class Stream:
     cuda_stream = 0
     device = Posing.card
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: object, **kwargs: object) -> None:
         pass
 
-    def __enter__(self):
+    def __enter__(self) -> "Stream":
         return self
 
-    def __exit__(self, *args):
-        return None
+    def __exit__(self, *args: object) -> None:
+        pass
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *args, **kwargs: None
 
     def query(self) -> bool:
         """Whether what was asked for is done."""
         return True
 
-    def elapsed_time(self, other) -> float:
+    def elapsed_time(self, other: object) -> float:
         """Nothing is measured here."""
         return 0.0
 
-    def record_event(self, event=None):
+    def record_event(self, event: "Stream | None" = None) -> "Stream":
         """An event behind what was asked for."""
         return event or Stream()
 
@@ -247,9 +261,11 @@ def pose(capability: tuple[int, int]) -> None:
         setattr(torch.cuda, name, lambda *args, _answer=answer, **kwargs: _answer)
     for name in ("Stream", "Event", "stream", "device", "current_stream", "default_stream"):
         setattr(torch.cuda, name, Stream)
-    taken = torch.library.custom_op
+    taken: Callable[..., Any] = torch.library.custom_op
 
-    def custom_op(name, function=None, /, *, device_types=None, **how):
+    def custom_op(
+        name: str, function: object = None, /, *, device_types: object = None, **how: Any
+    ) -> Any:
         return taken(name, function, **how)  # for a card alone, it would not be for the CPU
 
     torch.library.custom_op = custom_op

@@ -38,21 +38,28 @@ import tempfile
 import threading
 import time
 import types
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 import torch.testing
+from torch import Tensor
 
 from . import framing, lockdown, machine
 
 
-def _import_extensions() -> None:
+def _import_extensions() -> types.ModuleType:
     """It asks at once whether there is a card. That starts CUDA, which no fork could use then."""
     asked, torch.cuda.is_available = torch.cuda.is_available, lambda: True
-    importlib.import_module("torch.utils.cpp_extension")
+    found = importlib.import_module("torch.utils.cpp_extension")
     torch.cuda.is_available = asked
+    return found
 
 
-_import_extensions()
+cpp_extension = _import_extensions()
+Blobs = list[bytes]
+Sources = str | Sequence[str] | None
+Shape = Sequence[int]
 TEXT = 2000  # characters of an exception
 NAMES = 100  # of kernels
 POISON = 0x7F  # of every byte of fresh memory: a float of 3.39e38
@@ -60,7 +67,8 @@ POISON = 0x7F  # of every byte of fresh memory: a float of 3.39e38
 _grad, _frombuffer = torch.autograd.grad, torch.frombuffer
 _Base = torch._C.TensorBase
 _copy_, _detach, _pointer = _Base.copy_, _Base.detach, _Base.data_ptr
-_contiguous, _cpu, _set_data = _Base.contiguous, _Base.cpu, _Base.data.__set__
+_contiguous, _cpu = _Base.contiguous, _Base.cpu
+_set_data = _Base.data.__set__  # type: ignore[attr-defined]  # of a class it is a descriptor
 _changed = torch.autograd.graph.increment_version
 _zeros_like = torch.zeros_like
 _no_grad, _enable_grad, _seed = torch.no_grad, torch.enable_grad, torch.manual_seed
@@ -76,7 +84,7 @@ _MODULES = {
     "torch.cuda": torch.cuda,
     "torch.autograd": torch.autograd,
     "torch.testing": torch.testing,
-    "torch.utils.cpp_extension": torch.utils.cpp_extension,
+    "torch.utils.cpp_extension": cpp_extension,
     "time": time,
     "builtins": builtins,
     "os": os,
@@ -95,7 +103,7 @@ _SYS = "stdout stderr stdin excepthook exit modules settrace setprofile".split()
 
 
 def _names() -> dict[str, object]:
-    found = {}
+    found: dict[str, object] = {}
     for place, module in _MODULES.items():
         found |= {f"{place}.{name}": value for name, value in vars(module).items()}
     for place in _CLASSES:
@@ -167,10 +175,11 @@ def _tasks() -> dict[str, str]:
 class Session:
     """Serves a connection: loads a file, makes its models, calls them."""
 
-    def __init__(self, channel: framing.Channel, machine):
-        self.channel, self.machine = channel, machine
-        self.models, self.inputs, self.module = [], {}, None
-        self.mode = "plain"
+    def __init__(self, channel: framing.Channel, on: machine.Emulated | machine.Card):
+        self.channel, self.machine = channel, on
+        self.models: list[torch.nn.Module] = []
+        self.inputs: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+        self.module, self.mode = types.ModuleType("model"), "plain"
 
     def serve(self) -> None:
         """Answer until the other side is gone."""
@@ -182,18 +191,16 @@ class Session:
                 values = []
             self.channel.tell(told, values)
 
-    def load(self, blobs, text: str, mode: str):
+    def load(self, blobs: Blobs, text: str, mode: str) -> framing.Message:
         """Run the file's text as a module."""
         self.mode = mode
-        torch.utils.cpp_extension.load_inline = self.load_inline
-        torch.utils.cpp_extension.load = _refuse
+        vars(cpp_extension).update(load_inline=self.load_inline, load=_refuse)
         self.machine.begin()
         if "torch.library" in text or "torch.compile" in text:
             importlib.import_module("torch._dynamo")  # as they do: it patches a few itself
         self.surroundings = Surroundings(self.machine.threads)
         if mode == "library off":
             self.switched = self.machine.library_off()
-        self.module = types.ModuleType("model")
         self.module.__file__ = "model.py"
         sys.modules["model"] = self.module
         linecache.cache["model.py"] = len(text), None, text.splitlines(True), "model.py"
@@ -201,52 +208,60 @@ class Session:
         return {"new": isinstance(getattr(self.module, "ModelNew", None), type)}, []
 
     def load_inline(
-        self, name, cpp_sources, cuda_sources=None, functions=None, **how
+        self,
+        name: str,
+        cpp_sources: Sources,
+        cuda_sources: Sources = None,
+        functions: Sources = None,
+        **how: Any,
     ) -> types.ModuleType:
         """In PyTorch's place: the judge builds it."""
         flags = ("extra_cflags", "extra_cuda_cflags", "extra_ldflags")
         lists = {"cpp": cpp_sources, "cuda": cuda_sources, "functions": functions}
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
-        wanted |= {"module": name, "bare": bool(how.get("no_implicit_headers"))}
-        self.channel.tell({"build": wanted})
-        built = self.channel.command()
+        bare = bool(how.get("no_implicit_headers"))
+        self.channel.tell({"build": {**wanted, "module": name, "bare": bare}})
+        built = self.channel.command() or {"error": "Gone", "text": "nobody builds it any more"}
         if "error" in built:
             raise RuntimeError(f"Error building extension '{name}': {built['text']}")
         file = os.memfd_create(name)
         os.write(file, built["blobs"][0])
         path = f"/proc/self/fd/{file}"
         loader = importlib.machinery.ExtensionFileLoader(name, path)
-        module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+        spec = importlib.util.spec_from_loader(name, loader)
+        assert spec  # a loader of a file has one
+        module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
         self.machine.loaded(path)
         sys.modules[name] = module
         return module
 
-    def make(self, blobs, arguments, seed: int, values: bool = True):
+    def make(
+        self, blobs: Blobs, arguments: list[Any], seed: int, values: bool = True
+    ) -> framing.Message:
         """A ModelNew; tells of its parameters, with their values where they are wanted."""
         _seed(seed)
         with _enable_grad():
-            model = self.module.ModelNew(*_tuples(arguments))
-        model = self.machine.on(model)
+            made: torch.nn.Module = self.module.ModelNew(*_tuples(arguments))
+        model = self.machine.on(made)
         self.models.append(model)
         named = list(model.named_parameters())
         told = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
         return {"parameters": told}, [_bytes(p) for _, p in named] if values else []
 
-    def calls(self, blobs, made: int, calls):
+    def calls(self, blobs: Blobs, made: int, calls: list[dict[str, Any]]) -> framing.Message:
         """Call a model again and again, each time with new contents in the same tensors. Nothing is
         told before the last call: what came of the first one must have stayed as it was."""
-        model, blobs = self.models[made], iter(blobs)
+        model, rest = self.models[made], iter(blobs)
         results, values, outputs = [], [], []
         for call in calls:
             parameters = [p for _, p in model.named_parameters()]
             with _plain(), _no_grad():
                 for parameter in parameters:
-                    _copy_(parameter, self._tensor(next(blobs), parameter.shape))
-                inputs = [self._input(next(blobs), i, s) for i, s in enumerate(call["shapes"])]
-            slope = next(blobs)
-            told, output, grads = self._call(model, inputs, parameters, slope, call["train"])
+                    _copy_(parameter, self._tensor(next(rest), parameter.shape))
+                inputs = [self._input(next(rest), i, s) for i, s in enumerate(call["shapes"])]
+            told, output, grads = self._call(model, inputs, parameters, next(rest), call["train"])
             results.append(told)
             told["grads"] = [grad is not None for grad in grads]
             with _plain():
@@ -257,40 +272,56 @@ class Session:
             values += [_bytes(output) for output in outputs]
         return {"results": results}, values
 
-    def _call(self, model, inputs, parameters, slope: bytes, train: bool):
+    def _call(
+        self,
+        model: torch.nn.Module,
+        inputs: list[Tensor],
+        parameters: list[torch.nn.Parameter],
+        slope: bytes,
+        train: bool,
+    ) -> tuple[dict[str, Any], Tensor, Sequence[Tensor | None]]:
         if self.mode == "kernels off":
             self.machine.kernels_off()
+        grads: Sequence[Tensor | None] = []
         if not train:
             with _no_grad():
                 output = model(*inputs)
-            grads = []
         else:
             inputs = [_detach(tensor).requires_grad_() for tensor in inputs]
             output = model(*inputs)
             grads = [None] * (len(inputs) + len(parameters))
-            if slope and type(output) is torch.Tensor and output.requires_grad:
-                slope = self._tensor(slope, output.shape)
-                grads = _grad(output, [*inputs, *parameters], slope, allow_unused=True)
-        error = self.machine.error()
-        told = {"kind": f"{type(output).__module__}.{type(output).__qualname__}", "error": error}
-        if not isinstance(output, torch.Tensor):
+            if slope and type(output) is Tensor and output.requires_grad:
+                given = self._tensor(slope, output.shape)
+                grads = _grad(output, [*inputs, *parameters], given, allow_unused=True)
+        told: framing.Header = {"error": self.machine.error()}
+        told["kind"] = f"{type(output).__module__}.{type(output).__qualname__}"
+        if not isinstance(output, Tensor):
             raise TypeError(f"forward returned {type(output).__name__}, not a tensor")
         told |= {"shape": list(output.shape), "trains": bool(output.requires_grad)}
         told["type"] = str(output.dtype).removeprefix("torch.")
         return told, output, grads
 
-    def _input(self, blob: bytes, number: int, shape):
+    def _input(self, blob: bytes, number: int, shape: Shape) -> Tensor:
         key = number, tuple(shape)
         fresh = self._tensor(blob, shape)
         if key not in self.inputs:
             self.inputs[key] = fresh
         return _copy_(self.inputs[key], fresh)
 
-    def _tensor(self, blob: bytes, shape):
+    def _tensor(self, blob: bytes, shape: Shape) -> Tensor:
         flat = _frombuffer(bytearray(blob), dtype=torch.float32)
         return self.machine.on(flat.reshape(tuple(shape)).clone())
 
-    def clock(self, blobs, file: int, made: int, size: int, calls, shapes, idle: bool):
+    def clock(
+        self,
+        blobs: Blobs,
+        file: int,
+        made: int,
+        size: int,
+        calls: list[list[int]],
+        shapes: list[Shape],
+        idle: bool,
+    ) -> framing.Message:
         """Call a model on what is in memory that is handed over now, and leave the outputs there.
 
         Each call has inputs, parameters and an output of its own, of these `shapes`, and offsets of
@@ -320,13 +351,13 @@ class Session:
         self.machine.wait()
         return {}, []
 
-    def kernels(self, blobs, made: int, shapes):
+    def kernels(self, blobs: Blobs, made: int, shapes: list[Shape]) -> framing.Message:
         """The names of the kernels of a call, in their order: for whoever would like to know."""
         inputs = [self.machine.on(torch.rand(shape)) for shape in shapes]
         with _no_grad():
             return {"kernels": self.machine.kernels(lambda: self.models[made](*inputs))[:NAMES]}, []
 
-    def release(self, blobs):
+    def release(self, blobs: Blobs) -> framing.Message:
         """Use no memory any more that was handed over; who is judged is not asked to."""
         with _plain(), _no_grad():
             for model in self.models:
@@ -335,21 +366,21 @@ class Session:
         self.machine.give_back()
         return {}, []
 
-    def after(self, blobs):
+    def after(self, blobs: Blobs) -> framing.Message:
         """What the file has changed in its process, and what it has left behind."""
         return {"changed": self.surroundings.changed(), "left": self.surroundings.left()}, []
 
 
-def _refuse(*args, **kwargs):
+def _refuse(*args: object, **kwargs: object) -> None:
     raise RuntimeError("a model is one file: it compiles its CUDA by load_inline")
 
 
-def _tuples(value):
+def _tuples(value: Iterable[Any]) -> list[Any]:
     """What JSON has made lists of: shapes."""
     return [tuple(part) if isinstance(part, list) else part for part in value]
 
 
-def _bytes(tensor) -> bytes:
+def _bytes(tensor: Tensor) -> bytes:
     tensor = _cpu(_contiguous(_detach(tensor)))
     size = tensor.numel() * tensor.element_size()
     return _string_at(_pointer(tensor), size) if size else b""
