@@ -9,10 +9,10 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from support.committed import committed
 
 from utils.ground.paths import ROOT
 
@@ -22,15 +22,6 @@ CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
 # One conda requirement: a name, then perhaps a version.
 VERSION = r"([<>]=?|[=!]?=)?[0-9][0-9.*]*"
 MATCH_SPEC = re.compile(rf"^[a-z0-9_.-]+( +{VERSION}(,{VERSION})*)?$")
-
-
-def committed(*patterns: str) -> list[str]:
-    """Files in git, and new ones that git does not ignore."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip("not a git checkout")
-    return [path for path in done.stdout.splitlines() if (ROOT / path).is_file()]
 
 
 def run(program: str, *arguments: str) -> str:

@@ -39,9 +39,7 @@ def test_an_exercise_has_all_that_a_learner_and_a_grader_need(exercise):
 
 
 # What the head of a rung says: Changed from `gemm_1d`: larger tiles; loads M * N * K / 64 floats.
-STEP = re.compile(
-    r"(?:Changed from|Since) `(\w+)`: [^;]+; (?:loads )?([\w\s*+/]+?) ((?:shared )?\w+)\."
-)
+STEP = re.compile(r"Changed from `(\w+)`: [^;]+; (?:loads )?([\w\s*+/]+?) ((?:shared )?\w+)\.")
 COUNTED: dict[str, Callable[[Diagnosis], float]] = {
     "floats": lambda d: d.total("bytes", "global", "load") / 4,
     "sectors": lambda d: d.total("moved", "global", "load"),

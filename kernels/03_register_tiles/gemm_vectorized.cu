@@ -5,8 +5,8 @@ constexpr int TM = 8, TN = 8;
 constexpr int THREADS = 256;
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
-// One thread owns TM x TN elements of C: four patches of 4 x 4, 64 rows or columns apart.
-// One block owns a BM x BN tile. Since `gemm_2d`: quads; loads 2 * M * N * K / 128 / 128 requests.
+// One thread owns TM x TN elements of C: four patches of 4 x 4, 64 rows or columns apart. One block
+// owns a BM x BN tile. Changed from `gemm_2d`: quads; loads 2 * M * N * K / 128 / 128 requests.
 __global__ void __launch_bounds__(THREADS)
     gemm_vectorized_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ alignas(16) float Bs[BK][BN];

@@ -1,6 +1,6 @@
 constexpr int THREADS = 256;  // a power of two
 
-// x: (n), out: the sum of x. Since `sum_tree`: neighbours add; loads 25 * n / 256 shared requests.
+// x: (n), out: their sum. Changed from `sum_tree`: neighbours add; 25 * n / 256 shared requests.
 // One thread owns one element of x. One block owns THREADS of them, and adds one sum to out.
 __global__ void sum_sequential_kernel(const float* x, float* out, int n) {
     __shared__ float sums[THREADS];

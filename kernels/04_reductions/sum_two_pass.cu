@@ -2,7 +2,7 @@
 
 constexpr int THREADS = 256;
 
-// x: (n), sums: (gridDim.x). Since `sum_grid`: two launches, no atomics; loads n + blocks floats.
+// x: (n), sums: (gridDim.x). Changed from `sum_grid`: two launches; loads n + blocks floats.
 // One thread owns every element that lies a whole number of grids behind its first. One block owns
 // those of its threads, and writes their sum to a place of its own.
 __global__ void sum_two_pass_kernel(const float* x, float* sums, int n) {

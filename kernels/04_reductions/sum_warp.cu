@@ -8,7 +8,7 @@ __device__ float warp_sum(float value) {
     return value;
 }
 
-// x: (n), out: the sum of x. Since `sum_sequential`: shuffles; loads n / 256 shared requests.
+// x: (n), out: their sum. Changed from `sum_sequential`: shuffles; loads n / 256 shared requests.
 // One thread owns one element of x. One block owns THREADS of them, and adds one sum to out.
 __global__ void sum_warp_kernel(const float* x, float* out, int n) {
     __shared__ float sums[WARPS];  // one of each warp

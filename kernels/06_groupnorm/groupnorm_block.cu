@@ -3,7 +3,7 @@
 constexpr int THREADS = 128;
 
 // x, out: (rows, channels), weight, bias: (channels). out = (x - mean) * rstd * weight + bias, by
-// row and group. Since `groupnorm_serial`: a block a group; loads 5 * rows * channels floats.
+// row and group. Changed from `groupnorm_serial`: a block a group; 5 * rows * channels floats.
 // One thread owns every 128th value of a group. One block owns one group of one row.
 __global__ void groupnorm_block_kernel(const float* x, const float* weight, const float* bias,
                                        float* out, int channels, int groups, float eps) {

@@ -11,7 +11,7 @@ __device__ Stats merge(Stats a, Stats b) {
 }
 
 // x: (rows, channels), mean, rstd = 1 / sqrt(variance + eps): (rows, groups). One block owns 8.
-// One thread owns every 32nd value. Since `stats_two_pass`: one pass; loads rows * channels floats.
+// One thread owns every 32nd value. Changed from `stats_two_pass`: 1 pass; rows * channels floats.
 __global__ void stats_welford_kernel(const float* x, float* mean, float* rstd, int rows,
                                      int channels, int groups, float eps) {
     int group = blockIdx.x * WARPS + threadIdx.x / 32;  // counted through all rows

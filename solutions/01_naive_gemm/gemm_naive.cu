@@ -1,5 +1,5 @@
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B. One block owns 32 x 32 elements of C.
-// One thread owns one. Since `gemm_serial`: M * N threads; loads 33 * M * N * K / 32 sectors.
+// One thread owns one. Changed from `gemm_serial`: a grid; loads 33 * M * N * K / 32 sectors.
 __global__ void gemm_naive_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;  // x counts rows. Keep an eye on this line
     int col = blockIdx.y * blockDim.y + threadIdx.y;

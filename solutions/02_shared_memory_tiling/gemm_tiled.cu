@@ -1,8 +1,8 @@
 constexpr int BM = 32, BN = 32, BK = 32;  // all equal: a thread brings one element of each tile
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B
-// One thread owns one element of C. One block owns a BM x BN tile: a round brings BM x BK of A,
-// BK x BN of B. Since `gemm_coalesced`: threads share them; loads 2 * M * N * K / 32 floats.
+// One thread owns one element of C. One block owns a BM x BN tile: a round brings BM x BK of A, and
+// BK x BN of B. Changed from `gemm_coalesced`: shared tiles; loads 2 * M * N * K / 32 floats.
 __global__ void gemm_tiled_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];

@@ -2,7 +2,7 @@ constexpr int BM = 32, BN = 32, BK = 32;
 
 // x: (M, K), W: (N, K), b: (N), out: (M, N), all row-major. out = x * W^T + b
 // One thread owns one element of out. One block owns a BM x BN tile: a round brings BM x BK of x,
-// BN x BK of W. Since `linear`: threads share them; loads 2 * M * N * K / 32 + M * N floats.
+// BN x BK of W. Changed from `linear`: shared tiles; loads 2 * M * N * K / 32 + M * N floats.
 __global__ void linear_tiled_kernel(const float* x, const float* W, const float* b, float* out,
                                     int M, int N, int K) {
     __shared__ float xs[BM][BK];

@@ -3,7 +3,7 @@ constexpr int TM = 8;                    // elements of C for each thread
 constexpr int THREADS = BM / TM * BN;    // 512: one for each element of a tile of A or B
 
 // A: (M, K), B: (K, N), C: (M, N), all row-major. C = A * B. One block owns a BM x BN tile of C.
-// One thread owns TM in a column. Since `gemm_tiled`: larger tile; loads 2 * M * N * K / 64 floats.
+// One thread owns TM in a column. Changed from `gemm_tiled`: 64 x 64; loads M * N * K / 32 floats.
 __global__ void gemm_1d_kernel(const float* A, const float* B, float* C, int M, int N, int K) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];

@@ -1,6 +1,6 @@
 constexpr int THREADS = 256;
 
-// x: (n), out: one value, the sum of x. Since `sum_serial`: n threads; loads n / 32 requests.
+// x: (n), out: one value, their sum. Changed from `sum_serial`: n threads; loads n / 32 requests.
 // One thread owns one element of x. One block owns THREADS of them.
 __global__ void sum_atomic_kernel(const float* x, float* out, int n) {
     int i = blockIdx.x * THREADS + threadIdx.x;

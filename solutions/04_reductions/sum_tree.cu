@@ -1,6 +1,6 @@
 constexpr int THREADS = 256;  // a power of two
 
-// x: (n), out: one value, the sum of x. Since `sum_atomic`: blocks add up; n / 256 atomics.
+// x: (n), out: one value, their sum. Changed from `sum_atomic`: blocks add up; n / 256 atomics.
 // One thread owns one element of x. One block owns THREADS of them, and adds one sum to out.
 __global__ void sum_tree_kernel(const float* x, float* out, int n) {
     __shared__ float sums[THREADS];

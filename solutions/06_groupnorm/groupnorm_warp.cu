@@ -3,7 +3,7 @@
 constexpr int WARPS = 8;  // of a block
 
 // x, out: (rows, channels), weight, bias: (channels). out = (x - mean) * rstd * weight + bias, by
-// row and group. Since `groupnorm_block`: a warp a group; loads 5 * rows * channels floats.
+// row and group. Changed from `groupnorm_block`: a warp a group; loads 5 * rows * channels floats.
 // One thread owns every 32nd value of a group, and one warp the group. One block owns 8 groups.
 __global__ void groupnorm_warp_kernel(const float* x, const float* weight, const float* bias,
                                       float* out, int rows, int channels, int groups, float eps) {

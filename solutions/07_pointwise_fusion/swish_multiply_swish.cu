@@ -13,8 +13,8 @@ __device__ float activate(float y, float scale) {
 }
 
 // y, out: (rows, channels), scale: (channels). out = swish(swish(y) * scale)
-// One thread owns 4 neighbouring channels of ROWS rows, then of ROWS further down. One block owns
-// 4 * THREADS channels. Since `chain_unfused`: one launch; loads 3 * rows * channels / 2 floats.
+// One thread owns 4 neighbouring channels of ROWS rows, then of ROWS further down; a block owns 4 *
+// THREADS channels. Changed from `chain_unfused`: one launch; loads 3 * rows * channels / 2 floats.
 __global__ void swish_multiply_swish_kernel(const float* y, const float* scale, float* out,
                                             int rows, int channels) {
     int col = 4 * (blockIdx.x * THREADS + threadIdx.x);

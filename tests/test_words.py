@@ -1,0 +1,63 @@
+"""The workbook's words are the field's: CUDA's, PyTorch's, the C++ standard's.
+
+A private word costs every reader a lookup. What a reader stumbled over once does not come back.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from support.committed import committed
+
+from utils.ground.paths import ROOT
+
+# What no text says, as a regular expression, and what it says instead.
+INSTEAD = {
+    r"\bSince `": "Changed from `",
+}
+# (word, beginning of a path): where it is the right one, and why.
+RIGHT: dict[tuple[str, str], str] = {}
+NOT_TEXT = (".png", ".gif", ".json", ".ico")
+
+
+def text_of(path: str) -> str:
+    """What a reader sees of a file: of a notebook the cells and their outputs."""
+    text = (ROOT / path).read_text(errors="ignore")
+    return "\n".join(shown(json.loads(text))) if path.endswith(".ipynb") else text
+
+
+def shown(notebook: dict) -> Iterator[str]:
+    for cell in notebook["cells"]:
+        yield "".join(cell["source"])
+        for output in cell.get("outputs", ()):
+            yield "".join(output.get("text", ()))
+            data = output.get("data", {})
+            yield from (
+                "".join(data.get(kind, ())) for kind in ("text/plain", "text/html", "image/svg+xml")
+            )
+
+
+@cache
+def texts() -> dict[str, str]:
+    """All that is written in the project, by path; this file has the words themselves."""
+    paths = [path for path in committed() if not path.endswith(NOT_TEXT)]
+    return {path: text_of(path) for path in paths if path != "tests/test_words.py"}
+
+
+def is_right(word: str, path: str) -> bool:
+    return any(word == allowed and path.startswith(place) for allowed, place in RIGHT)
+
+
+@pytest.mark.parametrize("word", INSTEAD)
+def test_no_word_is_a_private_one(word):
+    pattern = re.compile(word)
+    lines = [
+        f"{path}: {line.strip()}"
+        for path, text in texts().items()
+        if pattern.search(text) and not is_right(word, path)
+        for line in text.splitlines()
+        if pattern.search(line)
+    ]
+    assert lines == [], f"instead: {INSTEAD[word]}"
