@@ -28,8 +28,8 @@ TIMED = ("ladder", "timed")
 # compute-sanitizer's tools. A program that takes a kernel's name runs once for each.
 SANITIZED = {
     "racecheck": ("races", "shared_access", "atomics", "control_flow", "algorithms", "ladder 64"),
-    "memcheck": ("strays",),
-    "initcheck": ("strays",),
+    "memcheck": ("out_of_bounds",),
+    "initcheck": ("out_of_bounds",),
     "synccheck": ("barriers", "shared_access", "algorithms"),
 }
 

@@ -116,13 +116,13 @@ def table(title: str, rows: list[Row]) -> None:
         measured, estimated = 1e3 * row.measured, 1e3 * row.estimate.seconds
         error = f"{100 * row.error:+.0f} %"
         name, bound = row.estimate.kernel, row.estimate.bound
-        doubt = "  may be far off" if row.estimate.doubts else ""
-        print(f"{name:32}{measured:10.4g}{estimated:10.4g}{error:>8}  {bound}{doubt}")
+        caveat = "  may be far off" if row.estimate.caveats else ""
+        print(f"{name:32}{measured:10.4g}{estimated:10.4g}{error:>8}  {bound}{caveat}")
     errors = [abs(row.error) for row in rows]
     if errors:
         median, worst = 100 * statistics.median(errors), 100 * max(errors)
-        sure = [abs(row.error) for row in rows if not row.estimate.doubts]
-        told = f", {100 * max(sure, default=0):.0f} % of those without a doubt"
+        sure = [abs(row.error) for row in rows if not row.estimate.caveats]
+        told = f", {100 * max(sure, default=0):.0f} % of those without a caveat"
         print(f"median error {median:.0f} %, largest {worst:.0f} %{told}")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from utils.cuda.signature import POINTERS
-from utils.process.arena import ALIGNMENT, RED_ZONE, Layout, Stray
+from utils.process.arena import ALIGNMENT, RED_ZONE, Layout, OutOfBoundsWrite
 
 
 def filled(tensors):
@@ -28,7 +28,7 @@ def test_tensors_are_apart_and_come_back_as_they_were(sizes, dtype):
         assert layout.offsets[name] - ends[-1] >= RED_ZONE
         ends.append(layout.offsets[name] + tensors[name].nbytes)
     assert not tensors or layout.size - ends[-1] >= RED_ZONE
-    assert layout.strays(arena) == []
+    assert layout.out_of_bounds(arena) == []
 
 
 def test_shapes_and_single_values_come_back():
@@ -72,13 +72,13 @@ def test_a_write_outside_is_found(dtype, index, side, offset):
     size = torch.zeros(0, dtype=dtype).element_size()
     start = layout.offsets["x"] + index * size
     arena[start : start + size] = 1
-    assert layout.strays(arena) == [Stray("x", side, offset)]
+    assert layout.out_of_bounds(arena) == [OutOfBoundsWrite("x", side, offset)]
 
 
 def test_strays_are_listed_nearest_first_for_every_tensor():
     layout, arena = filled({"x": torch.zeros(10), "y": torch.zeros(0)})
     for name, offset in (("x", 40), ("x", 48), ("x", -4), ("x", -12), ("y", 0), ("y", -1)):
         arena[layout.offsets[name] + offset] = 0
-    assert [(s.parameter, s.offset) for s in layout.strays(arena)] == [
+    assert [(s.parameter, s.offset) for s in layout.out_of_bounds(arena)] == [
         ("y", -1), ("y", 0), ("x", -1), ("x", -3), ("x", 0), ("x", 2),
     ]  # fmt: skip

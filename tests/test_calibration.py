@@ -182,16 +182,16 @@ SANITIZER = """\
 =========     by thread (60,0,0) in block (0,0,0)
 =========     Access to 0x7f02c8800100 is out of bounds
 =========     and is 1 bytes after the nearest allocation at 0x7f02c8800000 of size 256 bytes
-=========         Device Frame: stray(int *)+0x90 in b.cu:40
+=========         Device Frame: extra(int *)+0x90 in b.cu:40
 =========~
 ========= ERROR SUMMARY: 2 errors
 """.replace("~", " ")  # lines that end in a space
 
 
 def test_the_sanitizers_text_is_read():
-    first, second, stray = calibrate.findings(SANITIZER)
+    first, second, extra = calibrate.findings(SANITIZER)
     assert (first["kernel"], first["line"], first["other_line"]) == ("tree", 43, 41)
     assert first["count"] == 252
     assert (second["access"], second["other_access"], second["other_line"]) == ("Read", "Write", 42)
-    assert stray["kind"] == "Invalid __global__ atomic of size 4 bytes, which is out of bounds"
-    assert (stray["kernel"], stray["line"], stray["count"]) == ("stray", 40, 1)
+    assert extra["kind"] == "Invalid __global__ atomic of size 4 bytes, which is out of bounds"
+    assert (extra["kernel"], extra["line"], extra["count"]) == ("extra", 40, 1)

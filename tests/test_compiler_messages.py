@@ -73,7 +73,7 @@ def test_a_long_message_is_cut_and_says_so():
 
 def test_the_errors_that_follow_from_the_first_are_counted():
     lines = shown("\n".join(f"k.cu:{i}:1: error: no" for i in range(50))).splitlines()
-    assert lines[2:] == ["... (48 more errors: mend the first one first)"]
+    assert lines[2:] == ["... (48 more errors: fix the first one first)"]
 
 
 KERNEL = """

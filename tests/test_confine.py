@@ -67,8 +67,8 @@ static long attempt(int what, int at) {
         case 1: return vfork();
         case 2: return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
         case 3: return execl("/bin/true", "true", nullptr);
-        case 4: return open("/tmp/workbook-stray", O_CREAT | O_WRONLY, 0600);
-        case 5: return open("/dev/shm/workbook-stray", O_CREAT | O_RDWR, 0600);
+        case 4: return open("/tmp/workbook-leftover", O_CREAT | O_WRONLY, 0600);
+        case 5: return open("/dev/shm/workbook-leftover", O_CREAT | O_RDWR, 0600);
         case 6: return unlink("/tmp/workbook-kept");
         case 7: return rename("/tmp/workbook-kept", "/tmp/workbook-moved");
         case 8: return mkdir("/tmp/workbook-folder", 0700);

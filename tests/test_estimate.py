@@ -84,8 +84,8 @@ def test_kernels_that_do_more_than_move_data_are_estimated(monkeypatch, name):
     monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
     (row,) = estimates.stored((name,))
     assert abs(row.error) <= 0.3, row
-    assert bool(row.estimate.doubts) == ("off by half" in str(row.estimate))
-    assert bool(row.estimate.doubts) == (name in ("stats_welford", "groupnorm_warp"))
+    assert bool(row.estimate.caveats) == ("off by half" in str(row.estimate))
+    assert bool(row.estimate.caveats) == (name in ("stats_welford", "groupnorm_warp"))
 
 
 def test_where_instructions_cannot_be_counted_the_estimate_says_so(monkeypatch):

@@ -39,7 +39,7 @@ def pid(backend="emulator"):
 def test_a_call_leaves_the_arguments_alone_and_returns_what_became_of_them(kernel):
     x, run = call(kernel)
     assert torch.equal(run.after["out"], 2 * x) and torch.equal(run.after["x"], x)
-    assert run.strays == [] and run.stdout == "" and 0 < run.seconds < 20
+    assert run.out_of_bounds == [] and run.stdout == "" and 0 < run.seconds < 20
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ void stuck() { k<<<1, 32>>>(); }
 )
 def test_a_write_outside_a_tensor_is_reported(kernel, at, side, offset):
     _, run = call(kernel, 9, at)
-    (stray,) = run.strays
-    assert (stray.parameter, stray.side, stray.offset) == ("out", side, offset)
+    (write,) = run.out_of_bounds
+    assert (write.parameter, write.side, write.offset) == ("out", side, offset)
 
 
 def test_what_the_kernel_prints_is_returned(kernel):
@@ -148,7 +148,7 @@ def test_a_launcher_may_set_and_copy_the_tensors_that_it_is_given():
     for n in (3, 7, 2):  # the memory of one call is not taken for that of the next
         x, out = torch.arange(1.0, n + 1), torch.full((), float("nan"))
         run = kernel.isolated({"x": x, "out": out, "n": n, "bytes": 4})
-        assert run.after["out"] == x.sum() and not run.strays
+        assert run.after["out"] == x.sum() and not run.out_of_bounds
         kernel(x, out, n, 4)
         assert out == x.sum()
         with pytest.raises(LaunchError, match="does a cudaMemset reach beyond its array"):

@@ -32,7 +32,7 @@ def cuda(line, cell):
     globals()[line.partition("/")[2]] = cell
 def check(text):
     print("passed")
-    if "for ever" in text:
+    if "forever" in text:
         time.sleep(600)
     if "starter" in text:
         raise CheckFailed(Reason.NOT_ATTEMPTED, "write your part")
@@ -65,7 +65,7 @@ NOTEBOOKS = {
     "half": HALF,
     "dying": (*BOTH[:2], "os._exit(0)", *BOTH[2:]),
     "dying_check": (answer(SWISH, "right"), "def check(_):\n    os._exit(0)", *BOTH[1:]),
-    "hanging": (answer(SWISH, "for ever"), *BOTH[1:]),
+    "hanging": (answer(SWISH, "forever"), *BOTH[1:]),
     "stubborn": ("try:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    pass", *BOTH),
     "skipping": (
         answer(SWISH, "# NBVAL_SKIP\n# NBVAL_RAISES_EXCEPTION\nbroken"),

@@ -167,11 +167,11 @@ def test_sync_says_what_does_not_match_the_spec(notebook, number, source, proble
 
 
 def test_a_kernel_in_no_spec_and_a_missing_solution_are_reported(root):
-    (root / "kernels/01_pairs/stray.cu").write_text("")
+    (root / "kernels/01_pairs/extra.cu").write_text("")
     (root / "kernels/01_pairs/astray.md").write_text("")
     (root / "solutions/01_pairs/twice.cu").unlink()
     problems = "\n".join(sync.sync().problems)
-    assert "kernels/01_pairs/stray.cu is in no spec" in problems
+    assert "kernels/01_pairs/extra.cu is in no spec" in problems
     assert "kernels/01_pairs/astray.md is in no spec" in problems
     assert "twice.cu does not exist" in problems
 

@@ -139,4 +139,4 @@ def test_a_grade_of_which_a_part_was_timed_says_so():
 
 
 def test_a_grade_in_which_nothing_could_have_been_timed_says_nothing():
-    assert timed([mark({"named": 4, "mended": 6}), mark({})]) is None
+    assert timed([mark({"named": 4, "fixed": 6}), mark({})]) is None

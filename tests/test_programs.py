@@ -157,7 +157,7 @@ FAULTS = {
         "if (threadIdx.x < 16) __syncthreads();\nelse\n __shfl_sync(~0u, 1, 0);  // HERE\n}\n"
         "int main() { half<<<1, 32>>>(nullptr); return cudaDeviceSynchronize() != cudaSuccess; }",
         1,
-        "the threads wait for each other for ever in kernel 'half'",
+        "the threads wait for each other forever in kernel 'half'",
     ),
     "an assertion in a kernel": (
         "#include <cassert>\n__global__ void never(int n) {\n assert(n > 3);  // HERE\n}\n"
@@ -391,7 +391,7 @@ def test_a_barrier_of_the_grid_that_is_missing_is_a_race(write, capfd):
     ("line", "said"),
     [
         ("if (blockIdx.x == 0) return; grid.sync();", "waits for the whole grid, and other blocks"),
-        ("if (threadIdx.x) grid.sync(); else __syncthreads();", "wait for each other for ever"),
+        ("if (threadIdx.x) grid.sync(); else __syncthreads();", "wait for each other forever"),
     ],
 )
 def test_blocks_that_never_meet(line, said, write, capfd):

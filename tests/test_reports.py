@@ -28,7 +28,7 @@ def text(**changes) -> str:
 
 def test_a_report_says_where_what_who_and_what_to_do():
     place, who, advice = text().splitlines()
-    assert place == "tree.cu:14: the threads wait for each other for ever in kernel 'tree'"
+    assert place == "tree.cu:14: the threads wait for each other forever in kernel 'tree'"
     assert who == "  block (2, 0, 0), thread (3, 0, 0): 31 threads wait at line 14"
     assert advice.startswith("  Every thread of the block must reach")
 
@@ -252,7 +252,7 @@ def test_what_a_header_does_is_told_at_the_line_of_the_kernel_that_called_it(lib
     (report,) = read(json.dumps(event), sources(tmp_path))
     assert report.place.endswith("outer.cu:21") and report.within[0][1] == 7
     head, own, header, *_ = str(report).splitlines()
-    assert head.endswith("outer.cu:21: the threads wait for each other for ever in kernel 'tree'")
+    assert head.endswith("outer.cu:21: the threads wait for each other forever in kernel 'tree'")
     assert own == "    21 | return inner(p + 5);" and header == "  inner.h:7 | int inner();"
     assert "by way of" not in str(report), "the quotes say it"
     unknown = {"outer.cu": "x", "inner.h": ""}

@@ -16,9 +16,28 @@ from utils.ground.paths import ROOT
 # What no text says, as a regular expression, and what it says instead.
 INSTEAD = {
     r"\bSince `": "Changed from `",
+    r"\b[Ss]trays?\b": "out of bounds",
+    r"\b[Dd]eeds?\b": "asynchronous operation",
+    r"\b[Dd]oubts?\b": "benign race, caveat",
+    r"\b[Mm]end(s|ed|ing)?\b": "fix",
+    r"\b[Ff]or ever\b": "forever",
+    r"lies nearest": "the obvious way",
+    r"\b(is|are|was|were) served\b": "runs",
+    r"one number of many": "reduce many numbers to one",
+    r"\bcounts further is not found": "a kernel that counts further is not caught",
+    r"gives himself away": "gives itself away",
+    r"\bneglected\b": "waited, but not for this operation",
+    r"that is all of the whole": "that is all there is to win",
+    r"nothing to forgive": "the reference is exact, so the tolerance is zero",
+    r"\btimes less\b": "times as fast",
+    r"\bever (fewer|larger)\b": "the fewer, the larger",
+    r"\bThe larger of a block's values": "the largest",
+    r"\bstops? to pay\b": "stop paying",
 }
 # (word, beginning of a path): where it is the right one, and why.
-RIGHT: dict[tuple[str, str], str] = {}
+RIGHT = {
+    (r"\b[Dd]oubts?\b", "notebooks/cpp.ipynb"): "'when in doubt' is what one says",
+}
 NOT_TEXT = (".png", ".gif", ".json", ".ico")
 
 

@@ -42,7 +42,7 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
         "01_naive_gemm/gemm_naive", "A[row * K + k]", "A[row * N + k]",
         ["a row of A has N = ", "it has K = "],
     ),
-    "stray in a matrix": (
+    "outside a matrix": (
         "01_naive_gemm/gemm_naive", "C[row * N + col]", "C[row * M + col]",
         ["11 | C[row * M + col] = sum;", "15 elements, 5 x 3", "element row * 3 + col"],
     ),

@@ -1,4 +1,4 @@
-"""05: twelve broken kernels, each with one fault, to be found, named and mended."""
+"""05: twelve broken kernels, each with one fault, to be found, named and fixed."""
 
 from dataclasses import replace
 

@@ -65,7 +65,7 @@ def test_rows_are_warps_and_say_which_threads_they_hold(apart):
 def test_a_warp_function_that_waits_for_ever():
     lost = report("deadlock", waits=((7, 4, "__syncthreads"), (1, 9, "__shfl_sync")))
     shown = picture(block_of(8), lost)
-    assert "wait for each other for ever" in shown.title
+    assert "wait for each other forever" in shown.title
     assert "The warp function at line 9 waits for every lane" in shown.caption
 
 

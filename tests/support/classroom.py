@@ -31,7 +31,7 @@ KINDS = {"perfect": 12, "partial": 18, "empty": 6, "broken": 12, "hostile": 12} 
 ALL_BUT_GATES = 0.8  # right everywhere, without the technique; or it races on large sizes only
 ONE_BLOCK = 0.55  # right and clean as long as a block, or a round, is enough
 WRONG = 0.3  # reads and writes what it should, cleanly; the values are wrong
-STRAYS = 0.1  # works, with a hazard at the smallest sizes
+UNCLEAN = 0.1  # works, with a hazard at the smallest sizes
 NOTHING = 0.0
 STARTER = 0.0  # not more than the starter does, whose kernel writes something, too
 MUTANTS = {
@@ -39,7 +39,7 @@ MUTANTS = {
         "neighbours_apart": ALL_BUT_GATES,
         "one_block": ONE_BLOCK,
         "sign": WRONG,
-        "no_guard": STRAYS,
+        "no_guard": UNCLEAN,
         "block_too_large": NOTHING,
     },
     "swish_grid_stride": {
@@ -48,13 +48,13 @@ MUTANTS = {
         "no_loop": ONE_BLOCK,
         "sign": WRONG,
     },
-    "gemm_naive": {"overwrites_sum": WRONG, "adds_to_c": STRAYS},
+    "gemm_naive": {"overwrites_sum": WRONG, "adds_to_c": UNCLEAN},
     "gemm_coalesced": {"neighbours_walk_down": ALL_BUT_GATES, "block_too_large": NOTHING},
     "gemm_tiled_race": {"no_second_barrier": NOTHING, "no_tiles": NOTHING},
     "sum_atomic": {
         "one_thread_does_all": ALL_BUT_GATES,
         "blocks_apart": ALL_BUT_GATES,
-        "no_memset": STRAYS,
+        "no_memset": UNCLEAN,
         "block_too_large": NOTHING,
     },
     "sum_tree": {"atomic_for_each": ALL_BUT_GATES, "no_memset": STARTER},

@@ -24,7 +24,7 @@ class Parameter:
 
 
 @dataclass
-class Stray:
+class OutOfBoundsWrite:
     parameter: str
     side: str
     offset: int
@@ -33,7 +33,7 @@ class Stray:
 @dataclass
 class Run:
     after: dict[str, Tensor]
-    strays: list[Stray]
+    out_of_bounds: list[OutOfBoundsWrite]
     stdout: str = ""
     seconds: float = 0.0
     live: int = 0
@@ -103,9 +103,9 @@ class FakeKernel:
                 call[name] = held[name][ZONE : ZONE + value.numel()].view(value.shape)
                 call[name].copy_(value)
         self.function(**call)
-        strays = [stray for name in held for stray in _strays(name, held[name])]
+        out_of_bounds = [write for name in held for write in _out_of_bounds(name, held[name])]
         after = {name: call[name].clone() for name in held}
-        return Run(after, strays, seconds=self.seconds)
+        return Run(after, out_of_bounds, seconds=self.seconds)
 
     def _buffer(self, name: str, value: Tensor) -> Tensor:
         key = (name, value.numel(), value.dtype)
@@ -115,11 +115,15 @@ class FakeKernel:
         return self._buffers[key]
 
 
-def _strays(name: str, buffer: Tensor) -> list[Stray]:
+def _out_of_bounds(name: str, buffer: Tensor) -> list[OutOfBoundsWrite]:
     size, bytes_ = buffer.numel() - 2 * ZONE, buffer.element_size()
     touched = (buffer.view(torch.uint8).view(-1, bytes_) != 0xFF).any(dim=1).nonzero().reshape(-1)
-    before = [Stray(name, "before", i - ZONE) for i in touched.tolist() if i < ZONE]
-    after = [Stray(name, "after", i - ZONE - size) for i in touched.tolist() if i >= ZONE + size]
+    before = [OutOfBoundsWrite(name, "before", i - ZONE) for i in touched.tolist() if i < ZONE]
+    after = [
+        OutOfBoundsWrite(name, "after", i - ZONE - size)
+        for i in touched.tolist()
+        if i >= ZONE + size
+    ]
     return before + after
 
 

@@ -169,9 +169,9 @@ def _saved(ahead: _Op, back: _Op) -> list[str]:
             "nor writes it; what a backward needs is saved by the forward"
         )
     wanted = {f"d{p.name}" for p in ahead.arguments if p.is_tensor}
-    if stray := [p.name for p in back.results if p.name not in wanted]:
+    if extra := [p.name for p in back.results if p.name not in wanted]:
         raise WorkbookError(
-            f"{back.kernel.name} writes {', '.join(stray)}, and {ahead.kernel.name} reads nothing "
+            f"{back.kernel.name} writes {', '.join(extra)}, and {ahead.kernel.name} reads nothing "
             "of which that is the gradient"
         )
     return [p.name for p in back.arguments if p.is_tensor and p.name not in gradients]

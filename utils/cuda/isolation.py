@@ -16,7 +16,7 @@ from utils.cuda.signature import Parameter
 from utils.emulator import reports
 from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import card, pool
-from utils.process.arena import Layout, Stray
+from utils.process.arena import Layout, OutOfBoundsWrite
 from utils.process.child import GRACE, Gone
 from utils.process.guest.framing import Header
 from utils.process.workers import Worker
@@ -44,7 +44,7 @@ class IsolatedRun:
     """What a call left behind."""
 
     after: dict[str, Tensor]  # every tensor argument's contents, on the CPU
-    strays: list[Stray]  # what it wrote outside of them
+    out_of_bounds: list[OutOfBoundsWrite]  # what it wrote outside of them
     stdout: str  # what it printed
     seconds: float  # of the launcher, including the wait for the device
     live: int = 0  # bytes of device memory that the process now holds, on the emulator
@@ -155,7 +155,7 @@ class Call:
         after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(
             after,
-            layout.strays(arena),
+            layout.out_of_bounds(arena),
             worker.said()[0],
             reply["seconds"],
             reply["live"],

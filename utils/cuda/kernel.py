@@ -74,13 +74,13 @@ class Kernel:
     def _run_apart(self, given: Arguments) -> None:
         run = self._run(given, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
-        if run.strays:
-            stray, elements = run.strays[0], many(len(run.strays), "element")
+        if run.out_of_bounds:
+            write, elements = run.out_of_bounds[0], many(len(run.out_of_bounds), "element")
             raise LaunchError(
                 "cudaErrorIllegalAddress",
-                f"{self.name} wrote outside of {stray.parameter}: {elements}, "
-                f"the first at offset {stray.offset} from its "
-                + ("end" if stray.side == "after" else "beginning"),
+                f"{self.name} wrote outside of {write.parameter}: {elements}, "
+                f"the first at offset {write.offset} from its "
+                + ("end" if write.side == "after" else "beginning"),
             )
         written = [p for p in self.parameters if not p.is_const]
         for name, tensor in isolation.tensors_of(written, given).items():
@@ -96,8 +96,9 @@ class Kernel:
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
-        Raises as a call does; strays are returned. In a `rehearsal` the emulator only asks whether
-        CUDA would take the launches. Of several `calls`, each on fresh copies, the last is told of.
+        Raises as a call does; writes out of bounds are returned. In a `rehearsal` the emulator only
+        asks whether CUDA would take the launches. Of several `calls`, each on fresh copies, the
+        last is returned.
         """
         return self._call(self._checked((), args), timeout).run(rehearsal, calls)
 

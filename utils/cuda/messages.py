@@ -42,7 +42,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
         i for i, line in enumerate(lines) if re.match(rf"{re.escape(filename)}[:(].*error", line)
     ]
     if rest := starts[ERRORS:]:
-        lines[rest[0] :] = [f"... ({many(len(rest), 'more error')}: mend the first one first)"]
+        lines[rest[0] :] = [f"... ({many(len(rest), 'more error')}: fix the first one first)"]
     if len(lines) > MAX_LINES:
         lines[MAX_LINES:] = [f"... ({many(len(lines) - MAX_LINES, 'more line')})"]
     if hint:  # behind the first error

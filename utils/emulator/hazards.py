@@ -248,7 +248,7 @@ HAZARDS = {
         Reason.TIMEOUT, Picture.WAITS,
     ),
     "deadlock": Hazard(
-        "the threads wait for each other for ever",
+        "the threads wait for each other forever",
         "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "
         "the same warp function: take it out of the `if` or loop that only some of them enter.",
         Reason.TIMEOUT, Picture.WAITS,

@@ -156,11 +156,11 @@ def _expected(mark: Mark, exercise: Exercise) -> Iterator[str]:
         yield "- a text that compiles, and kernels that run to their end and write the outputs"
     if "named" in lost:
         yield "- the line `// fault: NAME, line N` with the fault and a line that has it"
-    if lost & {"small", "all", "mended"}:
+    if lost & {"small", "all", "fixed"}:
         sizes = (" ".join(f"{n}={v}" for n, v in size.items()) for size in exercise.at.check)
         tried = "; ".join(map(inert.code, sizes))
         yield f"- the values that PyTorch reaches, at every size. The notebook tries {tried}"
-    if lost & {"clean", "mended"}:
+    if lost & {"clean", "fixed"}:
         yield "- no race, no access outside an array, no value that is read before it is written"
     if "gates" in lost:
         bounds = (f"{inert.code(gate.metric)} {_bound(gate)}" for gate in exercise.gates)

@@ -14,7 +14,7 @@ WORDS = {
     "gates": "uses the technique",
     "speed": "fast on a GPU",
     "named": "the fault is named",
-    "mended": "the kernel is fixed",
+    "fixed": "the kernel is fixed",
 }
 # On a GPU, of what is for the technique, or for all sizes where no technique is asked for.
 SPEED = 0.10
@@ -25,7 +25,7 @@ def shares(exercise: Exercise, timed: bool = False) -> dict[str, float]:
     """What each part of an exercise is worth; 1 in all, whether or not it was `timed` on a GPU."""
     if exercise.faulty:
         asked = statements.required(exercise) is not None
-        return {"named": NAMED, "mended": 1 - NAMED} if asked else {"mended": 1.0}
+        return {"named": NAMED, "fixed": 1 - NAMED} if asked else {"fixed": 1.0}
     worth = dict(SHARES)
     if not exercise.gates:
         worth["all"] += worth.pop("gates")
@@ -43,7 +43,7 @@ def earned(exercise: Exercise, credit: Credit, tenths: float | None = None) -> d
     """
     right = credit.small and credit.all and credit.clean
     parts: dict[str, float] = {part: getattr(credit, part) for part in (*SHARES, "named")}
-    parts["mended"] = right and (credit.gates or not exercise.gates)
+    parts["fixed"] = right and (credit.gates or not exercise.gates)
     worth = shares(exercise, timed=tenths is not None)
     if tenths is not None and "speed" in worth:
         parts["speed"] = tenths / 10 * all(parts[part] for part in worth if part != "speed")

@@ -5,9 +5,9 @@ full of NaN, inputs compared with their copies afterwards. What is expected is w
 where the kernel's process cannot look into this one, or after the call. A second set of values in
 the same buffers, and the same values twice, show what a kernel keeps between calls.
 
-First it is watched: one that races, strays or hangs, or computes something else, never reaches a
-card. Without a card it is called as it is while the check waits for that (see schedule.py), and
-what diagnosed calls show is told first.
+First it is watched: one that races, hangs, leaves its arrays or computes something else never
+reaches a card. Without a card it is called as it is while the check waits for that (see
+schedule.py), and what diagnosed calls show is told first.
 """
 
 import hashlib

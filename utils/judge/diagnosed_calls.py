@@ -52,7 +52,7 @@ class DiagnosedCalls(Judge):
                     self._watch(self.exercise.at.draw, sliced=(name,))
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
             few = itertools.cycle(self.few())
-            for family in cases.families(self.exercise)[1:]:  # a stray may hang on the values
+            for family in cases.families(self.exercise)[1:]:  # out of bounds: the values may decide
                 self._watch(next(few), family, probes=0)
         except ToolError as error:
             return f"not diagnosed: {error}"

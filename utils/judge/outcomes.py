@@ -8,7 +8,7 @@ from torch import Tensor
 from utils.course.cases import Case
 from utils.ground.errors import CheckFailed
 from utils.judge.oracle import Expected
-from utils.process.arena import Stray
+from utils.process.arena import OutOfBoundsWrite
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Returned:
 
     case: Case
     after: Mapping[str, Tensor]  # all tensors, on the CPU
-    strays: list[Stray]
+    out_of_bounds: list[OutOfBoundsWrite]
     unchanged: Mapping[str, Tensor]  # of each output, where it holds the bits it held before
     expected: Mapping[str, Expected]
     previous: Mapping[str, Tensor]  # the outputs of the call before this one, in the same buffers

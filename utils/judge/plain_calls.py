@@ -27,7 +27,7 @@ from utils.judge.mismatch import bits
 from utils.judge.outcomes import Failed, Outcome, Refused, Returned
 from utils.judge.verdict import FAULTS, FEW, Judge
 from utils.process import card, pool, workers
-from utils.process.arena import Stray
+from utils.process.arena import OutOfBoundsWrite
 
 AGAIN = 3  # sizes that a second process is tried on
 REHEARSED = 4_000_000  # elements
@@ -118,8 +118,9 @@ class PlainCalls(Judge):
             with beside if self.device == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)
             unchanged = {n: bits(run.after[n]) == bits(arguments[n]) for n in self.exercise.outputs}
+            after, outside = run.after, run.out_of_bounds
             return Returned(
-                case, run.after, run.strays, unchanged, expecting(), previous, repeated, run.live
+                case, after, outside, unchanged, expecting(), previous, repeated, run.live
             )
 
     def judge_all(self, outcomes: Iterable[Outcome]) -> None:
@@ -138,7 +139,7 @@ class PlainCalls(Judge):
 
     def _judge_returned(self, outcome: Returned) -> None:
         case = outcome.case
-        self._judge_strays(case, outcome.strays)
+        self._judge_out_of_bounds(case, outcome.out_of_bounds)
         self.judge_inputs(case, outcome.after)
         for name in self.exercise.outputs:
             got, expected = outcome.after[name].to(self.device), outcome.expected[name]
@@ -151,12 +152,12 @@ class PlainCalls(Judge):
             )
             self.fail(Reason.LEAK, case, message)
 
-    def _judge_strays(self, case: Case, strays: list[Stray]) -> None:
-        if not strays:
+    def _judge_out_of_bounds(self, case: Case, out_of_bounds: list[OutOfBoundsWrite]) -> None:
+        if not out_of_bounds:
             return
         lines = []
-        for name, side in dict.fromkeys((stray.parameter, stray.side) for stray in strays):
-            places = [s.offset for s in strays if (s.parameter, s.side) == (name, side)]
+        for name, side in dict.fromkeys((write.parameter, write.side) for write in out_of_bounds):
+            places = [s.offset for s in out_of_bounds if (s.parameter, s.side) == (name, side)]
             edge = "its end" if side == "after" else "its beginning"
             lines.append(
                 f"wrote outside of {name}: {many(len(places), 'element')} {side} {edge}, "

@@ -18,7 +18,7 @@ MARKS = range(0xC1, 0xFF)  # in the others, by region: a NaN read in one zone sh
 
 
 @dataclass(frozen=True)
-class Stray:
+class OutOfBoundsWrite:
     """An element outside of a tensor that a kernel wrote to.
 
     `offset` counts elements from the tensor's edge: 0, 1, ... behind it, -1, -2, ... in front.
@@ -92,7 +92,7 @@ class Layout:
         tensor = self.tensors[name]
         return self._bytes(arena, name).clone().view(tensor.dtype).reshape(tensor.shape)
 
-    def strays(self, arena: Tensor) -> list[Stray]:
+    def out_of_bounds(self, arena: Tensor) -> list[OutOfBoundsWrite]:
         """Every element of the red zones that was written to, nearest first on each side."""
         found = []
         for number, (region, zones) in enumerate(
@@ -103,10 +103,12 @@ class Layout:
             last = max(region.names, key=lambda n: self.offsets[n] + self.tensors[n].nbytes)
             size = self.tensors[first].element_size()
             places = {int(i - len(before)) // size for i in before.nonzero().flatten()}
-            found += [Stray(first, "before", place) for place in sorted(places, reverse=True)]
+            found += [
+                OutOfBoundsWrite(first, "before", place) for place in sorted(places, reverse=True)
+            ]
             size = self.tensors[last].element_size()
             places = {int(i) // size for i in after.nonzero().flatten()}
-            found += [Stray(last, "after", place) for place in sorted(places)]
+            found += [OutOfBoundsWrite(last, "after", place) for place in sorted(places)]
         return found
 
     def _bytes(self, arena: Tensor, name: str) -> Tensor:

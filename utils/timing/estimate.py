@@ -105,15 +105,15 @@ class Estimate:
     seconds: float
     bound: str  # the part that takes longest
     parts: Mapping[str, float]  # seconds, each as if there were nothing else
-    doubts: tuple[str, ...] = ()  # why it may be far off
+    caveats: tuple[str, ...] = ()  # why it may be far off
 
     def __str__(self) -> str:
         text = (
             f"{self.kernel} with {size_text(self.sizes)}: about {1e3 * self.seconds:.3g} ms "
             f"on an {self.gpu}, bound by {self.bound}."
         )
-        if self.doubts:
-            text += f" It may be off by half: {'; '.join(self.doubts)}."
+        if self.caveats:
+            text += f" It may be off by half: {'; '.join(self.caveats)}."
         return f"{text} An estimate: nothing was measured."
 
 
@@ -129,7 +129,7 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     launches, flops = work(kernel, sizes), exercise.flops(**sizes)
     used = registers(kernel.source, card.architecture)
     seconds, parts = total(card, launches, flops, used)
-    warnings = doubts(card, launches, flops, used)
+    warnings = caveats(card, launches, flops, used)
     bound = max(parts, key=parts.__getitem__)
     return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
 
@@ -173,7 +173,7 @@ def in_step(gpu: Gpu, launch: Work, registers: int = 0) -> bool:
     return launch.blocks <= at_once and rounds < DRIFT
 
 
-def doubts(
+def caveats(
     gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
 ) -> tuple[str, ...]:
     """What an estimate hangs on that is not known: why it may be far off, in words."""

@@ -4,7 +4,7 @@ Everything is counted as Nsight Compute counts it. A request is one execution of
 by the active lanes of one warp. Global memory moves in sectors of 32 bytes; a tensor is taken to
 begin on a multiple of 256 bytes, as cudaMalloc's memory does. Shared memory has 32 banks of 4-byte
 words; a bank serves one word in a wavefront, to all lanes that want it. Accesses of 8 and 16 bytes
-are served to half a warp and a quarter of a warp at a time; see `service_phases`.
+run half a warp and a quarter of a warp at a time; see `service_phases`.
 
 `accesses` are records of the type utils.watch.trace.ACCESSES, all of one launch.
 """
@@ -78,7 +78,7 @@ class Banks:
 
 
 def service_phases(accesses: Records, request: np.ndarray | None = None) -> np.ndarray:
-    """Which part of its request an access is served in: 0, but 0-1 if 8 bytes wide, 0-3 if 16.
+    """Which part of its request an access runs in: 0, but 0-1 if 8 bytes wide, 0-3 if 16.
 
     Half as many parts, where all lanes want the same as their neighbour, or as their neighbour but
     one. `request` is what requests() says of them, where it is known.

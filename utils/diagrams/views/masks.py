@@ -53,7 +53,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         f"Of the {many(len(lanes), 'lane')} of warp {warp}, {len(calls)} {makes} the call at line "
         f"{line}. Its mask names {lane} as well, which has left the kernel. A warp function is "
         "a meeting of all lanes that its mask names: to give a value, a lane must be there. What a "
-        "GPU makes of it is not defined: it may wait for ever, or go on with any value."
+        "GPU makes of it is not defined: it may wait forever, or go on with any value."
     )
     alt = "The threads of the block as cells, a row for each warp: who calls, and who does not."
     return page, title, text, alt

@@ -29,7 +29,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
     block = coordinate_text(linear(report.block, launch.grid, "block"), launch.grid)
     never = report.kind == "deadlock"
     title = f"{scene.name}: the threads of block {block} wait "
-    title += "for each other for ever" if never else "at different barriers"
+    title += "for each other forever" if never else "at different barriers"
     page = Canvas(
         title,
         f"{opening(scene)}A cell is a thread, its colour and letter the line where it waits.",

@@ -13,7 +13,7 @@ namespace {
 struct Held {
     const char *first, *end;
     const void* pc;  // of the product
-    bool held, neglected;
+    bool held, waited_past;
 };
 std::vector<Held> known[kMaxThreads];
 
@@ -43,7 +43,7 @@ void release_registers(int thread, const float* first) {
 
 void neglect_registers(int warp_thread) {
     for (int thread = warp_thread; thread < warp_thread + 32; ++thread)
-        for (Held& h : known[thread]) h.neglected |= h.held;
+        for (Held& h : known[thread]) h.waited_past |= h.held;
 }
 
 void watch_register(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
@@ -54,7 +54,7 @@ void watch_register(Core& core, const void* address, size_t size, Kind kind, con
         if (!h.held) return touch_sums(core, thread, reinterpret_cast<const float*>(h.first));
         const Conflict product{uint16_t(thread + 1), instruction_at(h.pc, kShared, kLoad, 16).id, 0,
                                kStore};
-        const HazardKind& told = h.neglected    ? hazard::missing_commit
+        const HazardKind& told = h.waited_past  ? hazard::missing_commit
                                  : writes(kind) ? hazard::early_write
                                                 : hazard::early_read_of_registers;
         tell_hazard(core, told, instruction_at(pc, kGlobal, kind, size), kind, address, &product,

@@ -32,7 +32,7 @@ Sectors count_sectors(const uint64_t* addresses, int n, unsigned size);
 // Passes over the banks for `n` accesses by the lanes of `lanes` (address i is lane i's), and the
 // passes that remain if no two words share a bank. 8-byte accesses go by half warps, 16-byte ones
 // by quarters; lanes that read one word share it. Where every lane wants the same address as its
-// neighbour, or as its neighbour but one, twice as many lanes are served at a time.
+// neighbour, or as its neighbour but one, twice as many lanes run at a time.
 struct Passes {
     unsigned actual, ideal;
 };

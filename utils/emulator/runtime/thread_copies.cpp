@@ -59,7 +59,7 @@ extern "C" void emu_wait_for_copies(int most, EmuSite) {
     }
     if (!running.core) return;
     for (ThreadCopies::Copy& copy : mine.under_way)
-        if (copy.operation && !copy.operation->committed) copy.operation->neglected = true;
+        if (copy.operation && !copy.operation->committed) copy.operation->waited_past = true;
     if (last > 0)
         learn(c.current_index(), party_of(Does::kCopies, c.current_index()), uint16_t(last));
     watch_acquire();

@@ -150,7 +150,7 @@ extern "C" void emu_wait_for_stores(int most, EmuSite) {
         finish(mine.under_way.front());
     if (!running.core) return;
     for (TileStores::Store& store : mine.under_way)
-        if (store.operation && !store.operation->committed) store.operation->neglected = true;
+        if (store.operation && !store.operation->committed) store.operation->waited_past = true;
     if (last > 0)
         learn(c.current_index(), party_of(Does::kStores, c.current_index()), uint16_t(last));
     watch_acquire();

@@ -88,7 +88,7 @@ const HazardKind& name_conflict(const Accessor& me, Kind kind, Conflict* conflic
     const AsyncOperation& operation = *found->second;
     conflict->id = operation.thread;
     if (!knows_of(operation, me)) return hazard::async_race;
-    if (!operation.committed && operation.neglected) return hazard::missing_commit;
+    if (!operation.committed && operation.waited_past) return hazard::missing_commit;
     return writes(kind) ? hazard::early_write : hazard::early_read;
 }
 

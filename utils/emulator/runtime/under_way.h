@@ -27,7 +27,7 @@ struct AsyncOperation {
     uint16_t began;   // at which of its moments
     uint32_t phase;   // and in which phase
     uint16_t instruction;
-    bool committed = false, neglected = false;  // neglected: its thread has waited, not for this
+    bool committed = false, waited_past = false;  // its thread waited, but not for this operation
     std::vector<Part> parts;
     BlockOperations* block;                      // whose it is one of
     std::list<AsyncOperation*>::iterator place;  // among those that are under way

@@ -243,7 +243,7 @@ void wait(Core& core, int warp, int most) {
         if (!sums.held) continue;
         if (sums.newest > last) {
             for (WarpProducts::Product& p : sums.products)
-                if (p.operation && !p.operation->committed) p.operation->neglected = true;
+                if (p.operation && !p.operation->committed) p.operation->waited_past = true;
             if (sums.newest == mine.group) neglect_registers(32 * warp);
             continue;
         }

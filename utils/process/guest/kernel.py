@@ -165,8 +165,8 @@ class Executor:
     def watch(self, command: Header) -> Header:
         """Diagnose a launch of an instrumented library on the emulator.
 
-        Each region of the arena is copied to memory of its own, far from the others, where a stray
-        access is seen. Records of accesses go to the arena's tail.
+        Each region of the arena is copied to memory of its own, far from the others, where an
+        access out of bounds is seen. Records of accesses go to the arena's tail.
         """
         library, size = self._library(command), command["size"]
         self.arena = arena = mmap.mmap(self.arena_fd, size)

@@ -1,6 +1,6 @@
 """Run a build that must not run away: `python limited.py [SECONDS] PROGRAM ARGUMENTS...`.
 
-A template or a constant expression can keep a compiler busy for ever, or take all memory. What is
+A template or a constant expression can keep a compiler busy forever, or take all memory. What is
 started here, and all that it starts, has limits, and ends with the process that asked for it. The
 standard library only, and little of it: each build waits for this.
 """

@@ -1,5 +1,5 @@
-// Kernels that leave their memory, or read what nobody wrote: `strays NAME` runs one of them, since
-// a GPU's context does not survive a stray. memcheck and initcheck have a word on each.
+// Kernels that access memory out of bounds, or read what nobody wrote: `out_of_bounds NAME` runs
+// one, as a GPU's context does not survive it. memcheck and initcheck have a word on each.
 #include "buffers.cuh"
 
 #include <cstring>
