@@ -8,7 +8,7 @@ from utils.cuda.custom_op import operator
 from utils.ground.errors import WorkbookError
 
 # out = x * weight, and rows of `parts` parts: a number that no shape tells
-SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "dout")}
+SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "grad_out")}
 SHAPES |= dict.fromkeys(("weight", "dweight", "gain", "dgain"), "channels")
 FORWARD = """
 __global__ void scale_kernel(const float* x, const float* weight, float* out, int n, int channels) {
@@ -21,19 +21,19 @@ void scale(const float* x, const float* weight, float* out, int rows, int channe
 }
 """
 BACKWARD = """
-__global__ void scale_backward_kernel(const float* x, const float* weight, const float* dout,
+__global__ void scale_backward_kernel(const float* x, const float* weight, const float* grad_out,
                                       float* dx, float* dweight, int rows, int channels) {
     int c = threadIdx.x;
     float sum = 0.0f;
     for (int i = c; i < rows * channels; i += channels) {
-        dx[i] = dout[i] * weight[c];
-        sum += dout[i] * x[i];
+        dx[i] = grad_out[i] * weight[c];
+        sum += grad_out[i] * x[i];
     }
     dweight[c] = sum;
 }
-void scale_backward(const float* x, const float* weight, const float* dout, float* dx,
+void scale_backward(const float* x, const float* weight, const float* grad_out, float* dx,
                     float* dweight, int rows, int channels) {
-    scale_backward_kernel<<<1, channels>>>(x, weight, dout, dx, dweight, rows, channels);
+    scale_backward_kernel<<<1, channels>>>(x, weight, grad_out, dx, dweight, rows, channels);
 }
 """
 
@@ -98,7 +98,7 @@ void {name}(const float* {x}, float* {out}, int rows, int channels) {{
 
 def test_kernels_get_tensors_from_a_multiple_of_16_bytes_on():
     forward = compiled(ALIGNED.format(name="doubled", x="x", out="out"), "doubled")
-    text = ALIGNED.format(name="doubled_backward", x="dout", out="dx")
+    text = ALIGNED.format(name="doubled_backward", x="grad_out", out="dx")
     doubled = operator(forward, compiled(text, "doubled_backward"))
     x, slope = (torch.randn(25)[1:].view(3, 8) for _ in range(2))
     assert x.is_contiguous() and x.data_ptr() % 16

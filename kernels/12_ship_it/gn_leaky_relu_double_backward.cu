@@ -9,12 +9,12 @@ struct Chain : Nothing {
     }
 };
 
-// y, dout, dy: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
 // weights, biases: (parts, channels), what each part of the rows adds to dweight and dbias
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void gn_leaky_relu_double_backward_kernel(const float* y, const float* weight,
-                                                     const float* bias, const float* dout,
+                                                     const float* bias, const float* grad_out,
                                                      float* dy, float* weights, float* biases,
                                                      int rows, int channels) {
     Stretch own(channels);
@@ -30,13 +30,13 @@ __global__ void gn_leaky_relu_double_backward_kernel(const float* y, const float
 }
 
 void gn_leaky_relu_double_backward(const float* y, const float* weight, const float* bias,
-                                   const float* dout, float* dy, float* dweight, float* dbias,
+                                   const float* grad_out, float* dy, float* dweight, float* dbias,
                                    int rows, int channels, int groups) {
     Gradients<Chain, 2> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
         gn_leaky_relu_double_backward_kernel<lanes()><<<sums.blocks(THREADS), THREADS>>>(
-            y, weight, bias, dout, dy, sums.part(0), sums.part(1), rows, channels);
+            y, weight, bias, grad_out, dy, sums.part(0), sums.part(1), rows, channels);
     };
-    sums.launch(launch, {y, weight, bias, nullptr, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, bias, nullptr, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias);
 }

@@ -4,13 +4,13 @@
 
 constexpr int THREADS = 256;
 
-// dout: (channels, rows), dshift: (channels). dshift[c] = the sum of dout[c][r]
+// grad_out: (channels, rows), dshift: (channels). dshift[c] = the sum of grad_out[c][r]
 // One warp owns a channel. One block owns 8 of them.
-__global__ void row_sums_kernel(const float* dout, float* dshift, int rows, int channels) {
+__global__ void row_sums_kernel(const float* grad_out, float* dshift, int rows, int channels) {
     int channel = (blockIdx.x * THREADS + threadIdx.x) / 32;
     if (channel >= channels) return;  // the whole warp leaves
     float sum = 0.0f;
-    for (int r = threadIdx.x % 32; r < rows; r += 32) sum += dout[size_t(channel) * rows + r];
+    for (int r = threadIdx.x % 32; r < rows; r += 32) sum += grad_out[size_t(channel) * rows + r];
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) dshift[channel] = sum;
 }
@@ -39,12 +39,12 @@ __global__ void gather_kernel(const int* argmin, const float* d, const float* no
     // your code here
 }
 
-void gn_min_bias_backward(const float* y, const float* weight, const int* argmin, const float* dout,
-                          float* dy, float* dweight, float* dbias, float* dshift, int rows,
-                          int channels, int groups) {
+void gn_min_bias_backward(const float* y, const float* weight, const int* argmin,
+                          const float* grad_out, float* dy, float* dweight, float* dbias,
+                          float* dshift, int rows, int channels, int groups) {
     Scratch<float> d(rows), normal(rows);
-    add_columns(dout, d.data, channels, rows);
-    row_sums_kernel<<<(channels + 7) / 8, THREADS>>>(dout, dshift, rows, channels);
+    add_columns(grad_out, d.data, channels, rows);
+    row_sums_kernel<<<(channels + 7) / 8, THREADS>>>(grad_out, dshift, rows, channels);
     gn_min_bias_backward_kernel<<<rows, THREADS>>>(y, weight, argmin, d.data, dy, normal.data,
                                                    channels, channels / groups);
     gather_kernel<<<(channels + 31) / 32, dim3(32, 8)>>>(argmin, d.data, normal.data, dweight,

@@ -2,8 +2,8 @@
 
 constexpr int THREADS = 256;
 
-// The slope of swish(x) = x / (1 + e^-x)
-__device__ float swish_slope(float x) {
+// The derivative of swish(x) = x / (1 + e^-x)
+__device__ float swish_derivative(float x) {
     return x;  // replace this line: your code here
 }
 
@@ -14,13 +14,13 @@ struct Chain : Nothing {
     }
 };
 
-// y, dout, dy: (rows, channels), weight, bias, scale: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, bias, scale: (channels), groups of 4 * LANES channels
 // weights, biases, scales: (parts, channels), what each part adds to dweight, dbias and dscale
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const float* weight,
                                                         const float* bias, const float* scale,
-                                                        const float* dout, float* dy,
+                                                        const float* grad_out, float* dy,
                                                         float* weights, float* biases,
                                                         float* scales, int rows, int channels) {
     Stretch own(channels);
@@ -37,15 +37,15 @@ __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const fl
 }
 
 void gn_swish_multiply_swish_backward(const float* y, const float* weight, const float* bias,
-                                      const float* scale, const float* dout, float* dy,
+                                      const float* scale, const float* grad_out, float* dy,
                                       float* dweight, float* dbias, float* dscale, int rows,
                                       int channels, int groups) {
     Gradients<Chain, 3> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
         gn_swish_multiply_swish_backward_kernel<lanes()>
-            <<<sums.blocks(THREADS), THREADS>>>(y, weight, bias, scale, dout, dy, sums.part(0),
+            <<<sums.blocks(THREADS), THREADS>>>(y, weight, bias, scale, grad_out, dy, sums.part(0),
                                                 sums.part(1), sums.part(2), rows, channels);
     };
-    sums.launch(launch, {y, weight, bias, scale, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, bias, scale, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias, dscale);
 }

@@ -2,11 +2,11 @@
 
 constexpr int THREADS = 256;
 
-// x, dout, dx: (rows, channels), weight: (channels), for groups of 4 * LANES channels
-// u = dout * weight, n = (x - mean) * rstd: dx = (u - mean of u - n * mean of u * n) * rstd
+// x, grad_out, dx: (rows, channels), weight: (channels), for groups of 4 * LANES channels
+// u = grad_out * weight, n = (x - mean) * rstd: dx = (u - mean of u - n * mean of u * n) * rstd
 // One thread owns a quad, LANES neighbouring lanes a group. One block owns 256 quads in a row.
 template <int LANES>
-__global__ void groupnorm_dx_kernel(const float* x, const float* weight, const float* dout,
+__global__ void groupnorm_dx_kernel(const float* x, const float* weight, const float* grad_out,
                                     float* dx, int rows, int channels) {
     constexpr int SIZE = 4 * LANES;                        // channels of a group
     int first = (blockIdx.x * THREADS + threadIdx.x) * 4;  // the quad, counted through all rows
@@ -15,12 +15,12 @@ __global__ void groupnorm_dx_kernel(const float* x, const float* weight, const f
     // your code here
 }
 
-void groupnorm_dx(const float* x, const float* weight, const float* dout, float* dx, int rows,
+void groupnorm_dx(const float* x, const float* weight, const float* grad_out, float* dx, int rows,
                   int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
     auto launch = [=](auto lanes) {
-        groupnorm_dx_kernel<lanes()><<<blocks, THREADS>>>(x, weight, dout, dx, rows, channels);
+        groupnorm_dx_kernel<lanes()><<<blocks, THREADS>>>(x, weight, grad_out, dx, rows, channels);
     };
     Gradients<Nothing, 0> none(rows, channels, groups);
-    none.launch(launch, {x, weight, nullptr, nullptr, dout, rows, channels, groups}, dx);
+    none.launch(launch, {x, weight, nullptr, nullptr, grad_out, rows, channels, groups}, dx);
 }

@@ -14,13 +14,17 @@ from utils.course.models import EPS
 PART = 16  # rows whose gradients of parameters a thread adds up
 
 
-def backward(forward: Callable[..., Tensor], dout: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
-    """The gradients of `inputs`, by PyTorch, where `dout` is that of forward(*inputs)."""
+def backward(
+    forward: Callable[..., Tensor], grad_out: Tensor, *inputs: Tensor
+) -> tuple[Tensor, ...]:
+    """The gradients of `inputs`, by PyTorch, where `grad_out` is that of forward(*inputs)."""
     with torch.enable_grad():
-        again = any(x.requires_grad for x in (dout, *inputs))  # somebody differentiates them, too
+        again = any(
+            x.requires_grad for x in (grad_out, *inputs)
+        )  # somebody differentiates them, too
         leaves = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
         out = forward(*leaves)
-        return torch.autograd.grad(out, leaves, dout.reshape(out.shape), create_graph=again)
+        return torch.autograd.grad(out, leaves, grad_out.reshape(out.shape), create_graph=again)
 
 
 # --- inputs and sizes
@@ -76,13 +80,13 @@ def kinds_of_rows(sizes, generator, nan=True):
     y = torch.where(kinds == 3, y * 3, y)
     y = sometimes_nan(y, generator) if nan and channels >= 96 else y
     drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
-    return {"y": y, **drawn, "dout": draw(rows, channels)}
+    return {"y": y, **drawn, "grad_out": draw(rows, channels)}
 
 
 def groups_of_x(sizes, generator):
     """The same for GroupNorm alone, whose kernels call the values x."""
     given = kinds_of_rows(sizes, generator)
-    return {"x": given["y"], "weight": given["weight"], "dout": given["dout"]}
+    return {"x": given["y"], "weight": given["weight"], "grad_out": given["grad_out"]}
 
 
 def with_scale(sizes, generator):
@@ -94,18 +98,18 @@ def with_scale(sizes, generator):
     return {**given, "scale": scale}
 
 
-def away_from(kink: Tensor, dout: Tensor) -> Tensor:
-    """`dout`, but 0 where the slope jumps so near that rounding decides which one it is."""
-    return torch.where(kink.abs() < 1e-3, 0.0, dout)
+def away_from(kink: Tensor, grad_out: Tensor) -> Tensor:
+    """`grad_out`, but 0 where the derivative jumps so near that rounding decides which one it is."""
+    return torch.where(kink.abs() < 1e-3, 0.0, grad_out)
 
 
 def away_from_zero(sizes, generator):
-    """For LeakyReLU, whose slope jumps at 0."""
+    """For LeakyReLU, whose derivative jumps at 0."""
     given = kinds_of_rows(sizes, generator)
     given.pop("shift")
     wide = [given[name].double() for name in ("y", "weight", "bias")]
     z = torch.group_norm(wide[0], sizes["groups"], *wide[1:], EPS)
-    return {**given, "dout": away_from(z, given["dout"])}
+    return {**given, "grad_out": away_from(z, given["grad_out"])}
 
 
 def around_zero(sizes, generator, nan=True):
@@ -122,8 +126,8 @@ def around_zero(sizes, generator, nan=True):
 
 
 def away_from_one(sizes, generator):
-    """For hardtanh, whose slope jumps at -1 and 1: values so near that rounding decides on which
-    side they are become smaller. No NaN: PyTorch takes its slope for 0 or 1, as it happens."""
+    """For hardtanh, whose derivative jumps at -1 and 1: values so near that rounding decides on which
+    side they are become smaller. No NaN: PyTorch takes its derivative for 0 or 1, as it happens."""
     given = around_zero(sizes, generator, nan=False)
     near = ((given["y"].double() + given["shift"]).abs() - 1).abs() < 1e-3
     given["y"] = torch.where(near, given["y"] * 0.9 - 0.005 * given["shift"].sign(), given["y"])
@@ -137,7 +141,11 @@ def minima(sizes, generator):
     given.pop("shift")
     bias = given.pop("bias")
     z = torch.group_norm(given["y"], sizes["groups"], given["weight"], bias, EPS)
-    return {**given, "argmin": z.min(dim=1).indices.int(), "dout": given["dout"].T.contiguous()}
+    return {
+        **given,
+        "argmin": z.min(dim=1).indices.int(),
+        "grad_out": given["grad_out"].T.contiguous(),
+    }
 
 
 # --- gates
@@ -180,7 +188,7 @@ def two_launches(most):
     )
 
 
-ONCE = "read y and dout once, four values at a time, and keep them in registers"
+ONCE = "read y and grad_out once, four values at a time, and keep them in registers"
 
 
 def fused(parameters, gradients):
@@ -210,34 +218,34 @@ def group_norm(x: Tensor, weight: Tensor, bias: Tensor, groups: int) -> Tensor:
     return torch.group_norm(x, groups, weight, bias, EPS)
 
 
-def groupnorm_gradients(x, weight, dout, groups):
+def groupnorm_gradients(x, weight, grad_out, groups):
     bias = torch.zeros_like(weight)
-    return backward(lambda *leaves: group_norm(*leaves, groups), dout, x, weight, bias)
+    return backward(lambda *leaves: group_norm(*leaves, groups), grad_out, x, weight, bias)
 
 
-def groupnorm_dx(x, weight, dout, groups):
-    return groupnorm_gradients(x, weight, dout, groups)[0]
+def groupnorm_dx(x, weight, grad_out, groups):
+    return groupnorm_gradients(x, weight, grad_out, groups)[0]
 
 
-def gradients_in_operations(x, weight, dout, groups):
+def gradients_in_operations(x, weight, grad_out, groups):
     """The same in PyTorch's operations, so that the check sees what each of them rounds. Of a lone
     channel the gradient is 0, and u - mean(u) in a kernel need not be: a product that is rounded
     in one place and fused in another leaves 1e-7 u, times an rstd of 316."""
     v = x.reshape(len(x), groups, -1)
     v = v - v.mean(dim=2, keepdim=True)
     rstd = (v.square().mean(dim=2, keepdim=True) + EPS).rsqrt()
-    n, u = v * rstd, (dout * weight).reshape(v.shape)
+    n, u = v * rstd, (grad_out * weight).reshape(v.shape)
     along = (u * n).mean(dim=2, keepdim=True)
     dx = (u - u.mean(dim=2, keepdim=True) - n * along) * rstd
-    dweight = (dout * n.reshape(x.shape)).sum(dim=0)
-    return dx.reshape(x.shape), dweight, dout.sum(dim=0)
+    dweight = (grad_out * n.reshape(x.shape)).sum(dim=0)
+    return dx.reshape(x.shape), dweight, grad_out.sum(dim=0)
 
 
-def dx_in_operations(x, weight, dout, groups):
-    return gradients_in_operations(x, weight, dout, groups)[0]
+def dx_in_operations(x, weight, grad_out, groups):
+    return gradients_in_operations(x, weight, grad_out, groups)[0]
 
 
-def of_minima(y, weight, argmin, dout, groups):
+def of_minima(y, weight, argmin, grad_out, groups):
     """min(dim=1) gives all of its gradient to the element whose index it returned, and so does
     this; amin(dim=1) would share it among equals."""
 
@@ -247,30 +255,30 @@ def of_minima(y, weight, argmin, dout, groups):
         return least + shift.reshape(1, -1, 1, 1)
 
     zeros = torch.zeros_like(weight), torch.zeros_like(weight)
-    return backward(forward, dout, y, weight, *zeros)
+    return backward(forward, grad_out, y, weight, *zeros)
 
 
-def tail_gradients(name, groups, dout, *inputs):
+def tail_gradients(name, groups, grad_out, *inputs):
     """Those of a model's tail, by its own PyTorch."""
-    return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), dout, *inputs)
+    return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), grad_out, *inputs)
 
 
-def leaky_relu_gradients(y, weight, bias, dout, groups):
-    return tail_gradients("gn_leaky_relu_double", groups, dout, y, weight, bias)
+def leaky_relu_gradients(y, weight, bias, grad_out, groups):
+    return tail_gradients("gn_leaky_relu_double", groups, grad_out, y, weight, bias)
 
 
-def swish_multiply_swish_gradients(y, weight, bias, scale, dout, groups):
-    return tail_gradients("gn_swish_multiply_swish", groups, dout, y, weight, bias, scale)
+def swish_multiply_swish_gradients(y, weight, bias, scale, grad_out, groups):
+    return tail_gradients("gn_swish_multiply_swish", groups, grad_out, y, weight, bias, scale)
 
 
-def hardtanh_mish_gradients(y, weight, shift, dout, groups):
+def hardtanh_mish_gradients(y, weight, shift, grad_out, groups):
     bias = torch.zeros_like(weight)  # added last, so no gradient depends on it
-    return tail_gradients("bias_hardtanh_mish_gn", groups, dout, y, weight, bias, shift)
+    return tail_gradients("bias_hardtanh_mish_gn", groups, grad_out, y, weight, bias, shift)
 
 
-def swish_bias_gradients(y, weight, shift, dout, groups):
+def swish_bias_gradients(y, weight, shift, grad_out, groups):
     bias = torch.zeros_like(weight)
-    return tail_gradients("swish_bias_gn", groups, dout, y, weight, bias, shift)
+    return tail_gradients("swish_bias_gn", groups, grad_out, y, weight, bias, shift)
 
 
 # --- exercises
@@ -289,7 +297,7 @@ def shapes(parameters, gradients, matrix="y"):
     return {
         matrix: "rows channels",
         **dict.fromkeys(parameters, "channels"),
-        "dout": "rows channels",
+        "grad_out": "rows channels",
         f"d{matrix}": "rows channels",
         **dict.fromkeys(gradients, "channels"),
     }
@@ -475,7 +483,7 @@ EXERCISES = (
             "y": "rows channels",
             "weight": "channels",
             "argmin": "rows",
-            "dout": "channels rows",
+            "grad_out": "channels rows",
             "dy": "rows channels",
             **dict.fromkeys(("dweight", "dbias", "dshift"), "channels"),
         },
@@ -484,7 +492,7 @@ EXERCISES = (
         inputs=minima,
         drops_nan=True,
         must_read={"y": 0.0, "weight": 0.0},  # one group of each row, one channel of each
-        # dout, and dy; one group of y for each row
+        # grad_out, and dy; one group of y for each row
         traffic=lambda rows, channels, groups: (
             4 * (2 * rows * channels + rows * channels // groups + 3 * channels)
         ),
@@ -492,7 +500,7 @@ EXERCISES = (
         peers={BOTH_WAYS: of_minima},
         gates=(
             NO_ATOMICS,
-            # dout for the minima and for the shifts, argmin for each channel; a group of each row
+            # grad_out for minima and for shifts, argmin for each channel; a group of each row
             Gate(
                 "load requests to global memory",
                 1.25,

@@ -78,7 +78,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
 struct Given {
-    const float *y, *weight, *bias, *parameter, *dout;
+    const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
 
@@ -98,7 +98,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     for (int i = lane; i < size; i += 32) {
         float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
-        float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
+        float g = Chain::after_backward(z, p(i), in.grad_out[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
         if (dbias) dbias[first + i] = g;
         if (dparameter) dparameter[first + i] = dp;

@@ -24,12 +24,12 @@ struct Chain : Nothing {
     }
 };
 
-// y, dout, dy: (rows, channels), weight, shift: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, shift: (channels), for groups of 4 * LANES channels
 // weights, biases, shifts: (parts, channels), what each part adds to dweight, dbias and dshift
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void bias_hardtanh_mish_gn_backward_kernel(const float* y, const float* weight,
-                                                      const float* shift, const float* dout,
+                                                      const float* shift, const float* grad_out,
                                                       float* dy, float* weights, float* biases,
                                                       float* shifts, int rows, int channels) {
     Stretch own(channels);
@@ -42,7 +42,7 @@ __global__ void bias_hardtanh_mish_gn_backward_kernel(const float* y, const floa
         float4 v = {}, g = {};
         if (inside) {
             v = quad(&y[at]);
-            g = quad(&dout[at]);
+            g = quad(&grad_out[at]);
         }
         Normalised n = normalise<LANES>(before<Chain>(v, s));
         dw = dw + g * n.x;
@@ -57,13 +57,14 @@ __global__ void bias_hardtanh_mish_gn_backward_kernel(const float* y, const floa
 }
 
 void bias_hardtanh_mish_gn_backward(const float* y, const float* weight, const float* shift,
-                                    const float* dout, float* dy, float* dweight, float* dbias,
+                                    const float* grad_out, float* dy, float* dweight, float* dbias,
                                     float* dshift, int rows, int channels, int groups) {
     Gradients<Chain, 3> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
-        bias_hardtanh_mish_gn_backward_kernel<lanes()><<<sums.blocks(THREADS), THREADS>>>(
-            y, weight, shift, dout, dy, sums.part(0), sums.part(1), sums.part(2), rows, channels);
+        bias_hardtanh_mish_gn_backward_kernel<lanes()>
+            <<<sums.blocks(THREADS), THREADS>>>(y, weight, shift, grad_out, dy, sums.part(0),
+                                                sums.part(1), sums.part(2), rows, channels);
     };
-    sums.launch(launch, {y, weight, nullptr, shift, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, nullptr, shift, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias, dshift);
 }

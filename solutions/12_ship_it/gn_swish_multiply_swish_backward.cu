@@ -2,8 +2,8 @@
 
 constexpr int THREADS = 256;
 
-// The slope of swish(x) = x / (1 + e^-x)
-__device__ float swish_slope(float x) {
+// The derivative of swish(x) = x / (1 + e^-x)
+__device__ float swish_derivative(float x) {
     // BEGIN SOLUTION
     float sigmoid = 1.0f / (1.0f + expf(-x));
     return sigmoid * (1.0f + x * (1.0f - sigmoid));
@@ -16,21 +16,21 @@ struct Chain : Nothing {
     __device__ static float after_backward(float z, float scale, float g, float& dscale) {
         // BEGIN SOLUTION
         float s = z / (1.0f + expf(-z));
-        g *= swish_slope(s * scale);
+        g *= swish_derivative(s * scale);
         dscale += g * s;
-        return g * scale * swish_slope(z);
+        return g * scale * swish_derivative(z);
         // STARTER: return g;  // replace this line: your code here
         // END SOLUTION
     }
 };
 
-// y, dout, dy: (rows, channels), weight, bias, scale: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, bias, scale: (channels), groups of 4 * LANES channels
 // weights, biases, scales: (parts, channels), what each part adds to dweight, dbias and dscale
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const float* weight,
                                                         const float* bias, const float* scale,
-                                                        const float* dout, float* dy,
+                                                        const float* grad_out, float* dy,
                                                         float* weights, float* biases,
                                                         float* scales, int rows, int channels) {
     Stretch own(channels);
@@ -43,7 +43,7 @@ __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const fl
         float4 v = {}, g = {};
         if (inside) {
             v = quad(&y[at]);
-            g = quad(&dout[at]);
+            g = quad(&grad_out[at]);
         }
         Normalised n = normalise<LANES>(v);
         g = after_backward<Chain>(n.x * w + b, s, g, ds);
@@ -59,15 +59,15 @@ __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const fl
 }
 
 void gn_swish_multiply_swish_backward(const float* y, const float* weight, const float* bias,
-                                      const float* scale, const float* dout, float* dy,
+                                      const float* scale, const float* grad_out, float* dy,
                                       float* dweight, float* dbias, float* dscale, int rows,
                                       int channels, int groups) {
     Gradients<Chain, 3> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
         gn_swish_multiply_swish_backward_kernel<lanes()>
-            <<<sums.blocks(THREADS), THREADS>>>(y, weight, bias, scale, dout, dy, sums.part(0),
+            <<<sums.blocks(THREADS), THREADS>>>(y, weight, bias, scale, grad_out, dy, sums.part(0),
                                                 sums.part(1), sums.part(2), rows, channels);
     };
-    sums.launch(launch, {y, weight, bias, scale, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, bias, scale, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias, dscale);
 }

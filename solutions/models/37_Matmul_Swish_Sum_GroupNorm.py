@@ -20,9 +20,9 @@ What is where:
     line  765  swish_bias_gn_kernel           forward of what follows the linear layer
     line  801  column_sums_kernel             gradient of the linear layer's bias
     line 1018  swish_bias_gn_backward_kernel  backward of it
-    line 2480  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
-    line 2599  product_kernel                 backward of the linear layer, on Hopper
-    line 2664  build                          compiles them for the cards at hand
+    line 2481  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
+    line 2600  product_kernel                 backward of the linear layer, on Hopper
+    line 2665  build                          compiles them for the cards at hand
 """
 
 import torch
@@ -385,7 +385,7 @@ float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nu
 void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
                 float* out, int rows, int channels, int groups);
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups);
 void start_column_sums(const float* x, float* out, int rows, int channels);
 
@@ -397,10 +397,10 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 }
 
 // dy, dweight, dbias and dparameter are written.
-void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
-                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
+                   Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(dout);
+    Tensor given = prepared(grad_out);
     start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -921,7 +921,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
 struct Given {
-    const float *y, *weight, *bias, *parameter, *dout;
+    const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
 
@@ -941,7 +941,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     for (int i = lane; i < size; i += 32) {
         float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
-        float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
+        float g = Chain::after_backward(z, p(i), in.grad_out[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
         if (dbias) dbias[first + i] = g;
         if (dparameter) dparameter[first + i] = dp;
@@ -1011,12 +1011,12 @@ struct Chain : Nothing {
     }
 };
 
-// y, dout, dy: (rows, channels), weight, shift: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, shift: (channels), for groups of 4 * LANES channels
 // weights, biases, shifts: (parts, channels), what each part adds to dweight, dbias and dshift
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void swish_bias_gn_backward_kernel(const float* y, const float* weight,
-                                              const float* shift, const float* dout, float* dy,
+                                              const float* shift, const float* grad_out, float* dy,
                                               float* weights, float* biases, float* shifts,
                                               int rows, int channels) {
     Stretch own(channels);
@@ -1028,7 +1028,7 @@ __global__ void swish_bias_gn_backward_kernel(const float* y, const float* weigh
         float4 v = {}, g = {};
         if (inside) {
             v = quad(&y[at]);
-            g = quad(&dout[at]);
+            g = quad(&grad_out[at]);
         }
         Normalised n = normalise<LANES>(before<Chain>(v, s));
         dw = dw + g * n.x;
@@ -1042,14 +1042,15 @@ __global__ void swish_bias_gn_backward_kernel(const float* y, const float* weigh
 }
 
 void swish_bias_gn_backward(const float* y, const float* weight, const float* shift,
-                            const float* dout, float* dy, float* dweight, float* dbias,
+                            const float* grad_out, float* dy, float* dweight, float* dbias,
                             float* dshift, int rows, int channels, int groups) {
     Gradients<Chain, 3> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
-        swish_bias_gn_backward_kernel<lanes()><<<sums.blocks(THREADS), THREADS, 0, current_stream()>>>(
-            y, weight, shift, dout, dy, sums.part(0), sums.part(1), sums.part(2), rows, channels);
+        swish_bias_gn_backward_kernel<lanes()>
+            <<<sums.blocks(THREADS), THREADS, 0, current_stream()>>>(y, weight, shift, grad_out, dy, sums.part(0),
+                                                sums.part(1), sums.part(2), rows, channels);
     };
-    sums.launch(launch, {y, weight, nullptr, shift, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, nullptr, shift, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias, dshift);
 }
 }
@@ -1064,9 +1065,9 @@ void start_column_sums(const float* x, float* out, int rows, int channels) {
     add_columns(x, out, rows, channels);
 }
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
-    backwards::swish_bias_gn_backward(y, weight, parameter, dout, dy, dweight, dbias, dparameter, rows, channels, groups);
+    backwards::swish_bias_gn_backward(y, weight, parameter, grad_out, dy, dweight, dbias, dparameter, rows, channels, groups);
 }
 """
 

@@ -386,7 +386,7 @@ float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nu
 void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
                 float* out, int rows, int channels, int groups);
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups);
 void start_column_sums(const float* x, float* out, int rows, int channels);
 
@@ -398,10 +398,10 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 }
 
 // dy, dweight, dbias and dparameter are written.
-void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
-                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
+                   Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(dout);
+    Tensor given = prepared(grad_out);
     start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -915,7 +915,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
 struct Given {
-    const float *y, *weight, *bias, *parameter, *dout;
+    const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
 
@@ -935,7 +935,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     for (int i = lane; i < size; i += 32) {
         float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
-        float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
+        float g = Chain::after_backward(z, p(i), in.grad_out[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
         if (dbias) dbias[first + i] = g;
         if (dparameter) dparameter[first + i] = dp;
@@ -1000,12 +1000,12 @@ struct Chain : Nothing {
     }
 };
 
-// y, dout, dy: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, bias: (channels), for groups of 4 * LANES channels
 // weights, biases: (parts, channels), what each part of the rows adds to dweight and dbias
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void gn_leaky_relu_double_backward_kernel(const float* y, const float* weight,
-                                                     const float* bias, const float* dout,
+                                                     const float* bias, const float* grad_out,
                                                      float* dy, float* weights, float* biases,
                                                      int rows, int channels) {
     Stretch own(channels);
@@ -1017,7 +1017,7 @@ __global__ void gn_leaky_relu_double_backward_kernel(const float* y, const float
         float4 v = {}, g = {};
         if (inside) {
             v = quad(&y[at]);
-            g = quad(&dout[at]);
+            g = quad(&grad_out[at]);
         }
         Normalised n = normalise<LANES>(v);
         g = after_backward<Chain>(n.x * w + b, none, g, none);
@@ -1031,14 +1031,14 @@ __global__ void gn_leaky_relu_double_backward_kernel(const float* y, const float
 }
 
 void gn_leaky_relu_double_backward(const float* y, const float* weight, const float* bias,
-                                   const float* dout, float* dy, float* dweight, float* dbias,
+                                   const float* grad_out, float* dy, float* dweight, float* dbias,
                                    int rows, int channels, int groups) {
     Gradients<Chain, 2> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
         gn_leaky_relu_double_backward_kernel<lanes()><<<sums.blocks(THREADS), THREADS, 0, current_stream()>>>(
-            y, weight, bias, dout, dy, sums.part(0), sums.part(1), rows, channels);
+            y, weight, bias, grad_out, dy, sums.part(0), sums.part(1), rows, channels);
     };
-    sums.launch(launch, {y, weight, bias, nullptr, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, bias, nullptr, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias);
 }
 }
@@ -1053,9 +1053,9 @@ void start_column_sums(const float* x, float* out, int rows, int channels) {
     add_columns(x, out, rows, channels);
 }
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
-    backwards::gn_leaky_relu_double_backward(y, weight, bias, dout, dy, dweight, dbias, rows, channels, groups);
+    backwards::gn_leaky_relu_double_backward(y, weight, bias, grad_out, dy, dweight, dbias, rows, channels, groups);
 }
 """
 

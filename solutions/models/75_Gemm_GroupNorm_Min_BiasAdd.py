@@ -386,7 +386,7 @@ float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nu
 void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
                 float* out, int rows, int channels, int groups);
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups);
 void start_column_sums(const float* x, float* out, int rows, int channels);
 
@@ -398,10 +398,10 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 }
 
 // dy, dweight, dbias and dparameter are written.
-void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
-                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
+                   Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(dout);
+    Tensor given = prepared(grad_out);
     start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -867,13 +867,13 @@ inline void add_columns(const float* x, float* out, int rows, int channels) {
 namespace backwards {
 constexpr int THREADS = 256;
 
-// dout: (channels, rows), dshift: (channels). dshift[c] = the sum of dout[c][r]
+// grad_out: (channels, rows), dshift: (channels). dshift[c] = the sum of grad_out[c][r]
 // One warp owns a channel. One block owns 8 of them.
-__global__ void row_sums_kernel(const float* dout, float* dshift, int rows, int channels) {
+__global__ void row_sums_kernel(const float* grad_out, float* dshift, int rows, int channels) {
     int channel = (blockIdx.x * THREADS + threadIdx.x) / 32;
     if (channel >= channels) return;  // the whole warp leaves
     float sum = 0.0f;
-    for (int r = threadIdx.x % 32; r < rows; r += 32) sum += dout[size_t(channel) * rows + r];
+    for (int r = threadIdx.x % 32; r < rows; r += 32) sum += grad_out[size_t(channel) * rows + r];
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) dshift[channel] = sum;
 }
@@ -928,12 +928,12 @@ __global__ void gather_kernel(const int* argmin, const float* d, const float* no
     dbias[channel] = b;
 }
 
-void gn_min_bias_backward(const float* y, const float* weight, const int* argmin, const float* dout,
-                          float* dy, float* dweight, float* dbias, float* dshift, int rows,
-                          int channels, int groups) {
+void gn_min_bias_backward(const float* y, const float* weight, const int* argmin,
+                          const float* grad_out, float* dy, float* dweight, float* dbias,
+                          float* dshift, int rows, int channels, int groups) {
     Scratch<float> d(rows), normal(rows);
-    add_columns(dout, d.data, channels, rows);
-    row_sums_kernel<<<(channels + 7) / 8, THREADS, 0, current_stream()>>>(dout, dshift, rows, channels);
+    add_columns(grad_out, d.data, channels, rows);
+    row_sums_kernel<<<(channels + 7) / 8, THREADS, 0, current_stream()>>>(grad_out, dshift, rows, channels);
     gn_min_bias_backward_kernel<<<rows, THREADS, 0, current_stream()>>>(y, weight, argmin, d.data, dy, normal.data,
                                                    channels, channels / groups);
     gather_kernel<<<(channels + 31) / 32, dim3(32, 8), 0, current_stream()>>>(argmin, d.data, normal.data, dweight,
@@ -985,11 +985,11 @@ __global__ void argmin_kernel(const float* y, const float* weight, const float* 
 }
 
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
     Scratch<int> argmin(rows);
     argmin_kernel<<<rows, 256, 0, current_stream()>>>(y, weight, bias, argmin.data, channels, groups);
-    backwards::gn_min_bias_backward(y, weight, argmin.data, dout, dy, dweight, dbias, dparameter, rows, channels, groups);
+    backwards::gn_min_bias_backward(y, weight, argmin.data, grad_out, dy, dweight, dbias, dparameter, rows, channels, groups);
 }
 """
 

@@ -386,7 +386,7 @@ float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nu
 void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
                 float* out, int rows, int channels, int groups);
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups);
 void start_column_sums(const float* x, float* out, int rows, int channels);
 
@@ -398,10 +398,10 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 }
 
 // dy, dweight, dbias and dparameter are written.
-void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
-                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
+                   Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(dout);
+    Tensor given = prepared(grad_out);
     start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
@@ -918,7 +918,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
 struct Given {
-    const float *y, *weight, *bias, *parameter, *dout;
+    const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
 
@@ -938,7 +938,7 @@ __global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, fl
     for (int i = lane; i < size; i += 32) {
         float x = __fsub_rn(value(i), mean) * rstd, dp = 0.0f;
         float z = x * in.weight[c + i] + (in.bias ? in.bias[c + i] : 0.0f);
-        float g = Chain::after_backward(z, p(i), in.dout[first + i], dp);
+        float g = Chain::after_backward(z, p(i), in.grad_out[first + i], dp);
         if (dweight) dweight[first + i] = g * x;
         if (dbias) dbias[first + i] = g;
         if (dparameter) dparameter[first + i] = dp;
@@ -996,8 +996,8 @@ class Gradients {
 namespace backwards {
 constexpr int THREADS = 256;
 
-// The slope of swish(x) = x / (1 + e^-x)
-__device__ float swish_slope(float x) {
+// The derivative of swish(x) = x / (1 + e^-x)
+__device__ float swish_derivative(float x) {
     float sigmoid = 1.0f / (1.0f + expf(-x));
     return sigmoid * (1.0f + x * (1.0f - sigmoid));
 }
@@ -1006,19 +1006,19 @@ struct Chain : Nothing {
     // g, the gradient of swish(swish(z) * scale) -> that of z; that of scale is added to dscale
     __device__ static float after_backward(float z, float scale, float g, float& dscale) {
         float s = z / (1.0f + expf(-z));
-        g *= swish_slope(s * scale);
+        g *= swish_derivative(s * scale);
         dscale += g * s;
-        return g * scale * swish_slope(z);
+        return g * scale * swish_derivative(z);
     }
 };
 
-// y, dout, dy: (rows, channels), weight, bias, scale: (channels), for groups of 4 * LANES channels
+// y, grad_out, dy: (rows, channels), weight, bias, scale: (channels), groups of 4 * LANES channels
 // weights, biases, scales: (parts, channels), what each part adds to dweight, dbias and dscale
 // One thread owns a quad of channels in ROWS rows, LANES neighbouring lanes a group of each.
 template <int LANES>
 __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const float* weight,
                                                         const float* bias, const float* scale,
-                                                        const float* dout, float* dy,
+                                                        const float* grad_out, float* dy,
                                                         float* weights, float* biases,
                                                         float* scales, int rows, int channels) {
     Stretch own(channels);
@@ -1030,7 +1030,7 @@ __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const fl
         float4 v = {}, g = {};
         if (inside) {
             v = quad(&y[at]);
-            g = quad(&dout[at]);
+            g = quad(&grad_out[at]);
         }
         Normalised n = normalise<LANES>(v);
         g = after_backward<Chain>(n.x * w + b, s, g, ds);
@@ -1045,16 +1045,16 @@ __global__ void gn_swish_multiply_swish_backward_kernel(const float* y, const fl
 }
 
 void gn_swish_multiply_swish_backward(const float* y, const float* weight, const float* bias,
-                                      const float* scale, const float* dout, float* dy,
+                                      const float* scale, const float* grad_out, float* dy,
                                       float* dweight, float* dbias, float* dscale, int rows,
                                       int channels, int groups) {
     Gradients<Chain, 3> sums(rows, channels, groups);
     auto launch = [&](auto lanes) {
         gn_swish_multiply_swish_backward_kernel<lanes()>
-            <<<sums.blocks(THREADS), THREADS, 0, current_stream()>>>(y, weight, bias, scale, dout, dy, sums.part(0),
+            <<<sums.blocks(THREADS), THREADS, 0, current_stream()>>>(y, weight, bias, scale, grad_out, dy, sums.part(0),
                                                 sums.part(1), sums.part(2), rows, channels);
     };
-    sums.launch(launch, {y, weight, bias, scale, dout, rows, channels, groups}, dy);
+    sums.launch(launch, {y, weight, bias, scale, grad_out, rows, channels, groups}, dy);
     sums.add_up(dweight, dbias, dscale);
 }
 }
@@ -1069,9 +1069,9 @@ void start_column_sums(const float* x, float* out, int rows, int channels) {
     add_columns(x, out, rows, channels);
 }
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
-    backwards::gn_swish_multiply_swish_backward(y, weight, bias, parameter, dout, dy, dweight, dbias, dparameter, rows, channels, groups);
+    backwards::gn_swish_multiply_swish_backward(y, weight, bias, parameter, grad_out, dy, dweight, dbias, dparameter, rows, channels, groups);
 }
 """
 

@@ -75,14 +75,14 @@ class TorchKernels:
         result.copy_(self._tail(y, weight, bias, parameter, groups))
 
     def tail_backward(
-        self, y, weight, bias, parameter, dout, dy, dweight, dbias, dparameter, groups
+        self, y, weight, bias, parameter, grad_out, dy, dweight, dbias, dparameter, groups
     ):
         self.calls.append("tail_backward")
         given = [t.detach().requires_grad_() for t in (y, weight, bias, parameter) if t is not None]
 
         def gradients():
             out = self._tail(*given, *[None] * (4 - len(given)), groups)
-            return torch.autograd.grad(out, given, dout)
+            return torch.autograd.grad(out, given, grad_out)
 
         places = [t for t in (dy, dweight, dbias, dparameter) if t is not None]
         for place, found in zip(places, elsewhere(gradients), strict=True):

@@ -3,7 +3,7 @@
 `operator(forward, backward)` reads all that it needs off the two launchers. What `forward` reads
 are the operator's arguments, in order: tensors, then the numbers that no tensor's shape tells, such
 as `groups`. What it writes are its results. `backward` takes those of them by name that it needs,
-`dout` for the gradient of `out`, and writes `dx` for that of `x`.
+`grad_out` for the gradient of `out`, and writes `dx` for that of `x`.
 
 Kernels of the emulator take tensors on the CPU, those of nvcc tensors on the card.
 """
@@ -55,7 +55,7 @@ def operator(
 
     def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         known = dict(zip(saved, ctx.saved_tensors, strict=True)) | ctx.numbers
-        known |= {f"d{p.name}": grad for p, grad in zip(ahead.results, grads, strict=True)}
+        known |= {f"grad_{p.name}": grad for p, grad in zip(ahead.results, grads, strict=True)}
         by_name = _named(back.results, gradient(*(known[p.name] for p in back.arguments)))
         return tuple(by_name.get(f"d{p.name}") for p in ahead.arguments)
 
@@ -161,7 +161,7 @@ def _saved(ahead: _Op, back: _Op) -> list[str]:
     """The tensors that the backward needs of the forward. Raises WorkbookError where they are not
     among what that one read and wrote."""
     known = {p.name for p in (*ahead.arguments, *ahead.results)}
-    gradients = {f"d{p.name}" for p in ahead.results}
+    gradients = {f"grad_{p.name}" for p in ahead.results}
     needed = [p.name for p in back.arguments if p.name not in gradients]
     if lacking := [name for name in needed if name not in known]:
         raise WorkbookError(

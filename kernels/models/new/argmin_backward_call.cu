@@ -33,9 +33,9 @@ __global__ void argmin_kernel(const float* y, const float* weight, const float* 
 }
 
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
     Scratch<int> argmin(rows);
     argmin_kernel<<<rows, 256>>>(y, weight, bias, argmin.data, channels, groups);
-    backwards::BACKWARD(BACKWARD_READS, dout, BACKWARD_WRITES, rows, channels, groups);
+    backwards::BACKWARD(BACKWARD_READS, grad_out, BACKWARD_WRITES, rows, channels, groups);
 }

@@ -1,5 +1,5 @@
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups) {
-    backwards::BACKWARD(BACKWARD_READS, dout, BACKWARD_WRITES, rows, channels, groups);
+    backwards::BACKWARD(BACKWARD_READS, grad_out, BACKWARD_WRITES, rows, channels, groups);
 }

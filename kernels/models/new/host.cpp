@@ -115,7 +115,7 @@ float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nu
 void start_tail(const float* y, const float* weight, const float* bias, const float* parameter,
                 float* out, int rows, int channels, int groups);
 void start_tail_backward(const float* y, const float* weight, const float* bias,
-                         const float* parameter, const float* dout, float* dy, float* dweight,
+                         const float* parameter, const float* grad_out, float* dy, float* dweight,
                          float* dbias, float* dparameter, int rows, int channels, int groups);
 void start_column_sums(const float* x, float* out, int rows, int channels);
 
@@ -127,10 +127,10 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 }
 
 // dy, dweight, dbias and dparameter are written.
-void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor dout, Tensor dy,
-                   Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
+void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
+                   Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(dout);
+    Tensor given = prepared(grad_out);
     start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
