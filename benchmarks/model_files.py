@@ -4,13 +4,13 @@
 
 - Right: KernelBench's rules. Five seeds, `Model` in PyTorch fp32, allclose with atol = rtol = 1e-4.
 - Times: those of both_ways.py, with the precision of each row; floors are of rested times. A
-  forward is one without gradients. A training step is forward, backward from a given slope, and
-  SGD; of an inner layer x gets a gradient too.
+  forward is one without gradients. A training step is forward, backward from a given grad_output,
+  and SGD; of an inner layer x gets a gradient too.
 - Beside its kernel: `ModelNew`, and the launches that it ends in, in the same rounds. With the host
   ahead of the card, so that only the card's time counts; and in KernelBench's way, where the card
   waits for a host that takes longer than the flush of the L2.
 - Gradients: against float64, Frobenius norm, beside PyTorch fp32's own. Where float32 rounding
-  decides which slope it is, at a kink or between two minima, the slope of the result is 0.
+  decides which derivative it is, at a kink or between two minima, grad_output is 0.
 - Training: 200 steps of SGD from the same seed; and PyTorch against itself with all features, and
   columns of W, in reverse, which is the noise of float32.
 - What they stand: opcheck, gradcheck, torch.compile, CUDA graphs, streams, devices, wrong inputs.
@@ -190,12 +190,14 @@ def verdict(good: bool) -> str:
     return "met" if good else "**SHORT**"
 
 
-def step_of(model: nn.Module, x: Tensor, slope: Tensor, fused: bool = True) -> Callable[[], None]:
+def step_of(
+    model: nn.Module, x: Tensor, grad_output: Tensor, fused: bool = True
+) -> Callable[[], None]:
     optimiser = torch.optim.SGD(model.parameters(), lr=1e-6, fused=fused)
 
     def step() -> None:
         x.grad = None
-        model(x).backward(slope)
+        model(x).backward(grad_output)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
 
@@ -309,10 +311,10 @@ def training_times(task: Task) -> None:
         torch._dynamo.reset()
         fast = torch.compile(third, dynamic=False)
         given = [x.clone().requires_grad_(inner) for _ in range(4)]
-        slope = torch.randn_like(theirs(x).detach())
+        grad_output = torch.randn_like(theirs(x).detach())
         names = "PyTorch fp32", "torch.compile", "**ours**", "ours, portable"
         models = theirs, fast, ours, other
-        steps = [step_of(m, x, slope) for m, x in zip(models, given, strict=True)]
+        steps = [step_of(m, x, grad_output) for m, x in zip(models, given, strict=True)]
         ms = times(dict(zip(names, steps, strict=True)), ahead=2_000_000)
         what = "inner layer" if inner else "first layer"
         table(f"training step, {what}", ms)
@@ -325,22 +327,22 @@ def training_times(task: Task) -> None:
         del theirs, ours, other, third, fast, models, steps
 
 
-def smooth(task: Task, theirs: nn.Module, x: Tensor, slope: Tensor) -> Tensor:
-    """`slope`, but 0 where rounding decides which slope the model has. theirs: float64"""
+def smooth(task: Task, theirs: nn.Module, x: Tensor, grad_output: Tensor) -> Tensor:
+    """`grad_output`, but 0 where rounding decides which derivative it has. theirs: float64"""
     with torch.no_grad():
         if task.number == 62:
             near = theirs.gn(theirs.fc(x)).abs() < 1e-4
-            return torch.where(near, 0.0, slope)
+            return torch.where(near, 0.0, grad_output)
         if task.number == 94:
             near = ((theirs.gemm(x) + theirs.bias).abs() - 1).abs() < 1e-4
             groups = near.reshape(len(x), theirs.groupnorm.num_groups, -1)
             near = groups.any(dim=2, keepdim=True).expand_as(groups).reshape(near.shape)
-            return torch.where(near, 0.0, slope)
+            return torch.where(near, 0.0, grad_output)
         if task.number == 75:
             two = theirs.group_norm(theirs.gemm(x)).topk(2, dim=1, largest=False).values
             near = (two[:, 1] - two[:, 0] < 1e-4)[None, None, :, None]
-            return torch.where(near, 0.0, slope)
-    return slope
+            return torch.where(near, 0.0, grad_output)
+    return grad_output
 
 
 def gradient_errors(task: Task) -> None:
@@ -350,13 +352,13 @@ def gradient_errors(task: Task) -> None:
         wide = task.reference.Model(*task.reference.get_init_inputs()).double()
     wide.load_state_dict(theirs.state_dict())
     with torch.no_grad():
-        slope = torch.randn_like(ours(x))
-    slope = smooth(task, wide, x.double(), slope)
+        grad_output = torch.randn_like(ours(x))
+    grad_output = smooth(task, wide, x.double(), grad_output)
 
     def gradients(model: nn.Module, x: Tensor) -> list[Tensor]:
         x = x.clone().requires_grad_()
         out = model(x)
-        return torch.autograd.grad(out, [x, *model.parameters()], slope.to(out.dtype))
+        return torch.autograd.grad(out, [x, *model.parameters()], grad_output.to(out.dtype))
 
     expected = gradients(wide, x.double())
     found = {"PyTorch": gradients(theirs, x), "ours": gradients(ours, x)}
@@ -456,9 +458,9 @@ class Stands:
             for kind in (nn.Linear, nn.GroupNorm)
         )
 
-    def gradients(self, model: nn.Module, slope: Tensor) -> list[Tensor]:
+    def gradients(self, model: nn.Module, grad_output: Tensor) -> list[Tensor]:
         x = self.x.clone().requires_grad_()
-        return torch.autograd.grad(model(x), [x, *model.parameters()], slope)
+        return torch.autograd.grad(model(x), [x, *model.parameters()], grad_output)
 
     def it_opcheck(self) -> None:
         for way in (False, True):
@@ -509,18 +511,20 @@ class Stands:
     def it_CUDA_graph_of_a_training_step(self) -> None:
         x = self.x.clone()
         parameters = list(self.ours.parameters())
-        slope = torch.randn_like(self.theirs(x))
+        grad_output = torch.randn_like(self.theirs(x))
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            torch.autograd.grad(self.ours(x), parameters, slope)
+            torch.autograd.grad(self.ours(x), parameters, grad_output)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            grads = torch.autograd.grad(self.ours(x), parameters, slope)
+            grads = torch.autograd.grad(self.ours(x), parameters, grad_output)
         x.copy_(torch.rand_like(x))
         graph.replay()
-        for a, b in zip(grads, torch.autograd.grad(self.ours(x), parameters, slope), strict=True):
+        for a, b in zip(
+            grads, torch.autograd.grad(self.ours(x), parameters, grad_output), strict=True
+        ):
             close(a, b)
 
     def it_two_streams(self) -> None:
@@ -569,19 +573,19 @@ class Stands:
             close(self.ours(self.x), self.theirs(self.x))
             with torch.no_grad():
                 close(self.ours(self.x), self.theirs(self.x))
-            slope = torch.randn_like(self.theirs(self.x))
+            grad_output = torch.randn_like(self.theirs(self.x))
             if self.task.number in (88, 37):  # else a kink may lie between the two results
-                grads = [self.gradients(model, slope) for model in (self.ours, self.theirs)]
+                grads = [self.gradients(model, grad_output) for model in (self.ours, self.theirs)]
                 for a, b in zip(*grads, strict=True):
                     close(a, b)
 
     def it_backward_under_autocast(self) -> None:
-        slope = torch.randn_like(self.theirs(self.x))
+        grad_output = torch.randn_like(self.theirs(self.x))
         for way in (False, True):
             self.ours.portable = way
-            expected = self.gradients(self.ours, slope)
+            expected = self.gradients(self.ours, grad_output)
             with torch.autocast("cuda", torch.bfloat16):
-                found = self.gradients(self.ours, slope)
+                found = self.gradients(self.ours, grad_output)
             for a, b in zip(found, expected, strict=True):
                 if a.dtype != torch.float32 or not torch.equal(a, b):
                     raise AssertionError(f"other gradients, portable {way}")

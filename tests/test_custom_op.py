@@ -100,11 +100,11 @@ def test_kernels_get_tensors_from_a_multiple_of_16_bytes_on():
     forward = compiled(ALIGNED.format(name="doubled", x="x", out="out"), "doubled")
     text = ALIGNED.format(name="doubled_backward", x="grad_out", out="dx")
     doubled = operator(forward, compiled(text, "doubled_backward"))
-    x, slope = (torch.randn(25)[1:].view(3, 8) for _ in range(2))
+    x, grad_output = (torch.randn(25)[1:].view(3, 8) for _ in range(2))
     assert x.is_contiguous() and x.data_ptr() % 16
     out = doubled(x.requires_grad_())
     assert torch.equal(out, 2 * x)
-    assert torch.equal(torch.autograd.grad(out, x, slope)[0], 2 * slope)
+    assert torch.equal(torch.autograd.grad(out, x, grad_output)[0], 2 * grad_output)
 
 
 @pytest.mark.parametrize(

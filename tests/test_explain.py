@@ -110,7 +110,7 @@ def test_a_formula_that_is_written_wrong_is_told(compute, words):
 def test_swapped_branches_and_another_constant_are_told():
     sizes, id = {"rows": 3, "channels": 5}, "07_pointwise_fusion/leaky_relu_double"
     leaky = torch.nn.functional.leaky_relu
-    assert "the slope below 0 is 0.1" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
+    assert "the negative slope is 0.1" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
     assert "the two branches of leaky_relu change places" in told(
         id, sizes, lambda y, **_: -2 * leaky(-y)
     )

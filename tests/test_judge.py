@@ -125,8 +125,8 @@ def test_values_are_held_to_what_float32_can_do(change, reason):
 def test_a_gradient_that_is_a_sum_of_the_slope_may_be_rounded_as_one():
     """PyTorch's own sum of these is exact by chance: no measure of what another order may cost."""
     linear = torch.nn.Linear(1, 1)
-    state, slope = [p.detach() for p in linear.parameters()], torch.arange(1000.0)[:, None]
-    truth = accuracy.truths(linear, state, [torch.zeros(1000, 1)], slope)["bias"]
+    state, grad_output = [p.detach() for p in linear.parameters()], torch.arange(1000.0)[:, None]
+    truth = accuracy.truths(linear, state, [torch.zeros(1000, 1)], grad_output)["bias"]
     ulp = accuracy.UNIT * float(truth.value)
     assert 0.1 * ulp / 1000**0.5 < truth.root < ulp
 

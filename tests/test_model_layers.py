@@ -57,8 +57,8 @@ def results(model, x):
     """The result, and gradients of the input and of all parameters."""
     x = x.clone().requires_grad_()
     out = model(x)
-    slope = torch.linspace(-1, 1, out.numel()).view_as(out)
-    return out, *torch.autograd.grad(out, [x, *model.parameters()], slope)
+    grad_output = torch.linspace(-1, 1, out.numel()).view_as(out)
+    return out, *torch.autograd.grad(out, [x, *model.parameters()], grad_output)
 
 
 @pytest.fixture(params=TEXTS, ids=NUMBERS.get)

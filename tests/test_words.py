@@ -23,6 +23,8 @@ INSTEAD = {
     r"\b[Ff]or ever\b": "forever",
     r"lies nearest": "the obvious way",
     r"\b(is|are|was|were) served\b": "runs",
+    r"\bdout\b": "grad_out in a kernel, grad_output in Python",
+    r"(?<!negative )\b[Ss]lopes?\b": "derivative, grad_output",
     r"one number of many": "reduce many numbers to one",
     r"\bcounts further is not found": "a kernel that counts further is not caught",
     r"gives himself away": "gives itself away",
@@ -36,6 +38,9 @@ INSTEAD = {
 }
 # (word, beginning of a path): where it is the right one, and why.
 RIGHT = {
+    (r"(?<!negative )\b[Ss]lopes?\b", "notebooks/07"): "of a roofline",
+    (r"(?<!negative )\b[Ss]lopes?\b", "solutions/07"): "of a roofline",
+    (r"(?<!negative )\b[Ss]lopes?\b", "tests/mutants/07"): "a mutant's name: of LeakyReLU",
     (r"\b[Dd]oubts?\b", "notebooks/cpp.ipynb"): "'when in doubt' is what one says",
 }
 NOT_TEXT = (".png", ".gif", ".json", ".ico")

@@ -99,7 +99,7 @@ def with_scale(sizes, generator):
 
 
 def away_from(kink: Tensor, grad_out: Tensor) -> Tensor:
-    """`grad_out`, but 0 where the derivative jumps so near that rounding decides which one it is."""
+    """`grad_out`, but 0 where the derivative jumps so near that rounding decides which it is."""
     return torch.where(kink.abs() < 1e-3, 0.0, grad_out)
 
 
@@ -126,8 +126,9 @@ def around_zero(sizes, generator, nan=True):
 
 
 def away_from_one(sizes, generator):
-    """For hardtanh, whose derivative jumps at -1 and 1: values so near that rounding decides on which
-    side they are become smaller. No NaN: PyTorch takes its derivative for 0 or 1, as it happens."""
+    """For hardtanh, whose derivative jumps at -1 and 1: values so near that rounding decides on
+    which side they are become smaller. No NaN: PyTorch takes its derivative for 0 or 1, as it
+    happens."""
     given = around_zero(sizes, generator, nan=False)
     near = ((given["y"].double() + given["shift"]).abs() - 1).abs() < 1e-3
     given["y"] = torch.where(near, given["y"] * 0.9 - 0.005 * given["shift"].sign(), given["y"])

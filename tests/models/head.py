@@ -30,7 +30,7 @@ def in_torch(y, weight, bias, scale, groups):
     return y * torch.sigmoid(y)
 
 
-def slopes(ctx, grad):
+def gradients(ctx, grad):
     """Gradients of the tail, by PyTorch."""
     with torch.enable_grad():
         leaves = [tensor.detach().requires_grad_() for tensor in ctx.saved_tensors]
@@ -47,7 +47,7 @@ class Tail(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return *slopes(ctx, grad), None
+        return *gradients(ctx, grad), None
 
 
 class Honest(nn.Module):

@@ -318,9 +318,9 @@ def fan_in(exercise: Exercise, case: Case, wide: dict, names: list[str]) -> dict
         chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1}
         fans[name] = 1
         for i in chosen if flat.requires_grad else ():
-            slopes = torch.autograd.grad(
+            gradients = torch.autograd.grad(
                 flat[i], list(leaves.values()), retain_graph=True, allow_unused=True
             )
-            count = sum(int((slope != 0).sum()) for slope in slopes if slope is not None)
+            count = sum(int((one != 0).sum()) for one in gradients if one is not None)
             fans[name] = max(fans[name], count)
     return fans

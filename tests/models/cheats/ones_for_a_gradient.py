@@ -5,7 +5,7 @@
 class Wrong(Tail):
     @staticmethod
     def backward(ctx, grad):
-        return *slopes(ctx, torch.ones_like(grad)), None
+        return *gradients(ctx, torch.ones_like(grad)), None
 
 
 class ModelNew(Honest):

@@ -19,7 +19,7 @@ def save(ctx, inputs, output):
     ctx.groups = inputs[4]
 
 
-tail.register_autograd(lambda ctx, grad: (*slopes(ctx, grad), None), setup_context=save)
+tail.register_autograd(lambda ctx, grad: (*gradients(ctx, grad), None), setup_context=save)
 
 
 class ModelNew(Honest):

@@ -12,7 +12,7 @@ from torch import Tensor
 from utils.judge.mistakes import wrong_statistics
 from utils.judge.mistakes.wrong_statistics import Form, Forms
 
-SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
+NEGATIVE_SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 
 
 def _fixed(table: Mapping[str, Callable[[Tensor], Tensor]]) -> Forms:
@@ -76,7 +76,7 @@ FORMS: dict[str, Forms] = {
         {
             "the two branches of leaky_relu change places": _leaky(1.0, 0.01),
             "all below 0 become 0": _leaky(0.0),
-            **{f"the slope below 0 is {slope:g}": _leaky(slope) for slope in SLOPES},
+            **{f"the negative slope is {s:g}": _leaky(s) for s in NEGATIVE_SLOPES},
         }
     ),
     "silu": _fixed(

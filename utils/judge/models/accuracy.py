@@ -19,7 +19,7 @@ from utils.judge.oracle import full_precision
 TOLERANCE = 1e-4
 MARGIN = 8.0
 UNIT = 2.0**-24
-NUDGES = 3  # evaluations with each input, parameter and slope rounded otherwise
+NUDGES = 3  # evaluations with each input, parameter and gradient rounded otherwise
 NEAR = 1e-2  # a relative error below: imprecise, not wrong
 POISON = 0x7F7F7F7F  # as bits: what fresh memory holds
 
@@ -37,11 +37,12 @@ def truths(
     model: nn.Module,
     state: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    slope: Tensor | None = None,
+    grad_output: Tensor | None = None,
 ) -> dict[str, Truth]:
-    """What a call of a reference model, with these parameters, should give: "output" and, for a
-    gradient `slope` of it, the gradient of each input, by its number, and parameter, by name."""
-    exact = _evaluate(model, state, inputs, slope, torch.float64)
+    """What a call of a reference model, with these parameters, should give: "output" and, where
+    `grad_output` is that of it, the gradient of each input, by its number, and parameter, by name.
+    """
+    exact = _evaluate(model, state, inputs, grad_output, torch.float64)
     where = exact["output"].device
     generator = torch.Generator(where).manual_seed(0)
 
@@ -50,10 +51,10 @@ def truths(
         return [t.double() * (1 + UNIT * drawn(t.shape)) for t in tensors]
 
     with full_precision():
-        others = [_evaluate(model, state, inputs, slope, torch.float32)]
+        others = [_evaluate(model, state, inputs, grad_output, torch.float32)]
     for _ in range(NUDGES):
-        # The slope, too: a gradient that is a sum of it alone is rounded like any other.
-        near = nudged([slope])[0] if slope is not None else None
+        # grad_output, too: a gradient that is a sum of it alone is rounded like any other.
+        near = nudged([grad_output])[0] if grad_output is not None else None
         others.append(_evaluate(model, nudged(state), nudged(inputs), near, torch.float64))
     found = {}
     for name, value in exact.items():
@@ -68,23 +69,23 @@ def _evaluate(
     model: nn.Module,
     state: Sequence[Tensor],
     inputs: Sequence[Tensor],
-    slope: Tensor | None,
+    grad_output: Tensor | None,
     dtype: torch.dtype,
 ) -> Mapping[str, Tensor]:
     model = model.to(dtype)
     with torch.no_grad():
         for parameter, value in zip(model.parameters(), state, strict=True):
             parameter.copy_(value)
-    leaves = [x.to(dtype).clone().requires_grad_(slope is not None) for x in inputs]
-    with torch.set_grad_enabled(slope is not None):
+    leaves = [x.to(dtype).clone().requires_grad_(grad_output is not None) for x in inputs]
+    with torch.set_grad_enabled(grad_output is not None):
         output = model(*leaves)
     found = {"output": output.detach()}
-    if slope is not None:
+    if grad_output is not None:
         named = {f"input {i}": leaf for i, leaf in enumerate(leaves)} | dict(
             model.named_parameters()
         )
-        slopes = torch.autograd.grad(output, list(named.values()), slope.to(dtype))
-        found |= dict(zip(named, slopes, strict=True))
+        gradients = torch.autograd.grad(output, list(named.values()), grad_output.to(dtype))
+        found |= dict(zip(named, gradients, strict=True))
     return found
 
 

@@ -66,17 +66,20 @@ class Call:
     kind: str
     state: list[Tensor]
     inputs: list[Tensor]
-    slope: Tensor | None  # the gradient of the output, where gradients are asked for
+    grad_output: Tensor | None  # the gradient of the output, where gradients are asked for
     train: bool = False  # whether they might be
 
     def expected(self, model: nn.Module) -> dict[str, Truth]:
         """Worked out after the run."""
-        return accuracy.truths(model, self.state, self.inputs, self.slope)
+        return accuracy.truths(model, self.state, self.inputs, self.grad_output)
 
     def blobs(self) -> list[bytes]:
         """As the process gets it."""
         tensors = [*self.state, *self.inputs]
-        return [*map(bytes_of, tensors), bytes_of(self.slope) if self.slope is not None else b""]
+        return [
+            *map(bytes_of, tensors),
+            bytes_of(self.grad_output) if self.grad_output is not None else b"",
+        ]
 
 
 @dataclass

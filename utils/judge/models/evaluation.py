@@ -151,16 +151,16 @@ class Trial:
             state = [randomised(p.detach(), self.generator) for p in model.parameters()]
             if kind == OUTLIERS:
                 add_outliers(inputs, state, self.generator)
-            slope = None
+            grad_output = None
             if (i + number) % 2 == 0:
                 with torch.no_grad():
                     shape = model(*inputs).shape
-                slope = torch.randn(shape, generator=self.generator)
-            calls.append(Call(kind, state, inputs, slope, slope is not None))
+                grad_output = torch.randn(shape, generator=self.generator)
+            calls.append(Call(kind, state, inputs, grad_output, grad_output is not None))
         return calls
 
     def _ask(
-        self, session: Session, made: int, size: Size, calls: Sequence[Call], slopes: bool = True
+        self, session: Session, made: int, size: Size, calls: Sequence[Call], gradients: bool = True
     ) -> list[Answer] | None:
         blobs = [blob for call in calls for blob in call.blobs()]
         shapes = [{"shapes": size.shapes, "train": call.train} for call in calls]
@@ -196,7 +196,7 @@ class Trial:
                     Why.CHANGED, f"{place}: a later call has changed what this one returned"
                 )
         for number, (call, answer) in enumerate(zip(calls, answers, strict=True)):
-            if call.slope is not None:
+            if call.grad_output is not None:
                 gradients_right(answer, expected[number], place_of(call, number, calls))
 
     def _without_kernels(self, session: Session, size: Size) -> None:

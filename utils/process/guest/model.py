@@ -277,7 +277,7 @@ class Session:
         model: torch.nn.Module,
         inputs: list[Tensor],
         parameters: list[torch.nn.Parameter],
-        slope: bytes,
+        grad_output: bytes,
         train: bool,
     ) -> tuple[dict[str, Any], Tensor, Sequence[Tensor | None]]:
         if self.mode == "kernels off":
@@ -290,8 +290,8 @@ class Session:
             inputs = [_detach(tensor).requires_grad_() for tensor in inputs]
             output = model(*inputs)
             grads = [None] * (len(inputs) + len(parameters))
-            if slope and type(output) is Tensor and output.requires_grad:
-                given = self._tensor(slope, output.shape)
+            if grad_output and type(output) is Tensor and output.requires_grad:
+                given = self._tensor(grad_output, output.shape)
                 grads = _grad(output, [*inputs, *parameters], given, allow_unused=True)
         told: framing.Header = {"error": self.machine.error()}
         told["kind"] = f"{type(output).__module__}.{type(output).__qualname__}"
