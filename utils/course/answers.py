@@ -4,67 +4,21 @@ Below this room, kernels know of no exercise.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol, TypedDict
-
-import torch
-from torch import Tensor
+from typing import TypedDict
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.cuda import instrumented, toolchain
 from utils.cuda.compiler import compile_cuda
-from utils.cuda.isolation import IsolatedRun
 from utils.cuda.kernel import Kernel
-from utils.cuda.signature import Parameter
 from utils.emulator import linked
 from utils.emulator.translate import strict
 from utils.ground import settings
 from utils.ground.errors import WorkbookError
 from utils.ground.paths import workspace
-
-Argument = Tensor | int | float
-
-
-class Answering(Protocol):
-    """What `check`, `bench`, `draw`, `diagnose` and `estimate` need of a kernel."""
-
-    name: str
-    exercise: Exercise
-    source: str
-    first_line: int  # what messages call the first line of `source`
-    backend: str  # "cuda" or "emulator"
-    parameters: tuple[Parameter, ...]
-    trusted: bool  # has passed `check`
-    learners: bool  # is the learner's own, whose pass is kept: see progress.py
-    digest: str  # of its text and all that it is compiled with
-
-    @property
-    def untouched(self) -> bool:
-        """Whether it still is the starter."""
-
-    @property
-    def built(self) -> bool:
-        """Whether the library is there, and not made where it is first needed."""
-
-    @property
-    def dtypes(self) -> Mapping[str, torch.dtype]:
-        """Of its tensors."""
-
-    def __call__(self, *args: Argument, **kwargs: Argument) -> None:
-        """Launch it on tensors, which it writes in place, and numbers."""
-
-    def isolated(
-        self,
-        args: Mapping[str, Tensor | int | float],
-        *,
-        timeout: float = ...,
-        rehearsal: bool = ...,
-    ) -> IsolatedRun:
-        """Launch it on copies of the arguments (by name), apart, for `timeout` seconds at most; in
-        a rehearsal the emulator only asks whether CUDA would take the launches."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -155,7 +109,7 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
     return as_answer(exercise, watched, library=_Late(compiled))
 
 
-def exercise_of(kernel: Kernel | Answering) -> Exercise:
+def exercise_of(kernel: Kernel) -> Exercise:
     """The exercise that a kernel answers. Raises WorkbookError for one that answers none."""
     exercise: Exercise | None = getattr(kernel, "exercise", None)
     if exercise is None:
@@ -166,7 +120,7 @@ def exercise_of(kernel: Kernel | Answering) -> Exercise:
     return exercise
 
 
-def attempted(kernel: Answering, what: str) -> bool:
+def attempted(kernel: Answer, what: str) -> bool:
     """Whether a kernel is no longer its starter; if it is, says so: to `what` it has to wait."""
     if not kernel.untouched:
         return True

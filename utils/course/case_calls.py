@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_values import NORMAL
 from utils.course.cases import Case, sample
 from utils.course.exercise import Sizes, dimensions, inputs_of
@@ -30,7 +30,12 @@ def poison(shape: tuple[int, ...], dtype: torch.dtype, device: str = "cpu") -> T
     return torch.full(shape, value, dtype=integer, device=device).view(dtype)
 
 
-def arguments(kernel: Answering, case: Case, device: str = "cpu") -> Arguments:
+def tensors(arguments: Arguments) -> dict[str, Tensor]:
+    """Those of the arguments that are tensors."""
+    return {name: value for name, value in arguments.items() if isinstance(value, Tensor)}
+
+
+def arguments(kernel: Answer, case: Case, device: str = "cpu") -> Arguments:
     """What to call an exercise's kernel with: fresh copies of the inputs, poisoned outputs.
 
     Raises DeclarationError where the launcher's parameters are not those of the exercise.
@@ -71,7 +76,7 @@ class Example:
     unwritten: frozenset[str]  # tensors that hold nothing yet
 
 
-def example(kernel: Answering, sizes: Sizes) -> Example:
+def example(kernel: Answer, sizes: Sizes) -> Example:
     """A call with normal values of a fixed seed. Raises DeclarationError, as arguments() does."""
     exercise, seeded = kernel.exercise, Generator().manual_seed(0)
     case = sample(exercise, sizes, NORMAL, seeded, kernel.dtypes)

@@ -1,7 +1,7 @@
 """The cases that a kernel is tried on: which sizes meet which kinds of values."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -93,7 +93,7 @@ def usual(exercise: Exercise) -> str:
     return OWN if set(inputs_of(exercise)) <= set(own) else NORMAL
 
 
-def plan(exercise: Exercise, sizes: tuple[Sizes, ...]) -> Iterator[tuple[Sizes, list[str]]]:
+def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, list[str]]]:
     """Which kinds of values each size meets. Always the same; only the values are fresh.
 
     Every size has normal values and one other kind; the two with the most elements meet all but

@@ -13,6 +13,7 @@ from utils.ground.errors import WorkbookError
 if TYPE_CHECKING:
     from torch import Tensor
 
+Reference = Callable[..., "Tensor | tuple[Tensor, ...]"]
 V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., object])
 Sizes = Mapping[str, int]
@@ -54,7 +55,7 @@ class Task:
     name: str  # the launcher, and the stem of the .cu file
     shapes: Mapping[str, str]  # tensor parameter -> its dimensions, e.g. "M K"; "" is one value
     outputs: tuple[str, ...]  # which of them the kernel writes
-    reference: Callable[..., object]  # inputs, scalars by name -> output tensor(s), any precision
+    reference: Reference  # inputs, scalars by name -> output tensor(s), any precision
     at: At
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     # (sizes, generator) -> tensors; else normal ones
@@ -89,7 +90,7 @@ class Timing:
 
     flops: Callable[..., int]  # arithmetic operations, from the sizes by name
     traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
-    peers: Mapping[str, Callable[..., object]] = field(default_factory=dict)  # for bench
+    peers: Mapping[str, Reference] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
     ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
     # In the README's table; None: if its chapter has no later rung of the same ladder.
@@ -127,7 +128,7 @@ class Exercise(Task, Judging, Timing, Page):
         """Products of halves, by tensor cores, for each of floats; 0: none."""
         return self.precision_of(sizes).halves
 
-    def truth(self, sizes: Sizes) -> Callable[..., object]:
+    def truth(self, sizes: Sizes) -> Reference:
         """What a call should compute, in float64. That is the reference, but for one that rounds
         its factors as the kernel does: then it is the first of the peers that rounds nothing."""
         exact = [f for f in self.peers.values() if precision_of(f) is Precision.FP32]
@@ -144,11 +145,11 @@ class Exercise(Task, Judging, Timing, Page):
 
 def inputs_of(exercise: Exercise) -> list[str]:
     """Tensors that hold something before the call: all but the pure outputs."""
-    taken = reads(exercise.reference, dict(exercise.shapes))
+    taken = reads(exercise.reference, exercise.shapes)
     return [name for name in exercise.shapes if name not in exercise.outputs or name in taken]
 
 
-def reads(function: Callable[..., object], values: dict[str, V]) -> dict[str, V]:
+def reads(function: Callable[..., object], values: Mapping[str, V]) -> Mapping[str, V]:
     """Those of `values` that a function takes by name; all of them where it takes **anything."""
     parameters = _parameters(function)
     if parameters is None:

@@ -11,18 +11,18 @@ import hashlib
 from pathlib import Path
 
 from utils.course import catalog
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.exercise import Exercise
 from utils.ground import files
 from utils.ground.paths import workspace
 
 
-def keep(kernel: Answering) -> None:
+def keep(kernel: Answer) -> None:
     """Note that a kernel of the learner's has passed its check just now."""
     files.write_text(_path(kernel), kernel.source)
 
 
-def holds(kernel: Answering) -> bool:
+def holds(kernel: Answer) -> bool:
     """Whether this very kernel has passed before, in this process or another."""
     return _path(kernel).is_file()
 
@@ -63,7 +63,7 @@ def _folder(exercise: Exercise) -> Path:
     return workspace().build / "passed" / exercise.topic / exercise.name
 
 
-def _path(kernel: Answering) -> Path:
+def _path(kernel: Answer) -> Path:
     """Where the note on this very kernel is, or would be."""
     spec = (workspace().kernels / kernel.exercise.topic / "spec.py").read_bytes()
     digest = hashlib.sha256(f"{kernel.backend} {kernel.digest} ".encode() + spec)

@@ -15,7 +15,7 @@ import secrets
 import time
 
 from utils.course import catalog
-from utils.course.answers import Answering, exercise_of
+from utils.course.answers import Answer, exercise_of
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise
 from utils.cuda import signature
@@ -29,7 +29,7 @@ from utils.judge.schedule import Schedule
 from utils.process import card
 
 
-def check(kernel: Answering, *, seed: int | None = None) -> None:
+def check(kernel: Answer, *, seed: int | None = None) -> None:
     """Compare a kernel with PyTorch on many sizes and kinds of values; print a verdict.
 
     Values are fresh each time; the message of a failure names the `seed` that repeats them.
@@ -68,7 +68,7 @@ def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
 class Trial:
     """A kernel, and a seed of the values and sizes that it is tried on."""
 
-    def __init__(self, kernel: Answering, seed: int):
+    def __init__(self, kernel: Answer, seed: int):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
 
     def run(self) -> Passed:

@@ -4,7 +4,7 @@
 knows before, too. A right value counts only where kernels read the inputs and wrote the outputs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from utils.course import case_calls, case_sizes, cases, catalog
@@ -103,7 +103,7 @@ def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:
     return any(_works(exercise, seen) for seen in shown)
 
 
-def _try(plain: PlainCalls, sizes: tuple[Sizes, ...] | list[Sizes]) -> None:
+def _try(plain: PlainCalls, sizes: Sequence[Sizes]) -> None:
     """All kinds of values at each size. Raises CheckFailed."""
     for size, families in cases.plan(plain.exercise, sizes):
         plain.judge_all(plain.of_size(size, families))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from utils.course import case_calls, case_sizes, cases
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
@@ -32,7 +32,7 @@ class DiagnosedCalls(Judge):
     """Diagnosed calls of a kernel, and what they show. While one is waited for, `meanwhile`
     may do something else."""
 
-    def __init__(self, kernel: Answering, seed: int):
+    def __init__(self, kernel: Answer, seed: int):
         super().__init__(kernel, seed)
         self.meanwhile: Meanwhile = lambda until: None
         self._objections: list[tuple[Reason, Case, str]] = []  # to who did the work
@@ -101,7 +101,7 @@ class DiagnosedCalls(Judge):
         if sliced:
             late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
             case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
-            given = {n: case_calls.sliced(v) if n in sliced else v for n, v in given.items()}
+            given |= {name: case_calls.sliced(case_calls.tensors(given)[name]) for name in sliced}
         expecting = self.expecting(case, "cpu", probes) if probes else dict
 
         def meanwhile(answered: Callable[[], bool]) -> None:
@@ -125,12 +125,12 @@ class DiagnosedCalls(Judge):
         if seen.error:
             raise CheckFailed(Reason.LAUNCH_ERROR, str(seen.error)) from seen.error
         self.judge_inputs(case, seen.after)
-        why = [str(remark) for remark in seen.remarks[:1]]
-        why += [] if named else launches.reading(self.exercise, case, seen)
-        self.remarks = replace(self.remarks, values=tuple(why))
-        expected = expecting()
+        values = [str(remark) for remark in seen.remarks[:1]]
+        values += [] if named else launches.reading(self.exercise, case, seen)
+        self.remarks = replace(self.remarks, values=tuple(values))
+        expected, before = expecting(), case_calls.tensors(given)
         for name in expected:
-            unchanged = bits(seen.after[name]) == bits(given[name])
+            unchanged = bits(seen.after[name]) == bits(before[name])
             self.judge(case, name, seen.after[name], expected[name], unchanged)
         found = floors.objection(self.exercise, seen)
         if found and probes:  # where values are not judged, they may be another call's

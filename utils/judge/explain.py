@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from torch import Tensor
 
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda import uninitialized
@@ -43,7 +43,7 @@ def several_first(
 
 
 def wrong_values(
-    kernel: Answering, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
+    kernel: Answer, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
 ) -> str:
     """The mismatches of one output, and what they hang on.
 
@@ -64,7 +64,7 @@ def wrong_values(
 
 
 def cause(
-    kernel: Answering, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
+    kernel: Answer, case: Case, name: str, got: Tensor, expected: Expected, bad: Tensor
 ) -> str:
     """What gives just these values. Where the fault is for the learner to name, not before that."""
     exercise = kernel.exercise
@@ -75,7 +75,7 @@ def cause(
     return known or (NOTHING if none else "")
 
 
-def _unset(kernel: Answering, got: Tensor, expected: Expected) -> str:
+def _unset(kernel: Answer, got: Tensor, expected: Expected) -> str:
     """Which variables the kernel uses before they have a value, where the values look like it."""
     if not got.is_floating_point():
         return ""

@@ -3,6 +3,7 @@
 A spec names a metric of METRICS and how many times its ideal a kernel may cost.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -86,7 +87,7 @@ def _shared_work(diagnosis: Diagnosis) -> Reading:
 
 
 def _blocks(diagnosis: Diagnosis) -> int:
-    return sum(a * b * c for a, b, c in (launch.grid for launch in diagnosis.launches))
+    return sum(math.prod(launch.grid) for launch in diagnosis.launches if launch.grid)
 
 
 def _barriers(diagnosis: Diagnosis) -> Reading:

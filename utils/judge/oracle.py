@@ -31,17 +31,20 @@ only what looks wrong is asked about again (`bends`), with changes as large as t
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.overrides import TorchFunctionMode
 
 from utils.course.cases import Case, sample
 from utils.course.exercise import Exercise, dimensions, reads
 from utils.ground.errors import WorkbookError
+from utils.judge.torch_calls import Args, Function, Options, TorchCalls
 
+Values = Mapping[str, Tensor | float | int]  # all that the reference may ask for, by name
+Tensors = Mapping[str, Tensor]
 UNIT = {
     torch.float64: 2.0**-53,
     torch.float32: 2.0**-24,
@@ -68,7 +71,8 @@ class Expected:
 @contextlib.contextmanager
 def full_precision() -> Iterator[None]:
     """PyTorch's fp32 products in fp32, whatever the notebook has allowed; restored afterwards."""
-    backends = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    mkldnn: Any = torch.backends.mkldnn  # which PyTorch puts together when it is imported
+    backends = (torch.backends.cuda.matmul, mkldnn.matmul)
     before = [backend.fp32_precision for backend in backends]
     try:
         for backend in backends:
@@ -79,6 +83,12 @@ def full_precision() -> Iterator[None]:
             backend.fp32_precision = precision
 
 
+def floating(values: Values) -> dict[str, Tensor]:
+    """Those of the values that are floating tensors."""
+    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+    return {name: tensor for name, tensor in tensors.items() if tensor.is_floating_point()}
+
+
 def evaluate(
     exercise: Exercise, case: Case, dtype: torch.dtype | None, device: str
 ) -> dict[str, Tensor]:
@@ -86,9 +96,7 @@ def evaluate(
     return outputs(exercise, case, values_of(case, dtype, device))
 
 
-def values_of(
-    case: Case, dtype: torch.dtype | None = torch.float64, device: str = "cpu"
-) -> dict[str, Tensor | float | int]:
+def values_of(case: Case, dtype: torch.dtype | None = torch.float64, device: str = "cpu") -> Values:
     """Copies of all that the reference may ask for, floating tensors cast to `dtype`."""
     return {
         name: _cast(value, dtype, device) if isinstance(value, Tensor) else value
@@ -101,10 +109,10 @@ def _cast(value: Tensor, dtype: torch.dtype | None, device: str) -> Tensor:
     return value.to(device=device, dtype=dtype, copy=True)
 
 
-def outputs(exercise: Exercise, case: Case, values: dict) -> dict[str, Tensor]:
+def outputs(exercise: Exercise, case: Case, values: Values) -> dict[str, Tensor]:
     """What the reference makes of `values`, by the names of the exercise's outputs."""
     result = exercise.reference(**reads(exercise.reference, values))
-    results = (result,) if isinstance(result, Tensor) else tuple(result)
+    results = (result,) if isinstance(result, Tensor) else result
     if len(results) != len(exercise.outputs):
         raise WorkbookError(
             f"the reference of {exercise.id} returns {len(results)} tensors for the outputs "
@@ -184,7 +192,7 @@ def _typical(scale: Tensor, others: Tensor) -> float:
 
 
 def _responses(
-    exercise: Exercise, case: Case, wide: dict, values: dict, names: list[str], probes: int
+    exercise: Exercise, case: Case, wide: Values, values: Tensors, names: list[str], probes: int
 ) -> dict[str, Tensor]:
     """Root mean square of the outputs' change under random relative changes of all values, over
     the size of these."""
@@ -198,7 +206,7 @@ def _responses(
 
 
 def _reach(
-    exercise: Exercise, case: Case, wide: dict, values: dict, name: str, step: float
+    exercise: Exercise, case: Case, wide: Values, values: Tensors, name: str, step: float
 ) -> Tensor:
     """The largest such change of an output, and a little more. A sum that may come out on either
     side of two edges is on one or the other, and never in the middle."""
@@ -211,8 +219,8 @@ def _reach(
 def _changed(
     exercise: Exercise,
     case: Case,
-    wide: dict,
-    values: dict,
+    wide: Values,
+    values: Tensors,
     names: list[str],
     probes: int,
     step: float,
@@ -220,12 +228,9 @@ def _changed(
     """What random relative changes of this size, of all values, do to outputs, over the size."""
     generator = torch.Generator(values[names[0]].device).manual_seed(0)
     for _ in range(probes):
-        changed = dict(wide)
-        for name, value in wide.items():
-            if isinstance(value, Tensor) and value.is_floating_point():
-                changed[name] = _nudged(value, generator, step)
+        changed = {k: _nudged(tensor, generator, step) for k, tensor in floating(wide).items()}
         with _Rounding(generator, step):
-            nudged = outputs(exercise, case, changed)
+            nudged = outputs(exercise, case, {**wide, **changed})
         yield {name: (nudged[name] - values[name]).nan_to_num(0, 0, 0) / step for name in names}
 
 
@@ -253,7 +258,7 @@ def _drawn(dtype: torch.dtype, device: torch.device) -> Tensor:
     return _changes(2 * MOST, dtype, Generator(device).manual_seed(1), STEP)
 
 
-class _Rounding(TorchFunctionMode):
+class _Rounding(TorchCalls):
     """PyTorch's operations, each with its result changed a little at random, as rounding would.
 
     A view of what was rounded already is left as it is. (A TorchDispatchMode would do, and import
@@ -264,18 +269,18 @@ class _Rounding(TorchFunctionMode):
         super().__init__()
         self.generator, self.step = generator, step
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        result = function(*args, **options)
         if isinstance(result, tuple):
             return type(result)([self._rounded(part) for part in result])  # `.min(dim=1)` has names
         return self._rounded(result)
 
-    def _rounded(self, result):
+    def _rounded(self, result: Any) -> Any:
         fresh = isinstance(result, Tensor) and result.is_floating_point() and not result._is_view()
         return _nudged(result, self.generator, self.step) if fresh else result
 
 
-def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> dict[str, Tensor]:
+def _others(exercise: Exercise, case: Case, values: Tensors, names: list[str]) -> Tensors:
     """Magnitudes of more outputs of this size, where one call has too few to tell a typical one.
 
     They depend on nothing else, so they are kept.
@@ -286,12 +291,10 @@ def _others(exercise: Exercise, case: Case, values: dict, names: list[str]) -> d
     return _kept[key][1]
 
 
-_kept: dict[tuple, tuple[Exercise, dict[str, Tensor]]] = {}  # with the owner of each id
+_kept: dict[tuple[object, ...], tuple[Exercise, Tensors]] = {}  # with the owner of each id
 
 
-def _more_outputs(
-    exercise: Exercise, case: Case, values: dict, names: list[str]
-) -> dict[str, Tensor]:
+def _more_outputs(exercise: Exercise, case: Case, values: Tensors, names: list[str]) -> Tensors:
     few = min(values[name].numel() for name in names) < FEW
     few = few and sum(tensor.numel() for tensor in case.tensors.values()) < 10_000
     found = {name: [values[name].new_empty(0)] for name in names}
@@ -304,13 +307,9 @@ def _more_outputs(
     return {name: torch.cat(magnitudes) for name, magnitudes in found.items()}
 
 
-def fan_in(exercise: Exercise, case: Case, wide: dict, names: list[str]) -> dict[str, int]:
+def fan_in(exercise: Exercise, case: Case, wide: Values, names: list[str]) -> dict[str, int]:
     """How many input values an output depends on: non-zero derivatives, at a few elements."""
-    leaves = {
-        name: value.clone().requires_grad_()
-        for name, value in wide.items()
-        if isinstance(value, Tensor) and value.is_floating_point()
-    }
+    leaves = {name: value.clone().requires_grad_() for name, value in floating(wide).items()}
     results = outputs(exercise, case, {**wide, **leaves})
     fans = {}
     for name in names:

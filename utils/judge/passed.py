@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from utils.course import progress
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.ground.wording import show
 
 # White on green, so that it is seen in a light theme and in a dark one; the contrast is 5.1 to 1.
@@ -33,7 +33,7 @@ class _Told:
         return f'<div style="{_LINE}">{escape(self.line)}</div><div>{escape(self.details)}</div>'
 
 
-def tell(kernel: Answering, passed: Passed) -> None:
+def tell(kernel: Answer, passed: Passed) -> None:
     """Show that a kernel has passed; if it is the learner's, keep that, and say what is next."""
     words = [kernel.exercise.number, kernel.name, "passed"]
     watched = passed.watched.replace("gates passed", "gates")

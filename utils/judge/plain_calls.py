@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from utils.course import case_calls, case_sizes, cases
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_calls import Arguments
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
@@ -51,7 +51,7 @@ class Tried(NamedTuple):
 class PlainCalls(Judge):
     """Plain calls of a kernel, and their outcomes. `timeout`: seconds for one call."""
 
-    def __init__(self, kernel: Answering, seed: int, timeout: float | None = None):
+    def __init__(self, kernel: Answer, seed: int, timeout: float | None = None):
         super().__init__(kernel, seed, stream=1)
         self.timeout = verdict.TIMEOUT if timeout is None else timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
@@ -117,8 +117,9 @@ class PlainCalls(Judge):
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self.device == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)
-            unchanged = {n: bits(run.after[n]) == bits(arguments[n]) for n in self.exercise.outputs}
-            after, outside = run.after, run.out_of_bounds
+            before, after = case_calls.tensors(arguments), run.after
+            unchanged = {n: bits(after[n]) == bits(before[n]) for n in self.exercise.outputs}
+            outside = run.out_of_bounds
             return Returned(
                 case, after, outside, unchanged, expecting(), previous, repeated, run.live
             )
@@ -171,9 +172,7 @@ class PlainCalls(Judge):
         if name in case.tensors or not unwritten.any():
             return False
         arguments = case_calls.arguments(self.kernel, case)
-        output = arguments[name]
-        assert isinstance(output, Tensor)
-        output.fill_(1)
+        case_calls.tensors(arguments)[name].fill_(1)
         return not bool((self._isolated(arguments).after[name] == 1)[unwritten.cpu()].any())
 
     def in_another_process(self, sizes: tuple[Sizes, ...]) -> Iterator[Returned]:

@@ -1,6 +1,7 @@
 """What an exercise lacks that a learner and a grader need, as far as its files tell it."""
 
 import re
+from collections.abc import Iterator
 
 from utils.course import catalog, markup, mutants
 from utils.course.exercise import Exercise
@@ -25,7 +26,7 @@ def missing(exercise: Exercise) -> list[str]:
     return found
 
 
-def _spec(exercise: Exercise):
+def _spec(exercise: Exercise) -> Iterator[str]:
     values = [set(sizes.values()) for sizes in exercise.at.check]
     if {1} not in values:
         yield "at.check: no size is 1 in every direction"
@@ -38,8 +39,8 @@ def _spec(exercise: Exercise):
             yield f"at.{name}: no size is given"
 
 
-def _learner(exercise: Exercise):
-    if not exercise.number.startswith(f"{exercise.topic[:2]}."):
+def _learner(exercise: Exercise) -> Iterator[str]:
+    if not (exercise.number or "").startswith(f"{exercise.topic[:2]}."):
         yield f"number: '{exercise.number}' is of another chapter"
     for name in ("points", "effort"):
         if not getattr(exercise, name):
@@ -61,7 +62,7 @@ def _learner(exercise: Exercise):
             yield f"mutants: {count} of at least {MUTANTS}"
 
 
-def _starter(exercise: Exercise):
+def _starter(exercise: Exercise) -> Iterator[str]:
     text = catalog.solution_path(exercise).read_text()
     if not text.count(BEGIN) == text.count(END) >= 1:
         yield f"solution: no part stands between {BEGIN} and {END}"
@@ -71,7 +72,7 @@ def _starter(exercise: Exercise):
         yield "starter: it is not the solution's; run `workbook sync`"
 
 
-def _text(text: str):
+def _text(text: str) -> Iterator[str]:
     if not re.search(r"^// .*\[i\]|^// .*: \(.*\)", text, re.MULTILINE):
         yield "solution: no comment on shapes, such as '// x, out: (n)'"
     if not re.search(r"^// One (single )?(thread|warp) owns", text, re.MULTILINE):

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 
 from utils.course import case_sizes
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.ground.errors import KernelTimeout
 from utils.judge import plain_calls, verdict
 from utils.judge.outcomes import Failed, Outcome, Returned
@@ -24,7 +24,7 @@ MOST = 8_000_000  # elements of the tensors of calls whose outcomes are kept
 class Schedule:
     """The plain calls of a kernel. A failure ends them, early or not."""
 
-    def __init__(self, kernel: Answering, seed: int) -> None:
+    def __init__(self, kernel: Answer, seed: int) -> None:
         self._kernel, self._seed = kernel, seed
         self._kept: list[Outcome] = []
         self._room = MOST

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from torch import Generator
 
 from utils.course import case_calls, case_sizes, cases
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.ground.errors import WorkbookError
@@ -22,7 +22,7 @@ EDGE = 4  # sizes below tell little
 HELD = 32  # a block, tile or warp holds a multiple of it
 
 
-def contrast(kernel: Answering, case: Case) -> str:
+def contrast(kernel: Answer, case: Case) -> str:
     """Which sizes or values the wrong ones of a case hang on, as a line; "" where nothing is found.
 
     Runs the kernel again at smaller sizes; what it says passes has passed, on values of one seed.
@@ -51,7 +51,7 @@ def contrast(kernel: Answering, case: Case) -> str:
 class _Tries:
     """Calls with usual values at any size, until the time is up."""
 
-    def __init__(self, kernel: Answering):
+    def __init__(self, kernel: Answer):
         self.kernel, self.end = kernel, time.monotonic() + SECONDS
 
     def hold(self, least: Mapping[str, int], passing: Mapping[str, int]) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from utils.course import case_sizes, cases
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.ground import settings
@@ -21,7 +21,7 @@ from utils.judge.oracle import Expected
 TIMEOUT = 10.0  # seconds for one call
 FEW = 2  # probes of the oracle, where values are not what a call is about
 BENT = 1000  # one of so many values may lie at a bend, and is asked about again
-FAULTS = {
+FAULTS: dict[type[Exception], Reason] = {
     LaunchError: Reason.LAUNCH_ERROR,
     KernelCrash: Reason.CRASHED,
     KernelTimeout: Reason.TIMEOUT,
@@ -39,7 +39,7 @@ class Remarks:
 class Judge:
     """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
 
-    def __init__(self, kernel: Answering, seed: int, stream: int = 0):
+    def __init__(self, kernel: Answer, seed: int, stream: int = 0):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
         self.device = "cuda" if kernel.backend == "cuda" else "cpu"
         self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits

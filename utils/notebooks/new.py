@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
@@ -146,7 +147,7 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
     )
 
 
-def _unknown(**sizes: int) -> int:
+def _unknown(**sizes: int) -> NoReturn:
     raise NotImplementedError("the spec of a new exercise is its author's to write")
 
 

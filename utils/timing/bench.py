@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from utils.course import catalog
-from utils.course.answers import Answering, attempted, compile_answer, exercise_of
+from utils.course.answers import Answer, attempted, compile_answer, exercise_of
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
@@ -25,7 +25,7 @@ _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
 @card.apart()
-def bench(kernel: Answering, **sizes: int) -> None:
+def bench(kernel: Answer, **sizes: int) -> None:
     """Time a kernel that has passed `check`; show a table and a plot. `sizes` replace the spec's.
 
     Raises CheckFirst for one that has not passed, WorkbookError for a size that it does not have.
@@ -72,7 +72,7 @@ def bench(kernel: Answering, **sizes: int) -> None:
     )
 
 
-def _estimated(kernel: Answering, sizes: Mapping[str, int], gpu: str) -> tuple[list[Row], str]:
+def _estimated(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> tuple[list[Row], str]:
     """What the reader's own kernel should take on a GPU, from its counters: a row and in words."""
     from utils.timing.estimate import estimate
 

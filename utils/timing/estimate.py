@@ -27,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
 from utils.cuda import toolchain
 from utils.ground.errors import ToolError, WorkbookError
@@ -117,7 +117,7 @@ class Estimate:
         return f"{text} An estimate: nothing was measured."
 
 
-def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
+def estimate(kernel: Answer, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate:
     """Estimate a call of a kernel at the sizes of its bench, or those given in their place.
 
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
@@ -134,7 +134,7 @@ def estimate(kernel: Answering, gpu: str = "NVIDIA H200", **sizes: int) -> Estim
     return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
 
 
-def covers(kernel: Answering) -> bool:
+def covers(kernel: Answer) -> bool:
     """Whether the model knows what all that a kernel does costs."""
     exercise = kernel.exercise
     return not exercise.halves(exercise.at.bench) and torch.float16 not in kernel.dtypes.values()

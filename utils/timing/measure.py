@@ -15,7 +15,7 @@ import torch
 from torch import Generator, Tensor
 
 from utils.course import case_calls, cases
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import reads
@@ -46,15 +46,7 @@ class Set:
 
     def output(self, name: str) -> Tensor:
         """One that the kernel writes."""
-        return tensor_of(self.given, name)
-
-
-def tensor_of(given: Mapping[str, Tensor | int | float], name: str) -> Tensor:
-    """The argument of that name, which is a tensor."""
-    value = given[name]
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name} is a number, where a tensor is written")
-    return value
+        return case_calls.tensors(self.given)[name]
 
 
 @dataclass
@@ -82,7 +74,7 @@ def gpu() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
-def measure(kernel: Answering, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
+def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
     """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
 
     Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
@@ -140,7 +132,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
+def _sets(kernel: Answer, sizes: Mapping[str, int]) -> list[Set]:
     """Fresh input sets, each with the kernel's outputs judged once before anything is timed."""
     exercise = kernel.exercise
     generator = Generator("cuda")
@@ -154,9 +146,10 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
         given = case_calls.arguments(kernel, case, "cuda")
         kernel(**given)
         torch.cuda.synchronize()
-        expected = oracle.expect(exercise, case, dict(kernel.dtypes), "cuda", probes=2)
+        expected = oracle.expect(exercise, case, kernel.dtypes, "cuda", probes=2)
+        written = case_calls.tensors(given)
         for name, right in expected.items():
-            got = tensor_of(given, name)
+            got = written[name]
             bad = mismatch.wrong(got, right)
             if bad.any():
                 message = mismatch.explain(name, got, right, bad, exercise.eps)
@@ -167,10 +160,10 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
             true = replace(exercise, reference=exercise.truth(sizes))
             with torch.enable_grad():  # a reference may go backwards
                 truth = oracle.evaluate(true, case, torch.float64, "cuda")
-            error = accuracy([tensor_of(given, name) for name in exercise.outputs], truth)
+            error = accuracy([written[name] for name in exercise.outputs], truth)
         for name, right in expected.items():
             # What every timed call is compared with: float32 is enough beside the bound.
-            value = right.value.to(tensor_of(given, name).dtype)
+            value = right.value.to(written[name].dtype)
             expected[name] = Expected(value, right.bound.float())
         sets.append(Set(case, given, expected, truth, error))
         used = free - torch.cuda.mem_get_info()[0]
@@ -179,7 +172,7 @@ def _sets(kernel: Answering, sizes: Mapping[str, int]) -> list[Set]:
     return sets
 
 
-def _ours(kernel: Answering, sets: list[Set], flush: Callable[[], None]) -> Timed:
+def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Timed:
     wrong = torch.zeros((), dtype=torch.bool, device="cuda")
     written = [name for name in kernel.exercise.outputs if name in sets[0].case.tensors]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from utils.course.answers import Answering
+from utils.course.answers import Answer
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.cuda.kernel import Kernel
@@ -65,7 +65,7 @@ class Work:
         return total
 
 
-def work(kernel: Answering, sizes: Mapping[str, int]) -> list[Work]:
+def work(kernel: Answer, sizes: Mapping[str, int]) -> list[Work]:
     """What each launch of a call does at these sizes.
 
     Raises what a run of the kernel raises, WorkbookError where it is too large to be recorded.
@@ -113,7 +113,7 @@ def _factor(growth: float, ratio: float) -> float:
 
 
 def _small(
-    kernel: Answering, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Recorded]
+    kernel: Answer, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Recorded]
 ) -> dict[str, int]:
     """Small sizes from which on the blocks of each launch grow with those sizes that they grow
     with at all."""
@@ -150,13 +150,13 @@ def _small(
     return base
 
 
-def _run(kernel: Answering, sizes: Mapping[str, int]) -> Recorded:
+def _run(kernel: Answer, sizes: Mapping[str, int]) -> Recorded:
     if not isinstance(kernel, Kernel):
         raise WorkbookError(f"{kernel.name} is not compiled, so nothing can be counted")
     return record(kernel, example(kernel, sizes).arguments, counted=True)
 
 
-def _whole(kernel: Answering, sizes: Mapping[str, int], run: Recorded) -> Recorded:
+def _whole(kernel: Answer, sizes: Mapping[str, int], run: Recorded) -> Recorded:
     """The run. Raises WorkbookError where not all of its accesses were recorded."""
     if run.whole:
         return run

@@ -17,7 +17,7 @@ from utils.course.exercise import Exercise, reads
 from utils.ground.errors import WorkbookError
 from utils.judge.mismatch import wrong
 from utils.judge.mistakes import misread, missteps, welford, wrong_statistics, wrong_steps
-from utils.judge.oracle import Expected, one_thread, outputs, values_of
+from utils.judge.oracle import Expected, Values, floating, one_thread, outputs, values_of
 
 MOST = 1_000_000  # elements of a case on which mistakes are tried
 MOST_IN_STEPS = 100_000  # and those in the reference's steps, of which there are hundreds
@@ -70,7 +70,7 @@ def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
         return
     values = values_of(case)
     inputs = {k: values[k] for k in case.tensors}
-    eps = case.values.get("eps", 0.0)
+    eps = float(case.values.get("eps", 0.0))
     merging = {"var_mean": wrong_statistics.part(wrong=welford.forms)}
     methods = merging if "welford" in exercise.name else {}
     run = functools.partial(_output, exercise, case, values, name)
@@ -82,8 +82,7 @@ def _outcomes(
 ) -> Iterator[tuple[str, Tensor | None]]:
     """Each mistake in words, and the values of the output `name` that it gives."""
     values, shape = values_of(case), exercise.shapes[name]
-    named = reads(exercise.reference, case.tensors)
-    tensors = {k: values[k] for k in named if values[k].is_floating_point()}
+    tensors = floating(reads(exercise.reference, {k: values[k] for k in case.tensors}))
     for k, tensor in tensors.items():
         if exercise.shapes[k] == shape and tensor.numel() > 1:
             yield f"these are the values of {k}, as they were", tensor
@@ -95,11 +94,8 @@ def _outcomes(
             yield f"what is wrong is right modulo {n}: is it counted within a block?", right % n
         for k, tensor in tensors.items():
             if exercise.shapes[k].split()[:-1] == shape.split():
-                found = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1)
-                yield (
-                    f"these are values of {k}, where their places should be",
-                    found.to(right.dtype),
-                )
+                found = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1).to(right.dtype)
+                yield f"these are values of {k}, where their places should be", found
     if right.ndim == 2 and right.is_floating_point():
         vectors = {k: torch.zeros_like(t) for k, t in tensors.items() if t.ndim == 1}
         bare = _output(exercise, case, {**values, **vectors}, name)
@@ -136,7 +132,7 @@ def _turned(matrix: Tensor, count: int, step: int) -> Tensor:
     return patches.transpose(1, 4).reshape(whole.shape)[:rows, :columns]
 
 
-def _output(exercise: Exercise, case: Case, values: dict, name: str) -> Tensor | None:
+def _output(exercise: Exercise, case: Case, values: Values, name: str) -> Tensor | None:
     """What the reference makes of these values; None where it cannot take them."""
     try:
         return outputs(exercise, case, values)[name]

@@ -39,7 +39,7 @@ def mistakes(
                 none = {a: torch.ones_like(tensors[a]), b: torch.zeros_like(tensors[b])}
                 yield f"{COMES} {a} and {b} are both left out (1 and 0 in their place)", none
                 yield f"{COMES} {a} and {b} change places", {a: tensors[b], b: tensors[a]}
-    alike = {}  # tensors of one shape, which are often read in the same way
+    alike: dict[str, list[str]] = {}  # tensors of one shape, which are often read in the same way
     for k in tensors:
         alike.setdefault(shapes[k], []).append(k)
     for shape, names in alike.items():
@@ -78,10 +78,10 @@ def _elsewhere(
     elif tensor.ndim == 1 and len(tensor) > 1:
         groups, at = sizes.get("groups", 1), torch.arange(len(tensor))
         if words != ["groups"] and groups > 1 and len(tensor) % groups == 0:
-            size = len(tensor) // groups
+            channels = len(tensor) // groups
             by = "{name} {verb} looked up by the"
-            yield f"{by} number of the group, not of the channel", flat[at // size]
-            yield f"{by} place within the group, not the channel", flat[at % size]
+            yield f"{by} number of the group, not of the channel", flat[at // channels]
+            yield f"{by} place within the group, not the channel", flat[at % channels]
         yield "{name} {verb} looked up at 0 every time", flat[:1].expand_as(flat)
 
 

@@ -8,10 +8,12 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+
+from utils.judge.torch_calls import Args, Function, Options, TorchCalls, name_of
 
 STEPS = 24  # operations of a reference, at most
 MOST = 1 << 22  # products of a matrix product that is taken as sums
@@ -34,14 +36,14 @@ class Step:
     """One operation: its name, what it was given, what it gave."""
 
     name: str
-    args: tuple
-    options: dict[str, object]
+    args: Args
+    options: Options
     result: Tensor
-    function: Callable[..., Tensor]
+    function: Function
     made: "dict[int, Step]"  # by its result's id: the steps before it
 
     @property
-    def binary(self) -> tuple[str, object, object] | None:
+    def binary(self) -> tuple[str, Any, Any] | None:
         """(symbol, left, right), where it is one of + - * /."""
         if self.name not in SYMBOLS or len(self.args) != 2:
             return None
@@ -98,7 +100,7 @@ def _made_of(step: Step, value: object) -> Iterator[tuple[str, object, object]]:
 
 
 def _other_number(step: Step) -> Values:
-    given = {**dict(enumerate(step.args)), **step.options}
+    given: dict[Any, Any] = {**dict(enumerate(step.args)), **step.options}  # by place or name
     for key, number in given.items():
         if isinstance(number, float) or (step.binary and isinstance(number, int)):  # no dimension
             for other in dict.fromkeys((*NUMBERS, -number, 10 * number, number / 10)):
@@ -126,7 +128,7 @@ WAYS: tuple[Otherwise, ...] = (
 )
 
 
-class _Taking(TorchFunctionMode):
+class _Taking(TorchCalls):
     """PyTorch's operations, of which number `number` is taken in another way.
 
     With `apart`, only the operations within FORMULAS count; else they count as one.
@@ -138,18 +140,18 @@ class _Taking(TorchFunctionMode):
         self.seen, self.formula, self.words = 0, "", ""
         self.made: dict[int, Step] = {}
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        name, kwargs = function.__name__.strip("_"), kwargs or {}
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        name = name_of(function)
         if self.apart and name in FORMULAS:
             self.formula, formula = FORMULAS[name]
             with self:
                 result = formula(args[0])
             self.formula = ""
             return result
-        result = function(*args, **kwargs)
+        result = function(*args, **options)
         if not isinstance(result, Tensor) or result._is_view() or self.apart > bool(self.formula):
             return result
-        step = Step(name, args, kwargs, result, function, self.made)
+        step = Step(name, args, options, result, function, self.made)
         self.made[id(result)] = step
         self.seen += 1
         if self.seen != self.number + 1:

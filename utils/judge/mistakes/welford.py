@@ -1,6 +1,8 @@
 """Welford's method on the lanes of a warp, and what comes of it with a mistake."""
 
+import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,56 +15,56 @@ Moments = Callable[[Tensor], tuple[Tensor, Tensor]]  # (.., size) -> variance an
 class Stats(NamedTuple):
     """What each lane has seen, (.., LANES) each. squares: the sum of (value - mean)^2."""
 
-    count: Tensor
+    counts: Tensor
     mean: Tensor
     squares: Tensor
 
 
-def _usual(d: Tensor, new: Tensor) -> Tensor:
-    return d * new  # distances from the mean before and after
+Merge = Callable[[Stats, Stats], Stats]
+Update = Callable[[Tensor, Tensor], Tensor]  # of distances from the mean before and after
 
 
 def _merged(a: Stats, b: Stats) -> Stats:
     """Chan's formula; where both are empty, a."""
-    count = a.count + b.count
-    share = b.count / count.clamp(min=1)
+    count = a.counts + b.counts
+    share = b.counts / count.clamp(min=1)
     d = b.mean - a.mean
-    return Stats(count, a.mean + d * share, a.squares + b.squares + d * d * a.count * share)
+    return Stats(count, a.mean + d * share, a.squares + b.squares + d * d * a.counts * share)
 
 
-def _with(**changed: Callable[[Stats, Stats], Tensor]) -> Callable[[Stats, Stats], Stats]:
+def _with(**changed: Callable[[Stats, Stats], Tensor]) -> Merge:
     """A merging of which these parts are others; where both are empty, still a."""
 
     def merged(a: Stats, b: Stats) -> Stats:
         wrong = _merged(a, b)._replace(**{part: of(a, b) for part, of in changed.items()})
-        none = a.count + b.count == 0
+        none = a.counts + b.counts == 0
         return Stats(*(torch.where(none, old, new) for old, new in zip(a, wrong, strict=True)))
 
     return merged
 
 
 def _share_of_a(a: Stats, b: Stats) -> Tensor:
-    return a.count / (a.count + b.count).clamp(min=1)
+    return a.counts / (a.counts + b.counts).clamp(min=1)
 
 
 MERGES = {
     "the share in merge is that of a, not of b": _with(
         mean=lambda a, b: a.mean + (b.mean - a.mean) * _share_of_a(a, b),
         squares=lambda a, b: (
-            a.squares + b.squares + (b.mean - a.mean).square() * a.count * _share_of_a(a, b)
+            a.squares + b.squares + (b.mean - a.mean).square() * a.counts * _share_of_a(a, b)
         ),
     ),
     "merge leaves out what lies between the two means": _with(
         squares=lambda a, b: a.squares + b.squares
     ),
-    "merge keeps the count of a": _with(count=lambda a, b: a.count),
+    "merge keeps the count of a": _with(counts=lambda a, b: a.counts),
     "merge takes the middle of the two means": _with(mean=lambda a, b: (a.mean + b.mean) / 2),
     "merge keeps the mean of a": _with(mean=lambda a, b: a.mean),
     "merge does not add the squares of b": _with(
         squares=lambda a, b: _merged(a, b).squares - b.squares
     ),
 }
-UPDATES = {
+UPDATES: dict[str, Update] = {
     "both distances of a value are from the mean before it": lambda d, new: d * d,
     "both distances of a value are from the mean after it": lambda d, new: new * new,
 }
@@ -71,12 +73,14 @@ UPDATES = {
 def forms(size: int) -> Iterator[tuple[str, Moments]]:
     """Each mistake in words, and the statistics that it gives of groups of any size."""
     for words, merge in MERGES.items():
-        yield words, lambda values, merge=merge: _moments(values, merge, _usual)
+        yield words, partial(_moments, merge=merge)
     for words, update in UPDATES.items():
-        yield words, lambda values, update=update: _moments(values, _merged, update)
+        yield words, partial(_moments, update=update)
 
 
-def _moments(values: Tensor, merge, update) -> tuple[Tensor, Tensor]:
+def _moments(
+    values: Tensor, merge: Merge = _merged, update: Update = operator.mul
+) -> tuple[Tensor, Tensor]:
     """Of lane 0 at the end. One lane takes every 32nd value, then the lanes merge in five steps."""
     size = values.shape[-1]
     none = values.new_zeros(*values.shape[:-1], LANES)
@@ -85,7 +89,7 @@ def _moments(values: Tensor, merge, update) -> tuple[Tensor, Tensor]:
     for first in range(0, size, LANES):
         there = first + lanes < size
         value = values[..., (first + lanes).clamp(max=size - 1)]
-        d, count = value - stats.mean, stats.count + 1
+        d, count = value - stats.mean, stats.counts + 1
         mean = stats.mean + d / count
         seen = Stats(count, mean, stats.squares + update(d, value - mean))
         stats = Stats(*(torch.where(there, new, old) for new, old in zip(seen, stats, strict=True)))

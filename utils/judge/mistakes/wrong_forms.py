@@ -18,7 +18,7 @@ NEGATIVE_SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 def _fixed(table: Mapping[str, Callable[[Tensor], Tensor]]) -> Forms:
     """Forms of the first argument alone."""
 
-    def forms(*_, **__):
+    def forms(*_: object, **__: object) -> Iterator[tuple[str, Form]]:
         for words, form in table.items():
             yield words, lambda v, *_, form=form, **__: form(v)
 
@@ -38,7 +38,7 @@ def _mish(v: Tensor, more: float, below: float) -> Tensor:
 def _extreme(noun: str, call: Form, end: float) -> Forms:
     """A minimum or maximum along the last axis; `end` changes neither."""
 
-    def forms(x: Tensor, dim: int | None = None, **_):
+    def forms(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[str, Form]]:
         if dim not in (-1, x.ndim - 1):
             return
         yield (
@@ -54,7 +54,7 @@ def _extreme(noun: str, call: Form, end: float) -> Forms:
     return forms
 
 
-def _sum(x: Tensor, dim: int | None = None, **_) -> Iterator[tuple[str, Form]]:
+def _sum(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[str, Form]]:
     """A sum along the last axis, or of everything in a vector."""
     if dim in (-1, x.ndim - 1) or (dim is None and x.ndim == 1):
         for mask, which in wrong_statistics.kept(x.shape[-1]):

@@ -1,6 +1,7 @@
 """Wrong forms of means, variances and GroupNorm, in words and as functions of the values."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from utils.judge.mistakes.welford import Moments
 
 Form = Callable[..., Tensor | tuple[Tensor, ...]]
 Forms = Callable[..., Iterator[tuple[str, Form]]]  # of an operation's arguments
+Root = Callable[[Tensor, float], Tensor]  # of a variance and eps
 LANES = 32
 TIMES = 2, 4, 8, 16, 32
 STRETCHES = 4, 8, 16, 32, 64
@@ -50,6 +52,19 @@ def _both(values: Tensor, average: Callable[[Tensor], Tensor]) -> tuple[Tensor, 
     """Both statistics, with another way to take an average."""
     mean = average(values)
     return average((values - mean).square()), mean
+
+
+def _scaled(variance: float, mean: float, values: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean times a number, and what variance comes of that; or the variance times one."""
+    return variance * _mean((values - mean * _mean(values)).square()), mean * _mean(values)
+
+
+def _of_these(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return _usual(values[..., mask])
+
+
+def _mean_of_these(mask: Tensor, values: Tensor) -> Tensor:
+    return _mean(mask * values)
 
 
 def _pieces(piece: int) -> Callable[[Tensor], Tensor]:
@@ -96,11 +111,11 @@ def _moments(size: int) -> Iterator[tuple[str, Moments]]:
     for k in TIMES:
         for f, so in ((k, f"{k} times"), (1 / k, f"1/{k} of")):
             so = f"is {so} what it should be"
-            yield f"the mean {so}", lambda v, f=f: _about(f * _mean(v), v)
-            yield f"the variance {so}", lambda v, f=f: (f * _usual(v)[0], _mean(v))
+            yield f"the mean {so}", partial(_scaled, 1, f)
+            yield f"the variance {so}", partial(_scaled, f, 1)
     for mask, which in kept(size):
-        yield f"{which} into the statistics", lambda v, mask=mask: _usual(v[..., mask])
-        yield from _averaged(lambda v, mask=mask: _mean(mask * v), f"{which} into")
+        yield f"{which} into the statistics", partial(_of_these, mask)
+        yield from _averaged(partial(_mean_of_these, mask), f"{which} into")
     for k in TIMES:
         yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
         if size % k == 0:
@@ -122,12 +137,16 @@ def part(
     `wrong` gives the wrong statistics of so many values.
     """
 
-    def forms(x: Tensor, dim: int | None = None, keepdim: bool = False, **_):
+    def forms(
+        x: Tensor, dim: int | None = None, keepdim: bool = False, **_: object
+    ) -> Iterator[tuple[str, Form]]:
         if dim not in (-1, x.ndim - 1):
             return
         for words, moments in wrong(x.shape[-1]):
 
-            def form(v, *_, moments=moments, **__):
+            def form(
+                v: Tensor, *_: object, moments: Moments = moments, **__: object
+            ) -> Tensor | tuple[Tensor, ...]:
                 both = tuple(m[..., :1] if keepdim else m[..., 0] for m in moments(v))
                 return both if number is None else both[number]
 
@@ -136,13 +155,21 @@ def part(
     return forms
 
 
-ROOTS = {  # of a variance and eps
+def _root(variance: Tensor, eps: float) -> Tensor:
+    return (variance + eps).rsqrt()
+
+
+def _root_with(eps: float) -> Root:
+    return lambda v, _: _root(v, eps)
+
+
+ROOTS: dict[str, Root] = {
     "rstd is 1 / (variance + eps): the root is left out": lambda v, eps: 1 / (v + eps),
     "rstd is the root itself, not one over it": lambda v, eps: (v + eps).sqrt(),
     "rstd is the variance: neither root nor one over it": lambda v, eps: v + eps,
     "eps is added outside of the root": lambda v, eps: 1 / (v.sqrt() + eps),
     "eps is left out": lambda v, eps: v.rsqrt(),
-    **{f"eps is always {e:g}": lambda v, eps, e=e: (v + e).rsqrt() for e in EPS},
+    **{f"eps is always {eps:g}": _root_with(eps) for eps in EPS},
 }
 
 
@@ -158,7 +185,9 @@ def group_norm(
     """Of torch.group_norm; x: (rows, channels)."""
     shape = x.shape
 
-    def normed(v, moments=_usual, root=lambda v, eps: (v + eps).rsqrt(), subtracted=1.0):
+    def normed(
+        v: Tensor, moments: Moments = _usual, root: Root = _root, subtracted: float = 1.0
+    ) -> Tensor:
         values = v.reshape(shape[0], groups, -1)
         variance, mean = moments(values)
         normalised = (values - subtracted * mean) * root(variance, eps)

@@ -6,13 +6,14 @@ The steps are PyTorch's calls while the reference runs. Those of a chain each ch
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from utils.judge.mistakes.wrong_forms import FORMS
 from utils.judge.mistakes.wrong_statistics import Form, Forms
+from utils.judge.torch_calls import Args, Function, Options, TorchCalls, name_of
 
 STEPS = 9  # of a chain whose orders are tried
 NORMALISING = "the normalising"
@@ -23,7 +24,7 @@ Step = tuple[str, Callable[[Tensor], Tensor]]  # in words, and of the tensor tha
 
 def outcomes(
     run: Run,
-    inputs: Mapping[str, Tensor],
+    inputs: Mapping[str, object],
     eps: float,
     methods: Mapping[str, Forms] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Tensor | None]]:
@@ -33,10 +34,10 @@ def outcomes(
     comes = "this is what comes out if"
     with _Listening(inputs) as heard:
         run()
-    for number, name, args, kwargs in heard.calls:
+    for number, (name, args, options) in enumerate(heard.calls):
         more = {"eps": eps} if name == "rsqrt" else {}
-        given = methods[name](*args, **kwargs) if name in methods else ()
-        for words, form in itertools.chain(given, FORMS[name](*args, **kwargs, **more)):
+        given = methods[name](*args, **options) if name in methods else ()
+        for words, form in itertools.chain(given, FORMS[name](*args, **options, **more)):
             with _Replacing(number, form):
                 value = run()
             yield f"{comes} {words}", value
@@ -77,51 +78,37 @@ def _come(names: list[str]) -> str:
     return "comes" if len(names) == 1 else "come"
 
 
-class _Mode(TorchFunctionMode):
-    """Numbers the calls that have wrong forms."""
-
-    number = -1
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        name = function.__name__.strip("_")
-        self.number += name in FORMS
-        return self.call(name, function, args, kwargs or {})
-
-
-def _changes(result, args: tuple) -> bool:
+def _changes(result: Any, args: Args) -> bool:
     """Whether a call made one tensor of another of the same shape, and did not only look at it."""
-    given = args[0] if args and isinstance(args[0], Tensor) else None
-    return (
-        given is not None
-        and getattr(result, "shape", None) == given.shape
-        and not result._is_view()
-    )
+    if not (args and isinstance(args[0], Tensor) and isinstance(result, Tensor)):
+        return False
+    return result.shape == args[0].shape and not result._is_view()
 
 
-def _begins(name: str, args: tuple) -> bool:
+def _begins(name: str, args: Args) -> bool:
     """Whether a call is a product with a bias, of which the chain's first step is the bias."""
     return name == "linear" and len(args) == 3
 
 
-class _Listening(_Mode):
-    def __init__(self, inputs: Mapping[str, Tensor]):
+class _Listening(TorchCalls):
+    def __init__(self, inputs: Mapping[str, object]):
         super().__init__()
         self.inputs = inputs
-        self.calls: list[tuple[int, str, tuple, dict]] = []  # those that have wrong forms
+        self.calls: list[tuple[str, Args, Options]] = []  # those that have wrong forms
         self.chain: list[Step] = []
         self.lone = False  # groups of a single value, which tell nothing of the order
 
-    def call(self, name, function, args, kwargs):
-        result = function(*args, **kwargs)
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        name, result = name_of(function), function(*args, **options)
         if name in FORMS:
-            self.calls.append((self.number, name, args, kwargs))
+            self.calls.append((name, args, options))
         if _begins(name, args):
             self.chain.append((f"+ {self._name(args[2])}", lambda v: v + args[2]))
         elif _changes(result, args):
-            self.chain += self._steps(name, function, args, kwargs)
+            self.chain += self._steps(name, function, args, options)
         return result
 
-    def _steps(self, name, function, args, kwargs) -> Iterator[Step]:
+    def _steps(self, name: str, function: Function, args: Args, options: Options) -> Iterator[Step]:
         given = args[0]
         if name == "group_norm":
             _, groups, weight, bias, eps = args
@@ -134,34 +121,36 @@ class _Listening(_Mode):
         told = NAMES.get(name, name)
         if name in ("add", "mul"):
             told = f"{'+' if name == 'add' else '*'} {others[0]}" if others else "the doubling"
-        yield told, lambda v: function(*(v if a is given else a for a in args), **kwargs)
+        yield told, lambda v: function(*(v if a is given else a for a in args), **options)
 
-    def _name(self, value) -> str:
+    def _name(self, value: object) -> str:
         """That of an input; of anything else what it is."""
         return next((k for k, tensor in self.inputs.items() if tensor is value), str(value)[:8])
 
 
-class _Replacing(_Mode):
+class _Replacing(TorchCalls):
+    """The call of that number, of those that have wrong forms, in another form."""
+
     def __init__(self, wanted: int, form: Form):
         super().__init__()
-        self.wanted, self.form = wanted, form
+        self.wanted, self.form, self.number = wanted, form, -1
 
-    def call(self, name, function, args, kwargs):
-        if name in FORMS and self.number == self.wanted:
-            return self.form(*args, **kwargs)
-        return function(*args, **kwargs)
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        self.number += name_of(function) in FORMS
+        replaced = name_of(function) in FORMS and self.number == self.wanted
+        return (self.form if replaced else function)(*args, **options)
 
 
-class _Rebuilding(_Mode):
+class _Rebuilding(TorchCalls):
     """Another chain in place of the first step; the others do nothing."""
 
     def __init__(self, chain: list[Step]):
         super().__init__()
         self.chain, self.done = chain, False
 
-    def call(self, name, function, args, kwargs):
-        result = function(*args, **kwargs)
-        if _begins(name, args):
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        result = function(*args, **options)
+        if _begins(name_of(function), args):
             value = function(*args[:2])
         elif _changes(result, args):
             value = args[0]
