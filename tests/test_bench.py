@@ -20,7 +20,7 @@ from utils.course.precision import Precision, plain, precision_of, under
 from utils.diagrams.table import Table
 from utils.ground.errors import CheckFirst, ToolError, WorkbookError
 from utils.judge import oracle
-from utils.timing import peers, plots, results, roofline
+from utils.timing import measure, peers, plots, results, roofline
 from utils.timing.bench import _estimated, _plot, _show, bench, bench_all
 from utils.timing.roofline import Ceilings
 from utils.timing.rows import ESTIMATE, KINDS, Results, Row, digits
@@ -497,3 +497,12 @@ def test_the_numbers_of_a_logarithmic_axis_stand_apart(shortest, predicted):
     labels = [t for t in figure.axes[0].get_xticklabels(which="both") if t.get_text()]
     ends = sorted((box.x0, box.x1) for box in (label.get_window_extent() for label in labels))
     assert len(ends) > 2 and all(a[1] < b[0] for a, b in itertools.pairwise(ends))
+
+
+def test_an_error_is_of_what_is_finite_in_truth():
+    truth = {"out": torch.tensor([3.0, 4.0, torch.inf], dtype=torch.float64)}
+    assert measure.accuracy(torch.tensor([3.0, 4.5, torch.inf]), truth) == 0.1
+    assert measure.accuracy(torch.tensor([3.0, torch.nan, torch.inf]), truth) is None
+    assert measure.accuracy(torch.tensor([3.0, 4.5]), truth) is None
+    exact = {"sums": torch.zeros(2), **truth}
+    assert measure.accuracy((torch.zeros(2), torch.tensor([3.0, 4.0, 0.0])), exact) == 0.0

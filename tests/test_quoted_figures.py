@@ -92,12 +92,12 @@ TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {}
 @pytest.mark.parametrize(
     ("text", "benched", "wrong"),
     [
-        ("`gemm_tiled` took 15.6 ms.", None, ["gemm_tiled: 15.6 ms, stored 15.52"]),
+        ("`gemm_tiled` took 15.6 ms.", None, ["gemm_tiled: 15.6 ms, stored 15.514"]),
         ("`gemm_tiled` took 15.5 ms, `gemm_coalesced` took 22 ms.", None, []),
         (TABLE.format("15.6", "8.8"), None, ["gemm_tiled: 15.6 ms", "gemm_tiled: 8.8 TFLOP/s"]),
         (TABLE.format("15.5", "8.9"), None, []),
         ("On an H200: 5.4 ms.", "gemm_2d", []),
-        ("5.29 ms on an H200.", "gemm_2d", ["gemm_2d: 5.29 ms, stored 5.3894"]),
+        ("5.29 ms on an H200.", "gemm_2d", ["gemm_2d: 5.29 ms, stored 5.3908"]),
         ("On an H200 (measured 2026-11-20): 5.39 ms.", "gemm_2d", ["gemm_2d: measured 2026-11-20"]),
     ],
 )

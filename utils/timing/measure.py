@@ -3,7 +3,6 @@ output verified, and its error against float64.
 """
 
 import functools
-import math
 import statistics
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
@@ -234,19 +233,21 @@ def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
 
 
 def accuracy(results: Tensor | Iterable[Tensor], truth: Mapping[str, Tensor]) -> float | None:
-    """How far outputs, in their order, are from float64: the Frobenius norm of the difference over
-    that of the truth, of the output where it is largest. None where they do not fit."""
+    """How far outputs, in their order, are from float64, where that is finite: the Frobenius norm
+    of the difference over that of the truth, of the output where it is largest. None where they do
+    not fit, or are not finite where the truth is."""
     outputs = (results,) if isinstance(results, Tensor) else results
     largest = 0.0
     for got, right in zip(outputs, truth.values(), strict=False):
         if got.numel() != right.numel():
             return None
         right = right.detach().double()
-        off = got.detach().reshape(right.shape).double() - right
-        if norm := float(right.norm()):
-            largest = max(largest, float(off.norm()) / norm)
-        if not math.isfinite(norm) or not bool(off.isfinite().all()):
+        finite = right.isfinite()
+        right, got = right[finite], got.detach().reshape(finite.shape)[finite].double()
+        if not got.isfinite().all():
             return None
+        if norm := float(right.norm()):
+            largest = max(largest, float((got - right).norm()) / norm)
     return largest
 
 
