@@ -198,3 +198,21 @@ def test_nvcc_compiles_every_mutant(late, tmp_path):
     texts = {f"{e.id}__{mutant.name}": mutant.text for e, mutant in some}
     said = compiled_by_nvcc(texts, tmp_path, "-ptx", f"-arch=compute_{80 if late else 75}")
     assert not said, said
+
+
+@pytest.mark.nvcc
+@pytest.mark.parametrize("name", ["linear_split", "linear_gn_swish_multiply_swish_split"])
+def test_nvcc_keeps_sums_of_products_in_registers(name, tmp_path):
+    """An array that two inlined functions share lies in local memory: it cost 10.5 a fifth."""
+    if not shutil.which("nvcc"):
+        pytest.skip("there is no nvcc here")
+    source = catalog.solution_path(catalog.topic("10_tensor_cores")[name])
+    command = ["nvcc", "-std=c++17", "-arch=compute_80", "-ptx", "-I", workspace().include]
+    subprocess.run([*command, "-o", tmp_path / "ptx", source], check=True)
+    text = (tmp_path / "ptx").read_text()
+    loops = [entry for entry in text.split(".entry")[1:] if "mma.sync" in entry]
+    assert loops
+    for entry in loops:
+        products = entry[entry.index("mma.sync") : entry.rindex("mma.sync")]
+        before = entry[: entry.index("mma.sync")]
+        assert "ld.local" not in products and "ld.local" not in before

@@ -69,24 +69,25 @@ struct Operands {
         }
         // Asked once: a branch at each element would wait for its scales alone.
         if (__all_sync(0xffffffffu, finite)) return;
-        float again[2][32];  // in memory, where they have an index
+        // In memory, where they have an index. An array of its own type: nvcc merges arrays of one
+        // type that inlined functions hold, and sums of products would lie in memory, too.
+        float again[64];
 #pragma unroll
-        for (int i = 0; i < 64; i++) again[i / 32][i % 32] = sums[i / 32][i % 32];
+        for (int i = 0; i < 64; i++) again[i] = sums[i / 32][i % 32];
         add_again(again, patch);
 #pragma unroll
-        for (int i = 0; i < 64; i++) sums[i / 32][i % 32] = again[i / 32][i % 32];
+        for (int i = 0; i < 64; i++) sums[i / 32][i % 32] = again[i];
     }
 
    private:
     // Two of a lane's elements at once, which lie side by side, in a tile of 8 x 8.
-    __device__ __noinline__ void add_again(float (&y)[2][32], Patch patch) const {
+    __device__ __noinline__ void add_again(float (&y)[64], Patch patch) const {
         Floats of_x = {x, size_t(K), 1}, of_W = {W, size_t(K), 1};
         for (int i = 0; i < 64; i += 2) {
-            float* at = &y[i / 32][i % 32];
             int row0 = patch.row(i / 32, i % 4) - patch.lane / 4;
             int col0 = patch.col(i % 32 / 4, 0) - patch.lane % 4 * 2;
-            float2 sum = add_in_floats({at[0], at[1]}, of_x, row0, M, of_W, col0, N, K);
-            at[0] = sum.x, at[1] = sum.y;
+            float2 sum = add_in_floats({y[i], y[i + 1]}, of_x, row0, M, of_W, col0, N, K);
+            y[i] = sum.x, y[i + 1] = sum.y;
         }
     }
 };
