@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
-from utils.diagrams.parts.scene import Scene, linear
+from utils.diagrams.parts.scene import Scene, coordinate_text, linear
 from utils.watch.access_patterns import touches
 from utils.watch.trace import GLOBAL, LOAD, SHARED, STORE, Array, Launch, Records
 
@@ -30,7 +32,7 @@ def launch_with_shared(scene: Scene) -> Launch:
     return max(with_shared or scene.trace.launches, key=lambda x: len(x.accesses))
 
 
-def chosen_block(scene: Scene, launch: Launch) -> int:
+def _chosen(scene: Scene, launch: Launch) -> int:
     """The block asked for, or the last of the busiest, whose tiles are not in the first corner."""
     counts = np.bincount(launch.accesses["block"], minlength=math.prod(launch.grid))
     recorded = len(counts)
@@ -52,30 +54,71 @@ def some_phases(phases: Sequence[int], most: int) -> list[int]:
     return list(phases) if len(phases) <= most else [*phases[: most - 1], phases[-1]]
 
 
-def fills(accesses: Records) -> np.ndarray:
-    """Which accesses of a block store into shared memory without a read, where others of the same
-    line read global memory for what they store: `s[t] = i < n ? x[i] : 0.0f` beyond n."""
-    load = (accesses["kind"] == LOAD) & (accesses["space"] == GLOBAL)
-    store = (accesses["kind"] == STORE) & (accesses["space"] == SHARED)
-    phase, line, thread = (accesses[f].astype("i8") for f in ("phase", "line", "thread"))
-    lines = phase * (line.max(initial=0) + 1) + line
-    threads = lines * (thread.max(initial=0) + 1) + thread
-    return np.asarray(store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load]))
+@dataclass(frozen=True)
+class Block:
+    """One block of a launch, and what it does with arrays in its phases."""
 
+    scene: Scene
+    launch: Launch
+    number: int
 
-def states(array: Array, now: np.ndarray, before: np.ndarray, filled: np.ndarray) -> np.ndarray:
-    """Which of STATES each of an array's elements is in, flat. `now`, `before` and `filled` are
-    accesses to it."""
-    reads = touches(now[now["kind"] == LOAD], array).reshape(-1) > 0
-    writes = touches(now[now["kind"] != LOAD], array).reshape(-1) > 0
-    states = np.zeros(len(reads), int)
-    if array.space == GLOBAL:
-        states[touches(before[before["kind"] == LOAD], array).reshape(-1) > 0] = BEFORE
-    states[reads] = GLOBAL_READ if array.space == GLOBAL else SHARED_READ
-    states[writes] = WRITE
-    states[touches(filled, array).reshape(-1) > 0] = FILLED
-    states[reads & writes] = BOTH
-    return states
+    @classmethod
+    def of(cls, scene: Scene) -> "Block":
+        """The one asked for, or the last of the busiest."""
+        launch = launch_with_shared(scene)
+        return cls(scene, launch, _chosen(scene, launch))
+
+    @property
+    def name(self) -> str:
+        """Such as "7" or "(3, 1)"."""
+        return coordinate_text(self.number, self.launch.grid)
+
+    @cached_property
+    def accesses(self) -> Records:
+        """All of its own."""
+        return np.compress(self.launch.accesses["block"] == self.number, self.launch.accesses)
+
+    @property
+    def arrays(self) -> dict[int, Array]:
+        """Those that it touches, by number."""
+        touched = set(self.accesses["array"].tolist())
+        return {i: array for i, array in enumerate(self.scene.arrays) if i in touched}
+
+    @property
+    def phases(self) -> list[int]:
+        """Those in which it touches anything."""
+        return sorted(set(self.accesses["phase"].tolist()))
+
+    @cached_property
+    def filled(self) -> np.ndarray:
+        """Which accesses store into shared memory without a read, where others of the same line
+        read global memory for what they store: `s[t] = i < n ? x[i] : 0.0f` beyond n."""
+        a = self.accesses
+        load = (a["kind"] == LOAD) & (a["space"] == GLOBAL)
+        store = (a["kind"] == STORE) & (a["space"] == SHARED)
+        phase, line, thread = (a[f].astype("i8") for f in ("phase", "line", "thread"))
+        lines = phase * (line.max(initial=0) + 1) + line
+        threads = lines * (thread.max(initial=0) + 1) + thread
+        return np.asarray(store & np.isin(lines, lines[load]) & ~np.isin(threads, threads[load]))
+
+    def states(self, number: int, phase: int) -> np.ndarray:
+        """Which of STATES each element of an array is in, in a phase; flat."""
+        a, array = self.accesses, self.scene.arrays[number]
+        mine, loads = a["array"] == number, a["kind"] == LOAD
+        now, before = mine & (a["phase"] == phase), mine & (a["phase"] < phase)
+
+        def touched(which: np.ndarray) -> np.ndarray:
+            return touches(a[which], array).reshape(-1) > 0
+
+        reads, writes = touched(now & loads), touched(now & ~loads)
+        states = np.zeros(len(reads), int)
+        if array.space == GLOBAL:
+            states[touched(before & loads)] = BEFORE
+        states[reads] = GLOBAL_READ if array.space == GLOBAL else SHARED_READ
+        states[writes] = WRITE
+        states[touched(now & self.filled)] = FILLED
+        states[reads & writes] = BOTH
+        return states
 
 
 def as_matrix(array: Array) -> tuple[int, int]:

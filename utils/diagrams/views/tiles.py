@@ -17,14 +17,11 @@ from utils.diagrams.parts.phases import (
     SHARED_READ,
     STATES,
     WRITE,
+    Block,
     as_matrix,
-    chosen_block,
-    fills,
-    launch_with_shared,
     some_phases,
-    states,
 )
-from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text, times
+from utils.diagrams.parts.scene import Scene, listing, shape_text, times
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import touches
@@ -38,59 +35,47 @@ LEAST = 0.1, 0.35  # inches: height of a row, width of an array; what is smaller
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    launch = launch_with_shared(scene)
-    block = chosen_block(scene, launch)
-    accesses = launch.accesses[launch.accesses["block"] == block]
-    numbers = [i for i in range(len(scene.arrays)) if np.any(accesses["array"] == i)]
-    if not numbers:
+    block = Block.of(scene)
+    arrays, phases = list(block.arrays.values()), block.phases
+    if not arrays:
         raise WorkbookError(f"that block of {scene.name} touches none of its arrays")
-    for array in (scene.arrays[i] for i in numbers):
+    for array in arrays:
         if len(array.shape) == 2 and max(array.shape) > LARGEST:
             raise scene.too_large(f"{array.name} is {shape_text(array)}")
-    phases = sorted(set(accesses["phase"].tolist()))
-    flat = all(len(scene.arrays[i].shape) < 2 for i in numbers)
+    flat = all(len(array.shape) < 2 for array in arrays)
     shown = some_phases(phases, ROWS if flat else COLUMNS)
-    name = coordinate_text(block, launch.grid)
-    title = f"{scene.name}: what block {name} touches, phase by phase"
+    title = f"{scene.name}: what block {block.name} touches, phase by phase"
     page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
-    filled = fills(accesses)
-    (_rows if flat else _columns)(page, scene, numbers, accesses, filled, shown)
-    _legend(page, accesses, filled)
-    caption = _caption(scene, numbers, accesses, filled, phases, name)
+    (_rows if flat else _columns)(page, block, shown)
+    _legend(page, block)
+    caption = _caption(block)
     if len(shown) < len(phases):
         caption += f" {phases_left_out(len(phases) - len(shown))}"
     alt = (
         f"A panel for each phase and array; {many(len(shown), 'phase')} of "
-        f"{', '.join(scene.arrays[i].name for i in numbers)}, with the elements touched in colour."
+        f"{', '.join(array.name for array in arrays)}, with the elements touched in colour."
     )
     return page, title, caption, alt
 
 
 def steps(scene: Scene) -> dict[str, object] | None:
     """The same phases for a page that shows one at a time, with the lines that run in each."""
-    launch = launch_with_shared(scene)
-    accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
-    filled = fills(accesses)
-    phases = sorted(set(accesses["phase"].tolist()))
+    block = Block.of(scene)
+    accesses, phases = block.accesses, block.phases
     panels, parts = [], []
-    for number in sorted(set(accesses["array"][accesses["array"] >= 0].tolist())):
-        array, index = scene.arrays[number], accesses["index"][accesses["array"] == number]
+    for number, array in block.arrays.items():
         first, end = 0, math.prod(array.shape)
         detail, (rows, columns) = shape_text(array), as_matrix(array)
         if len(array.shape) == 1:  # of a long one, what the block touches
-            first, end = int(index.min()), int(index.max()) + 1
+            first, end = _span(block, number)
             detail = f"{first} … {end - 1}"
             rows, columns = -(-(end - first) // 64), min(end - first, 64)
         panels.append(stepping.Panel(array.name, detail, rows, columns))
         parts.append((number, first, end))
     found = []
     for phase in some_phases(phases, stepping.MOST):
-        now, before = accesses["phase"] == phase, accesses["phase"] < phase
-        cells = []
-        for number, first, end in parts:
-            mine = accesses["array"] == number
-            parties = (accesses[mine & which] for which in (now, before, now & filled))
-            cells.append(states(scene.arrays[number], *parties)[first:end])
+        now = accesses["phase"] == phase
+        cells = [block.states(number, phase)[first:end] for number, first, end in parts]
         lines = np.unique(accesses["line"][now]).tolist()
         said = _said(scene, accesses[now], last=phase == phases[-1])
         found.append(stepping.Step(f"phase {phase}", said, cells, lines))
@@ -117,16 +102,15 @@ def _said(scene: Scene, now: np.ndarray, last: bool) -> str:
     return f"The block {listing(does) or 'touches none of its arrays'}. {end}"
 
 
-def _columns(
-    page: Canvas,
-    scene: Scene,
-    numbers: list[int],
-    accesses: Records,
-    filled: np.ndarray,
-    shown: list[int],
-) -> None:
+def _span(block: Block, number: int) -> tuple[int, int]:
+    """The first element of an array that a block touches, and the end behind the last."""
+    index = block.accesses["index"][block.accesses["array"] == number]
+    return int(index.min()), int(index.max()) + 1
+
+
+def _columns(page: Canvas, block: Block, shown: list[int]) -> None:
     """Phases from left to right, a row for each array; all at the same scale but the smallest."""
-    arrays = [scene.arrays[i] for i in numbers]
+    accesses, arrays = block.accesses, block.arrays.values()
     shapes = [as_matrix(a) for a in arrays]
     names = 0.15 + max(cv.text_width(a.name, bold=True) for a in arrays)
     names = max(names, 0.15 + max(cv.text_width(shape_text(a), cv.SMALL) for a in arrays))
@@ -142,20 +126,18 @@ def _columns(
         doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), room, cv.SMALL)
         page.small(x, top + 0.16, doing)
     page.y = top + 0.33
-    for number, array, (rows, columns) in zip(numbers, arrays, shapes, strict=True):
-        mine, fill = (a[a["array"] == number] for a in (accesses, accesses[filled]))
+    for (number, array), (rows, columns) in zip(block.arrays.items(), shapes, strict=True):
+        used = accesses["phase"][accesses["array"] == number]
         high = max(rows * cell, min(LEAST[0] * rows, 0.3))
         tall, broad = high / rows, max(cell, min(LEAST[1] / columns, 0.12))
         page.text(cv.MARGIN, page.y + 0.07, array.name, bold=True)
         page.small(cv.MARGIN, page.y + 0.24, shape_text(array))
         for order, phase in enumerate(shown):
             x = cv.MARGIN + names + order * column
-            now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
             colors = np.tile(cv.rgb("white"), (rows * columns, 1))
-            zeros = fill[fill["phase"] == phase]
-            colors[: math.prod(array.shape)] = COLORS[states(array, now, before, zeros)]
+            colors[: math.prod(array.shape)] = COLORS[block.states(number, phase)]
             page.cells(x, page.y, colors.reshape(rows, columns, 3), broad, tall, edges=True)
-            edge, width = (cv.INK, 1.0) if len(now) else (cv.MID, 0.6)
+            edge, width = (cv.INK, 1.0) if phase in used else (cv.MID, 0.6)
             page.box(x, page.y, columns * broad, high, edge=edge, width=width, zorder=3)
         page.y += max(high, 0.34) + 0.16
     page.y += 0.06
@@ -176,50 +158,37 @@ def _doing(accesses: Records) -> str:
     return ", ".join(word for word, does in words.items() if does)
 
 
-def _rows(
-    page: Canvas,
-    scene: Scene,
-    numbers: list[int],
-    accesses: Records,
-    filled: np.ndarray,
-    shown: list[int],
-) -> None:
+def _rows(page: Canvas, block: Block, shown: list[int]) -> None:
     """Phases from top to bottom, each array as one strip of the elements that the block touches."""
-    spans = []
-    for number in numbers:
-        index = accesses["index"][accesses["array"] == number]
-        spans.append((int(index.min()), int(index.max()) + 1))
+    arrays = block.arrays
+    spans = [_span(block, number) for number in arrays]
     lengths = np.array([end - first for first, end in spans])
     left, gap, tall = cv.MARGIN + 0.75, 0.2, 0.2
-    room = cv.WIDTH - cv.MARGIN - left - gap * (len(numbers) - 1)
+    room = cv.WIDTH - cv.MARGIN - left - gap * (len(arrays) - 1)
     shares = np.maximum(lengths / lengths.sum(), 0.55 / room)
     widths = room * shares / shares.sum()
     starts = left + np.cumsum(widths + gap) - widths - gap
     top = page.y
-    for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
-        array = scene.arrays[number]
+    for array, (first, end), x, wide in zip(arrays.values(), spans, starts, widths, strict=True):
         page.text(x, top, array.name, bold=True)
         if array.shape and wide > 1.2:
-            detail = f"{first} … {end - 1}"
             after = cv.text_width(array.name, bold=True) + 0.08
-            page.small(x + after, top, detail)
+            page.small(x + after, top, f"{first} … {end - 1}")
     page.y = top + 0.14
     for order, phase in enumerate(shown):
         if order and phase > shown[order - 1] + 1:
             page.text(cv.MARGIN, page.y + 0.05, "…", color=cv.GREY)
             page.y += 0.16
         page.small(cv.MARGIN, page.y + tall / 2, f"phase {phase}", color=cv.INK)
-        for number, (first, end), x, wide in zip(numbers, spans, starts, widths, strict=True):
-            array, mine = scene.arrays[number], accesses[accesses["array"] == number]
-            now, before = mine[mine["phase"] == phase], mine[mine["phase"] < phase]
-            fill = accesses[filled & (accesses["array"] == number) & (accesses["phase"] == phase)]
-            colors = COLORS[states(array, now, before, fill)][None, first:end]
+        for number, (first, end), x, wide in zip(arrays, spans, starts, widths, strict=True):
+            colors = COLORS[block.states(number, phase)][None, first:end]
             page.cells(x, page.y, colors, min(wide / (end - first), 0.3), tall, edges=True)
         page.y += tall + 0.08
     page.y += 0.1
 
 
-def _legend(page: Canvas, accesses: Records, filled: np.ndarray) -> None:
+def _legend(page: Canvas, block: Block) -> None:
+    accesses = block.accesses
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     place = np.stack([accesses[f].astype("i8") for f in ("phase", "array", "index")])
     reads, writes = ({tuple(p) for p in place[:, kind].T} for kind in (loads, ~loads))
@@ -228,21 +197,15 @@ def _legend(page: Canvas, accesses: Records, filled: np.ndarray) -> None:
         BEFORE: np.any(loads & ~shared),
         SHARED_READ: np.any(loads & shared),
         WRITE: np.any(~loads),
-        FILLED: bool(filled.any()),
+        FILLED: bool(block.filled.any()),
         BOTH: bool(reads & writes),
     }
     page.legend([STATES[state] for state, does in occurs.items() if does])
 
 
-def _caption(
-    scene: Scene,
-    numbers: list[int],
-    accesses: Records,
-    filled: np.ndarray,
-    phases: list[int],
-    name: str,
-) -> str:
+def _caption(block: Block) -> str:
     """What the first phase that loads brings, and how often what is shared is read."""
+    accesses = block.accesses
     parts = []
     for space, verb in ((GLOBAL, "reads"), (SHARED, "reads")):
         loads = accesses[(accesses["kind"] == LOAD) & (accesses["space"] == space)]
@@ -251,22 +214,22 @@ def _caption(
         phase = int(loads["phase"].min())
         loads = loads[loads["phase"] == phase]
         counts = [
-            _reads(scene.arrays[i], loads[loads["array"] == i])
-            for i in numbers
+            _reads(array, loads[loads["array"] == i])
+            for i, array in block.arrays.items()
             if np.any(loads["array"] == i)
         ]
         where = "global" if space == GLOBAL else "shared"
         parts.append(
-            f"In phase {phase} block {name} {verb}, from {where} memory, {listing(counts)}."
+            f"In phase {phase} block {block.name} {verb}, from {where} memory, {listing(counts)}."
         )
     counts = [
-        f"{many(len(np.unique(mine['index'])), 'element')} of {scene.arrays[i].name}"
-        for i in numbers
-        if len(mine := accesses[filled & (accesses["array"] == i)])
+        f"{many(len(np.unique(mine['index'])), 'element')} of {array.name}"
+        for i, array in block.arrays.items()
+        if len(mine := accesses[block.filled & (accesses["array"] == i)])
     ]
     if counts:
         parts.append(f"Without reading anything for them it writes {listing(counts)}.")
-    barriers = phases[-1]
+    barriers = block.phases[-1]
     parts.append(
         f"It passes {barriers} barrier{'s' * (barriers != 1)}."
         if barriers

@@ -9,8 +9,8 @@ from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts import stepping
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import phases_left_out
-from utils.diagrams.parts.phases import chosen_block, launch_with_shared, some_phases
-from utils.diagrams.parts.scene import Scene, coordinate_text, listing, shape_text
+from utils.diagrams.parts.phases import Block, launch_with_shared, some_phases
+from utils.diagrams.parts.scene import Scene, listing, shape_text
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import WARP
@@ -53,22 +53,20 @@ def is_tree(scene: Scene) -> bool:
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    launch = launch_with_shared(scene)
-    block = chosen_block(scene, launch)
-    accesses = launch.accesses[launch.accesses["block"] == block]
+    block = Block.of(scene)
+    accesses = block.accesses
     number = _array(scene, accesses)
     array, steps = scene.arrays[number], _steps(accesses[accesses["array"] == number])
     count = math.prod(array.shape)
     if count > LARGEST or len(array.shape) > 1:
         raise scene.too_large(f"{array.name} is {shape_text(array)}")
     kept = some_phases([step.phase for step in steps], ROWS)
-    name = coordinate_text(block, launch.grid)
-    title = f"{scene.name}: what block {name} does with {array.name}, phase by phase"
+    title = f"{scene.name}: what block {block.name} does with {array.name}, phase by phase"
     page = Canvas(title, f"{scene.size_text}. A phase ends where the block waits at a barrier.")
-    warps = -(-launch.threads // WARP)
+    warps = -(-block.launch.threads // WARP)
     _draw(page, array, [step for step in steps if step.phase in kept], warps)
     _legend(page, warps)
-    caption = _caption(array, steps, name)
+    caption = _caption(array, steps, block.name)
     if len(kept) < len(steps):
         caption += f" {phases_left_out(len(steps) - len(kept))}"
     alt = (
@@ -81,11 +79,11 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
 
 def steps(scene: Scene) -> dict[str, object] | None:
     """Each phase for a page that shows one at a time: what is read above, what is written below."""
-    launch = launch_with_shared(scene)
-    accesses = launch.accesses[launch.accesses["block"] == chosen_block(scene, launch)]
+    block = Block.of(scene)
+    accesses = block.accesses
     number = _array(scene, accesses)
     array, mine = scene.arrays[number], accesses[accesses["array"] == number]
-    count, warps = math.prod(array.shape), -(-launch.threads // WARP)
+    count, warps = math.prod(array.shape), -(-block.launch.threads // WARP)
     taken = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
     colors: list[cv.Swatch] = [(cv.PALE, "not touched"), (READ, "read"), *taken]
     found, every = [], _steps(mine)
