@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from utils.judge.mistakes.wrong_forms import FORMS
-from utils.judge.mistakes.wrong_statistics import Form, Forms
-from utils.judge.torch_calls import Args, Function, Options, TorchCalls, name_of
+from utils.judge.mistakes.wrong_statistics import Forms
+from utils.judge.torch_calls import Args, Call, Function, Heard, Options, TorchCalls, name_of
 
 STEPS = 9  # of a chain whose orders are tried
 NORMALISING = "the normalising"
@@ -32,18 +32,19 @@ def outcomes(
     `methods` are more forms of a call, for the method by which an exercise wants it done.
     """
     comes = "this is what comes out if"
-    with _Listening(inputs) as heard:
+    with Heard() as heard:
         run()
-    for number, (name, args, options) in enumerate(heard.calls):
-        more = {"eps": eps} if name == "rsqrt" else {}
-        given = methods[name](*args, **options) if name in methods else ()
-        for words, form in itertools.chain(given, FORMS[name](*args, **options, **more)):
-            with _Replacing(number, form):
-                value = run()
-            yield f"{comes} {words}", value
-    if len(heard.chain) <= STEPS and not heard.lone:
-        for words, chain in _other_chains(heard.chain):
-            with _Rebuilding(chain):
+    for number, call in enumerate(heard.calls):
+        more = {"eps": eps} if call.name == "rsqrt" else {}
+        for forms in (table[call.name] for table in (methods, FORMS) if call.name in table):
+            for words, form in forms(*call.args, **call.options, **more):
+                with Heard(number=number, answer=form):
+                    value = run()
+                yield f"{comes} {words}", value
+    chain = [step for call in heard.calls for step in _steps(call, inputs)]
+    if len(chain) <= STEPS and not any(map(_is_lone, heard.calls)):
+        for words, other in _other_chains(chain):
+            with _Rebuilding(other):
                 value = run()
             yield f"{comes} {words}", value
 
@@ -90,55 +91,32 @@ def _begins(name: str, args: Args) -> bool:
     return name == "linear" and len(args) == 3
 
 
-class _Listening(TorchCalls):
-    def __init__(self, inputs: Mapping[str, object]):
-        super().__init__()
-        self.inputs = inputs
-        self.calls: list[tuple[str, Args, Options]] = []  # those that have wrong forms
-        self.chain: list[Step] = []
-        self.lone = False  # groups of a single value, which tell nothing of the order
+def _is_lone(call: Call) -> bool:
+    """Whether its groups have a single value each, which tells nothing of the order."""
+    return call.name == "group_norm" and call.args[1] == call.args[0].shape[1]
 
-    def call(self, function: Function, args: Args, options: Options) -> Any:
-        name, result = name_of(function), function(*args, **options)
-        if name in FORMS:
-            self.calls.append((name, args, options))
-        if _begins(name, args):
-            self.chain.append((f"+ {self._name(args[2])}", lambda v: v + args[2]))
-        elif _changes(result, args):
-            self.chain += self._steps(name, function, args, options)
-        return result
 
-    def _steps(self, name: str, function: Function, args: Args, options: Options) -> Iterator[Step]:
-        given = args[0]
-        if name == "group_norm":
-            _, groups, weight, bias, eps = args
-            self.lone |= groups == given.shape[1]
-            yield NORMALISING, lambda v: torch.group_norm(v, groups, None, None, eps)
-            yield f"* {self._name(weight)}", lambda v: v * weight
-            yield f"+ {self._name(bias)}", lambda v: v + bias
-            return
-        others = [self._name(a) for a in args[1:] if a is not given]
-        told = NAMES.get(name, name)
+def _steps(call: Call, inputs: Mapping[str, object]) -> Iterator[Step]:
+    """Those of the chain that a call makes."""
+    function, args, options, name = call.function, call.args, call.options, call.name
+
+    def named(value: object) -> str:
+        """The name of an input; of anything else what it is."""
+        return next((k for k, tensor in inputs.items() if tensor is value), str(value)[:8])
+
+    if _begins(name, args):
+        yield f"+ {named(args[2])}", lambda v: v + args[2]
+    elif name == "group_norm" and len(args) == 5:
+        _, groups, weight, bias, eps = args
+        yield NORMALISING, lambda v: torch.group_norm(v, groups, None, None, eps)
+        yield f"* {named(weight)}", lambda v: v * weight
+        yield f"+ {named(bias)}", lambda v: v + bias
+    elif _changes(call.result, args):
+        given, told = args[0], NAMES.get(name, name)
+        others = [named(a) for a in args[1:] if a is not given]
         if name in ("add", "mul"):
             told = f"{'+' if name == 'add' else '*'} {others[0]}" if others else "the doubling"
         yield told, lambda v: function(*(v if a is given else a for a in args), **options)
-
-    def _name(self, value: object) -> str:
-        """That of an input; of anything else what it is."""
-        return next((k for k, tensor in self.inputs.items() if tensor is value), str(value)[:8])
-
-
-class _Replacing(TorchCalls):
-    """The call of that number, of those that have wrong forms, in another form."""
-
-    def __init__(self, wanted: int, form: Form):
-        super().__init__()
-        self.wanted, self.form, self.number = wanted, form, -1
-
-    def call(self, function: Function, args: Args, options: Options) -> Any:
-        self.number += name_of(function) in FORMS
-        replaced = name_of(function) in FORMS and self.number == self.wanted
-        return (self.form if replaced else function)(*args, **options)
 
 
 class _Rebuilding(TorchCalls):
