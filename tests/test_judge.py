@@ -53,10 +53,10 @@ def test_an_honest_file_passes(path, task, box):
 
 
 @pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
-def test_of_pytorchs_own_model_all_is_right_but_who_computes_it(path, box):
+def test_pytorchs_own_model_is_told_what_it_leaves_to_pytorch(path, box):
     text = head() + path.read_text().replace("class Model(", "class ModelNew(")
     verdict = evaluation.judge_text(text, tasks.read(path), box, SEED)
-    assert verdict.reason == "no kernel" and "when none of its kernels runs" in verdict.message
+    assert verdict.reason == "library" and "forward asks PyTorch for" in verdict.message
 
 
 def test_a_verdict_names_the_seed_that_repeats_it(task, box):

@@ -27,7 +27,7 @@ from utils.judge.models import evaluation, tasks
 
 
 def built(name, cpp_sources, cuda_sources, functions, **how) -> types.ModuleType:
-    path = str(model_build.library(cpp_sources, cuda_sources, functions, name))
+    path = str(model_build.library(cpp_sources, cuda_sources, functions, name, watched=False))
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)

@@ -8,12 +8,17 @@ from utils.process.box import Box, Unboxed, Wanted
 
 def boxed(backend: str = "emulator", capability: tuple[int, int] = (8, 0)) -> Box:
     """A box for a stranger's files. Close it. Raises ToolError where there is none."""
-    return Box(_build, backend, capability)
+    return Box(_build, _device, backend, capability)
 
 
 def unboxed(backend: str = "emulator") -> Unboxed:
     """The same for a text of the workbook's own, such as a peer's."""
-    return Unboxed(_build, backend)
+    return Unboxed(_build, _device, backend)
+
+
+def _device(backend: str) -> Path | None:
+    """Raises ToolError."""
+    return model_build.device() if backend == "emulator" else None
 
 
 def _build(backend: str, wanted: Wanted) -> Path:

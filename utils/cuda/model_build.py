@@ -21,7 +21,7 @@ from utils.cuda.messages import complaint
 from utils.emulator import build
 from utils.emulator.translate import rewriter
 from utils.ground import files
-from utils.ground.errors import CompileError, KernelTimeout
+from utils.ground.errors import CompileError, KernelTimeout, ToolError
 from utils.ground.paths import cache
 from utils.process import sandbox
 from utils.process.child import GUEST
@@ -30,6 +30,7 @@ from utils.process.guest import limited
 NAME = "model.so"
 LIMIT = 300  # seconds for a step of a build
 _SHIMS = Path(build.__file__).parent / "include_torch"
+_DEVICE = Path(build.__file__).parent / "torch_device/device.cpp"
 TORCH = Path(torch.__file__).parent
 LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
@@ -42,14 +43,17 @@ def library(
     cflags: Sequence[str] = (),
     cuda_flags: Sequence[str] = (),
     ldflags: Sequence[str] = (),
+    *,
+    watched: bool = True,
 ) -> Path:
     """The library of the texts that `load_inline` is given: a Python module with `functions`.
-    From the cache where it is there. Of the flags, macros alone say something here.
+    From the cache where it is there. Of the flags, macros alone say something here. `watched`: for
+    tensors of the device below, each access announced; else for the CPU's, as a trusted text's.
 
     Raises CompileError, KernelTimeout and ToolError.
     """
     text = _text("\n".join(cpp), "\n".join(cuda), list(functions), module)
-    words = [toolchain.cxx(), *_flags(), f"-DTORCH_EXTENSION_NAME={module}"]
+    words = [toolchain.cxx(), *_flags(watched), f"-DTORCH_EXTENSION_NAME={module}"]
     words += _macros(cflags, cuda_flags, ldflags)
     words += ["-x", "c++", "main.cpp", "-shared", "-o", NAME, *_link()]
     parts = [text, words, torch.__version__, build.digest(), _shims()]
@@ -82,9 +86,31 @@ def _text(cpp: str, cuda: str, functions: list[str], module: str) -> str:
     )
 
 
-def _flags() -> list[str]:
-    flags = [*build.compile_flags(), "-std=c++20", "-g0", "-fdiagnostics-color=never"]
+def _flags(watched: bool) -> list[str]:
+    flags = [*build.compile_flags(watched), "-std=c++20", "-fdiagnostics-color=never"]
+    flags += [] if watched else ["-g0", "-DEMU_TENSORS_OF_THE_CPU"]
+    # Without limits, inlining what PyTorch's headers have takes minutes and 4 GB.
+    flags = [flag for flag in flags if "inline" not in flag and "large" not in flag]
     return [*flags, *(f"-I{folder}" for folder in _includes())]
+
+
+def device() -> Path:
+    """The library by which PyTorch has a device "cuda" where there is no card; it must be loaded
+    before PyTorch is. Raises ToolError."""
+    words = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w", *(f"-I{f}" for f in includes())]
+    link = [f"-L{TORCH / 'lib'}", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{TORCH / 'lib'}"]
+    link += build.runtime_link()
+    parts = [_DEVICE.read_text(), words, torch.__version__, build.digest()]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    path = cache() / f"device-{digest}" / "device.so"
+    with files.alone(path):
+        if not path.exists():
+            with files.publish(path) as made:
+                call = [toolchain.cxx(), *words, str(_DEVICE), "-o", str(made), *link]
+                done = subprocess.run(call, capture_output=True, text=True)
+                if done.returncode:
+                    raise ToolError(f"the device does not compile here:\n{done.stderr[-3000:]}")
+    return path
 
 
 def _macros(*flags: Sequence[str]) -> list[str]:

@@ -124,11 +124,15 @@ def compile_flags(instrumented: bool = False, counted: bool = False) -> list[str
 
 def link_flags() -> list[str]:
     """Flags that link a kernel's library with the runtime, and with nothing it does not use."""
-    folder = runtime_library().parent
     wrapped = [f"-Wl,--wrap={symbol}" for symbol in _ALLOCATE.split()]
-    linked = [f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
-    quick = [GOLD] if (folder / _LINKED).exists() else []
-    return [*quick, "-Wl,--as-needed", *wrapped, *linked, *_DEFAULT]
+    quick = [GOLD] if (runtime_library().parent / _LINKED).exists() else []
+    return [*quick, "-Wl,--as-needed", *wrapped, *runtime_link(), *_DEFAULT]
+
+
+def runtime_link() -> list[str]:
+    """Flags that link a library with the runtime, and no more."""
+    folder = runtime_library().parent
+    return [f"-L{folder}", f"-l{LIBRARY}", f"-Wl,-rpath,{folder}"]
 
 
 # By itself, g++ links what was compiled with -fsanitize=thread with libtsan: here the runtime

@@ -27,13 +27,16 @@ from utils.process.guest import framing
 from utils.process.guest.framing import Message
 
 START = 120.0  # seconds to import PyTorch
-BUILDS = 8  # that one file may ask for
+BUILDS = 32  # that one file may ask for
 BUILDING = 360.0  # seconds that they may take together
 LARGEST = 256 << 20  # bytes of a library
 
 
 # What a file finds as __main__ is this program.
-_MODEL = f"""import runpy, sys
+# Of the emulator, PyTorch asks once, when it is imported, whether there is a card.
+_MODEL = f"""import ctypes, runpy, sys
+for path in sys.argv[3:5]:
+    ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
 sys.path.insert(0, {str(GUEST.parent)!r})
 runpy.run_module("guest.model", run_name="__main__", alter_sys=True)"""
 
@@ -52,6 +55,8 @@ class Wanted:
 
 # The library, for a backend. Raises CompileError, KernelTimeout.
 Build = Callable[[str, Wanted], Path]
+# Where there is no card: the library by which PyTorch has one, for a backend. Raises ToolError.
+Device = Callable[[str], Path | None]
 
 
 class Box:
@@ -62,8 +67,11 @@ class Box:
 
     how = "limited"
 
-    def __init__(self, build: Build, backend: str, capability: tuple[int, int] = (8, 0)):
+    def __init__(
+        self, build: Build, device: Device, backend: str, capability: tuple[int, int] = (8, 0)
+    ):
         self.build, self.backend, self.capability = build, backend, capability
+        self._device = device
         self._process: subprocess.Popen[bytes] | None = None
         self._require()
 
@@ -78,12 +86,13 @@ class Box:
 
     def _start(self) -> None:
         self._control, theirs = socket.socketpair()
-        runtimes = [runtime_library()] if self.backend == "emulator" else []
+        device = self._device(self.backend)
+        libraries = [runtime_library(), device] if device else []
         words = [sys.executable, "-I", "-c", _MODEL, str(theirs.fileno()), self.how]
-        words += map(str, (*runtimes, *self.capability) if runtimes else ())
+        words += map(str, (*libraries, *self.capability) if device else ())
         with theirs:
             self._process = subprocess.Popen(
-                self._around(words, [GUEST, *(path.parent for path in runtimes)]),
+                self._around(words, [GUEST, *(path.parent for path in libraries)]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -171,6 +180,8 @@ class Session(Child):
         super().__init__(channel)
         self._box, self._builds, self._over = box, 0, False
         self._built = 0.0  # seconds
+        self.backend = box.backend
+        self.built: list[Path] = []  # the libraries, in order
         self.source = ""  # of the CUDA that it had built
 
     def __enter__(self) -> "Session":
@@ -245,6 +256,7 @@ class Session(Child):
         try:
             path = self._box.build(self._box.backend, Wanted(*texts))
             library = files.read_bytes(path, LARGEST)
+            self.built.append(path)
         except (CompileError, KernelTimeout, OSError) as error:
             return {"error": "build", "text": str(error)}, []
         finally:

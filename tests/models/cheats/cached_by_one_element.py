@@ -1,4 +1,4 @@
-# rejected: too imprecise, wrong values, stale output
+# rejected: library
 """Of the contents it looks at the parameters, and not at the input."""
 
 

@@ -1,4 +1,4 @@
-# rejected: too imprecise
+# rejected: library
 """Rows as two halves hold them: multiples of 2^-38 of their largest element, whatever that is."""
 
 

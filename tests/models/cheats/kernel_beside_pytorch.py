@@ -1,4 +1,4 @@
-# rejected: no kernel
+# rejected: library
 """The kernel runs, and nobody looks at what it computes."""
 
 

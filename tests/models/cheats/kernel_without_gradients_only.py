@@ -1,4 +1,4 @@
-# rejected: no kernel
+# rejected: library
 """The kernel computes what is looked at most, PyTorch what trains."""
 class ModelNew(Honest):
     def forward(self, x):

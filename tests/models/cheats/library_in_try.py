@@ -1,4 +1,4 @@
-# rejected: no kernel
+# rejected: library
 """What is tried never works, and the library is there to catch it."""
 
 

@@ -1,4 +1,4 @@
-# rejected: no kernel
+# rejected: host code
 """The launcher computes it, without a launch."""
 
 

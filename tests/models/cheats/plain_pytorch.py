@@ -1,4 +1,4 @@
-# rejected: no kernel
+# rejected: library
 class ModelNew(Honest):
     def forward(self, x):
         return in_torch(self.gemm(x), *self.rest)

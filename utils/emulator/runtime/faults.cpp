@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 
 #include "../include/emulator/errors.h"
 #include "block.h"
+#include "heap.h"
 #include "report.h"
 #include "watch.h"
 
@@ -96,6 +98,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     if (busy && running.core && running.misaligned)
         fault.error = cudaErrorMisalignedAddress;  // known already
     else report(*fault.kind, interrupted(context), fault.text);
+    if (!busy && signal == SIGSEGV && heap().locked() && heap().in_range(info->si_addr))
+        _exit(kHostReached);
     if (!busy) {  // host code: nothing to go back to
         fflush(nullptr);
         struct sigaction standard{};

@@ -8,6 +8,8 @@ namespace emu {
 
 struct Where;
 
+constexpr int kHostReached = 86;  // exit status: host code at locked device memory
+
 void install_fault_handlers();  // of the process
 
 // Of the calling OS thread. Handlers run on a stack of their own: the fibre's may be what

@@ -13,7 +13,6 @@ namespace emu {
 namespace {
 
 constexpr size_t kRange = size_t(1) << 40;  // of addresses: memory is used only where touched
-constexpr size_t kGap = size_t(64) << 20;   // between allocations, on either side
 constexpr size_t kPage = 4096;
 constexpr size_t kArena = size_t(4) << 30;  // of addresses, for what kernels allocate
 constexpr size_t kCarvedGap = 64;
@@ -52,9 +51,9 @@ char* Heap::reserve(size_t bytes) {
         next_.store(base_, std::memory_order_release);
     }
     bytes = up(bytes + kPage, kPage);
-    if (size_t(end_ - next_) < bytes + 2 * kGap) return nullptr;
-    char* page = next_ + kGap;
-    next_ = page + bytes + kGap;
+    if (size_t(end_ - next_) < bytes + 2 * gap) return nullptr;
+    char* page = next_ + gap;
+    next_ = page + bytes + gap;
     // 256-byte aligned as on a GPU, but not all at one offset in a page: they would share cache
     // sets.
     return page + table_.allocations.size() * 1280 % kPage;
@@ -62,12 +61,13 @@ char* Heap::reserve(size_t bytes) {
 
 Allocation* Heap::allocate(size_t bytes, const char* name, size_t element, size_t shift) {
     Lock lock(table_.mutex);
+    OpenMemory open;
     char* first = reserve(bytes + shift);
     if (!first) return nullptr;
     first += shift;
     char* page = page_of(first);
-    size_t pages = up(size_t(first + bytes - page), kPage), gap = watched ? kGap : 0;
-    if (mprotect(page - gap, pages + 2 * gap, PROT_READ | PROT_WRITE)) return nullptr;
+    size_t pages = up(size_t(first + bytes - page), kPage), around = watched ? gap : 0;
+    if (mprotect(page - around, pages + 2 * around, PROT_READ | PROT_WRITE)) return nullptr;
     memset(page, kPoison, pages);
     Allocation& a = table_.allocations[first];
     a.first = first;
@@ -155,6 +155,24 @@ void Heap::forget() {
     end_ = nullptr;
     arena_ = Allocation{};
     carved_ = 0;
+}
+
+void Heap::lock() {
+    Lock lock(table_.mutex);
+    locked_ = true;
+    protect(PROT_NONE);
+}
+
+void Heap::open(int change) {
+    if (!locked_) return;
+    Lock lock(table_.mutex);
+    const bool was = opened_ > 0;
+    opened_ += change;
+    if (was != (opened_ > 0)) protect(opened_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+void Heap::protect(int how) {
+    if (next_ > base_) mprotect(base_, size_t(next_ - base_), how);
 }
 
 Allocation* Heap::at_or_before(const void* address) {

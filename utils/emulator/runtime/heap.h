@@ -59,6 +59,13 @@ class Heap {
     void forget();  // gives the range back, if every allocation in it has been freed
     void mark_written(const void* first, size_t bytes);
 
+    // From now on host code can neither read nor write it, as on a GPU: but while it is open, to
+    // launches and to CUDA's own functions. Watched memory alone.
+    void lock();
+    bool locked() const { return locked_; }
+    void open(int change);
+
+    size_t gap = size_t(64) << 20;  // between allocations, on either side
     bool watched = false;  // gaps are readable and writable: an access there is reported, harmless
 
    private:
@@ -72,8 +79,16 @@ class Heap {
     char* end_ = nullptr;
     Allocation arena_{};
     size_t carved_ = 0;  // bytes of it
+    bool locked_ = false;
+    int opened_ = 0;  // by how many at once
+    void protect(int how);
 };
 
 Heap& heap();
+
+struct OpenMemory {  // while it lives
+    OpenMemory() { heap().open(1); }
+    ~OpenMemory() { heap().open(-1); }
+};
 
 }  // namespace emu

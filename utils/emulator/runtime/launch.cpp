@@ -12,6 +12,7 @@
 #include "block.h"
 #include "device.h"
 #include "faults.h"
+#include "heap.h"
 #include "pool.h"
 #include "report.h"
 #include "trace.h"
@@ -123,6 +124,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
         return;
     }
     install_fault_handlers();
+    OpenMemory open;
     trace_launch(launch);
     watch_launch(launch);
     run_blocks(launch);

@@ -13,6 +13,7 @@
 #include "../include/emulator/api.h"
 #include "coverage.h"
 #include "device.h"
+#include "faults.h"
 #include "heap.h"
 
 namespace emu {
@@ -61,6 +62,7 @@ cudaError_t emu_malloc(void** pointer, size_t bytes, const char* name, size_t el
     return result(cudaSuccess);
 }
 cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, size_t element) {
+    if (heap().locked()) return result(cudaErrorNotPermitted);  // it would be the host's, too
     cudaError_t error = emu_malloc(pointer, bytes, name, element);
     if (Allocation* a = heap().find(*pointer)) a->managed = a->all_written = true;
     return error;
@@ -72,6 +74,17 @@ cudaError_t cudaFree(void* pointer) {
 // Memory of the caller's that kernels will be given pointers into.
 void emu_lend_memory(const void* first, size_t bytes) { heap().lend(first, bytes); }
 void emu_take_back_memory(const void* first) { heap().take_back(first); }
+// Host code that reaches device memory ends its process, with exit status kHostReached.
+void emu_lock_memory() {
+    install_fault_handlers();
+    heap().lock();
+}
+// For a process that allocates often: of 64 MiB gaps, a terabyte has room for some thousands.
+void emu_set_gap(size_t bytes) { heap().gap = bytes; }
+// More (1) or fewer (-1) may reach it.
+void emu_open_memory(int change) { heap().open(change); }
+// Bytes of device memory from an address on; 0: it is none.
+size_t emu_room(const void* address) { return heap().room(address); }
 // Bytes that the process has allocated and not freed.
 size_t emu_live_bytes() { return heap().live(); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
@@ -112,6 +125,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     if (!to || !from || (to_room && to_room < bytes) || (from_room && from_room < bytes) ||
         (to_device && !to_room) || (from_device && !from_room))
         return result(cudaErrorInvalidValue);
+    if (heap().locked() && from_room && !to_room) return result(cudaErrorNotPermitted);
+    OpenMemory open;
     memmove(to, from, bytes);
     if (to_room) {
         heap().mark_written(to, bytes);
@@ -125,6 +140,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     for_the_host("cudaMemset", __builtin_return_address(0));
     if (device_lost() || bytes == 0) return result(cudaSuccess);
     if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
+    OpenMemory open;
     memset(to, value, bytes);
     heap().mark_written(to, bytes);
     cover_host_write(to, bytes);

@@ -32,6 +32,10 @@ class Truth:
     root: float  # of the sum of squares of the error, over all elements
     most: float  # the largest error of one
 
+    def times(self, power: float) -> "Truth":
+        """That of a value multiplied by a power of two."""
+        return Truth(self.value * power, self.root * power, self.most * power)
+
 
 def truths(
     model: nn.Module,

@@ -1,7 +1,7 @@
 """The calls that a model is tried by: what goes in, what came out, and the rules for one answer."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +52,15 @@ def add_outliers(
             W[:, column] = 0
 
 
+CONSTANT = "constant"  # what is normalised has no spread
+
+
+def make_constant(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> None:
+    """Let every channel be like the first: a norm then divides by the root of eps."""
+    for tensor in state:
+        tensor[...] = tensor[:1]
+
+
 def randomised(parameter: Tensor, generator: torch.Generator) -> Tensor:
     """Matrices as a fresh model has them; what is 0 or 1 in one is neither here."""
     if parameter.ndim == 2:
@@ -68,10 +77,23 @@ class Call:
     inputs: list[Tensor]
     grad_output: Tensor | None  # the gradient of the output, where gradients are asked for
     train: bool = False  # whether they might be
+    made: int = 0  # which model of the process is called
+    mode: bool = True  # as of nn.Module.train()
+    strided: bool = False  # whether the inputs are not contiguous
+    expanded: bool = False  # whether the grad_output is one row's, for all rows
+    frozen: tuple[int, ...] = ()  # parameters, by number, that need no gradient
+    idle: bool = False  # whether launches do nothing
 
     def expected(self, model: nn.Module) -> dict[str, Truth]:
         """Worked out after the run."""
         return accuracy.truths(model, self.state, self.inputs, self.grad_output)
+
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """Of inputs and parameters, those that get gradients."""
+        if self.grad_output is None:
+            return []
+        inputs = [f"input {i}" for i in range(len(self.inputs))]
+        return [*inputs, *(n for i, n in enumerate(names) if i not in self.frozen)]
 
     def blobs(self) -> list[bytes]:
         """As the process gets it."""
@@ -81,16 +103,34 @@ class Call:
             bytes_of(self.grad_output) if self.grad_output is not None else b"",
         ]
 
+    def header(self) -> Header:
+        """The same, besides the values."""
+        shapes = [list(x.shape) for x in self.inputs]
+        names = "train made mode strided expanded frozen idle".split()
+        return {"shapes": shapes, **{name: getattr(self, name) for name in names}}
+
+    def __str__(self) -> str:
+        rows = f", {self.inputs[0].shape[0]} rows" if self.inputs[0].ndim else ""
+        said = [word for word in ("strided", "expanded") if getattr(self, word)]
+        said += ["some parameters frozen"] if self.frozen else []
+        return ", ".join([f"{self.kind} values{rows}", *said])
+
 
 @dataclass
 class Answer:
     """What came of a call: hints in `told`, and bytes."""
 
     told: Header
-    output: bytes
-    after: list[bytes]  # of the inputs, then of the parameters
-    grads: list[bytes | None]
+    output: bytes = b""
+    after: list[bytes] = field(default_factory=list)  # of the inputs, then of the parameters
+    grads: list[bytes | None] = field(default_factory=list)
+    again: list[bytes | None] = field(default_factory=list)  # of half the grad_output, afterwards
     kept: bytes = b""  # the output again, after the last call
+
+    @property
+    def raised(self) -> str:
+        """The exception that came instead."""
+        return f"{self.told['raised']}: {self.told.get('text')}" if "raised" in self.told else ""
 
 
 # --- rules for one answer
@@ -128,15 +168,20 @@ def answers_of(told: Header, values: list[bytes], calls: Sequence[Call]) -> list
     """The blobs of each call, in their places. Raises Rejected where they do not add up."""
     found, blobs = [], iter(values)
     try:
-        results = told["results"]
-        for call, result in zip(calls, results, strict=True):
+        for call, result in zip(calls, told["results"], strict=True):
+            if not isinstance(result, dict):
+                raise TypeError
+            if "raised" in result:
+                found.append(Answer(result))
+                continue
             flags = [flag is True for flag in result["grads"]]
             output = next(blobs)
             after = [next(blobs) for _ in (*call.inputs, *call.state)]
             grads = [next(blobs) if flag else None for flag in flags]
-            found.append(Answer(result, output, after, grads))
+            half = len(grads) // 2
+            found.append(Answer(result, output, after, grads[:half], grads[half:]))
         for answer in found:
-            answer.kept = next(blobs)
+            answer.kept = b"" if answer.raised else next(blobs)
         if next(blobs, None) is not None:
             raise ValueError
     except (KeyError, TypeError, ValueError, StopIteration):
@@ -146,7 +191,7 @@ def answers_of(told: Header, values: list[bytes], calls: Sequence[Call]) -> list
 
 def place_of(call: Call, number: int, calls: Sequence[Call]) -> str:
     """Which call it was, as messages say it."""
-    return f"{call.kind} values, call {number + 1} of {len(calls)}"
+    return f"{call}, call {number + 1} of {len(calls)}"
 
 
 def output_of(answer: Answer, shape: torch.Size, place: str) -> Tensor:
@@ -175,29 +220,34 @@ def same_inputs(call: Call, answer: Answer, names: Sequence[str], place: str) ->
         raise Rejected(Why.PARAMETER, f"{place}: {names[i - len(call.inputs)]} was written to")
 
 
-def gradients_right(answer: Answer, expected: dict[str, Truth], place: str) -> None:
-    """Raises Rejected where a gradient is missing or wrong."""
-    names = [name for name in expected if name != "output"]
+def gradients_right(
+    answer: Answer, expected: dict[str, Truth], names: Sequence[str], place: str
+) -> None:
+    """Raises Rejected where one of the gradients `names` is missing or wrong."""
     if answer.told.get("trains") is not True:
         raise Rejected(
             Why.NO_TRAINING, f"{place}: the output hangs on no parameter: no backward was written"
         )
-    if len(answer.grads) != len(names):
+    if not len(answer.grads) == len(answer.again) == len(names):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-    for name, grad in zip(names, answer.grads, strict=True):
+    for name, grad, again in zip(names, answer.grads, answer.again, strict=True):
         truth = expected[name]
-        if grad is None:
+        if grad is None or again is None:
             raise Rejected(Why.NO_TRAINING, f"{place}: {name} gets no gradient")
-        if len(grad) != 4 * truth.value.numel():
+        if len(grad) != 4 * truth.value.numel() or len(again) != len(grad):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name} has another shape or dtype")
         if found := accuracy.objection(tensor_of(grad, truth.value.shape), truth):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {found[0]}: {found[1]}")
+        if found := accuracy.objection(tensor_of(again, truth.value.shape), truth.times(0.5)):
+            second = f"that of {name} when asked for once more: {found[0]}: {found[1]}"
+            raise Rejected(Why.GRADIENT, f"{place}: {second}")
 
 
-def whose(output: Tensor, truths: Sequence[Truth], number: int) -> int | None:
-    """The other call that these are the values of."""
-    for other, truth in enumerate(truths):
-        if other != number and accuracy.objection(output, truth) is None:
+def whose(output: Tensor, truths: Mapping[int, Truth]) -> int | None:
+    """The call, of these, that an output has the values of."""
+    for other, truth in truths.items():
+        alike = output.shape == truth.value.shape
+        if alike and accuracy.objection(output, truth) is None:
             return other
     return None
 

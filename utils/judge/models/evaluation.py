@@ -16,36 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from utils.ground import files
 from utils.ground.errors import ArgumentValueError
-from utils.judge.models import accuracy, requests
-from utils.judge.models.calls import (
-    KINDS,
-    OUTLIERS,
-    Answer,
-    Call,
-    about,
-    add_outliers,
-    answers_of,
-    gradients_right,
-    output_of,
-    place_of,
-    randomised,
-    same_inputs,
-    same_parameters,
-    tensor_of,
-    whose,
-)
+from utils.judge.models import accuracy, bookkeeping, diagnosis, requests
+from utils.judge.models.calls import Answer, Call, output_of, same_parameters, tensor_of
+from utils.judge.models.judging import Judging
+from utils.judge.models.plan import Made, Plan
+from utils.judge.models.sizes import own_channels, secret
 from utils.judge.models.tasks import Size, Task, find
 from utils.judge.models.verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 from utils.process.box import Box, Session
-from utils.process.child import Gone
-from utils.process.guest.framing import Header
 
-SEEDS = 5  # for each size
 LARGEST = 4 << 20  # bytes of a file
 _KERNEL = "__global__"
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
@@ -84,135 +67,70 @@ class Trial:
         self.generator = torch.Generator().manual_seed(seed)
         self.notes: list[str] = []
         self.count = 0
-        self.sizes: list[Size] = []  # that the model takes
-        self.made = 0  # models of the session
+        self.models = 0  # of the process
 
     def run(self) -> None:
         """Raises Rejected where the file is not what it should be."""
         with self.box.open() as session:
-            requests.safely(self._behaves, session)
-        size = self.sizes[0]
-        with self.box.open() as session:
-            self._without_kernels(session, size)
-        with self.box.open() as session:
-            requests.safely(self._without_library, session, size)
+            requests.safely(self._tried, session)
+        if self.box.backend == "cuda":
+            with self.box.open() as session:
+                requests.safely(self._without_library, session)
 
-    def _behaves(self, session: Session) -> None:
-        """As it is: does it compute what it should, and nothing else?"""
-        requests.load(session, self.text, "plain")
+    def _tried(self, session: Session) -> None:
+        """Does it compute what it should, by its own kernels, and nothing else?"""
+        requests.load(session, self.text)
         if _KERNEL not in session.source:
             raise Rejected(Why.NO_KERNEL, "the file has no kernel of its own compiled")
-        tried = []
-        for number, size in enumerate(self.task.small):
-            if (made := self._make(session, size, number)) is None:
-                continue
-            calls = self._calls(size, number)
-            answers = self._ask(session, made, size, calls)
-            if answers is not None:
-                tried.append((size, calls, answers))
-                self.sizes.append(size)
+        plan = Plan(self.task, self.generator)
+        made = self._made(session)
+        bookkeeping.loads_a_state(session, made[0], self.generator)
+        calls = plan.draw(made)
+        idle = plan.idle(made[0])
+        told, answers = requests.call(session, [*calls, *idle])
+        hazards = diagnosis.found(session, told)
         requests.surroundings(session)
-        for size, calls, answers in tried:  # what is expected is worked out from here on
-            self._judge(self.task.make(size, 0), calls, answers)
+        bookkeeping.same_elsewhere(session, self.task, self.generator)
+        self.count = len(calls)
+        judging = Judging(made, calls, answers, hazards)  # what is expected is worked out now
+        judging.run()
+        self.notes += judging.notes
+        self._by_kernels(made[0], idle, answers[len(calls) :])
 
-    def _make(self, session: Session, size: Size, number: int) -> int | None:
-        """Which of the session's models it is; None for a size that is refused in words."""
-        reference = self.task.make(size, self.seed + number)
+    def _made(self, session: Session) -> list[Made]:
+        """The models of the process: of each size one, of the first three, the third a copy."""
+        first, *others = self.task.small
+        sizes = [first, first, *others, *secret(self.task, self.generator)]
+        made = [m for size in sizes if (m := self._make(session, size, bool(self.models)))]
+        for size in own_channels(self.task, self.generator):
+            if one := self._make(session, size, refusable=True):
+                made.append(replace(one, calls=1))
+        if refused := requests.copied(session, made[0].number):
+            self.notes.append(f"Not judged: a deep copy, which it refuses: {refused}")
+            return made
+        return [*made, replace(made[0], number=self.models)]
+
+    def _make(self, session: Session, size: Size, refusable: bool) -> Made | None:
+        """None for a size that is refused in words, as one may be that is not the first."""
+        seed = self.seed + self.models
+        reference = self.task.make(size, seed)
+        told, values = requests.made(session, size, seed, reference)
+        if "error" in told:
+            said = f"{told['error']}: {told.get('text', '')}"[:500]
+            if not refusable or requests.absent_here(session, said):
+                raise requests.raised(session, f"with {size}: {said}")
+            self.notes.append(f"Not judged: {size}, which it refuses: {said}")
+            return None
         named = list(reference.named_parameters())
-        most = 8 * sum(p.numel() for _, p in named) + 4096
-        told, values = session.ask(
-            requests.CALLING, "make", arguments=size.arguments, seed=self.seed + number, most=most
-        )
-        if "error" in told:
-            self._refused(size, told)
-            return None
         same_parameters(told.get("parameters"), named)
-        if at := [n for (n, p), v in zip(named, values, strict=False) if not about(p, v)]:
-            raise Rejected(
-                Why.INITIAL, f"the same seed gives Model and ModelNew another {', '.join(at)}"
-            )
-        self.made += 1
-        return self.made - 1
+        bookkeeping.same_values(named, values)
+        self.models += 1
+        return Made(self.models - 1, size, reference)
 
-    def _refused(self, size: Size, told: Header) -> None:
-        """A model may say that it does not take a size, but for the first one."""
-        said = f"{told['error']}: {told.get('text', '')}"[:500]
-        if not self.sizes:
-            raise Rejected(Why.RAISED, f"with {size}: {said}")
-        self.notes.append(f"Not judged: {size}, which it refuses: {said}")
-
-    def _calls(self, size: Size, number: int) -> list[Call]:
-        kinds = list(KINDS)
-        calls = []
-        for i in range(SEEDS):
-            kind = kinds[(i + number) % len(kinds)]
-            inputs = [KINDS[kind](shape, self.generator) for shape in size.shapes]
-            model = self.task.make(size, int(torch.randint(1 << 30, (), generator=self.generator)))
-            state = [randomised(p.detach(), self.generator) for p in model.parameters()]
-            if kind == OUTLIERS:
-                add_outliers(inputs, state, self.generator)
-            grad_output = None
-            if (i + number) % 2 == 0:
-                with torch.no_grad():
-                    shape = model(*inputs).shape
-                grad_output = torch.randn(shape, generator=self.generator)
-            calls.append(Call(kind, state, inputs, grad_output, grad_output is not None))
-        return calls
-
-    def _ask(
-        self, session: Session, made: int, size: Size, calls: Sequence[Call], gradients: bool = True
-    ) -> list[Answer] | None:
-        blobs = [blob for call in calls for blob in call.blobs()]
-        shapes = [{"shapes": size.shapes, "train": call.train} for call in calls]
-        most = 16 * sum(map(len, blobs)) + (1 << 20)
-        told, values = session.ask(
-            requests.CALLING, "calls", made=made, calls=shapes, blobs=blobs, most=most
-        )
-        if "error" in told:
-            self._refused(size, told)
-            return None
-        self.count += len(calls)
-        return answers_of(told, values, calls)
-
-    def _judge(self, model: nn.Module, calls: Sequence[Call], answers: Sequence[Answer]) -> None:
-        """What came of the calls of one size."""
-        expected = [call.expected(model) for call in calls]
-        names = [name for name, _ in model.named_parameters()]
-        for number, (call, answer) in enumerate(zip(calls, answers, strict=True)):
-            place = place_of(call, number, calls)
-            output = output_of(answer, expected[number]["output"].value.shape, place)
-            same_inputs(call, answer, names, place)
-            if found := accuracy.objection(output, expected[number]["output"]):
-                other = whose(output, [e["output"] for e in expected], number)
-                if answer.kept != answer.output:
-                    raise Rejected(Why.CHANGED, f"{place}: it was not done when it was returned")
-                if other is not None:
-                    raise Rejected(
-                        Why.STALE, f"{place}: it returned what call {other + 1} asks for"
-                    )
-                raise Rejected(Why(found[0]), f"{place}: {found[1]}")
-            if answer.kept != answer.output:
-                raise Rejected(
-                    Why.CHANGED, f"{place}: a later call has changed what this one returned"
-                )
-        for number, (call, answer) in enumerate(zip(calls, answers, strict=True)):
-            if call.grad_output is not None:
-                gradients_right(answer, expected[number], place_of(call, number, calls))
-
-    def _without_kernels(self, session: Session, size: Size) -> None:
-        """No launch does anything: the values must not come out right."""
-        calls = [self._plain_call(size, number) for number in range(3)]
-        try:
-            requests.load(session, self.text, "kernels off")
-            told, _ = session.ask(
-                requests.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28
-            )
-            answers = self._ask(session, 0, size, calls)
-        except (Gone, Rejected):  # as it may, where its kernels are not there
-            return
-        model = self.task.make(size, 0)
-        for call, answer in zip(calls, answers or (), strict=bool(answers)):
-            truth = call.expected(model)["output"]
+    def _by_kernels(self, made: Made, idle: Sequence[Call], answers: Sequence[Answer]) -> None:
+        """Raises Rejected where values come out right when no launch does anything."""
+        for call, answer in zip(idle, answers, strict=True):
+            truth = call.expected(made.reference)["output"]
             if len(answer.output) != 4 * truth.value.numel():
                 continue
             if accuracy.objection(tensor_of(answer.output, truth.value.shape), truth) is None:
@@ -220,27 +138,23 @@ class Trial:
                     Why.NO_KERNEL, "the same values come out when none of its kernels runs"
                 )
 
-    def _without_library(self, session: Session, size: Size) -> None:
-        """PyTorch's own operations fail, but for products and the like: the kernels must do."""
+    def _without_library(self, session: Session) -> None:
+        """On a card, where no call is watched: PyTorch's own operations fail in this process, but
+        for products and the like. The kernels must do."""
         requests.load(session, self.text, "library off")
-        session.ask(requests.CALLING, "make", arguments=size.arguments, seed=0, most=1 << 28)
-        calls = [self._plain_call(size, number) for number in range(2)]
-        notes = list(self.notes)
-        answers = self._ask(session, 0, size, calls)
-        if answers is None:
-            said, self.notes = self.notes[-1].partition("refuses: ")[2], notes
-            raise Rejected(
-                Why.LIBRARY, f"what follows the products must be its own kernels' work ({said})"
-            )
-        model = self.task.make(size, 0)
+        made = self._make(session, self.task.small[0], refusable=False)
+        assert made is not None  # else it has raised
+        plan = Plan(self.task, self.generator)
+        calls = [replace(call, idle=False) for call in plan.idle(made)]
+        calls = [replace(call, made=0, train=i % 2 == 1) for i, call in enumerate(calls)]
+        _, answers = requests.call(session, calls)
         for call, answer in zip(calls, answers, strict=True):
-            truth = call.expected(model)["output"]
+            if answer.raised:
+                said = f"what follows the products must be its own kernels' work ({answer.raised})"
+                raise Rejected(Why.LIBRARY, said)
+            truth = call.expected(made.reference)["output"]
             output = output_of(answer, truth.value.shape, "PyTorch's own operations switched off")
             if found := accuracy.objection(output, truth):
                 raise Rejected(
                     Why.LIBRARY, f"without PyTorch's own operations it is {found[0]}: {found[1]}"
                 )
-
-    def _plain_call(self, size: Size, number: int) -> Call:
-        call = self._calls(size, 1)[number]
-        return Call(call.kind, call.state, call.inputs, None, train=number % 2 == 1)

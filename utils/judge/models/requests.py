@@ -1,14 +1,21 @@
 """What a judge asks of a file's process, besides calls; what goes wrong there is a rejection."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from torch import nn
+
+from utils.judge.models.absent import absent
+from utils.judge.models.calls import Answer, Call, answers_of
+from utils.judge.models.tasks import Size
 from utils.judge.models.verdict import Rejected, Why
 from utils.process.box import Session
 from utils.process.child import Gone
+from utils.process.guest.framing import Header, Message
 
 LOADING = 120.0  # seconds to load a file, builds not counted
-CALLING = 30.0  # seconds for the calls of a size
+CALLING = 30.0  # seconds for all calls of a process
+HOST_REACHED = 86  # the exit status that the emulator ends with; see runtime/faults.h
 
 T = TypeVar("T")
 
@@ -20,6 +27,9 @@ def safely(action: Callable[..., T], *arguments: object) -> T:
     except Gone as gone:
         if gone.late:
             raise Rejected(Why.TIMEOUT, f"the model {gone}") from None
+        if gone.status == HOST_REACHED:
+            said = "its host code reads or writes the card's memory, where a card would end it"
+            raise Rejected(Why.HOST, said) from None
         out_of_turn = gone.why == str(Why.PROTOCOL)
         why = Why.PROTOCOL if out_of_turn else Why.ENDED
         raise Rejected(why, f"its process {gone}") from None
@@ -31,7 +41,7 @@ def load(session: Session, text: str, mode: str = "plain") -> None:
     if "error" in told:
         said = str(told.get("text", ""))
         why = Why.BUILD if said.startswith("Error building extension") else Why.LOAD
-        raise Rejected(why, f"{told['error']}: {said}")
+        raise raised(session, f"{told['error']}: {said}", why)
     if told.get("new") is not True:
         raise Rejected(Why.NO_MODEL, "the file defines no class ModelNew")
     if mode == "plain":
@@ -50,3 +60,50 @@ def surroundings(session: Session) -> None:
         raise Rejected(Why.LEFT, f"threads still run: {', '.join(map(str, left))}"[:500])
     if changed:
         raise Rejected(Why.PATCHED, f"it changes {', '.join(map(str, changed))}"[:500])
+
+
+def told(session: Session, do: str, **command: Any) -> Message:
+    """The answer to a command that no honest model fails. Raises Rejected."""
+    answer, values = session.ask(CALLING, do, most=1 << 28, **command)
+    if "error" in answer:
+        raise raised(session, f"{do}: {answer['error']}: {answer.get('text', '')}")
+    return answer, values
+
+
+def made(session: Session, size: Size, seed: int, reference: nn.Module) -> Message:
+    """A ModelNew of a size: what is told of its parameters, and their values, or an error."""
+    most = 8 * sum(p.numel() for p in reference.parameters()) + 4096
+    return session.ask(CALLING, "make", arguments=size.arguments, seed=seed, most=most)
+
+
+def copied(session: Session, number: int) -> str:
+    """Why there is no deep copy of a model: it may have what has none, such as a library."""
+    answer, _ = session.ask(CALLING, "copy", made=number)
+    return f"{answer['error']}: {answer.get('text')}"[:300] if "error" in answer else ""
+
+
+def call(session: Session, calls: Sequence[Call]) -> tuple[Header, list[Answer]]:
+    """What is told of calls, and the answers. Raises Rejected."""
+    blobs = [blob for call in calls for blob in call.blobs()]
+    most = 16 * sum(map(len, blobs)) + (1 << 20)
+    headers = [call.header() for call in calls]
+    answer, values = session.ask(CALLING, "calls", calls=headers, blobs=blobs, most=most)
+    if "error" in answer:
+        raise raised(session, f"{answer['error']}: {answer.get('text', '')}")
+    answers = answers_of(answer, values, calls)
+    for one in answers:
+        if missing := absent_here(session, one.raised):
+            raise Rejected(Why.NOT_HERE, missing)
+    return answer, answers
+
+
+def raised(session: Session, said: str, why: Why = Why.RAISED) -> Rejected:
+    """The rejection for an exception; where it is about what the emulator lacks, another one."""
+    if missing := absent_here(session, said):
+        return Rejected(Why.NOT_HERE, f"{missing} ({said[:300]})")
+    return Rejected(why, said)
+
+
+def absent_here(session: Session, said: str) -> str:
+    """What of CUDA is missed, where that is the emulator's fault."""
+    return absent(said) if session.backend == "emulator" else ""

@@ -7,12 +7,12 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import os
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from . import device_memory
 
@@ -24,55 +24,103 @@ OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid
     _softmax std_mean.correction aminmax minimum maximum where.self""".split()
 _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ sqrt_ div_.Tensor"
 
+_CARD = torch.device("cuda", 0)
+TOLD = 4 << 20  # bytes of events that are read at once
+GAP = 16 << 20  # bytes between two tensors
+HAZARDS = 1 << 16  # characters of them that are passed on
+# Taken before a file is loaded, which may put others in their places.
+_empty, _storage = torch.empty, torch._C._construct_storage_from_data_pointer
+_frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch.cuda.synchronize
+
+
 Thing = TypeVar("Thing", torch.Tensor, torch.nn.Module)
 Floats = Callable[[int, int], torch.Tensor]  # of offset and count: float32 values in memory
-
-# Taken before a file is loaded, which may put others in their places.
-_frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch.cuda.synchronize
+FORWARD, BACKWARD = 1, 2  # phases of a call, as the device knows them
 
 
 class Machine:
     """What both have in common."""
 
+    guarded = False  # whether host code is kept from the memory
+
     def runs_on(self, library: str) -> None:
         """By this library of CUDA's runtime, or what stands for it."""
         self.runtime = ctypes.CDLL(library)
         self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
+        self._finish, self._last = self.runtime.cudaDeviceSynchronize, self.runtime.cudaGetLastError
+        self._name = self.runtime.cudaGetErrorName
 
     def error(self) -> str:
         """What CUDA has to say of the launches; "" where all is well."""
-        error = self.runtime.cudaDeviceSynchronize() or self.runtime.cudaGetLastError()
-        return self.runtime.cudaGetErrorName(error).decode() if error else ""
+        error = self._finish() or self._last()
+        return self._name(error).decode() if error else ""
 
 
 class Emulated(Machine):
-    """The CPU's tensors, on which the emulator works."""
+    """The emulator, on whose memory PyTorch has a device "cuda"; see torch_device/device.cpp."""
 
-    threads = ("emulator",)  # how the names of its own begin
+    threads = ("emulator", "pt_autograd")  # how the names of its own and PyTorch's begin
 
-    def __init__(self, runtime: str, capability: tuple[int, int]):
-        self.capability = capability
+    def __init__(self, runtime: str, device: str, capability: tuple[int, int], guarded: bool):
+        """`guarded`: host code cannot reach the memory, and every launch is diagnosed."""
+        self.capability, self.guarded = capability, guarded
+        self.events, self.told = os.memfd_create("events"), 0
+        ctypes.CDLL(None).setenv(b"EMU_REPORT_FD", str(self.events).encode(), 1)
         self.runs_on(runtime)
+        library = ctypes.PyDLL(device)
+        self._call, self._keep = library.device_call, library.device_keep
+        self._kept, self._refused = library.device_kept, library.device_refused
+        for function in (self._call, self._kept, self._refused):
+            function.restype = ctypes.py_object
+        self.modules: list[str] = []
+        self.lent: list[mmap.mmap] = []
+        self._lend = self.runtime.emu_lend_memory
+        self.runtime.emu_set_gap(ctypes.c_size_t(GAP))
+        if guarded:
+            self.runtime.emu_watch_begin()
+            self.runtime.emu_lock_memory()
 
     def begin(self) -> None:
         """Before a file is loaded."""
         pose(self.capability)
-        Posing().__enter__()  # type: ignore[no-untyped-call]  # PyTorch's
 
     def loaded(self, path: str) -> None:
         """A library of the file's has been loaded."""
+        self.modules.append(path)
 
-    def kernels_off(self) -> None:
-        """Launches do nothing from now on."""
-        self.runtime.emu_rehearse(1)
+    def refused(self) -> str:
+        """What the last call has asked PyTorch for that it may not do in a forward."""
+        return str(self._refused())
 
-    def library_off(self) -> torch.library.Library:
-        """PyTorch's own operations fail, for as long as what is returned is kept."""
-        return _switched_off("CPU")
+    def call(self, phase: int, idle: bool, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of the file's gives, while PyTorch does no more than the phase allows.
+        `idle`: no launch does anything."""
+        return self._call(phase, int(idle), ctypes.py_object(function), ctypes.py_object(arguments))
+
+    def keep(self, address: int, size: int) -> None:
+        """Copy memory, from within a call, to where nothing in that call gets at it."""
+        self._keep(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+    def kept(self) -> bytes:
+        """What was kept last."""
+        return bytes(self._kept())
+
+    def hazards(self) -> str:
+        """What the diagnosis has told since the last time; modules as numbers of builds."""
+        data = os.pread(self.events, TOLD, self.told)
+        self.told += len(data)
+        text = data.decode(errors="replace")
+        for number, path in enumerate(self.modules):
+            text = text.replace(f'"{path}"', f'"build {number}"')
+        lines = text.splitlines()
+        return "\n".join(line for line in lines if '"event":"launch' not in line)[:HAZARDS]
+
+    def library_off(self) -> None:
+        """It never does more than it may."""
 
     def on(self, what: Thing) -> Thing:
         """A tensor or a model, there."""
-        return what
+        return what.cuda()
 
     def wait(self) -> None:
         """Until all is done."""
@@ -84,7 +132,11 @@ class Emulated(Machine):
     def borrow(self, file: int, size: int) -> Floats:
         """Memory that another process lends."""
         memory = mmap.mmap(file, size)
-        return lambda at, n: _frombuffer(memory, dtype=torch.float32, offset=at, count=n)
+        first = _frombuffer(memory, dtype=torch.uint8).data_ptr()
+        self._lend(ctypes.c_void_p(first), ctypes.c_size_t(size))
+        self.lent.append(memory)
+        storage = _storage(first, _CARD, size)
+        return lambda at, n: _empty(0, device=_CARD).set_(storage, at // 4, (n,), (1,))
 
     def give_back(self) -> None:
         """Nothing of it is used any more."""
@@ -98,7 +150,7 @@ class Card(Machine):
     def __init__(self) -> None:
         self.libraries: list[ctypes.CDLL] = []
         self.borrowed: list[device_memory.Piece] = []
-        self.off = False
+        self.place = 0, 0
 
     def begin(self) -> None:
         """Before a file is loaded: what PyTorch does once, when a card is first used, is done."""
@@ -113,16 +165,30 @@ class Card(Machine):
     def loaded(self, path: str) -> None:
         """A library of the file's has been loaded."""
         self.libraries.append(ctypes.CDLL(path))
-        self._switch()
 
-    def kernels_off(self) -> None:
-        """Launches do nothing from now on."""
-        self.off = True
-        self._switch()
-
-    def _switch(self) -> None:
+    def call(self, phase: int, idle: bool, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of the file's gives. `idle`: no launch of its libraries does anything."""
         for library in self.libraries:
-            library.launches_off(int(self.off))
+            library.launches_off(int(idle))
+        return function(*arguments)
+
+    def keep(self, address: int, size: int) -> None:
+        """Nothing is told apart from within a call here."""
+        self.place = address, size
+
+    def kept(self) -> bytes:
+        """What was kept last."""
+        host = ctypes.create_string_buffer(self.place[1])
+        self.runtime.cudaMemcpy(host, ctypes.c_void_p(self.place[0]), ctypes.c_size_t(len(host)), 2)
+        return host.raw
+
+    def hazards(self) -> str:
+        """Nobody diagnoses a card."""
+        return ""
+
+    def refused(self) -> str:
+        """PyTorch is not asked there, but in a process of its own; see library_off()."""
+        return ""
 
     def library_off(self) -> torch.library.Library:
         """PyTorch's own operations fail, for as long as what is returned is kept."""
@@ -169,51 +235,30 @@ def _switched_off(key: str) -> torch.library.Library:
     return library
 
 
-# --- the emulator poses as a card
+# --- the emulator poses as a card, by the name that a driver gives to one that it does not know
 
-
-class Posing(TorchFunctionMode):
-    """The CPU's tensors say that they are a card's, as those are that the emulator works on."""
-
-    card = torch.device("cuda", 0)
-
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
-        name = getattr(function, "__name__", "")
-        if name == "__get__":
-            owner = getattr(getattr(function, "__self__", None), "__name__", "")
-            if owner == "is_cuda":
-                return True
-            if owner == "is_cpu":
-                return False
-            if owner == "device":
-                return self.card
-        if name in ("cuda", "record_stream", "pin_memory"):
-            return args[0]
-        if name == "numpy":
-            raise TypeError("can't convert cuda:0 device type tensor to numpy")
-        if name == "get_device":
-            return 0
-        return function(*(_on_cpu(value) for value in args), **kwargs)
-
-
-def _on_cpu(value: Any) -> Any:
-    if isinstance(value, torch.device):
-        return torch.device("cpu") if value.type == "cuda" else value
-    return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+NAME = "NVIDIA Graphics Device"
+PROPERTIES = {
+    "multi_processor_count": 4,
+    "warp_size": 32,
+    "total_memory": 40 << 30,
+    "max_threads_per_multi_processor": 2048,
+    "regs_per_multiprocessor": 65536,
+    "shared_memory_per_block": 48 << 10,
+    "shared_memory_per_block_optin": 227 << 10,
+    "shared_memory_per_multiprocessor": 228 << 10,
+    "L2_cache_size": 40 << 20,
+    "clock_rate": 1410000,
+    "is_integrated": 0,
+    "is_multi_gpu_board": 0,
+}
 
 
 class Stream:
     """A stream, or an event, of a card that is none: all is done when a call returns."""
 
     cuda_stream = 0
-    device = Posing.card
+    device = _CARD
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         pass
@@ -240,32 +285,36 @@ class Stream:
         return event or Stream()
 
 
+def _cloned(storage: torch.UntypedStorage) -> torch.UntypedStorage:
+    """A copy of a storage: PyTorch without CUDA makes none of a card's."""
+    whole = torch.empty(0, dtype=torch.uint8, device=storage.device)
+    whole.set_(storage, 0, (storage.nbytes(),), (1,))
+    return whole.clone().untyped_storage()
+
+
 def pose(capability: tuple[int, int]) -> None:
     """Let torch.cuda answer as if there were a card of that compute capability."""
     major, minor = capability
-    properties = types.SimpleNamespace(
-        name="emulator", major=major, minor=minor, multi_processor_count=4, warp_size=32
-    )
+    properties = types.SimpleNamespace(name=NAME, major=major, minor=minor, **PROPERTIES)
     for name, answer in {
         "is_available": True,
         "device_count": 1,
         "current_device": 0,
         "get_device_capability": capability,
-        "get_device_name": "emulator",
+        "get_device_name": NAME,
         "get_device_properties": properties,
         "synchronize": None,
         "empty_cache": None,
         "set_device": None,
         "init": None,
+        "_lazy_init": None,
+        "is_initialized": True,
+        "mem_get_info": (32 << 30, 40 << 30),
+        "memory_allocated": 0,
+        "max_memory_allocated": 0,
+        "reset_peak_memory_stats": None,
     }.items():
         setattr(torch.cuda, name, lambda *args, _answer=answer, **kwargs: _answer)
+    setattr(torch.UntypedStorage, "clone", _cloned)  # noqa: B010  # which copy.deepcopy() asks for
     for name in ("Stream", "Event", "stream", "device", "current_stream", "default_stream"):
         setattr(torch.cuda, name, Stream)
-    taken: Callable[..., Any] = torch.library.custom_op
-
-    def custom_op(
-        name: str, function: object = None, /, *, device_types: object = None, **how: Any
-    ) -> Any:
-        return taken(name, function, **how)  # for a card alone, it would not be for the CPU
-
-    torch.library.custom_op = custom_op

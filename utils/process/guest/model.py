@@ -1,14 +1,17 @@
 """The process in a box in which a stranger's model file is loaded and called.
 
 Started by `box.py` as `python -I`, with the arguments CONTROL limited|trusted
-[RUNTIME MAJOR MINOR]`: with the emulator's runtime and the compute capability that it poses with,
-or else for a card. It imports PyTorch, and then forks when it is asked to: each fork serves one
-connection, and never more than one file. Messages are those of `framing.py`:
+[RUNTIME DEVICE MAJOR MINOR]`: with the emulator's runtime, PyTorch's device on it and the compute
+capability that it poses with, or else for a card. It imports PyTorch, and then forks when it is
+asked to: each fork serves one connection, and never more than one file. Messages are those of
+`framing.py`:
 
-    {"do": "load", "text", "mode"}: plain, trusted, kernels off, library off      {"new": bool}
+    {"do": "load", "text", "mode"}: plain, trusted, library off                   {"new": bool}
     {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
-    {"do": "calls", "made", "calls": [...]}, values  {"results": [...]}, values; {"do": "after"}
-                                                     {"changed": [...], "left": [...]}
+    {"do": "copy", "made"}, {"do": "state", "made"}, values                      ..., values
+    {"do": "calls", "calls": [...]}, values          {"results": [...], "hazards"}, values
+    {"do": "reference", "text", "arguments", "seed", "shape"}, values            {}, values
+    {"do": "after"}                                  {"changed": [...], "left": [...]}
     {"do": "clock", "made", "size", "calls", ...}, an open file that stands for memory           {}
     {"do": "release"}                                                                            {}
     {"do": "kernels", "made", "shapes"}                                     {"kernels": [name, ...]}
@@ -21,6 +24,7 @@ in its place. A judge compares bytes, and what is told here can fail a file, nev
 import atexit
 import builtins
 import contextlib
+import copy
 import ctypes
 import gc
 import importlib.machinery
@@ -38,7 +42,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -72,7 +76,14 @@ _set_data = _Base.data.__set__  # type: ignore[attr-defined]  # of a class it is
 _changed = torch.autograd.graph.increment_version
 _zeros_like = torch.zeros_like
 _no_grad, _enable_grad, _seed = torch.no_grad, torch.enable_grad, torch.manual_seed
-_plain, _string_at, _exit = torch._C.DisableTorchFunction, ctypes.string_at, os._exit
+_plain, _exit = torch._C.DisableTorchFunction, os._exit
+# The kinds of tensor that a forward may return, and no class that calls itself so.
+_Parameter, _set_mode, _float = torch.nn.Parameter, torch.nn.Module.train, torch.float32
+_KINDS: dict[type, str] = {torch.Tensor: "torch.Tensor", _Parameter: "torch.nn.parameter.Parameter"}
+_REFUSED = frozenset(
+    "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.cdata gc.get_objects gc.get_referrers "
+    "ctypes.string_at ctypes.wstring_at ctypes.call_function ctypes.cdata/buffer".split()
+)
 
 
 # --- what a file may not change
@@ -99,6 +110,11 @@ _MODULES = {
     "machine": machine,
     "__main__": sys.modules["__main__"],
 }
+_HOOKS = [
+    value
+    for name, value in vars(torch.nn.modules.module).items()
+    if name.startswith("_global_") and isinstance(value, dict)
+]
 _SYS = "stdout stderr stdin excepthook exit modules settrace setprofile".split()
 
 
@@ -109,6 +125,8 @@ def _names() -> dict[str, object]:
     for place in _CLASSES:
         kind = operator.attrgetter(place.removeprefix("torch."))(torch)
         found |= {f"{place}.{name}": inspect.getattr_static(kind, name) for name in dir(kind)}
+    for kind in (Session, machine.Emulated, machine.Card, framing.Channel):
+        found |= {f"{kind.__qualname__}.{n}": v for n, v in vars(kind).items() if n != "clock"}
     return found | {f"sys.{name}": getattr(sys, name) for name in _SYS}
 
 
@@ -134,6 +152,9 @@ def _settings() -> dict[str, object]:
         "sys.getprofile()": sys.getprofile(),
         "atexit": atexit._ncallbacks(),
         "os.environ": dict(os.environ),
+        "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
+        "hooks of all modules": sum(len(hooks) for hooks in _HOOKS),
+        "timers": [signal.getitimer(which) for which in (0, 1, 2)],
         "handlers of signals": [signal.getsignal(n) for n in (signal.SIGALRM, signal.SIGTERM)],
     }
 
@@ -172,14 +193,19 @@ def _tasks() -> dict[str, str]:
 # --- one connection
 
 
+class NotATensor(TypeError):
+    """What a forward has returned."""
+
+
 class Session:
     """Serves a connection: loads a file, makes its models, calls them."""
 
     def __init__(self, channel: framing.Channel, on: machine.Emulated | machine.Card):
         self.channel, self.machine = channel, on
         self.models: list[torch.nn.Module] = []
-        self.inputs: dict[tuple[int, tuple[int, ...]], Tensor] = {}
-        self.module, self.mode = types.ModuleType("model"), "plain"
+        self.inputs: dict[tuple[object, ...], Tensor] = {}
+        self.module = types.ModuleType("model")
+        self.output = b""
 
     def serve(self) -> None:
         """Answer until the other side is gone."""
@@ -193,7 +219,6 @@ class Session:
 
     def load(self, blobs: Blobs, text: str, mode: str) -> framing.Message:
         """Run the file's text as a module."""
-        self.mode = mode
         vars(cpp_extension).update(load_inline=self.load_inline, load=_refuse)
         self.machine.begin()
         if "torch.library" in text or "torch.compile" in text:
@@ -201,6 +226,8 @@ class Session:
         self.surroundings = Surroundings(self.machine.threads)
         if mode == "library off":
             self.switched = self.machine.library_off()
+        if self.machine.guarded:
+            sys.addaudithook(_watch)
         self.module.__file__ = "model.py"
         sys.modules["model"] = self.module
         linecache.cache["model.py"] = len(text), None, text.splitlines(True), "model.py"
@@ -244,33 +271,74 @@ class Session:
         _seed(seed)
         with _enable_grad():
             made: torch.nn.Module = self.module.ModelNew(*_tuples(arguments))
-        model = self.machine.on(made)
-        self.models.append(model)
-        named = list(model.named_parameters())
-        told = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
-        return {"parameters": told}, [_bytes(p) for _, p in named] if values else []
+        return self._made(self.machine.on(made), values)
 
-    def calls(self, blobs: Blobs, made: int, calls: list[dict[str, Any]]) -> framing.Message:
-        """Call a model again and again, each time with new contents in the same tensors. Nothing is
-        told before the last call: what came of the first one must have stayed as it was."""
-        model, rest = self.models[made], iter(blobs)
-        results, values, outputs = [], [], []
+    def copy(self, blobs: Blobs, made: int) -> framing.Message:
+        """One more model: a deep copy of one that was made."""
+        return self._made(copy.deepcopy(self.models[made]), values=False)
+
+    def _made(self, model: torch.nn.Module, values: bool) -> framing.Message:
+        self.models.append(model)
+        named = list(_named(model))
+        told = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
+        return {"parameters": told}, [self._bytes(p) for _, p in named] if values else []
+
+    def state(self, blobs: Blobs, made: int) -> framing.Message:
+        """Load a state by nn.Module's own way; tells what the parameters are then, and what the
+        model's own state_dict has of them."""
+        model = self.models[made]
+        named = list(_named(model))
+        given = {n: self._tensor(b, p.shape) for (n, p), b in zip(named, blobs, strict=True)}
+        missing = model.load_state_dict(given, strict=False).unexpected_keys
+        told = model.state_dict()
+        found = [*(p for _, p in named), *(told[n] for n, _ in named)]
+        return {"unexpected": list(missing)}, [self._bytes(_detach(tensor)) for tensor in found]
+
+    def calls(self, blobs: Blobs, calls: list[dict[str, Any]]) -> framing.Message:
+        """Call models, each time with new contents in the same tensors. Nothing is told before the
+        last call: what came of the first one must have stayed as it was."""
+        rest, results = iter(blobs), []
+        values: Blobs = []
+        outputs: list[Tensor] = []
         for call in calls:
-            parameters = [p for _, p in model.named_parameters()]
-            with _plain(), _no_grad():
-                for parameter in parameters:
-                    _copy_(parameter, self._tensor(next(rest), parameter.shape))
-                inputs = [self._input(next(rest), i, s) for i, s in enumerate(call["shapes"])]
-            told, output, grads = self._call(model, inputs, parameters, next(rest), call["train"])
+            told, found, output = self._one(call, rest)
             results.append(told)
-            told["grads"] = [grad is not None for grad in grads]
-            with _plain():
-                found = [output, *inputs, *parameters, *(g for g in grads if g is not None)]
-                values += [_bytes(tensor) for tensor in found]
-            outputs.append(output)
+            values += found
+            outputs += [output] if output is not None else []
         with _plain():
-            values += [_bytes(output) for output in outputs]
-        return {"results": results}, values
+            values += [self._bytes(output) for output in outputs]
+        return {"results": results, "hazards": self.machine.hazards()}, values
+
+    def _one(
+        self, call: dict[str, Any], blobs: Iterator[bytes]
+    ) -> tuple[framing.Header, Blobs, Tensor | None]:
+        """What is told of one call, the bytes of what came of it, and its output."""
+        model = self.models[call["made"]]
+        parameters = [p for _, p in _named(model)]
+        with _plain(), _no_grad():
+            for parameter in parameters:
+                _copy_(parameter, self._tensor(next(blobs), parameter.shape))
+            inputs = [
+                self._input(next(blobs), (call["made"], i), shape, call["strided"])
+                for i, shape in enumerate(call["shapes"])
+            ]
+        grad_output = next(blobs)
+        _set_mode(model, call["mode"])
+        for number in call["frozen"]:
+            parameters[number].requires_grad_(False)
+        try:
+            told, output, grads = self._call(model, inputs, parameters, grad_output, call)
+        except BaseException as error:  # also SystemExit
+            told = {"raised": type(error).__name__, "text": str(error)[:TEXT]}
+            told |= {"refused": self.machine.refused(), "foreign": isinstance(error, NotATensor)}
+            return told, [], None
+        finally:
+            for number in call["frozen"]:
+                parameters[number].requires_grad_(True)
+        told["grads"] = [grad is not None for grad in grads]
+        with _plain():
+            found = [*inputs, *parameters, *(g for g in grads if g is not None)]
+            return told, [self.output, *(self._bytes(tensor) for tensor in found)], output
 
     def _call(
         self,
@@ -278,35 +346,61 @@ class Session:
         inputs: list[Tensor],
         parameters: list[torch.nn.Parameter],
         grad_output: bytes,
-        train: bool,
-    ) -> tuple[dict[str, Any], Tensor, Sequence[Tensor | None]]:
-        if self.mode == "kernels off":
-            self.machine.kernels_off()
-        grads: Sequence[Tensor | None] = []
-        if not train:
-            with _no_grad():
-                output = model(*inputs)
-        else:
+        call: dict[str, Any],
+    ) -> tuple[framing.Header, Tensor, Sequence[Tensor | None]]:
+        """What is told of a call, its output and its gradients; the output's bytes are kept."""
+        train, idle = call["train"], call["idle"]
+        if train:
             inputs = [_detach(tensor).requires_grad_() for tensor in inputs]
-            output = model(*inputs)
-            grads = [None] * (len(inputs) + len(parameters))
-            if grad_output and type(output) is Tensor and output.requires_grad:
-                given = self._tensor(grad_output, output.shape)
-                grads = _grad(output, [*inputs, *parameters], given, allow_unused=True)
-        told: framing.Header = {"error": self.machine.error()}
-        told["kind"] = f"{type(output).__module__}.{type(output).__qualname__}"
-        if not isinstance(output, Tensor):
-            raise TypeError(f"forward returned {type(output).__name__}, not a tensor")
+        forward = self._forward if train else self._without_gradients
+        output, kind = self.machine.call(machine.FORWARD, idle, forward, model, inputs)
+        self.output, refused = self.machine.kept(), self.machine.refused()
+        if not kind:
+            raise NotATensor(f"forward returned {type(output).__name__}, not a tensor")
+        grads: Sequence[Tensor | None] = []
+        if grad_output and output.requires_grad:
+            wanted = [t for t in (*inputs, *parameters) if t.requires_grad]
+            given = self._tensor(grad_output, output.shape)
+            if call["expanded"]:
+                given = given[:1].expand(output.shape)
+            grads = self.machine.call(machine.BACKWARD, idle, _gradients, output, wanted, given)
+        told: framing.Header = {"kind": kind, "error": self.machine.error(), "refused": refused}
         told |= {"shape": list(output.shape), "trains": bool(output.requires_grad)}
         told["type"] = str(output.dtype).removeprefix("torch.")
         return told, output, grads
 
-    def _input(self, blob: bytes, number: int, shape: Shape) -> Tensor:
-        key = number, tuple(shape)
+    def _forward(self, model: torch.nn.Module, inputs: list[Tensor]) -> tuple[Tensor, str]:
+        """The output, and whose it is, while nothing that PyTorch may not do can be done. What it
+        holds is kept before anything else of the file's can run."""
+        output = model(*inputs)
+        kind = _KINDS.get(type(output), "")
+        if kind:
+            with _plain(), _no_grad():
+                flat = _contiguous(_detach(output))
+                self.machine.keep(_pointer(flat), flat.numel() * flat.element_size())
+        return output, kind
+
+    def _without_gradients(
+        self, model: torch.nn.Module, inputs: list[Tensor]
+    ) -> tuple[Tensor, str]:
+        with _no_grad():
+            return self._forward(model, inputs)
+
+    def _input(self, blob: bytes, place: tuple[int, int], shape: Shape, strided: bool) -> Tensor:
+        """The same tensor for the same place and shape; `strided`: every other column of one."""
+        key = *place, tuple(shape), strided
         fresh = self._tensor(blob, shape)
-        if key not in self.inputs:
-            self.inputs[key] = fresh
-        return _copy_(self.inputs[key], fresh)
+        if key not in self.inputs and strided:
+            self.inputs[key] = fresh.repeat_interleave(2, -1)[..., ::2]
+        return _copy_(self.inputs.setdefault(key, fresh), fresh)
+
+    def _bytes(self, tensor: Tensor) -> bytes:
+        if tensor.device.type == "cpu" or not tensor.numel():
+            flat = _contiguous(_cpu(_detach(tensor)))
+            return bytes(flat.view(-1).view(torch.uint8).numpy())
+        flat = _contiguous(_detach(tensor))
+        self.machine.keep(_pointer(flat), flat.numel() * flat.element_size())
+        return self.machine.kept()
 
     def _tensor(self, blob: bytes, shape: Shape) -> Tensor:
         flat = _frombuffer(bytearray(blob), dtype=torch.float32)
@@ -328,7 +422,7 @@ class Session:
         them. `idle`: all but calling the model. Whoever asks for it has the clock.
         """
         model = self.models[made]
-        parameters = list(model.parameters())
+        parameters = [p for _, p in _named(model)]
         with _plain(), _no_grad():
             floats = self.machine.borrow(file, size)
             placed = [
@@ -357,6 +451,22 @@ class Session:
         with _no_grad():
             return {"kernels": self.machine.kernels(lambda: self.models[made](*inputs))[:NAMES]}, []
 
+    def reference(
+        self, blobs: Blobs, text: str, arguments: list[Any], seed: int, shape: Shape
+    ) -> framing.Message:
+        """What Model, of a text that can be trusted, gives in this process now: on the CPU, and
+        where the models were. And what is left of the least numbers there are."""
+        module = types.ModuleType("reference")
+        exec(compile(text, "reference.py", "exec"), module.__dict__)
+        _seed(seed)
+        model, x = module.Model(*_tuples(arguments)), _frombuffer(bytearray(blobs[0]), dtype=_float)
+        x, found = x.reshape(tuple(shape)), [_frombuffer(bytearray(blobs[1]), dtype=_float) * 0.5]
+        for moved in (False, True):
+            leaf = _detach(self.machine.on(x) if moved else x).requires_grad_()
+            output = (self.machine.on(model) if moved else model)(leaf)
+            found += [output, *_grad(output.sum(), [leaf])]
+        return {}, [self._bytes(_detach(tensor)) for tensor in found]
+
     def release(self, blobs: Blobs) -> framing.Message:
         """Use no memory any more that was handed over; who is judged is not asked to."""
         with _plain(), _no_grad():
@@ -380,16 +490,44 @@ def _tuples(value: Iterable[Any]) -> list[Any]:
     return [tuple(part) if isinstance(part, list) else part for part in value]
 
 
-def _bytes(tensor: Tensor) -> bytes:
-    tensor = _cpu(_contiguous(_detach(tensor)))
-    size = tensor.numel() * tensor.element_size()
-    return _string_at(_pointer(tensor), size) if size else b""
+def _gradients(
+    output: Tensor, wanted: list[Tensor], grad_output: Tensor
+) -> Sequence[Tensor | None]:
+    """Those of a grad_output, and then of half of it, for which the graph was kept."""
+    first: Sequence[Tensor | None]
+    first = _grad(output, wanted, grad_output, allow_unused=True, retain_graph=True)
+    return *first, *_grad(output, wanted, 0.5 * grad_output, allow_unused=True)
+
+
+def _named(model: torch.nn.Module, before: str = "") -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """The parameters of a model as nn.Module finds them, whatever it says of itself."""
+    seen: set[int] = set()
+    for path, module in _modules(model, before):
+        for name, parameter in vars(module)["_parameters"].items():
+            if parameter is not None and id(parameter) not in seen:
+                seen.add(id(parameter))
+                if type(parameter) is not _Parameter:
+                    raise TypeError(f"{path}{name} is a {type(parameter).__name__}")
+                yield path + name, parameter
+
+
+def _modules(model: torch.nn.Module, before: str) -> Iterator[tuple[str, torch.nn.Module]]:
+    yield before, model
+    for name, module in vars(model)["_modules"].items():
+        if module is not None:
+            yield from _modules(module, f"{before}{name}.")
+
+
+def _watch(event: str, _: object) -> None:
+    """Of what a file does in Python: nothing by which it gets at the memory of its process."""
+    if event in _REFUSED:
+        raise RuntimeError(f"a model file needs no {event}")
 
 
 def main() -> None:
     """Fork when asked to, one process after the other, and tell how each has ended."""
     control, limited = socket.socket(fileno=int(sys.argv[1])), sys.argv[2] == "limited"
-    runtime, *capability = sys.argv[3:] or [""]
+    runtime, device, *capability = sys.argv[3:] or ["", ""]
     major, minor = map(int, capability or (0, 0))
     torch.set_num_threads(1)
     warm()
@@ -401,8 +539,10 @@ def main() -> None:
         if not (pid := os.fork()):
             control.close()
             give_up(limited, runtime)
-            on = machine.Emulated(runtime, (major, minor)) if runtime else machine.Card()
-            Session(framing.Channel(files[0]), on).serve()
+            on: machine.Emulated | machine.Card | None = None
+            if runtime:
+                on = machine.Emulated(runtime, device, (major, minor), guarded=limited)
+            Session(framing.Channel(files[0]), on or machine.Card()).serve()
             _exit(0)
         for file in files:
             os.close(file)
@@ -430,7 +570,8 @@ def give_up(limited: bool, runtime: str) -> None:
     if limited:
         lockdown.limit(lockdown.MAX_FILES if runtime else None)
     if limited and runtime:
-        lockdown.lock_in([os.path.dirname(runtime), os.path.dirname(os.path.abspath(__file__))])
+        own = os.path.dirname(os.path.abspath(__file__))
+        lockdown.lock_in([os.path.dirname(runtime), os.path.dirname(sys.argv[4]), own])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 // Stands in for PyTorch's header of this name, of which it takes the parts that kernels use:
 // tensors and their functions, dispatch, and what binds functions to Python. The whole costs 25 s a
 // build.
-//
-// Tensors that the emulator's kernels work on are the CPU's, and pose as those of a card.
 #pragma once
 #include <ATen/Dispatch.h>
 #include <torch/csrc/Exceptions.h>
@@ -10,13 +8,15 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/types.h>
 
-#define is_cuda() is_cpu()
-#define kCUDA kCPU
+// Tensors of the CPU pose as those of a card, where that is asked for.
+#ifdef EMU_TENSORS_OF_THE_CPU
+#    define is_cuda() is_cpu()
+#    define kCUDA kCPU
 
 // Their memory is no device's for cudaMemset and cudaMemcpy, which look.
-#include <cuda_runtime.h>
+#    include <cuda_runtime.h>
 
-#include <cstring>
+#    include <cstring>
 namespace emu_tensors {
 inline bool on_device(const void* memory) {
     cudaPointerAttributes of = {};
@@ -36,7 +36,8 @@ inline cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind
     return cudaSuccess;
 }
 }  // namespace emu_tensors
-#define cudaMemset emu_tensors::fill
-#define cudaMemsetAsync emu_tensors::fill
-#define cudaMemcpy emu_tensors::copy
-#define cudaMemcpyAsync emu_tensors::copy
+#    define cudaMemset emu_tensors::fill
+#    define cudaMemsetAsync emu_tensors::fill
+#    define cudaMemcpy emu_tensors::copy
+#    define cudaMemcpyAsync emu_tensors::copy
+#endif

@@ -1,0 +1,43 @@
+"""What the emulator's diagnosis has found in the launches of a judged file."""
+
+import json
+from collections.abc import Iterator
+
+from utils.emulator import reports
+from utils.emulator.reports import Report
+from utils.process.box import Session
+from utils.process.guest.framing import Header
+
+TOLD = 200  # events that are read
+
+
+def found(session: Session, told: Header) -> list[Report]:
+    """The hazards, with lines of the file's CUDA text; a race of equal values is none."""
+    text = told.get("hazards")
+    events = "\n".join(_placed(text, session)) if isinstance(text, str) else ""
+    lines = session.source.splitlines()
+
+    def line(file: str, number: int) -> str:
+        known = file == "cuda_sources" and 0 < number <= len(lines)
+        return lines[number - 1] if known else ""
+
+    try:
+        return [report for report in reports.read(events, line) if not report.equal]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []  # no event of the runtime's
+
+
+def _placed(text: str, session: Session) -> Iterator[str]:
+    """Events that name the libraries as they are on this side."""
+    names = {f"build {number}": str(path) for number, path in enumerate(session.built)}
+    for line in text.splitlines()[:TOLD]:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(event, dict):
+            continue
+        for name in ("module", "other_module"):
+            if name in event:
+                event[name] = names.get(event[name], "")
+        yield json.dumps(event)

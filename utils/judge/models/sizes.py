@@ -1,0 +1,84 @@
+"""Sizes that nobody can know before: at which a model is tried beside those that a task names."""
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+
+import torch
+
+from utils.judge.models.tasks import Size, Task
+
+TRIES = 400
+LARGEST = 97  # of a secret size's numbers
+LITTLE = 8  # features of a model whose channels are the task's own
+WIDE = 1 << 17  # elements of a tensor there, at most
+
+
+def secret(task: Task, generator: torch.Generator) -> list[Size]:
+    """A size of the task's kind that is drawn: equal numbers stay equal. None where none is found
+    that its Model takes."""
+    like = task.small[int(torch.randint(len(task.small), (), generator=generator))]
+    numbers = sorted(set(_numbers(like)))
+    for _ in range(TRIES):
+        drawn = torch.randint(1, LARGEST, (len(numbers),), generator=generator).tolist()
+        size = _with(like, dict(zip(numbers, drawn, strict=True)))
+        if size != like and takes(task, size):
+            return [size]
+    return []
+
+
+def own_channels(task: Task, generator: torch.Generator) -> list[Size]:
+    """The task's own channels, which a kernel may be written for, with few features and rows."""
+    own = task.own
+    if not own.shapes or own in task.small or len(own.shapes[0]) != 2:
+        return []
+    rows = int(torch.randint(1, 3, (), generator=generator))
+    features = own.shapes[0][-1]
+    for i, argument in enumerate(own.arguments):
+        if argument != features:
+            continue
+        arguments = (*own.arguments[:i], LITTLE, *own.arguments[i + 1 :])
+        size = Size(arguments, ((rows, LITTLE), *own.shapes[1:]))
+        if takes(task, size):
+            return [size]
+    return []
+
+
+def takes(task: Task, size: Size) -> bool:
+    """Whether Model takes it, and is small enough for the emulator then."""
+    with suppress(Exception), torch.no_grad(), torch.device("meta"):
+        model = task.model(*size.arguments)
+        model(*(torch.empty(shape) for shape in size.shapes))
+        return all(p.numel() <= WIDE for p in model.parameters())
+    return False
+
+
+def other_batch(task: Task, size: Size, generator: torch.Generator) -> Size:
+    """The same model's size with another number of rows, where Model takes it; else the same."""
+    rows = int(torch.randint(1, 10, (), generator=generator))
+    other = replace(size, shapes=tuple((rows, *shape[1:]) for shape in size.shapes if shape))
+    few = max(map(math.prod, other.shapes), default=0) <= WIDE
+    return other if few and len(other.shapes) == len(size.shapes) and takes(task, other) else size
+
+
+def _numbers(size: Size) -> list[int]:
+    """Those above 1, in arguments and shapes."""
+    flat = [n for part in (*size.arguments, *size.shapes) for n in _flat(part)]
+    return [n for n in flat if n > 1]
+
+
+def _flat(part: object) -> list[int]:
+    if isinstance(part, tuple | list):
+        return [n for inner in part for n in _flat(inner)]
+    return [part] if isinstance(part, int) and not isinstance(part, bool) else []
+
+
+def _with(size: Size, changed: dict[int, int]) -> Size:
+    def put(part: object) -> object:
+        if isinstance(part, tuple | list):
+            return type(part)(map(put, part))
+        known = isinstance(part, int) and not isinstance(part, bool)
+        return changed.get(part, part) if known else part  # type: ignore[call-overload]
+
+    arguments, shapes = put(size.arguments), put(size.shapes)
+    return Size(arguments, shapes)  # type: ignore[arg-type]
