@@ -58,7 +58,6 @@ SCALARS = {
     "bool": "?",
 }
 
-
 _SPECIFIERS = ("static", "inline", "extern", "__host__", "__forceinline__")
 _ATTRIBUTES = ("__attribute__", "noexcept")
 
@@ -236,7 +235,7 @@ def _is_transparent(code: Code, start: int, opening: int) -> bool:
 
 def _function(code: Code, start: int, stop: int) -> _Function | None:
     """The function that positions start … stop-1 declare, or whose body follows them."""
-    words = _outside_of_brackets(code, start, stop)
+    words = code.shallow(start, stop)
     arrow = next((i for i, position in enumerate(words) if code.text(position) == "->"), len(words))
     words, trailing = _without_attributes(code, words[:arrow]), words[arrow + 1 :]
     if len(words) < 2 or code.text(words[-1]) != "(" or words[-1] not in code.mate:
@@ -248,15 +247,6 @@ def _function(code: Code, start: int, stop: int) -> _Function | None:
         return None  # a variable, a constructor, a macro, a member
     parameters = range(opening + 1, code.mate[opening])
     return _Function(code, head, code.text(named), parameters, trailing)
-
-
-def _outside_of_brackets(code: Code, start: int, stop: int) -> list[int]:
-    """Of what is in brackets only the opening one is left."""
-    found = []
-    while start < stop:
-        found.append(start)
-        start = code.after(start)
-    return found
 
 
 def _without_attributes(code: Code, words: list[int]) -> list[int]:

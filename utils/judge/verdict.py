@@ -41,7 +41,7 @@ class Judge:
 
     def __init__(self, kernel: Answer, seed: int, stream: int = 0):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
-        self.device = "cuda" if kernel.backend == "cuda" else "cpu"
+        self.device = kernel.device
         self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
         self.dtypes = kernel.dtypes
         self.remarks = Remarks()

@@ -152,7 +152,7 @@ def _line(error: BaseException) -> str:
 def _fitting(reference: Answer, sizes: Sizes, bounds: Mapping[str, float]) -> int:
     """How many calls make a run of RUN seconds, or as many as there is memory for."""
     least, most = CALLS
-    like = case_calls.arguments(reference, _case(reference, sizes, 0), _device(reference))
+    like = case_calls.arguments(reference, _case(reference, sizes, 0), reference.device)
     free = torch.cuda.mem_get_info()[0] if reference.backend == "cuda" else 1 << 30
     tensors = [value for value in like.values() if isinstance(value, Tensor)]
     most = min(most, min(free // 3, MEMORY) // stopwatch.Run.bytes_of(tensors))
@@ -204,7 +204,7 @@ def filled(kernel: Answer, sizes: Sizes, seeds: list[int], device: int | None) -
     run = None
     try:
         for call, seed in enumerate(seeds):
-            given = case_calls.arguments(kernel, _case(kernel, sizes, seed), _device(kernel))
+            given = case_calls.arguments(kernel, _case(kernel, sizes, seed), kernel.device)
             run = run or stopwatch.Run(kernel, given, len(seeds), device)
             run.fill(call, given)
     except BaseException:
@@ -243,7 +243,7 @@ def _verify(
 def evaluated(kernel: Answer, case: Case) -> dict[str, Tensor]:
     """The reference's outputs in float64."""
     with torch.inference_mode():
-        return oracle.evaluate(kernel.exercise, case, torch.float64, _device(kernel))
+        return oracle.evaluate(kernel.exercise, case, torch.float64, kernel.device)
 
 
 def bounds(kernel: Answer, sizes: Sizes) -> dict[str, float]:
@@ -252,18 +252,14 @@ def bounds(kernel: Answer, sizes: Sizes) -> dict[str, float]:
     Whether it is right to the last digit, its check has said.
     """
     case = _case(kernel, sizes, secrets.randbits(63))
-    expected = oracle.expect(kernel.exercise, case, kernel.dtypes, _device(kernel), probes=2)
+    expected = oracle.expect(kernel.exercise, case, kernel.dtypes, kernel.device, probes=2)
     return {name: float(right.bound.max()) for name, right in expected.items()}
 
 
 def _case(kernel: Answer, sizes: Sizes, seed: int) -> Case:
     """Usual values, the same ones from the same seed."""
-    exercise, device = kernel.exercise, _device(kernel)
+    exercise, device = kernel.exercise, kernel.device
     generator = Generator(device).manual_seed(seed)
     case = cases.sample(exercise, sizes, cases.usual(exercise), generator, kernel.dtypes)
     tensors = {name: tensor.to(device) for name, tensor in case.tensors.items()}
     return Case(case.sizes, case.family, tensors, case.scalars)
-
-
-def _device(kernel: Answer) -> str:
-    return "cuda" if kernel.backend == "cuda" else "cpu"

@@ -1,6 +1,7 @@
 """The elements of an array, coloured by the thread that owns each: a strip, or a matrix."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +15,25 @@ FEW = 640  # elements of a strip that are so few that each carries a number
 STRIP = 7.68  # inches
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Elements in lines of `columns`, from the upper left corner on, in inches."""
+
+    left: float
+    top: float
+    cell: float
+    tall: float
+    columns: int
+
+    def at(self, x: float, y: float) -> cv.Point:
+        """Where so many cells to the right and down is."""
+        return self.left + x * self.cell, self.top + y * self.tall
+
+    def of(self, element: int) -> cv.Point:
+        """Where the cell of an element begins."""
+        return self.at(element % self.columns, element // self.columns)
+
+
 def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     """A row of elements, broken into lines."""
     n = len(owned.thread)
@@ -21,6 +41,7 @@ def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     rows = -(-n // columns)
     cell, left, top = STRIP / columns, cv.MARGIN + 0.75, page.y
     tall = cell if n <= FEW else 0.16
+    grid = _Grid(left, top, cell, tall, columns)
     colors = np.ones((rows * columns, 3))
     colors[:n] = _colors(owned, launch)
     page.cells(left, top, colors.reshape(rows, columns, 3), cell, tall)
@@ -33,9 +54,8 @@ def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
             names = [_name(owned, launch, i) for i in cells]
             page.in_cells(left, y, names, cell, [cv.ink_on(colors[i]) for i in cells])
     for i in np.flatnonzero(owned.threads != 1).tolist():
-        x, y = left + i % columns * cell, top + i // columns * tall
-        _mark(page, x, y, cell, tall, owned.threads[i] > 1)
-    _outlines(page, owned, launch, left, top, cell, tall, columns, named=n > FEW)
+        _mark(page, *grid.of(i), cell, tall, owned.threads[i] > 1)
+    _outlines(page, owned, launch, grid, named=n > FEW)
     page.y = top + rows * tall + 0.05
 
 
@@ -44,19 +64,9 @@ def _name(owned: Owners, launch: Launch, element: int) -> str:
     return str(owned.thread[element] % launch.threads) if owned.threads[element] == 1 else ""
 
 
-def _outlines(
-    page: Canvas,
-    owned: Owners,
-    launch: Launch,
-    left: float,
-    top: float,
-    cell: float,
-    tall: float,
-    columns: int,
-    named: bool,
-) -> None:
+def _outlines(page: Canvas, owned: Owners, launch: Launch, grid: _Grid, named: bool) -> None:
     """A line around each run of elements of one block and pass; their names where there is room."""
-    n = len(owned.thread)
+    n, columns = len(owned.thread), grid.columns
     block = np.where(owned.thread < 0, -1, owned.thread // launch.threads)
     passes = np.where(owned.thread < 0, 0, owned.turn)
     keys = block if n <= FEW and passes.max() == 0 else block * (passes.max() + 1) + passes
@@ -67,16 +77,8 @@ def _outlines(
         if block[first] < 0:
             continue
         color = cv.BLOCKS[block[first] % len(cv.BLOCKS)]
-        page.lines(
-            [
-                ((left + x0 * cell, top + y0 * tall), (left + x1 * cell, top + y1 * tall))
-                for x0, y0, x1, y1 in _border(first, end, columns)
-            ],
-            color,
-            2.2,
-            zorder=4,
-            capstyle="projecting",
-        )
+        border = [(grid.at(*a), grid.at(*b)) for a, b in _border(first, end, columns)]
+        page.lines(border, color, 2.2, zorder=4, capstyle="projecting")
         if not named or end - first < 12:
             continue
         text = f"block {coordinate_text(int(block[first]), launch.grid)}"
@@ -87,25 +89,25 @@ def _outlines(
         if last < row:
             row = last = first // columns
             x0, x1 = first % columns, min(columns, first % columns + end - first)
-        x, y = left + (x0 + x1) / 2 * cell, top + (row + last + 1) / 2 * tall
+        x, y = grid.at((x0 + x1) / 2, (row + last + 1) / 2)
         wide = cv.text_width(text, cv.SMALL)
-        if wide < (x1 - x0) * cell:
+        if wide < (x1 - x0) * grid.cell:
             page.box(x - wide / 2 - 0.05, y - 0.08, wide + 0.1, 0.16, fill="white", zorder=6)
             page.small(x, y, text, ha="center", zorder=7, color=cv.INK)
 
 
-def _border(first: int, end: int, columns: int) -> list[tuple[int, int, int, int]]:
+def _border(first: int, end: int, columns: int) -> list[tuple[cv.Point, cv.Point]]:
     """The outline of cells first..end-1 of a strip in lines, in cells."""
-    edges = []
+    edges: list[tuple[cv.Point, cv.Point]] = []
     for row in range(first // columns, (end - 1) // columns + 1):
         a, b = max(first - row * columns, 0), min(end - row * columns, columns)
-        edges += [(a, row, a, row + 1), (b, row, b, row + 1)]
+        edges += [((a, row), (a, row + 1)), ((b, row), (b, row + 1))]
         above = max(first - (row - 1) * columns, 0) if row > first // columns else columns
         below = min(end - (row + 1) * columns, columns) if end > (row + 1) * columns else 0
         if a < above:
-            edges.append((a, row, min(b, above), row))
+            edges.append(((a, row), (min(b, above), row)))
         if below < b:
-            edges.append((max(a, below), row + 1, b, row + 1))
+            edges.append(((max(a, below), row + 1), (b, row + 1)))
     return edges
 
 
@@ -114,28 +116,28 @@ def matrix(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     rows, columns = array.shape
     cell = cv.snap(min(0.2, 7.5 / columns, 6.2 / rows))
     left, top = cv.MARGIN + 0.5, page.y + 0.1
-    colors = _colors(owned, launch)
+    grid, colors = _Grid(left, top, cell, cell, columns), _colors(owned, launch)
     first = (owned.thread >= 0) & (owned.thread < WARP) & (launch.threads > WARP)
     colors[first] = cv.lane_color(owned.thread[first])
     page.cells(left, top, colors.reshape(rows, columns, 3), cell)
     page.box(left, top, columns * cell, rows * cell, edge=cv.GREY, width=0.7, zorder=3)
     block = np.where(owned.thread < 0, -1, owned.thread // launch.threads).reshape(rows, columns)
-    _walls(page, block, left, top, cell)
+    _walls(page, block, grid)
     if cell < 0.05:  # too small for a grid: lines between lanes, and around the warp
         lane = np.where(first, owned.thread, -1).reshape(rows, columns)
-        page.lines(_between(lane, lane >= 0, left, top, cell), "white", 0.8, zorder=3)
-        page.lines(
-            _between(lane >= 0, np.ones(lane.shape, bool), left, top, cell), cv.INK, 1.2, zorder=4
-        )
+        page.lines(_between(lane, lane >= 0, grid), "white", 0.8, zorder=3)
+        around = _between(lane >= 0, np.ones(lane.shape, bool), grid)
+        page.lines(around, cv.INK, 1.2, zorder=4)
     for i in np.flatnonzero(owned.threads != 1).tolist():
-        x, y = left + i % columns * cell, top + i // columns * cell
-        _mark(page, x, y, cell, cell, owned.threads[i] > 1)
+        _mark(page, *grid.of(i), cell, cell, owned.threads[i] > 1)
     for i, run, deep in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
         name = str(owned.thread[i])
         if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.1:
-            x, y = left + (i % columns + run / 2) * cell, top + (i // columns + deep / 2) * cell
-            ink = cv.ink_on(colors[i])
-            page.small(x, y, name, color=ink, ha="center", zorder=5)
+            middle, ink = (
+                grid.at(i % columns + run / 2, i // columns + deep / 2),
+                cv.ink_on(colors[i]),
+            )
+            page.small(*middle, name, color=ink, ha="center", zorder=5)
     for row in range(0, rows, _step(0.13, cell)):
         page.small(left - 0.07, top + (row + 0.5) * cell, str(row), ha="right")
     widest = cv.text_width(f"{columns} ", cv.SMALL)
@@ -162,9 +164,7 @@ def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _between(
-    values: np.ndarray, where: np.ndarray, left: float, top: float, cell: float
-) -> list[list[cv.Point]]:
+def _between(values: np.ndarray, where: np.ndarray, grid: _Grid) -> list[list[cv.Point]]:
     """Lines between neighbours of different value, one of them in `where`; neighbours' as one."""
     segments = []
     for turned in (False, True):
@@ -175,22 +175,16 @@ def _between(
             for start, end in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
                 line = [(column + 1, start), (column + 1, end)]
                 line = [point[::-1] for point in line] if turned else line
-                segments.append([(left + x * cell, top + y * cell) for x, y in line])
+                segments.append([grid.at(*point) for point in line])
     return segments
 
 
-def _walls(page: Canvas, block: np.ndarray, left: float, top: float, cell: float) -> None:
+def _walls(page: Canvas, block: np.ndarray, grid: _Grid) -> None:
     """Thick lines wherever two neighbours belong to different blocks."""
-    rows, columns = block.shape
-    walls = [
-        ((left + c * cell, top + r * cell), (left + c * cell, top + (r + 1) * cell))
-        for r, c in np.argwhere(block[:, 1:] != block[:, :-1]) + (0, 1)
-    ]
-    walls += [
-        ((left + c * cell, top + r * cell), (left + (c + 1) * cell, top + r * cell))
-        for r, c in np.argwhere(block[1:] != block[:-1]) + (1, 0)
-    ]
-    if len(walls) < rows * columns / 2:
+    across, down = block[:, 1:] != block[:, :-1], block[1:] != block[:-1]
+    walls = [(grid.at(c + 1, r), grid.at(c + 1, r + 1)) for r, c in np.argwhere(across)]
+    walls += [(grid.at(c, r + 1), grid.at(c + 1, r + 1)) for r, c in np.argwhere(down)]
+    if len(walls) < block.size / 2:
         page.lines(walls, cv.INK, 2.0, zorder=4, capstyle="projecting")
 
 

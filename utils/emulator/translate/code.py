@@ -106,6 +106,19 @@ class Code:
             position = self.mate.get(position, position)
         return position + 1
 
+    def shallow(self, start: int, stop: int) -> list[int]:
+        """The positions between; of what is in brackets only the opening one."""
+        found = []
+        while start < stop:
+            found.append(start)
+            start = self.after(start)
+        return found
+
+    def line(self, position: int, first_line: int) -> int:
+        """The line that a position is in, of a text that begins with `first_line`."""
+        before = self.tokens[: self.index[position]]
+        return first_line + sum(token.text.count("\n") for token in before)
+
     def split(self, positions: Iterable[int]) -> list[list[int]]:
         """At the commas that stand outside of brackets and template arguments."""
         parts: list[list[int]] = [[]]

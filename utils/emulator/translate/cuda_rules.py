@@ -77,8 +77,7 @@ class Rules:
         known = _Known(texts, macros)
         for text in texts:
             for position, message in known.objections(text):
-                before = text.code.tokens[: text.code.index[position]]
-                line = text.first_line + sum(token.text.count("\n") for token in before)
+                line = text.code.line(position, text.first_line)
                 raise CompileError(f"{text.filename}:{line}: error: {message}")
         every = [function for text in texts for function in text.functions if function.body]
         return [f for f in every if f.on_host and not f.on_device]

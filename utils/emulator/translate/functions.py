@@ -119,7 +119,7 @@ def _walk(
         elif text == "{" and position in code.mate:
             end = code.mate[position]
             function = _function(code, start, position, range(position + 1, end), member, macros)
-            head = [code.text(p) for p in _flat(code, start, position)]
+            head = [code.text(p) for p in code.shallow(start, position)]
             if function is None and _is_transparent(head):
                 _walk(code, position + 1, end, member, macros, functions, variables)
                 start = position = end + 1
@@ -150,20 +150,11 @@ def _is_initialiser(code: Code, position: int, function: Function) -> bool:
     return colon and code.is_name(position - 1)
 
 
-def _flat(code: Code, start: int, stop: int) -> list[int]:
-    """Of what is in brackets only the opening one."""
-    found = []
-    while start < stop:
-        found.append(start)
-        start = code.after(start)
-    return found
-
-
 def _function(
     code: Code, start: int, stop: int, body: range, member: bool, macros: Macros
 ) -> Function | None:
     opening = None
-    flat = _flat(code, start, stop)
+    flat = code.shallow(start, stop)
     for position in flat:
         text, before = code.text(position), code.text(position - 1)
         if text in ("=", ":", "->") and opening is not None:
@@ -203,7 +194,7 @@ def _declares(code: Code, parameters: range) -> bool:
 
 
 def _variables(code: Code, start: int, stop: int, macros: Macros) -> Iterator[Variable]:
-    words = [code.text(p) for p in _flat(code, start, stop)]
+    words = [code.text(p) for p in code.shallow(start, stop)]
     if len(words) < 2 or words[0] in _NO_VARIABLE or not code.is_name(start):
         return
     resolved = macros.resolved([w for w in words if w.isidentifier()])
@@ -213,7 +204,7 @@ def _variables(code: Code, start: int, stop: int, macros: Macros) -> Iterator[Va
         return
     first = True
     for part in code.split(range(start, stop)):
-        flat = _flat(code, part[0], part[-1] + 1) if part else []
+        flat = code.shallow(part[0], part[-1] + 1) if part else []
         cut = next((i for i, p in enumerate(flat) if code.text(p) in "=[{("), len(flat))
         names = [p for p in flat[:cut] if code.is_name(p)]
         if not names or (first and len(names) < 2) or code.text(names[-1] - 1) in ("::", "."):

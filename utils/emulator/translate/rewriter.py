@@ -168,8 +168,7 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
         gather_products(code)
         limit_constants(code)
     except Misunderstood as error:
-        earlier = code.tokens[: code.index[error.position]]
-        line = first_line + sum(token.text.count("\n") for token in earlier)
+        line = code.line(error.position, first_line)
         raise CompileError(f"{filename}:{line}: error: {error}") from None
     for position in code.positions(*_REPLACED):
         word, before, after = (code.text(position + k) for k in (0, -1, 1))

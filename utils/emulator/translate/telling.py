@@ -54,7 +54,7 @@ def tell(text: str, first_line: int, block: Place, thread: Place, reads: bool = 
                 _return(code, position, first_line)
             elif reads and code.text(position).startswith("atomic"):
                 end = code.mate.get(position + 1, position)
-                _reads(code, position + 1, end, _line(code, position, first_line))
+                _reads(code, position + 1, end, code.line(position, first_line))
     return _HEAD.format(b=block, t=thread, most=MOST) + code.result()
 
 
@@ -67,11 +67,6 @@ def _bodies(code: Code) -> Iterator[tuple[int, int]]:
                 at = code.mate.get(at, at) + 1
             if code.text(at) == "{" and at in code.mate:
                 yield at, code.mate[at]
-
-
-def _line(code: Code, position: int, first_line: int) -> int:
-    start = code.token(position).start
-    return first_line + sum(t.text.count("\n") for t in code.tokens if t.start < start)
 
 
 def _assignment(code: Code, position: int, body: int, first_line: int, reads: bool) -> None:
@@ -92,7 +87,7 @@ def _assignment(code: Code, position: int, body: int, first_line: int, reads: bo
         or {"&", "constexpr", "static"} & {code.text(p) for p in left}
     ):
         return
-    line = _line(code, position, first_line)
+    line = code.line(position, first_line)
     name = _target(code, left)
     if reads:
         _reads(code, position + 1, end, line)
@@ -114,7 +109,7 @@ def _return(code: Code, position: int, first_line: int) -> None:
         end = code.mate.get(end, end) + 1
     if end > position + 1 and code.text(position + 1) != "{":
         code.put(position, "return told(")
-        code.append(end - 1, f', {_line(code, position, first_line)}, "returned")')
+        code.append(end - 1, f', {code.line(position, first_line)}, "returned")')
 
 
 def _step(code: Code, position: int, body: int, first_line: int) -> None:
@@ -130,7 +125,7 @@ def _step(code: Code, position: int, body: int, first_line: int) -> None:
             return
     else:
         return
-    line = _line(code, position, first_line)
+    line = code.line(position, first_line)
     code.append(behind, f", told({name}, {line}, {json.dumps(name)})")
 
 
