@@ -172,6 +172,7 @@ def test_a_run_says_the_same_every_time(diagnose):
 ELSEWHERE = {
     "illegal-address": "an outcome calls it out-of-bounds: see fatal.cu",
     "not-supported": "tests/faults.cu launches a kernel from a kernel",
+    "race/left": "of a launcher that returns, see test_diagnosing.py",
 }
 
 

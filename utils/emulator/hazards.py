@@ -141,6 +141,25 @@ HAZARDS = {
         "If all mean this one, it is harmless as long as the value is the same, and still a race.",
         Reason.RACE, Picture.RACE,
     ),
+    "race/streams": Hazard(
+        "race between the work of two streams",
+        "A stream orders its own work alone. Record an event behind the work that comes first, "
+        "cudaEventRecord(event, stream), and let the other stream wait for it, cudaStreamWaitEvent("
+        "other, event); or use one stream.",
+        Reason.RACE,
+    ),
+    "race/left": Hazard(
+        "work left in a stream that nothing waits for",
+        "Whoever reads the results does so in the default stream. At the launcher's end let that "
+        "wait, cudaStreamWaitEvent(0, event), or the host, cudaStreamSynchronize(stream).",
+        Reason.RACE,
+    ),
+    "race/host": Hazard(
+        "race between the host and a kernel",
+        "A launch returns before its kernel is over: call cudaDeviceSynchronize() before the host "
+        "uses this memory.",
+        Reason.RACE,
+    ),
     "race/stores": Hazard(
         "two threads write the same element",
         "Each element should belong to one thread: is the index right, and should all of them "

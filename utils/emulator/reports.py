@@ -46,6 +46,7 @@ class Report:
     other_file: str | None = None
     other_line: int | None = None
     other_access: str | None = None
+    other_kernel: str | None = None  # of another stream: or the function that copies there
     remark: bool = False  # it is no hazard, as far as can be seen
     count: int = 1
     waits: tuple[Wait, ...] = ()  # thread by thread
@@ -122,7 +123,11 @@ class Report:
         if self.variant == "left-out":
             return f"waits here; thread {self.other_thread} has come to the kernel's end without it"
         story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
-        if self.other_thread:
+        if self.other_kernel and self.other_access:
+            story += f"; {self.other_kernel} {_VERBS[self.other_access]} it"
+            story += f" at line {self.other_line}" if self.other_line else ""
+            story += ", and nothing says which comes first"
+        elif self.other_thread:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
             story += f" {_VERBS[self.other_access]} it" if self.other_access else ""

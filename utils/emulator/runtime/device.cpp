@@ -1,11 +1,10 @@
-// CUDA's functions about the device: errors, properties, streams and events. All of them are
-// answers: work has ended when a launch returns, and there is one stream. Memory is in memory.cpp.
+// CUDA's functions about the device: errors and properties. Streams and events are in streams.cpp,
+// memory is in memory.cpp.
 #include "device.h"
 
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -14,6 +13,7 @@
 #include "block.h"
 #include "hazard_kinds.h"
 #include "pool.h"
+#include "streams.h"
 
 namespace emu {
 namespace {
@@ -57,18 +57,10 @@ void set_error(cudaError_t error) {
     }
 }
 bool device_lost() { return fault != cudaSuccess; }
+cudaError_t device_fault() { return fault; }
 size_t dynamic_shared_limit() { return max_dynamic; }
 
 }  // namespace emu
-
-struct EmuStream {
-    unsigned flags;
-    int priority;
-};
-struct EmuEvent {
-    std::chrono::steady_clock::time_point time;
-    bool recorded, timed;
-};
 
 using namespace emu;
 
@@ -244,62 +236,13 @@ cudaError_t emu_potential_grid(int* grid, int threads, size_t shared) {
 // Work has ended when a launch returns; what is left is to say how it ended.
 cudaError_t cudaDeviceSynchronize() {
     for_the_host("cudaDeviceSynchronize", __builtin_return_address(0));
+    wait_for_all();
     return fault;
 }
 cudaError_t cudaDeviceReset() {
     fault = cudaSuccess;
     last_error = cudaSuccess;
     return cudaSuccess;
-}
-
-constexpr int kLeastPriority = 0, kGreatestPriority = -5;
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-    if (least) *least = kLeastPriority;
-    if (greatest) *greatest = kGreatestPriority;
-    return result(cudaSuccess);
-}
-cudaError_t emu_stream_create(cudaStream_t* stream, unsigned flags, int priority) {
-    if (priority > kLeastPriority) priority = kLeastPriority;
-    if (priority < kGreatestPriority) priority = kGreatestPriority;
-    *stream = new EmuStream{flags, priority};
-    return result(cudaSuccess);
-}
-static bool is_made(cudaStream_t stream) {  // by the program: neither of the default ones
-    return stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread;
-}
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
-    *flags = is_made(stream) ? stream->flags : 0;
-    return result(cudaSuccess);
-}
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-    *priority = is_made(stream) ? stream->priority : 0;
-    return result(cudaSuccess);
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    if (!is_made(stream)) return result(cudaErrorInvalidResourceHandle);
-    delete stream;
-    return result(cudaSuccess);
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-    *event = new EmuEvent{{}, false, !(flags & cudaEventDisableTiming)};
-    return result(cudaSuccess);
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    if (!event) return result(cudaErrorInvalidResourceHandle);
-    delete event;
-    return result(cudaSuccess);
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-    if (!event) return result(cudaErrorInvalidResourceHandle);
-    event->time = std::chrono::steady_clock::now();
-    event->recorded = true;
-    return result(cudaSuccess);
-}
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-    if (!start || !stop || !start->recorded || !stop->recorded || !start->timed || !stop->timed)
-        return result(cudaErrorInvalidResourceHandle);
-    *milliseconds = std::chrono::duration<float, std::milli>(stop->time - start->time).count();
-    return result(cudaSuccess);
 }
 
 }  // extern "C"

@@ -13,6 +13,7 @@ namespace emu {
 cudaError_t result(cudaError_t error);
 void set_error(cudaError_t error);  // by a launch
 bool device_lost();                 // after a fault, until the process ends
+cudaError_t device_fault();         // cudaSuccess where there was none
 // What nvcc refuses to compile in a kernel ends the launch here. `pc`: in the caller.
 void for_the_host(const char* function, const void* pc);
 

@@ -13,6 +13,7 @@
 #include "coverage.h"
 #include "heap.h"
 #include "report.h"
+#include "streams.h"
 #include "traffic.h"
 #include "waits.h"
 
@@ -208,22 +209,86 @@ void tell_hazard(const Core& core, const HazardKind& kind, const Instruction& in
     json.end();
 }
 
-void watch_host_access(const void* address, const void* pc) {
-    static std::set<const void*> known;
-    Allocation* a = heap().nearest(address);
-    if (a && a->managed) cover_to_host();
-    if (!a || a->managed || !known.insert(pc).second) return;
+namespace {
+
+void tell_other(Json& json, const Unordered& other) {
+    json.text("other_kernel", other.work->name.c_str());
+    json.text("other_access", kind_name(other.kind));
+    if (other.pc) json.code("other_", (const void*)other.pc);
+}
+
+void tell_of_host(const HazardKind& kind, const Allocation& a, const void* address,
+                  const void* pc, const char* access, const Unordered* other, const char* message) {
+    static std::set<std::pair<const void*, const char*>> known;
+    if (!known.insert({pc, kind.variant}).second) return;
     Json json;
     json.text("event", "hazard");
     json.number("number", ++told);
-    json.text("kind", hazard::host_code.kind);
-    json.text("variant", hazard::host_code.variant);
+    json.text("kind", kind.kind);
+    json.text("variant", kind.variant);
     json.text("space", "global");
     json.code("", pc);
-    json.text("array", a->name.c_str());
-    json.text("message",
-              "host code follows a pointer to device memory; cudaMemcpy brings the values");
+    json.text("array", a.name.empty() ? "device memory" : a.name.c_str());
+    if (access) json.text("access", access);
+    const long element = long(a.element ? a.element : 1);
+    json.integer("index", (static_cast<const char*>(address) - a.first) / element);
+    if (message) json.text("message", message);
+    if (other) tell_other(json, *other);
     json.end();
+}
+
+}  // namespace
+
+void tell_unordered(const Core& core, const Instruction& in, Kind access, const void* address,
+                    const Unordered& other) {
+    const Place at = locate(core, in.space, address, in.size);
+    size_t number;
+    if (!new_hazard(hazard::race_of_streams.variant, in.id, in.id, at.array, &number))
+        return;
+    Json json;
+    begin_hazard(json, core, hazard::race_of_streams, number,
+                 core.fibre(core.current_index()).index);
+    json.text("space", space_name(in.space));
+    json.code("", (const void*)in.pc);
+    json.text("access", kind_name(access));
+    json.text("array", at.array.c_str());
+    json.integer("index", at.first);
+    json.integer("last", at.last);
+    json.integer("length", at.length);
+    tell_other(json, other);
+    json.end();
+}
+
+void tell_unordered_copy(const Allocation& a, const void* address, Kind access,
+                         const Unordered& other, const void* pc) {
+    tell_of_host(hazard::race_of_streams, a, address, pc, kind_name(access), &other, nullptr);
+}
+
+void tell_left(const std::string& kernel) {
+    Json json;
+    json.text("event", "hazard");
+    json.number("number", ++told);
+    json.text("kind", hazard::left_in_stream.kind);
+    json.text("variant", hazard::left_in_stream.variant);
+    json.text("space", "global");
+    json.text("kernel", kernel.c_str());
+    json.text("message", "it may still run when its results are read");
+    json.end();
+}
+
+void watch_host_access(const void* address, size_t size, Kind kind, const void* pc) {
+    Allocation* a = heap().nearest(address);
+    if (!a) return;
+    if (!a->managed)
+        return tell_of_host(hazard::host_code, *a, address, pc, nullptr, nullptr,
+                            "host code follows a pointer to device memory; cudaMemcpy brings the "
+                            "values");
+    cover_to_host();
+    if (!a->holds(address, size)) return;
+    const size_t offset = size_t(static_cast<const char*>(address) - a->first);
+    const Unordered other = use_by_host(*a, offset, size, kind);
+    if (other.work)
+        tell_of_host(hazard::race_with_host, *a, address, pc, kind_name(kind), &other, nullptr);
 }
 
 void watch_site(const Core& core, const HazardKind& kind, int thread, int other) {

@@ -15,6 +15,7 @@
 #include "heap.h"
 #include "pool.h"
 #include "report.h"
+#include "streams.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -93,7 +94,7 @@ extern "C" void emu_rehearse(int on) {
 }
 extern "C" uint64_t emu_rehearsed() { return emu::rehearsed; }
 
-extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t,
+extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
     using namespace emu;
     if (Core* running = core(); running && running->current)
@@ -126,6 +127,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     install_fault_handlers();
     OpenMemory open;
     trace_launch(launch);
+    begin_launch_in(stream, kernel);
     watch_launch(launch);
     run_blocks(launch);
     watch_launch_end(launch);

@@ -15,6 +15,7 @@
 #include "device.h"
 #include "faults.h"
 #include "heap.h"
+#include "streams.h"
 
 namespace emu {
 namespace {
@@ -65,10 +66,12 @@ cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, s
     if (heap().locked()) return result(cudaErrorNotPermitted);  // it would be the host's, too
     cudaError_t error = emu_malloc(pointer, bytes, name, element);
     if (Allocation* a = heap().find(*pointer)) a->managed = a->all_written = true;
+    several_streams = true;  // the host is one more that uses it
     return error;
 }
 cudaError_t cudaFree(void* pointer) {
     for_the_host("cudaFree", __builtin_return_address(0));
+    if (pointer) wait_for_all();
     return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
 // Memory of the caller's that kernels will be given pointers into.
@@ -114,8 +117,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     else *attributes = {is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
     return result(cudaSuccess);
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    for_the_host("cudaMemcpy", __builtin_return_address(0));
+static cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     if (device_lost() || bytes == 0) return result(cudaSuccess);
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return result(cudaErrorInvalidMemcpyDirection);
@@ -136,8 +138,23 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     }
     return result(cudaSuccess);
 }
-cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-    for_the_host("cudaMemset", __builtin_return_address(0));
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    for_the_host("cudaMemcpy", caller);
+    const bool waits = !heap().room(to) || !heap().room(from);
+    copy_in_stream(nullptr, "cudaMemcpy", to, from, bytes, waits, caller);
+    return copy(to, from, bytes, kind);
+}
+cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    for_the_host("cudaMemcpyAsync", caller);
+    // To memory that is not pinned it comes by way of the driver's own.
+    const bool waits = !heap().room(to) && !is_pinned(to);
+    copy_in_stream(stream, "cudaMemcpyAsync", to, from, bytes, waits, caller);
+    return copy(to, from, bytes, kind);
+}
+static cudaError_t fill(void* to, int value, size_t bytes) {
     if (device_lost() || bytes == 0) return result(cudaSuccess);
     if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
     OpenMemory open;
@@ -145,6 +162,18 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     heap().mark_written(to, bytes);
     cover_host_write(to, bytes);
     return result(cudaSuccess);
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    for_the_host("cudaMemset", caller);
+    copy_in_stream(nullptr, "cudaMemset", to, nullptr, bytes, false, caller);
+    return fill(to, value, bytes);
+}
+cudaError_t emu_memset_in(void* to, int value, size_t bytes, cudaStream_t stream) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    for_the_host("cudaMemsetAsync", caller);
+    copy_in_stream(stream, "cudaMemsetAsync", to, nullptr, bytes, false, caller);
+    return fill(to, value, bytes);
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {

@@ -90,7 +90,7 @@ cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes) {
     pool->most = std::max(pool->most, pool->used);
     return result(cudaSuccess);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {  // in the order of its stream, at once
     {
         std::lock_guard<std::mutex> lock(mutex);
         auto it = taken.find(pointer);

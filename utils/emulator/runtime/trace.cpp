@@ -40,7 +40,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
     const bool here = c && c->current;
     if (running.core && here) watch(address, size, kind, (const char*)return_address - 1);
     else if (!here && watching() && heap().in_range(address))
-        watch_host_access(address, (const char*)return_address - 1);
+        watch_host_access(address, size, kind, (const char*)return_address - 1);
     if (on && here) trace_access(address, size, kind, (const char*)return_address - 1);
 }
 

@@ -21,6 +21,7 @@
 #include "order.h"
 #include "reach.h"
 #include "registers.h"
+#include "streams.h"
 #include "traffic.h"
 #include "under_way.h"
 
@@ -226,6 +227,16 @@ void touch_as_store(const AsyncOperation& operation, const void* address, size_t
                         [&](Cell& cell, size_t, unsigned) { cell.ordinary = ordinary; });
 }
 
+// Told of where nothing orders the running launch with work of another stream.
+static bool in_two_streams(const Core& core, const Instruction& in, Kind kind, const void* address,
+                           size_t size) {
+    const Allocation& a = *in.allocation;
+    const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
+    const Unordered other = use_in_stream(a.arena ? *a.arena : a, place, size, kind, in.pc);
+    if (other.work) tell_unordered(core, in, kind, address, other);
+    return other.work;
+}
+
 static void access_global(Core& core, const void* address, size_t size, Kind kind, const void* pc) {
     Instruction& in = instruction_at(pc, kGlobal, kind, size);
     const bool known = find_allocation(in, address, size);
@@ -257,16 +268,19 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
     in.coverage->note(inside, size, kind);
     const Accessor me = accessor(in);
     Races races;
+    bool first = false;  // of this launch
     const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
     in.shadow->each(place, size, [&](Word& word, size_t at, unsigned bytes) {
         Conflict c;
         const Noted noted = touch_word(word, me, kind, moments, &c);
         if (counts && noted.first_read) counters.distinct_read += bytes;
         if (counts && noted.first_write) counters.distinct_written += bytes;
+        first |= noted.first_read || noted.first_write;
         if (__builtin_expect(noted.race, 0)) races.note(c, kind, at, bytes);
     });
     if (is_atomic(kind)) fence_atomic(address, me, kind);
     if (races.any()) races.tell(core, in, kind, address, in.shadow_first);
+    else if (first && several_streams && in_two_streams(core, in, kind, address, size)) return;
     else if (unwritten) tell_hazard(core, hazard::uninitialized_global, in, kind, address, nullptr);
 }
 
@@ -509,6 +523,7 @@ void emu_watch_end() {
     forget_arrays();
     forget_hazards();
     forget_coverage();
+    forget_streams();
 }
 
 }  // extern "C"

@@ -62,7 +62,7 @@ uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t 
 void touch_again(const AsyncOperation& operation, const void* address, size_t size);
 void touch_as_store(const AsyncOperation& operation, const void* address, size_t size);
 // To device memory, while no kernel runs.
-void watch_host_access(const void* address, const void* pc);
+void watch_host_access(const void* address, size_t size, Kind kind, const void* pc);
 
 // --- the way of almost every access: a whole word of a shared array, nothing remarkable ----------
 

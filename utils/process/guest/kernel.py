@@ -185,7 +185,10 @@ class Executor:
         if command["trace"]:
             library.emu_trace_begin(ctypes.c_size_t(command["trace"]))
         self._limit(library, command["limit"])
-        error = library.workbook_run(array) or library.workbook_sync()
+        error = library.workbook_run(array)
+        if not error:
+            library.emu_end_of_call()
+            error = library.workbook_sync()
         self._limit(library, 0.0)
         seen = self._records(library, here + command["tail"]) if command["trace"] else {}
         covered = [self._coverage(library, base) for base in bases]

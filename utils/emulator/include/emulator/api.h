@@ -77,6 +77,10 @@ cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, s
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* to, int value, size_t bytes);
+// The same in a stream, asynchronously.
+cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                          cudaStream_t stream);
+cudaError_t emu_memset_in(void* to, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind);
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
@@ -128,8 +132,8 @@ inline cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t b
     return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
-                                       cudaStream_t = nullptr) {
-    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+                                       cudaStream_t stream = nullptr) {
+    return emu_memcpy_in(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t = 0,
                                             unsigned = cudaMemAttachSingle) {
@@ -146,11 +150,12 @@ inline cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRang
 }
 inline cudaError_t cudaHostUnregister(void* pointer) { return emu_unpin(pointer); }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                                   cudaStream_t = nullptr) {
-    return cudaMemcpy(to, from, bytes, kind);
+                                   cudaStream_t stream = nullptr) {
+    return emu_memcpy_in(to, from, bytes, kind, stream);
 }
-inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = nullptr) {
-    return cudaMemset(to, value, bytes);
+inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes,
+                                   cudaStream_t stream = nullptr) {
+    return emu_memset_in(to, value, bytes, stream);
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                      size_t width, size_t height, cudaMemcpyKind kind,

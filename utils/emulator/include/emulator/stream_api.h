@@ -1,4 +1,5 @@
-// Streams and events: a launch has ended when it returns, and so every stream is already idle.
+// Streams and events: a launch has ended when it returns, and so every stream is already idle. What
+// could still be under way on a GPU is known to a watched run, see runtime/streams.h.
 #pragma once
 
 #include "emulator/device_api.h"
@@ -41,11 +42,16 @@ union cudaStreamAttrValue {
 extern "C" {
 cudaError_t emu_stream_create(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
 }
@@ -60,11 +66,6 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned f
                                                 int priority) {
     return emu_stream_create(stream, flags, priority);
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
-    return cudaSuccess;
-}
 inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID,
                                           const cudaStreamAttrValue*) {
     return cudaSuccess;
@@ -76,8 +77,6 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags = cudaEven
 inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
     return cudaEventRecord(event, stream);
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaPeekAtLastError(); }
 
 typedef void (*cudaHostFn_t)(void* data);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);

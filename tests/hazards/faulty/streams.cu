@@ -1,0 +1,119 @@
+// Work of two streams, or of a stream and the host, in no order.
+#include "../case.cuh"
+
+constexpr int N = 1024;
+
+static cudaStream_t stream() {
+    cudaStream_t made;
+    cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
+    return made;
+}
+
+__global__ void twice(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] *= 2;  // HAZARD race/streams
+}
+__global__ void once(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // WITH
+}
+CASE_OF(two_streams) {
+    float* x = zeros<float>(N);
+    cudaDeviceSynchronize();
+    once<<<4, 256, 0, stream()>>>(x);
+    twice<<<4, 256, 0, stream()>>>(x);
+}
+
+__global__ void thrice(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] *= 3;  // HAZARD race/streams
+}
+__global__ void first(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // WITH
+}
+CASE_OF(an_event_of_the_wrong_stream) {
+    float* x = zeros<float>(N);
+    cudaDeviceSynchronize();
+    cudaStream_t a = stream(), b = stream();
+    cudaEvent_t done;
+    cudaEventCreate(&done);
+    first<<<4, 256, 0, a>>>(x);
+    cudaEventRecord(done, b);
+    cudaStreamWaitEvent(b, done, 0);
+    thrice<<<4, 256, 0, b>>>(x);
+}
+
+__global__ void reads_late(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = x[i];  // HAZARD race/streams
+}
+CASE_OF(an_event_recorded_too_early) {
+    float *x = zeros<float>(N), *y = zeros<float>(N);
+    cudaDeviceSynchronize();
+    cudaStream_t a = stream(), b = stream();
+    cudaEvent_t done;
+    cudaEventCreate(&done);
+    cudaEventRecord(done, a);
+    cudaMemsetAsync(x, 0, N * sizeof(float), a);
+    cudaStreamWaitEvent(b, done, 0);
+    reads_late<<<4, 256, 0, b>>>(x, y);
+}
+
+__global__ void default_one(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] += 1;  // HAZARD race/streams
+}
+CASE_OF(a_fill_beside_the_default_stream) {
+    float* x = zeros<float>(N);
+    cudaDeviceSynchronize();
+    cudaMemsetAsync(x, 0, N * sizeof(float), stream());
+    default_one<<<4, 256>>>(x);
+}
+
+__global__ void fill_beside(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // WITH
+}
+static void copy_beside(float* x, float* y) {
+    fill_beside<<<4, 256, 0, stream()>>>(x);
+    cudaStream_t other = stream();
+    cudaMemcpyAsync(y, x, N * 4, cudaMemcpyDeviceToDevice, other);  // HAZARD race/streams
+}
+CASE_OF(a_copy_beside_a_kernel) {
+    float *x = zeros<float>(N), *y = zeros<float>(N);
+    cudaDeviceSynchronize();
+    copy_beside(x, y);
+}
+
+static float* managed() {
+    float* x;
+    cudaMallocManaged(&x, N * sizeof(float));
+    return x;
+}
+__global__ void fill_early(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // WITH
+}
+static void print_first(const float* x) {
+    printf("%g\n", x[0]);  // HAZARD race/host
+}
+CASE_OF(managed_memory_read_too_early) {
+    float* x = managed();
+    fill_early<<<4, 256>>>(x);
+    print_first(x);
+}
+
+__global__ void add_early(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] += x[i];  // WITH
+}
+static void set_first(float* x) {
+    x[0] = 2;  // HAZARD race/host
+}
+CASE_OF(managed_memory_written_too_early) {
+    float *x = managed(), *y = zeros<float>(N);
+    x[0] = 1;
+    add_early<<<4, 256>>>(x, y);
+    set_first(x);
+}
