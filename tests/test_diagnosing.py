@@ -394,3 +394,38 @@ void twice(const float* x, float* y) { cubed<<<1, 1>>>(x, y); cubed<<<1, 2>>>(x,
         ["objdump", "-d", library], capture_output=True, text=True, check=True
     ).stdout
     assert len(re.findall(r"(?:call|bl)\s.*<__tsan_read4", listing)) == 3
+
+
+STREAMS = """
+__global__ void fill(float* out) {{ out[threadIdx.x] = 1.0f; }}
+void run(float* out) {{
+    cudaStream_t own;
+    cudaStreamCreateWithFlags(&own, {flags});
+    fill<<<1, 32, 0, own>>>(out);
+    {end}
+    cudaStreamDestroy(own);
+}}
+"""
+WAIT = """cudaEvent_t done;
+    cudaEventCreate(&done);
+    cudaEventRecord(done, own);
+    cudaStreamWaitEvent(0, done, 0);
+    cudaEventDestroy(done);"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "end", "kinds"),
+    [
+        ("cudaStreamNonBlocking", "", ["race/left"]),
+        ("cudaStreamNonBlocking", "cudaMemsetAsync(out, 0, 4, 0);", ["race/streams", "race/left"]),
+        ("cudaStreamNonBlocking", "cudaStreamSynchronize(own);", []),
+        ("cudaStreamNonBlocking", WAIT, []),
+        ("cudaStreamDefault", "", []),  # the default stream, which reads the result, waits for it
+    ],
+)
+def test_what_a_launcher_leaves_in_a_stream_is_waited_for(flags, end, kinds):
+    kernel = compile_cuda(STREAMS.format(flags=flags, end=end), "run", backend="emulator")
+    for _ in range(2):  # nothing of the first call is known to the second
+        found = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
+        assert [f"{hazard.kind}/{hazard.variant}" for hazard in found] == kinds
+        assert not kinds or "fill" in str(found[-1])

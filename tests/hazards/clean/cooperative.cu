@@ -23,3 +23,16 @@ CASE_OF(blocks_take_turns) {
     void* arguments[] = {&a, &b, &count};
     cudaLaunchCooperativeKernel((void*)blocks_take_turns, 4, 32, arguments, 0, 0);
 }
+
+__global__ void some_have_returned(int* a, int* b, int n) {
+    const int i = blockIdx.x * 64 + threadIdx.x;
+    if (threadIdx.x >= n) return;
+    a[i] = 1;
+    cg::this_grid().sync();
+    b[i] = a[(i + 64) % (gridDim.x * 64)];
+}
+CASE_OF(some_have_returned) {
+    int *a = zeros<int>(256), *b = zeros<int>(256), n = 40;
+    void* arguments[] = {&a, &b, &n};
+    cudaLaunchCooperativeKernel((void*)some_have_returned, 4, 64, arguments, 0, 0);
+}

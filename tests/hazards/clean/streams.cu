@@ -70,7 +70,8 @@ CASE_OF(the_host_waits_for_an_event) {
     cudaEvent_t done = event();
     fill<<<4, 256, 0, a>>>(x, 1);
     cudaEventRecord(done, a);
-    while (cudaEventQuery(done) == cudaErrorNotReady) {}
+    while (cudaEventQuery(done) == cudaErrorNotReady) {
+    }
     add<<<4, 256, 0, stream()>>>(x, y);
 }
 

@@ -24,3 +24,15 @@ __global__ void not_launched_together(int* a) {
     a[blockIdx.x * 32 + threadIdx.x] = 1;
 }
 CASE(not_launched_together, 2, 32, zeros<int>(64))
+
+__global__ void half_of_each_block(int* a) {
+    const int i = blockIdx.x * 64 + threadIdx.x;
+    a[i] = 1;
+    if (threadIdx.x < 32) cg::this_grid().sync();  // HAZARD divergent-barrier/left-out
+    a[i] += 1;
+}
+CASE_OF(half_of_each_block) {
+    int* a = zeros<int>(256);
+    void* arguments[] = {&a};
+    cudaLaunchCooperativeKernel((void*)half_of_each_block, 4, 64, arguments, 0, 0);
+}

@@ -65,6 +65,7 @@ bool Core::go_on() {
     become_current();
     blockIdx = block;
     watch_block_again(serial);
+    if (watching() && at_grid_) check_barrier();
     at_grid_ = 0;
     for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
     int first = 0;

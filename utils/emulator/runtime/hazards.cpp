@@ -44,7 +44,8 @@ constexpr uint32_t kTooMany = ~0u;  // the sides of all hazards of a kind that a
 
 std::map<HazardKey, Hazard> hazards;
 std::map<std::string, size_t> hazards_of_kind;
-size_t told = 0;  // hazards, in the whole run
+size_t told = 0;                                              // hazards, in the whole run
+std::set<std::pair<const void*, const char*>> known_of_host;  // by place and variant
 
 uint3 position(unsigned thread, const dim3& block) {
     return uint3{thread % block.x, thread / block.x % block.y, thread / block.x / block.y};
@@ -217,10 +218,9 @@ void tell_other(Json& json, const Unordered& other) {
     if (other.pc) json.code("other_", (const void*)other.pc);
 }
 
-void tell_of_host(const HazardKind& kind, const Allocation& a, const void* address,
-                  const void* pc, const char* access, const Unordered* other, const char* message) {
-    static std::set<std::pair<const void*, const char*>> known;
-    if (!known.insert({pc, kind.variant}).second) return;
+void tell_of_host(const HazardKind& kind, const Allocation& a, const void* address, const void* pc,
+                  const char* access, const Unordered* other, const char* message) {
+    if (!known_of_host.insert({pc, kind.variant}).second) return;
     Json json;
     json.text("event", "hazard");
     json.number("number", ++told);
@@ -243,8 +243,7 @@ void tell_unordered(const Core& core, const Instruction& in, Kind access, const 
                     const Unordered& other) {
     const Place at = locate(core, in.space, address, in.size);
     size_t number;
-    if (!new_hazard(hazard::race_of_streams.variant, in.id, in.id, at.array, &number))
-        return;
+    if (!new_hazard(hazard::race_of_streams.variant, in.id, in.id, at.array, &number)) return;
     Json json;
     begin_hazard(json, core, hazard::race_of_streams, number,
                  core.fibre(core.current_index()).index);
@@ -353,6 +352,9 @@ void end_hazards() {
     hazards_of_kind.clear();
 }
 
-void forget_hazards() { told = 0; }
+void forget_hazards() {
+    told = 0;
+    known_of_host.clear();
+}
 
 }  // namespace emu

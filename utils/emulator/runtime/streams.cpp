@@ -42,7 +42,7 @@ std::recursive_mutex mutex;
 std::vector<Stream> streams(2);
 std::vector<Work> works(1);
 uint32_t current = 0;  // the running launch, or copy
-StreamClock host;            // what it has waited for
+StreamClock host;      // what it has waited for
 std::map<const Allocation*, std::unique_ptr<Shadow<Users>>>& users =
     *new std::map<const Allocation*, std::unique_ptr<Shadow<Users>>>;
 
@@ -83,8 +83,8 @@ void begin_work(uint32_t number, const char* name) {
     stream.over[number] = stream.issued;
 }
 
-Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind, const StreamClock& over,
-              Users::User me) {
+Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind,
+              const StreamClock& over, Users::User me) {
     auto& shadow = users[&whole];
     if (!shadow) shadow = std::make_unique<Shadow<Users>>(whole.bytes);
     Unordered found;
@@ -101,8 +101,8 @@ Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind, co
         }
         if (!reads(kind) || !me.work) return;
         // Of readers, those of two streams: who is after the later one of a stream is after it.
-        const bool same = !of_word.reader.work ||
-                          works[of_word.reader.work].stream == works[me.work].stream;
+        const bool same =
+            !of_word.reader.work || works[of_word.reader.work].stream == works[me.work].stream;
         (same ? of_word.reader : of_word.other_reader) = me;
     });
     return found;
@@ -145,8 +145,8 @@ void copy_in_stream(cudaStream_t stream, const char* function, void* to, const v
         if (!a) return;
         const Allocation* whole = a->arena ? a->arena : a;
         const size_t offset = size_t(static_cast<const char*>(address) - whole->first);
-        const Unordered other = use(*whole, offset, bytes, kind, works[current].over,
-                                    {current, kind, 0});
+        const Unordered other =
+            use(*whole, offset, bytes, kind, works[current].over, {current, kind, 0});
         if (other.work) tell_unordered_copy(*a, address, kind, other, pc);
     };
     touch(from, kLoad);

@@ -20,9 +20,9 @@ struct Allocation;
 
 using StreamClock = std::vector<uint32_t>;  // by stream: how many pieces of its work are over
 
-struct Work {  // a launch; a copy or a fill
+struct Work {                 // a launch; a copy or a fill
     uint32_t stream, number;  // which of the stream's, from 1
-    StreamClock over;               // before it begins
+    StreamClock over;         // before it begins
     std::string name;         // of the kernel or the function
 };
 
@@ -57,7 +57,7 @@ Unordered use_by_host(const Allocation& whole, size_t offset, size_t size, Kind 
 // A copy or a fill in a stream, which the host waits for or not. `pc`: of the call.
 void copy_in_stream(cudaStream_t stream, const char* function, void* to, const void* from,
                     size_t bytes, bool waits, const void* pc);
-void wait_for_all();  // by the host
+void wait_for_all();    // by the host
 void forget_streams();  // of a run
 
 }  // namespace emu
