@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
-from types import MappingProxyType
-from typing import Any
+from typing import TypedDict, Unpack
 
 import torch
 
@@ -129,38 +128,31 @@ class Build:
         )
 
 
-def plan(
-    source: str,
-    name: str,
-    *,
-    shapes: Mapping[str, str] = MappingProxyType({}),
-    backend: str | None = None,
-    first_line: int = 1,
-    filename: str | None = None,
-    instrumented: bool = False,
-    counted: bool = False,
-) -> Build:
-    """What `compile_cuda` compiles; its arguments. Raises ToolError."""
-    backend = "emulator" if instrumented else backend or settings.backend()
+class How(TypedDict, total=False):
+    """How a text is compiled."""
+
+    shapes: Mapping[str, str]  # dimensions of tensors by name, to check arguments by
+    backend: str | None  # "cuda" or "emulator"; else this machine's
+    first_line: int  # what the compiler's messages call the text's first line,
+    filename: str | None  # and where they say that it is
+    instrumented: bool  # the diagnosing build, which only the emulator has
+    counted: bool  # that in which basic blocks are seen, too
+
+
+def plan(source: str, name: str, **how: Unpack[How]) -> Build:
+    """What `compile_cuda` compiles. Raises ToolError."""
+    instrumented, counted = how.get("instrumented", False), how.get("counted", False)
+    backend = "emulator" if instrumented else how.get("backend") or settings.backend()
     toolchain.prepare(backend)
     source = source.removeprefix("\ufeff")  # a byte order mark, as some editors write it
-    make = (
-        _cuda_unit
-        if backend == "cuda"
-        else functools.partial(_emulator_unit, instrumented=instrumented, counted=counted)
-    )
-    unit = functools.partial(make, source, filename or f"{name}.cu", first_line)
-    return Build(name, source, first_line, shapes, unit)
+    emulated = functools.partial(_emulator_unit, instrumented=instrumented, counted=counted)
+    make, first_line = _cuda_unit if backend == "cuda" else emulated, how.get("first_line", 1)
+    unit = functools.partial(make, source, how.get("filename") or f"{name}.cu", first_line)
+    return Build(name, source, first_line, how.get("shapes", {}), unit)
 
 
-def compile_cuda(source: str, name: str, **how: Any) -> Kernel:
+def compile_cuda(source: str, name: str, **how: Unpack[How]) -> Kernel:
     """Compile CUDA text and bind its launcher `name`.
-
-    `shapes` are dimensions of tensors by name, to check arguments by. `backend` is "cuda" or
-    "emulator"; else this machine's.
-    `first_line` and `filename` are what the compiler's messages call the text's first line.
-    `instrumented` selects the diagnosing build, which only the emulator has; `counted` one in which
-    basic blocks are seen, too.
 
     Raises CompileError, DeclarationError (no launcher of that name that Python can call) and
     ToolError (a compiler is missing; the message says what to install).

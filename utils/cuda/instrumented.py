@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from utils.cuda import compiler, toolchain
 from utils.cuda.compiler import Build
@@ -18,16 +18,15 @@ _builds: dict[str, Future[Kernel]] = {}  # by the digest of all that a build dep
 _lock = threading.Lock()
 
 
-def prepare(source: str, name: str, **place: Any) -> None:
-    """Begin the instrumented build of a text in the background; `place` is as for compile_cuda.
+def prepare(source: str, name: str, first_line: int = 1, filename: str | None = None) -> None:
+    """Begin the instrumented build of a text in the background; arguments are compile_cuda's.
 
     So it is ready, or nearly, when the plain build beside it is. A text that is no CUDA is passed
     over here: the plain build says what is wrong with it.
     """
-    try:
-        _begin(compiler.plan(source, name, instrumented=True, **place))
-    except WorkbookError:
-        pass
+    place = compiler.How(first_line=first_line, filename=filename, instrumented=True)
+    with suppress(WorkbookError):
+        _begin(compiler.plan(source, name, **place))
 
 
 def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:

@@ -3,6 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -74,11 +75,9 @@ def _flat(part: object) -> list[int]:
 
 
 def _with(size: Size, changed: dict[int, int]) -> Size:
-    def put(part: object) -> object:
+    def put(part: Any) -> Any:  # arguments may be nested
         if isinstance(part, tuple | list):
             return type(part)(map(put, part))
-        known = isinstance(part, int) and not isinstance(part, bool)
-        return changed.get(part, part) if known else part  # type: ignore[call-overload]
+        return changed.get(part, part) if type(part) is int else part
 
-    arguments, shapes = put(size.arguments), put(size.shapes)
-    return Size(arguments, shapes)  # type: ignore[arg-type]
+    return Size(put(size.arguments), put(size.shapes))
