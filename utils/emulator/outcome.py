@@ -16,6 +16,7 @@ from rich.table import Table
 from utils.emulator.reports import Report, read, remarks, told
 from utils.emulator.symbols import places
 from utils.emulator.traffic import LaunchTraffic, Traffic, read_launches
+from utils.ground.wording import many
 
 SHOWN = 3  # hazards of a kind that are told in full
 ROWS = 20  # of a table
@@ -90,8 +91,8 @@ def show(outcome: Outcome, console: Console) -> None:
             out(text)
         if rest := hazards[SHOWN:]:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
-            many = "many" if kind in outcome.untold else str(len(rest))
-            out(f"… and {many} more of this kind, such as at line {lines}")
+            more = "many" if kind in outcome.untold else str(len(rest))
+            out(f"… and {more} more of this kind, such as at line {lines}")
     for text in told(outcome.remarks[:SHOWN]):
         out(text)
     for launch in _runs(outcome.launches):
@@ -103,16 +104,10 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def _verdict(outcome: Outcome) -> str:
     if not outcome.hazards:
-        return f"no hazards in {_plural(len(outcome.launches), 'launch', 'launches')}"
-    kinds: dict[str, int] = defaultdict(int)
-    for hazard in outcome.hazards:
-        kinds[hazard.kind] += 1
+        return f"no hazards in {many(len(outcome.launches), 'launch')}"
+    kinds = Counter(hazard.kind for hazard in outcome.hazards)
     found = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-    return f"{_plural(len(outcome.hazards), 'hazard', 'hazards')}: {found}"
-
-
-def _plural(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
+    return f"{many(len(outcome.hazards), 'hazard')}: {found}"
 
 
 def _runs(launches: Sequence[LaunchTraffic]) -> list[LaunchTraffic]:
@@ -130,7 +125,7 @@ def _added(
 
 
 def _title(launch: LaunchTraffic) -> str:
-    title = f"{launch.kernel}: {_plural(launch.times, 'launch', 'launches')}"
+    title = f"{launch.kernel}: {many(launch.times, 'launch')}"
     if launch.grid and launch.block:
         title += f", grid {_shape(launch.grid)}, block {_shape(launch.block)}"
     return title

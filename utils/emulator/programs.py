@@ -262,12 +262,9 @@ def _build(parts: Sequence[_Part], flags: Sequence[str], program: Path) -> None:
         # A program that calls nothing of CUDA needs the runtime all the same: it reports crashes.
         needed = [flag.replace("--as-needed", "--no-as-needed") for flag in link_flags()]
         # Linked apart: g++ would add its own library to what -fsanitize instrumented.
-        linked = ["-pthread", *map(str, things), *(flag for flag in flags if _links(flag)), *needed]
+        own = [flag for flag in flags if flag.startswith(("-l", "-L", "-fopenmp"))]
+        linked = ["-pthread", *map(str, things), *own, *needed]
         _call([compiler(), *linked, "-o", str(made)], parts[0].path)
-
-
-def _links(flag: str) -> bool:
-    return flag.startswith(("-l", "-L", "-fopenmp"))
 
 
 def _compile(part: _Part, folder: Path) -> Path:

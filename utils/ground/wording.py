@@ -5,8 +5,8 @@ import unicodedata
 
 
 def many(count: int, thing: str) -> str:
-    """ "1 warp", "1,024 warps"."""
-    return f"{count:,} {thing}{'s' * (count != 1)}"
+    """ "1 warp", "1,024 warps", "2 launches"."""
+    return f"{count:,} {thing}{'' if count == 1 else 'es' if thing.endswith('ch') else 's'}"
 
 
 def one_line(text: str, most: int = 4000) -> str:

@@ -6,6 +6,7 @@ from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.scene import coordinate_text, shape_text
 from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject
+from utils.ground.wording import many
 from utils.watch.trace import Array
 
 INSIDE, OUTSIDE = 6, 8  # cells on either side of the edge, at most
@@ -33,7 +34,7 @@ def draw(
     page.text(cv.MARGIN, page.y, f"{array.name} in memory", bold=True)
     after = cv.MARGIN + cv.text_width(f"{array.name} in memory", bold=True) + 0.1
     rows = f"row after row, {shape_text(array)} = " if len(array.shape) > 1 else ""
-    note = f"{rows}{n:,} element{'s' * (n != 1)}; in a cell, the thread of "
+    note = f"{rows}{many(n, 'element')}; in a cell, the thread of "
     note += f"{subject.block(subject.party)} that comes here"
     if "" in [comes.get(i) for group in groups for i in group]:
         note += " (blank: another block's)"

@@ -13,6 +13,7 @@ from utils.diagrams.parts.conflicts import Party, Sighting, find, first_common_e
 from utils.diagrams.parts.scene import Scene, coordinate_text, element, linear
 from utils.diagrams.parts.timeline import LETTERS, Event
 from utils.emulator.reports import Report
+from utils.ground.wording import many
 from utils.watch.access_patterns import WARP
 from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array, Records
 
@@ -185,4 +186,4 @@ def others(
     if len(np.unique(a["block"])) > 1:
         what, places = "block", {block for block, _ in parties}
     where = f"of {len(places)} {what}s" if len(places) > 1 else f"of {what} {min(places)}"
-    return f"{len(parties):,} other thread{'s' * (len(parties) > 1)}", where
+    return many(len(parties), "other thread"), where

@@ -140,7 +140,7 @@ def _key(page: Canvas, most: int) -> None:
     page.small(left, y, "1 read", color=cv.INK)
     start = left + cv.text_width("1 read", cv.SMALL) + 0.06
     page.cells(start, y - 0.06, bar, wide / 64, 0.12)
-    page.small(start + wide + 0.06, y, f"{most} read{'s' * (most > 1)}", color=cv.INK)
+    page.small(start + wide + 0.06, y, many(most, "read"), color=cv.INK)
     page.box(start + wide + 0.85, y - 0.065, 0.13, 0.13, fill=cv.PALE, edge=cv.LINE, width=0.6)
     page.small(start + wide + 1.04, y, "never", color=cv.INK)
 
@@ -154,15 +154,15 @@ def _caption(scene: Scene, one: np.ndarray, out: int, counts: dict[int, np.ndarr
         if np.any(loads["array"] == i)
     ]
     stores = int(((one["array"] == out) & (one["kind"] != LOAD)).sum())
-    text = f"This thread reads {listing(own) or 'nothing'}; it writes {stores} "
-    text += f"element{'s' * (stores != 1)} of {arrays[out].name}."
+    text = f"This thread reads {listing(own) or 'nothing'}; it writes "
+    text += f"{many(stores, 'element')} of {arrays[out].name}."
     for i, count in counts.items():
         if not count.any():
             continue
         total, size, same = int(count.sum()), count.size, count.min() == count.max()
         each = f"{times(int(count.max()))} each" if same else f"{total / size:.1f} each on average"
         text += (
-            f" The grid reads the {many(size, 'element')} of {arrays[i].name} {total:,} "
-            f"time{'s' * (total > 1)}, {each}."
+            f" The grid reads the {many(size, 'element')} of {arrays[i].name} "
+            f"{many(total, 'time')}, {each}."
         )
     return text

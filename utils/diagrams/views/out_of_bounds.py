@@ -10,6 +10,7 @@ from utils.diagrams.parts.conflicts import element_of
 from utils.diagrams.parts.scene import Scene, coordinate_text, element
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject, opening
 from utils.emulator.reports import Report
+from utils.ground.wording import many
 
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
@@ -82,8 +83,7 @@ def _legend(kinds: np.ndarray, thread: str) -> list[cv.Swatch]:
     outside, fine, none = (int((kinds == kind).sum()) for kind in (2, 1, 0))
     entries: list[cv.Swatch] = [(HERE, f"{thread}, the first out of bounds")]
     if outside > 1:
-        more = f"{outside - 1:,} more thread{'s' * (outside > 2)}"
-        entries.append((ALSO, f"{more} of the block outside"))
+        entries.append((ALSO, f"{many(outside - 1, 'more thread')} of the block outside"))
     if fine:
         entries.append((FINE, f"{fine:,} inside"))
     if none:
@@ -97,21 +97,21 @@ def _caption(subject: Subject, who: np.ndarray, outside: np.ndarray) -> str:
         return str(report.message)
     n, at = elements_in(array), subject.reported
     last = element(array, n - 1)
-    text = f"{array.name} has {n:,} element{'s' * (n > 1)}, the last of them {last}. "
+    text = f"{array.name} has {many(n, 'element')}, the last of them {last}. "
     if len(array.shape) == 2 and at >= 0:
         row, column = divmod(at, array.shape[1])
         text += f"Element {at:,} would be row {row}, column {column}. "
     if 0 <= at < n:
         text += f"The access begins at {element(array, at)} and reaches beyond the end. "
     elif at < 0:
-        text += f"The access is {-at:,} element{'s' * (at < -1)} before the first. "
+        text += f"The access is {many(-at, 'element')} before the first. "
     else:
-        text += f"The access is {at - n + 1:,} element{'s' * (at > n)} after the last. "
+        text += f"The access is {many(at - n + 1, 'element')} after the last. "
     if outside.any():
         parties = np.unique(who[outside])
         blocks = np.unique(parties // launch.threads)
-        many = "threads of the grid reach" if len(parties) > 1 else "thread of the grid reaches"
-        text += f"{len(parties):,} {many} out of bounds at this line"
+        reach = "threads of the grid reach" if len(parties) > 1 else "thread of the grid reaches"
+        text += f"{len(parties):,} {reach} out of bounds at this line"
         if len(blocks) > 1:
             text += f", in {len(blocks):,} blocks."
         else:

@@ -13,6 +13,7 @@ from utils.diagrams.parts.scene import KINDS, Scene, shape_text, times
 from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
 from utils.diagrams.parts.timeline import Event
 from utils.emulator.reports import Report
+from utils.ground.wording import many
 from utils.watch.access_patterns import touches
 from utils.watch.trace import LOAD, SHARED, STORE
 
@@ -146,7 +147,7 @@ def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list[cv.
     more, fine = int(found.sum()) - 1, int((touched & ~found).sum())
     none = len(touched) - more - fine - 1
     legend: list[cv.Swatch] = [(HERE, "this race")]
-    legend += [(ALSO, f"{more:,} more element{'s' * (more > 1)} with a race")] if more else []
+    legend += [(ALSO, f"{many(more, 'more element')} with a race")] if more else []
     legend += [(FINE, f"{fine:,} touched without a race")] if fine else []
     legend += [(cv.PALE, f"{none:,} not touched")] if none else []
     return colors, legend, more + 1

@@ -80,8 +80,7 @@ def _idle(page: Canvas, owned: Owners, launch: Launch, verb: str, numbered: bool
         return
     cell, left = STRIP / WARP, cv.MARGIN + 0.75
     does = verb if len(idle) == 1 else verb[:-1]
-    shown = f"{len(idle)} thread{'s' * (len(idle) > 1)} {does} no element"
-    page.text(cv.MARGIN, page.y, shown, size=cv.BODY, bold=True)
+    page.text(cv.MARGIN, page.y, f"{many(len(idle), 'thread')} {does} no element", bold=True)
     page.y += 0.17
     y = page.y - cell
     for block in np.unique(idle // launch.threads).tolist():
@@ -114,14 +113,11 @@ def _legend(page: Canvas, owned: Owners, launch: Launch, verb: str) -> None:
     if blocks > NAMED:
         entries.append((None, f"and {blocks - NAMED} more, in the same colours again"))
     if np.any(owned.threads == 0):
-        entries.append((None, f"{_never(verb)} (crossed out)", cv.RED))
+        never = "never written" if verb == "writes" else "never read"
+        entries.append((None, f"{never} (crossed out)", cv.RED))
     if np.any(owned.threads > 1):
         entries.append((None, "by several threads (struck through)", cv.RED))
     page.legend(entries)
-
-
-def _never(verb: str) -> str:
-    return "never written" if verb == "writes" else "never read"
 
 
 def _caption(array: Array, owned: Owners, launch: Launch, verb: str) -> str:

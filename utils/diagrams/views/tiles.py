@@ -230,11 +230,7 @@ def _caption(block: Block) -> str:
     if counts:
         parts.append(f"Without reading anything for them it writes {listing(counts)}.")
     barriers = block.phases[-1]
-    parts.append(
-        f"It passes {barriers} barrier{'s' * (barriers != 1)}."
-        if barriers
-        else "It passes no barrier."
-    )
+    parts.append(f"It passes {many(barriers, 'barrier') if barriers else 'no barrier'}.")
     return " ".join(parts)
 
 
@@ -244,5 +240,5 @@ def _reads(array: Array, loads: np.ndarray) -> str:
     often = times(int(count.max()))
     if count.min() < count.max():
         often = f"{count.min()} to {count.max()} times"
-    elements = f"{len(count):,} element{'s' * (len(count) > 1)}"
-    return f"{elements} of {array.name} {often}{' each' * (len(count) > 1)}"
+    elements = f"{many(len(count), 'element')} of {array.name}"
+    return f"{elements} {often}{' each' * (len(count) > 1)}"
