@@ -9,9 +9,8 @@ from utils.course.answers import Answer
 from utils.course.case_values import NORMAL
 from utils.course.cases import Case, sample
 from utils.course.exercise import Sizes, dimensions, inputs_of
+from utils.cuda.arguments import Argument, Arguments
 from utils.ground.errors import DeclarationError
-
-Arguments = dict[str, Tensor | int | float]  # by parameter name
 
 # What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
 # bit pattern of its own, so that it can be told from a NaN that was computed.
@@ -35,14 +34,14 @@ def tensors(arguments: Arguments) -> dict[str, Tensor]:
     return {name: value for name, value in arguments.items() if isinstance(value, Tensor)}
 
 
-def arguments(kernel: Answer, case: Case, device: str = "cpu") -> Arguments:
+def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argument]:
     """What to call an exercise's kernel with: fresh copies of the inputs, poisoned outputs.
 
     Raises DeclarationError where the launcher's parameters are not those of the exercise.
     """
     exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
     known = [*exercise.shapes, *given]
-    values: Arguments = {}
+    values: dict[str, Argument] = {}
     for parameter in kernel.parameters:
         if parameter.is_stream:
             continue
@@ -72,7 +71,7 @@ class Example:
     """One call of an exercise's kernel, the same each time: for pictures and estimates."""
 
     sizes: Sizes
-    arguments: Arguments
+    arguments: dict[str, Argument]
     unwritten: frozenset[str]  # tensors that hold nothing yet
 
 

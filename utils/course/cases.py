@@ -24,6 +24,7 @@ from utils.course.case_values import (
     wide,
 )
 from utils.course.exercise import Exercise, Sizes, dimensions, inputs_of
+from utils.cuda.arguments import Argument
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Case:
     note: str = ""  # what else is unusual
 
     @property
-    def values(self) -> dict[str, Tensor | float | int]:
+    def values(self) -> dict[str, Argument]:
         """Everything the reference may ask for by name."""
         return {**self.tensors, **self.scalars, **self.sizes}
 

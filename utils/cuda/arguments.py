@@ -12,6 +12,8 @@ from torch import Tensor
 from utils.cuda.signature import Parameter
 from utils.ground.errors import ArgumentTypeError, ArgumentValueError
 
+Argument = Tensor | int | float
+Arguments = Mapping[str, Argument]  # by parameter name, without the stream
 _BITS = {"i": (-(2**31), 2**31), "I": (0, 2**32), "q": (-(2**63), 2**63), "Q": (0, 2**64)}
 
 
@@ -47,7 +49,7 @@ def check_arguments(
     given: Mapping[str, object],
     shapes: Mapping[str, str],
     device: str | None,
-) -> dict[str, Tensor | int | float]:
+) -> dict[str, Argument]:
     """The arguments, numbers converted to plain int, float or bool.
 
     `shapes` are the dimensions of tensors, such as "M K", of which some may be integer arguments.

@@ -3,7 +3,7 @@
 import signal
 import struct
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from utils.cuda.arguments import Arguments
 from utils.cuda.entry import slot_format
 from utils.cuda.signature import Parameter
 from utils.emulator import reports
@@ -88,7 +89,7 @@ class Call:
     library: Path
     backend: str
     parameters: Sequence[Parameter]
-    arguments: Mapping[str, Tensor | int | float]  # by parameter name, without the stream
+    arguments: Arguments  # by parameter name, without the stream
     timeout: float  # in seconds
     multiprocessors: int = 0  # of the emulator's card; 0: as many as it has
 
@@ -265,9 +266,7 @@ class Call:
         return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
 
 
-def tensors_of(
-    parameters: Sequence[Parameter], arguments: Mapping[str, Tensor | int | float]
-) -> dict[str, Tensor]:
+def tensors_of(parameters: Sequence[Parameter], arguments: Arguments) -> dict[str, Tensor]:
     """Those of a call's arguments that are tensors, by name, in the order of the declaration."""
     given = {p.name: arguments[p.name] for p in parameters if p.is_tensor}
     return {name: value for name, value in given.items() if isinstance(value, Tensor)}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from utils.cuda import isolation
-from utils.cuda.arguments import check_arguments, match
+from utils.cuda.arguments import Arguments, check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
 from utils.cuda.signature import Parameter
@@ -20,7 +20,6 @@ from utils.ground.errors import LaunchError
 from utils.ground.wording import many
 from utils.process import card
 
-Arguments = Mapping[str, Tensor | int | float]  # by parameter name, without the stream
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
 
 
@@ -88,7 +87,7 @@ class Kernel:
 
     def isolated(
         self,
-        args: Mapping[str, Tensor | int | float],
+        args: Arguments,
         *,
         timeout: float = 10.0,
         rehearsal: bool = False,
@@ -104,7 +103,7 @@ class Kernel:
 
     def watched(
         self,
-        args: Mapping[str, Tensor | int | float],
+        args: Arguments,
         *,
         unwritten: Collection[str] = (),
         most: int = 0,

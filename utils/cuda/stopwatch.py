@@ -19,11 +19,12 @@ tells how much that is; of whoever can be trusted.
 import contextlib
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
 
+from utils.cuda.arguments import Arguments
 from utils.cuda.arrays import Arrays
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import tensors_of
@@ -32,8 +33,6 @@ from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import pool
 from utils.process.child import Gone
 from utils.process.workers import Worker
-
-Arguments = Mapping[str, Tensor | int | float]  # by parameter name
 
 START = 60.0  # seconds for a process to start and load the library, the GPU's context with it
 

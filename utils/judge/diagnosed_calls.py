@@ -1,17 +1,17 @@
 """A kernel is watched on the emulator: for hazards, for its gates, and for who did the work."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
+from utils.cuda.arguments import Arguments
 from utils.ground.errors import CheckFailed, Reason, ToolError
 from utils.judge import explain, floors, gates, launches, oracle, verdict
 from utils.judge.mismatch import bits
@@ -79,7 +79,7 @@ class DiagnosedCalls(Judge):
         known = self.ascending()
         return known[1 : 1 + len(known) // 2] or known
 
-    def diagnosis_of(self, given: Mapping[str, Tensor | int | float]) -> Diagnosis:
+    def diagnosis_of(self, given: Arguments) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
         fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
         kernel, timeout = self.kernel, verdict.TIMEOUT

@@ -40,10 +40,11 @@ from torch import Generator, Tensor
 
 from utils.course.cases import Case, sample
 from utils.course.exercise import Exercise, dimensions, reads
+from utils.cuda.arguments import Arguments
 from utils.ground.errors import WorkbookError
 from utils.judge.torch_calls import Args, Function, Options, TorchCalls
 
-Values = Mapping[str, Tensor | float | int]  # all that the reference may ask for, by name
+Values = Arguments  # all that the reference may ask for, by name
 Tensors = Mapping[str, Tensor]
 UNIT = {
     torch.float64: 2.0**-53,

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
-from utils.course.case_calls import Arguments
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, dimensions
+from utils.cuda.arguments import Arguments
 from utils.cuda.isolation import IsolatedRun
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.ground.wording import many

@@ -19,6 +19,7 @@ from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import reads
 from utils.course.precision import Precision
+from utils.cuda.arguments import Argument
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, Reason, WorkbookError
 from utils.ground.paths import ROOT
@@ -38,7 +39,7 @@ class Set:
     """One set of inputs on the GPU, and what the kernel must make of them."""
 
     case: Case
-    given: dict[str, Tensor | int | float]  # the kernel's arguments
+    given: dict[str, Argument]  # the kernel's arguments
     expected: dict[str, Expected]
     truth: dict[str, Tensor]  # in float64, of the first set
     error: float | None  # of the kernel's outputs against that

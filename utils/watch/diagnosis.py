@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
+from utils.cuda.arguments import Arguments
 from utils.cuda.instrumented import instrumented
 from utils.cuda.isolation import Covered
 from utils.cuda.kernel import Kernel
@@ -52,7 +53,7 @@ def tell(hazards: Sequence[Report]) -> str:
 
 def diagnose_call(
     kernel: Kernel,
-    arguments: Mapping[str, Tensor | int | float],
+    arguments: Arguments,
     *,
     unwritten: Collection[str] = (),
     order: int = 0,
@@ -89,7 +90,7 @@ def _texts(kernel: Kernel) -> reports.Texts:
     return text
 
 
-def _shaped(report: Report, arguments: Mapping[str, Tensor | int | float]) -> Report:
+def _shaped(report: Report, arguments: Arguments) -> Report:
     """The same with the shape of the tensor that it is about, where it is one."""
     tensor = arguments.get(report.array or "")
     if isinstance(tensor, Tensor) and report.space == "global":

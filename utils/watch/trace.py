@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from utils.cuda.arguments import Arguments
 from utils.cuda.instrumented import instrumented
 from utils.cuda.isolation import Watched
 from utils.cuda.kernel import Kernel
@@ -112,7 +113,7 @@ class Trace:
         raise WorkbookError(f"the kernel has no array '{name}'; it has {names}")
 
 
-def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+def trace(kernel: Kernel, arguments: Arguments) -> Trace:
     """Run the kernel's text instrumented, on copies of `arguments` (by parameter name).
 
     Raises what a plain run raises: LaunchError, KernelCrash, KernelTimeout.
@@ -120,9 +121,7 @@ def trace(kernel: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trac
     return record(kernel, arguments).read()
 
 
-def record(
-    kernel: Kernel, arguments: Mapping[str, Tensor | int | float], counted: bool = False
-) -> "Recorded":
+def record(kernel: Kernel, arguments: Arguments, counted: bool = False) -> "Recorded":
     """What `trace` reads, as it was recorded.
 
     `counted`: the launches say how often their basic blocks were begun. Raises what it raises.
@@ -140,7 +139,7 @@ class Recorded:
 
     raw: Watched
     build: Kernel
-    arguments: Mapping[str, Tensor | int | float]
+    arguments: Arguments
 
     @property
     def whole(self) -> bool:
@@ -162,7 +161,7 @@ class Recorded:
         return read_trace(self.raw, self.build, self.arguments)
 
 
-def read_trace(raw: Watched, build: Kernel, arguments: Mapping[str, Tensor | int | float]) -> Trace:
+def read_trace(raw: Watched, build: Kernel, arguments: Arguments) -> Trace:
     """The trace of a run of the instrumented `build` with these arguments."""
     tensors = {name: v for name, v in arguments.items() if isinstance(v, Tensor)}
     arrays = [

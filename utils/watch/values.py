@@ -1,10 +1,8 @@
 """What one thread of a kernel computes, value by value, in the order in which it does."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torch import Tensor
-
+from utils.cuda.arguments import Arguments
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator.translate import telling
@@ -21,9 +19,7 @@ class Value:
     value: str
 
 
-def values(
-    kernel: Kernel, arguments: Mapping[str, Tensor | int | float], block: Place, thread: Place
-) -> list[Value]:
+def values(kernel: Kernel, arguments: Arguments, block: Place, thread: Place) -> list[Value]:
     """Those of one thread of a run on the emulator, on copies of `arguments`; at most telling.MOST.
 
     Raises WorkbookError for a text that cannot be made to tell, and what a run raises.
