@@ -147,12 +147,12 @@ def test_there_are_thousands_of_mutants_and_some_of_every_exercise(everything):
 
 
 def test_every_mutant_has_a_name_and_a_text_of_its_own(everything):
-    assert len({survivors.name(mutant) for mutant in everything}) == len(everything)
+    assert len({mutant.name for mutant in everything}) == len(everything)
     assert len({mutant.digest for mutant in everything}) == len(everything)
 
 
 def test_survivors_are_mutants(everything):
-    names = {survivors.name(mutant) for mutant in everything}
+    names = {mutant.name for mutant in everything}
     stale = [f"line {s.line}: {name}" for name, s in survivors.known().items() if name not in names]
     assert stale == [], "solutions have changed; remove these, and run `python -m tests.mutation`"
 
@@ -166,7 +166,7 @@ def seed_of_this_commit() -> int:
 
 def test_a_mutant_dies_or_is_a_known_survivor(everything):
     seed, known = seed_of_this_commit(), survivors.known()
-    tried = [m for m in everything if m.rank < trial.SHARE and survivors.name(m) not in known]
+    tried = [m for m in everything if m.rank < trial.SHARE and m.name not in known]
     tried = [m for m in tried if not m.exercise.startswith(trial.UNTRIED)]
     for mutant in random.Random(seed).sample(tried, 24):
         fate = trial.try_out(mutant, 3)

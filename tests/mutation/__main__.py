@@ -35,7 +35,7 @@ def main() -> int:
     known, reasons, unknown = survivors.known(), Counter(), 0
     for mutant, fate in trial.try_all(mutants, journal, given.jobs):
         reasons[fate.reason] += 1
-        listed = survivors.name(mutant) in known
+        listed = mutant.name in known
         if fate.reason == trial.ALIVE and not listed:
             unknown += 1
             print(f"survives: {mutant}", flush=True)

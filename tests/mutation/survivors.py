@@ -13,8 +13,6 @@ solution may change elsewhere.
 from dataclasses import dataclass
 from pathlib import Path
 
-from .trial import Mutant
-
 PATH = Path(__file__).with_name("survivors.txt")
 KINDS = ("equivalent", "out of reach", "by chance", "gap")
 
@@ -26,11 +24,6 @@ class Survivor:
     kind: str  # one of KINDS
     reason: str
     line: int  # of the file
-
-
-def name(mutant: Mutant) -> str:
-    """What the file calls a mutant."""
-    return f"{mutant.exercise}: {mutant.operator}: {mutant.difference}"
 
 
 def read(text: str) -> dict[str, Survivor]:

@@ -44,8 +44,13 @@ class Mutant:
 
     @property
     def rank(self) -> int:
-        """From 0 to 99, by chance, but always the same."""
-        return int(self.digest, 16) % 100
+        """From 0 to 99, by chance, but always the same, whatever the comments around it say."""
+        return int(hashlib.sha256(self.name.encode()).hexdigest(), 16) % 100
+
+    @property
+    def name(self) -> str:
+        """By which the survivors know it: no other has it."""
+        return f"{self.exercise}: {self.operator}: {self.difference}"
 
     @cached_property
     def digest(self) -> str:
