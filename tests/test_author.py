@@ -77,19 +77,19 @@ def test_every_step_is_told(complete):
 def test_what_the_files_lack_is_told(complete):
     few_mutants(complete)
     change(complete / NOTEBOOK, "check(twice)", "")
-    told = [finding.told for finding in found("missing")]
+    told = [finding.message for finding in found("missing")]
     assert told == ["mutants: 0 of at least 8", "notebook: no check(twice) of '01_pairs/twice'"]
     change(complete / NOTEBOOK, '"fold": "hints"', '"fold": "none"')
-    assert "notebook: no hints of '01_pairs/twice'" in [f.told for f in found("missing")]
+    assert "notebook: no hints of '01_pairs/twice'" in [f.message for f in found("missing")]
     (complete / NOTEBOOK).unlink()
-    assert "there is no notebook" in found("missing")[-1].told
+    assert "there is no notebook" in found("missing")[-1].message
 
 
 def test_a_solution_that_fails_says_why_and_shows_no_gates(complete):
     few_mutants(complete)
     change(complete / SOLUTION, "2 * x[i]", "3 * x[i]")
     (solution,) = found("solution")
-    assert solution.good is False and solution.told.startswith("wrong values: twice with n=")
+    assert solution.good is False and solution.message.startswith("wrong values: twice with n=")
     assert not found("gate")
 
 
@@ -99,8 +99,8 @@ def test_a_gate_that_the_solution_misses_is_read_all_the_same(complete):
     change(complete / SPEC, "from utils", "from dataclasses import replace\nfrom utils")
     (gate,) = found("gate")
     assert gate.good is False
-    assert gate.told.endswith("now 1, ideal 1, gate 0.5, margin -50 %")
-    assert found("solution")[0].told.startswith("gate: ")
+    assert gate.message.endswith("now 1, ideal 1, gate 0.5, margin -50 %")
+    assert found("solution")[0].message.startswith("gate: ")
 
 
 def test_a_starter_that_passes_leaves_nothing_to_do(complete, monkeypatch):

@@ -185,7 +185,7 @@ def test_a_fork_does_not_hold_what_its_parent_does(start):
     with card.alone():
         if not (child := os.fork()):
             os.read(reading, 1)
-            os._exit(bool(card._asked or card._lock))
+            os._exit(bool(card._requests or card._lock))
     try:
         assert is_in(start("alone"), 20)  # while the child lives
     finally:

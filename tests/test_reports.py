@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from utils.emulator import symbols
-from utils.emulator.reports import read, refused, told
+from utils.emulator.reports import messages, read, refused
 
 EVENT = {
     "event": "error",
@@ -273,7 +273,7 @@ def test_a_launch_is_no_caller(library, tmp_path):
 
 def test_advice_is_given_once_for_several_of_a_kind():
     one, other = read(f"{json.dumps(EVENT)}\n{json.dumps(EVENT | {'line': 20})}")
-    first, second = told([one, other])
+    first, second = messages([one, other])
     assert first == str(one) and "Every thread of the block must reach" not in second
 
 

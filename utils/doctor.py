@@ -19,7 +19,7 @@ class Finding:
     """One thing looked for. `found` is "" where it is missing; `advice` says what to do then."""
 
     what: str
-    found: str
+    detail: str
     needed: bool = False
     advice: str = ""
 
@@ -42,10 +42,10 @@ def _package(name: str) -> str:
 
 def _gpu() -> Finding:
     query = "--query-gpu=name,driver_version,compute_cap"
-    found = _output("nvidia-smi", query, "--format=csv,noheader").partition("\n")[0]
-    if not found:
+    card = _output("nvidia-smi", query, "--format=csv,noheader").partition("\n")[0]
+    if not card:
         return Finding("GPU", "", advice="none: kernels run on the CPU, timings are stored ones")
-    name, driver, capability = (part.strip() for part in found.split(","))
+    name, driver, capability = (part.strip() for part in card.split(","))
     return Finding("GPU", f"{name}, driver {driver}, sm_{capability.replace('.', '')}")
 
 
@@ -80,10 +80,10 @@ def _build_tools(gpu: bool) -> list[Finding]:
         release = re.search(r"release ([\d.]+)", _output(str(path), "--version"))
         return f"{release[1]}, {path}" if release else ""
 
-    found = [_tool("C++ compiler", cxx), _tool("ninja", toolchain.ninja)]
+    findings = [_tool("C++ compiler", cxx), _tool("ninja", toolchain.ninja)]
     if gpu:
-        found.append(_tool("nvcc", nvcc))
-    return [*found, _tool("backend", settings.backend)]
+        findings.append(_tool("nvcc", nvcc))
+    return [*findings, _tool("backend", settings.backend)]
 
 
 def examine() -> list[Finding]:
@@ -96,7 +96,7 @@ def examine() -> list[Finding]:
         Finding("JupyterLab", _package("jupyterlab"), advice="pip install jupyterlab"),
         Finding("nbconvert", _package("nbconvert"), advice="pip install nbconvert, for HTML pages"),
         gpu,
-        *(_build_tools(bool(gpu.found)) if torch.found else ()),
+        *(_build_tools(bool(gpu.detail)) if torch.detail else ()),
     ]
 
 
@@ -105,11 +105,11 @@ def report(console: Console) -> bool:
     findings = examine()
     table = Table("", "", "", box=None, show_header=False, pad_edge=False)
     for finding in findings:
-        mark = "[green]✓[/]" if finding.found else "[red]✗[/]" if finding.needed else "[dim]–[/]"
-        detail = escape(finding.found) or f"[dim]{escape(finding.advice)}[/]"
+        mark = "[green]✓[/]" if finding.detail else "[red]✗[/]" if finding.needed else "[dim]–[/]"
+        detail = escape(finding.detail) or f"[dim]{escape(finding.advice)}[/]"
         table.add_row(mark, finding.what, detail)
     console.print(table)
-    missing = [finding for finding in findings if finding.needed and not finding.found]
+    missing = [finding for finding in findings if finding.needed and not finding.detail]
     for finding in missing:
         console.print(f"\nMissing: {finding.what}. {escape(finding.advice)}", highlight=False)
     return not missing

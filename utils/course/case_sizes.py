@@ -13,34 +13,34 @@ def size_text(sizes: Sizes) -> str:
     return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def toy_sizes(exercise: Exercise, given: Sizes) -> dict[str, int]:
+def toy_sizes(exercise: Exercise, sizes: Sizes) -> dict[str, int]:
     """The sizes that an exercise is drawn at, with those `given` in their place.
 
     Raises WorkbookError for a size that it does not have, or that is no whole number from 1.
     """
     usual = exercise.at.draw or exercise.at.check[-1]
-    for name, value in given.items():
+    for name, value in sizes.items():
         if name not in usual:
             raise WorkbookError(
                 f"{exercise.name} has no size '{name}'; its sizes are {', '.join(usual)}"
             )
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise WorkbookError(f"{name} is {value!r}, but a size is a whole number from 1")
-    return {**usual, **given}
+    return {**usual, **sizes}
 
 
 def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
     """One of each of the sizes that `at.drawn` leaves open. A size that another one follows is a
     multiple of that."""
-    found: list[Sizes] = []
+    chosen: list[Sizes] = []
     for spans in exercise.at.drawn:
         sizes = {
             name: whole_number(low, high + 1, generator) for name, (low, high) in spans.items()
         }
         _follow(exercise, sizes)
         order = [name for name in exercise.at.check[0] if name in sizes]
-        found.append({name: sizes[name] for name in order})
-    return found
+        chosen.append({name: sizes[name] for name in order})
+    return chosen
 
 
 def lengths(exercise: Exercise) -> list[str]:

@@ -117,5 +117,5 @@ def families(exercise: Exercise) -> list[str]:
     if usual(exercise) == OWN:
         return [OWN]
     left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs_of(exercise)) == 1 else ()
-    found = [name for name in FAMILIES if name not in left_out]
-    return [*found, OUTLIERS] if exercise.outliers else found
+    names = [name for name in FAMILIES if name not in left_out]
+    return [*names, OUTLIERS] if exercise.outliers else names

@@ -49,16 +49,16 @@ class Flat:
 
     def _take_includes(self, code: Code) -> dict[int, str]:
         """Take `#pragma once` and the includes of our headers away; which token named which."""
-        found: dict[int, str] = {}
+        included: dict[int, str] = {}
         for index in code.directives:
             word, rest = directive(code.tokens[index])
             header = rest.split('"')[1] if word == "include" and rest.startswith('"') else ""
             if header and any(path.exists() for path in self._places(header)):
-                found[index] = header
+                included[index] = header
             elif (word, rest) != ("pragma", "once"):
                 continue
             _blank(code, index, index)
-        return found
+        return included
 
     def _places(self, header: str) -> list[Path]:
         return [folder / header for folder in self.folders]

@@ -76,20 +76,20 @@ def read(path: Path, exercise: Exercise, reasons: Collection[str] = _REASONS) ->
     Raises WorkbookError with file, line, mutant and what to do where one is not well-formed or does
     not fit the solution.
     """
-    found: dict[str, Mutant] = {}
+    by_name: dict[str, Mutant] = {}
     solution = catalog.solution_text(exercise).splitlines()
     for (line, head), *body in _sections(path):
         place = _place(path, line)
         try:
             name, reason = _named(head, reasons)
-            if name in found:
-                raise WorkbookError(f"there is another '{name}', at {found[name].place}")
+            if name in by_name:
+                raise WorkbookError(f"there is another '{name}', at {by_name[name].place}")
             text = _applied(body, solution)
         except WorkbookError as error:
             raise WorkbookError(f"{place}: {head.removeprefix('== ')}: {error}") from None
         fault = " ".join(text[1:].strip() for _, text in body if text.startswith("#"))
-        found[name] = Mutant(name, reason, fault, text, place)
-    return list(found.values())
+        by_name[name] = Mutant(name, reason, fault, text, place)
+    return list(by_name.values())
 
 
 def _sections(path: Path) -> list[_Lines]:

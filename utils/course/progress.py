@@ -44,10 +44,12 @@ def exercises(topic: str) -> list[Exercise]:
 
 def next_after(exercise: Exercise | None = None) -> Exercise | None:
     """The first exercise behind this one that is not done; else the first of all, or None."""
-    known = [found for topic in catalog.topics() for found in exercises(topic)]
-    ids = [found.id for found in known]
+    known = [candidate for topic in catalog.topics() for candidate in exercises(topic)]
+    ids = [candidate.id for candidate in known]
     start = ids.index(exercise.id) + 1 if exercise and exercise.id in ids else 0
-    return next((found for found in known[start:] + known[:start] if not done(found)), None)
+    return next(
+        (candidate for candidate in known[start:] + known[:start] if not done(candidate)), None
+    )
 
 
 def standing(exercise: Exercise) -> str:

@@ -31,22 +31,22 @@ def match(
         raise ArgumentTypeError(
             f"{name} got {len(args)} arguments, but takes {len(names)}{expects}"
         )
-    given = dict(zip(names, args, strict=False))
+    by_name = dict(zip(names, args, strict=False))
     for key, value in kwargs.items():
         if key not in names:
             raise ArgumentTypeError(f"{name} has no parameter '{key}'{expects}")
-        if key in given:
+        if key in by_name:
             raise ArgumentTypeError(f"{name} got '{key}' twice{expects}")
-        given[key] = value
-    if missing := [n for n in names if n not in given]:
+        by_name[key] = value
+    if missing := [n for n in names if n not in by_name]:
         raise ArgumentTypeError(f"{name} is missing {', '.join(missing)}{expects}")
-    return given
+    return by_name
 
 
 def check_arguments(
     name: str,
     parameters: Sequence[Parameter],
-    given: Mapping[str, object],
+    arguments: Mapping[str, object],
     shapes: Mapping[str, str],
     device: str | None,
 ) -> dict[str, Argument]:
@@ -61,7 +61,7 @@ def check_arguments(
             continue
         check = _tensor if parameter.is_tensor else _number
         where = f"{name}: {parameter.name}"
-        checked[parameter.name] = check(where, parameter, given[parameter.name], device)
+        checked[parameter.name] = check(where, parameter, arguments[parameter.name], device)
     devices = {str(v.device) for v in checked.values() if isinstance(v, Tensor)}
     if device is not None and len(devices) > 1:
         raise ArgumentValueError(
@@ -126,13 +126,13 @@ def _kind(value: object) -> str:
     return "a torch.Tensor" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
 
 
-def _check_sizes(name: str, shapes: Mapping[str, str], given: Mapping[str, object]) -> None:
+def _check_sizes(name: str, shapes: Mapping[str, str], arguments: Mapping[str, object]) -> None:
     """Compare each tensor with its dimensions, as far as the integer arguments give them."""
     for tensor, shape in shapes.items():
         words = shape.split()
-        sizes = [int(w) if w.isdigit() else given.get(w) for w in words]
+        sizes = [int(w) if w.isdigit() else arguments.get(w) for w in words]
         known = [size for size in sizes if isinstance(size, int)]
-        value = given.get(tensor)
+        value = arguments.get(tensor)
         if not isinstance(value, Tensor) or len(known) < len(sizes):
             continue  # the learner's launcher names things in another way
         have, want = value.numel(), math.prod(known)

@@ -254,8 +254,8 @@ def _blame(unit: _Unit, message: str) -> None:
         try:
             _make(empty, "empty", Path(folder))
         except RuntimeError as error:
-            told = complaint(str(error), "main.cpp", [Path(folder)])
-            raise ToolError(f"nothing can be compiled here: {told}") from None
+            blame = complaint(str(error), "main.cpp", [Path(folder)])
+            raise ToolError(f"nothing can be compiled here: {blame}") from None
 
 
 def _make(unit: _Unit, name: str, work: Path) -> str | Path:

@@ -72,11 +72,11 @@ class _Op:
         self.kernel, self.parts = kernel, parts
         tensors = [p for p in kernel.parameters if p.is_tensor]
         self.results = [p for p in tensors if not p.is_const]
-        given = [p for p in tensors if p.is_const]
-        told = {word for p in given for word in kernel.shapes[p.name].split()}
+        inputs = [p for p in tensors if p.is_const]
+        words = {word for p in inputs for word in kernel.shapes[p.name].split()}
         numbers = [p for p in kernel.parameters if not p.is_tensor and not p.is_stream]
-        self.sizes = [p.name for p in numbers if p.name in told]
-        self.arguments = [*given, *(p for p in numbers if p.name not in told)]
+        self.sizes = [p.name for p in numbers if p.name in words]
+        self.arguments = [*inputs, *(p for p in numbers if p.name not in words)]
 
     def registered(self, name: str) -> "CustomOpDef":
         """The operator, under this name; one that had it before goes."""
@@ -91,40 +91,42 @@ class _Op:
         return f"({', '.join(arguments)}) -> {f'({results})' if len(self.results) > 1 else results}"
 
     def _run(self, *values: Any) -> Results:
-        given = _named(self.arguments, values)
+        arguments = _named(self.arguments, values)
         for p in self.arguments:
-            if p.is_tensor and given[p.name].dtype == p.dtype:
-                given[p.name] = _prepared(given[p.name].detach())
-        sizes = self._sizes(given, judged=True)
-        found = self._empty(*values)
-        results = _named(self.results, found)
-        self.kernel(**given, **{name: sizes[name] for name in self.sizes}, **results)
-        return found
+            if p.is_tensor and arguments[p.name].dtype == p.dtype:
+                arguments[p.name] = _prepared(arguments[p.name].detach())
+        sizes = self._sizes(arguments, judged=True)
+        outputs = self._empty(*values)
+        results = _named(self.results, outputs)
+        self.kernel(**arguments, **{name: sizes[name] for name in self.sizes}, **results)
+        return outputs
 
     def _empty(self, *values: Any) -> Results:
         """The results, with nothing in them: all that torch.compile asks of a call."""
-        given = _named(self.arguments, values)
-        sizes = self._sizes(given)
-        like = next(given[p.name] for p in self.arguments if p.is_tensor)
-        found = []
+        arguments = _named(self.arguments, values)
+        sizes = self._sizes(arguments)
+        like = next(arguments[p.name] for p in self.arguments if p.is_tensor)
+        outputs = []
         for p in self.results:
             words = self.kernel.shapes[p.name].split()
             shape = [int(word) if word.isdigit() else sizes[word] for word in words]
-            found.append(like.new_empty(shape, dtype=p.dtype))
-        return tuple(found) if len(found) > 1 else found[0]
+            outputs.append(like.new_empty(shape, dtype=p.dtype))
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
-    def _sizes(self, given: Values, judged: bool = False) -> dict[str, int]:
+    def _sizes(self, arguments: Values, judged: bool = False) -> dict[str, int]:
         """What the shapes of the tensors tell of the sizes. Raises ArgumentValueError where two
         of them tell another thing, if they are `judged`."""
-        sizes: dict[str, int] = {p.name: given[p.name] for p in self.arguments if not p.is_tensor}
+        sizes: dict[str, int] = {
+            p.name: arguments[p.name] for p in self.arguments if not p.is_tensor
+        }
         for p in self.arguments:
             words = self.kernel.shapes[p.name].split() if p.is_tensor else []
-            if judged and p.is_tensor and given[p.name].dim() != len(words):
+            if judged and p.is_tensor and arguments[p.name].dim() != len(words):
                 raise ArgumentValueError(
-                    f"{self.kernel.name}: {p.name} has {given[p.name].dim()} dimensions and "
+                    f"{self.kernel.name}: {p.name} has {arguments[p.name].dim()} dimensions and "
                     f"should have {len(words)}: ({', '.join(words)})"
                 )
-            for word, size in zip(words, given[p.name].shape if words else (), strict=True):
+            for word, size in zip(words, arguments[p.name].shape if words else (), strict=True):
                 if judged and sizes.get(word, size) != size:
                     raise ArgumentValueError(
                         f"{self.kernel.name}: {p.name} has {size} {word}, and another tensor "

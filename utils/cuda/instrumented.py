@@ -36,8 +36,12 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
 
     Raises what `compile_cuda` raises.
     """
-    built, asked = _begin(_plan(kernel, counted)).result(), kernel.multiprocessors
-    return built if built.multiprocessors == asked else replace(built, multiprocessors=asked)
+    built, multiprocessors = _begin(_plan(kernel, counted)).result(), kernel.multiprocessors
+    return (
+        built
+        if built.multiprocessors == multiprocessors
+        else replace(built, multiprocessors=multiprocessors)
+    )
 
 
 def _plan(kernel: Kernel, counted: bool = False) -> Build:

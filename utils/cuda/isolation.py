@@ -239,10 +239,10 @@ class Call:
         if not reply.get("error"):
             return
         printed, events = worker.said()
-        found = reports.read(events)
+        hazards = reports.read(events)
         why = reports.refused(events) or ADVICE.get(reply["name"], "")
-        said = list(map(str, found)) or [why]
-        if any(report.kind == "deadlock" for report in found):  # a GPU would never come back
+        said = list(map(str, hazards)) or [why]
+        if any(report.kind == "deadlock" for report in hazards):  # a GPU would never come back
             never = KernelTimeout("\n".join([f"{self.name} never ends", *said]))
             never.certain = True
             raise _noted(never, printed)
@@ -250,26 +250,26 @@ class Call:
         raise _noted(LaunchError(reply["name"], text), printed)
 
     def _explain(self, gone: Gone) -> Exception:
-        found = "\n".join(map(str, reports.read(gone.events)))
+        explanation = "\n".join(map(str, reports.read(gone.events)))
         if gone.why:
             text = f"{self.name}: the process that ran it {gone.why} and was stopped"
-            return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
+            return _noted(KernelCrash("\n".join(filter(None, (text, explanation)))), gone.printed)
         if gone.status is None:  # and late
             text = f"{self.name} did not end within {self.timeout:g} seconds and was stopped"
-            return _noted(KernelTimeout("\n".join(filter(None, (text, found)))), gone.printed)
+            return _noted(KernelTimeout("\n".join(filter(None, (text, explanation)))), gone.printed)
         if gone.status < 0:
             number = signal.Signals(-gone.status)
             how = f"was killed by {number.name} ({signal.strsignal(number)})"
         else:
             how = f"ended with exit status {gone.status} before the launcher returned"
         text = f"{self.name}: the process that ran it {how}"
-        return _noted(KernelCrash("\n".join(filter(None, (text, found)))), gone.printed)
+        return _noted(KernelCrash("\n".join(filter(None, (text, explanation)))), gone.printed)
 
 
 def tensors_of(parameters: Sequence[Parameter], arguments: Arguments) -> dict[str, Tensor]:
     """Those of a call's arguments that are tensors, by name, in the order of the declaration."""
-    given = {p.name: arguments[p.name] for p in parameters if p.is_tensor}
-    return {name: value for name, value in given.items() if isinstance(value, Tensor)}
+    tensors = {p.name: arguments[p.name] for p in parameters if p.is_tensor}
+    return {name: value for name, value in tensors.items() if isinstance(value, Tensor)}
 
 
 def _noted(error: Exception, printed: str) -> Exception:

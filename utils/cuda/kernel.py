@@ -64,14 +64,14 @@ class Kernel:
         Raises ArgumentError naming the argument, LaunchError, KernelCrash and
         KernelTimeout.
         """
-        given = self._checked(args, kwargs, self.device)
-        if self.backend == "cuda" and self.trusted and not _is_empty(given):
-            return self._launch(given)
+        arguments = self._checked(args, kwargs, self.device)
+        if self.backend == "cuda" and self.trusted and not _is_empty(arguments):
+            return self._launch(arguments)
         with card.together(self.backend):
-            self._run_apart(given)
+            self._run_apart(arguments)
 
-    def _run_apart(self, given: Arguments) -> None:
-        run = self._run(given, CALL_TIMEOUT)
+    def _run_apart(self, arguments: Arguments) -> None:
+        run = self._run(arguments, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
         if run.out_of_bounds:
             write, elements = run.out_of_bounds[0], many(len(run.out_of_bounds), "element")
@@ -82,7 +82,7 @@ class Kernel:
                 + ("end" if write.side == "after" else "beginning"),
             )
         written = [p for p in self.parameters if not p.is_const]
-        for name, tensor in isolation.tensors_of(written, given).items():
+        for name, tensor in isolation.tensors_of(written, arguments).items():
             tensor.detach().copy_(run.after[name])
 
     def isolated(
@@ -117,19 +117,19 @@ class Kernel:
     def _checked(
         self, args: Sequence[object], kwargs: Mapping[str, object], device: str | None = None
     ) -> Arguments:
-        given = match(self.name, self.parameters, args, kwargs)
-        return check_arguments(self.name, self.parameters, given, self.shapes, device)
+        arguments = match(self.name, self.parameters, args, kwargs)
+        return check_arguments(self.name, self.parameters, arguments, self.shapes, device)
 
-    def _run(self, given: Arguments, timeout: float) -> IsolatedRun:
-        return self._call(given, timeout).run()
+    def _run(self, arguments: Arguments, timeout: float) -> IsolatedRun:
+        return self._call(arguments, timeout).run()
 
-    def _call(self, given: Arguments, timeout: float) -> isolation.Call:
+    def _call(self, arguments: Arguments, timeout: float) -> isolation.Call:
         return isolation.Call(
             self.name,
             self.library,
             self.backend,
             self.parameters,
-            given,
+            arguments,
             timeout,
             self.multiprocessors,
         )
@@ -147,8 +147,8 @@ class Kernel:
     def _slots(self) -> struct.Struct:
         return struct.Struct(slot_format(self.parameters))
 
-    def _launch(self, given: Arguments) -> None:
-        devices = {value.device for value in given.values() if isinstance(value, Tensor)}
+    def _launch(self, arguments: Arguments) -> None:
+        devices = {value.device for value in arguments.values() if isinstance(value, Tensor)}
         with torch.cuda.device(devices.pop() if devices else None):
             current = torch.cuda.current_stream()
             takes_stream = any(p.is_stream for p in self.parameters)
@@ -157,7 +157,7 @@ class Kernel:
             detour = not takes_stream and current != torch.cuda.default_stream()
             if detour:
                 torch.cuda.default_stream().wait_stream(current)
-            words = {n: v.data_ptr() if isinstance(v, Tensor) else v for n, v in given.items()}
+            words = {n: v.data_ptr() if isinstance(v, Tensor) else v for n, v in arguments.items()}
             values = [
                 current.cuda_stream if p.is_stream else words[p.name] for p in self.parameters
             ]
@@ -172,6 +172,6 @@ class Kernel:
             )
 
 
-def _is_empty(given: Arguments) -> bool:
+def _is_empty(arguments: Arguments) -> bool:
     """Whether a tensor has no elements."""
-    return any(isinstance(value, Tensor) and not value.numel() for value in given.values())
+    return any(isinstance(value, Tensor) and not value.numel() for value in arguments.values())

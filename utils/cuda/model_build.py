@@ -115,7 +115,7 @@ def device() -> Path:
 
 def _macros(*flags: Sequence[str]) -> list[str]:
     kinds = zip(("c", "cuda", "ld"), flags, strict=True)
-    words = [w for of, given in kinds for w in model_flags.allowed(given, of, torch_folders())]
+    words = [w for of, values in kinds for w in model_flags.allowed(values, of, torch_folders())]
     return [word for word in words if re.match("-[DU]", word)]
 
 

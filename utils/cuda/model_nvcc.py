@@ -57,13 +57,13 @@ def library(
         "launches.cpp": switches(),
     }
     others = _other_headers()
-    found = [f"-I{folder}" for folder in (*includes(), home / "include")]
-    found += [word for folder in others for word in ("-isystem", str(folder))]
+    folders = [f"-I{folder}" for folder in (*includes(), home / "include")]
+    folders += [word for folder in others for word in ("-isystem", str(folder))]
     named = [*torch_folders(), home, toolchain.cudart_folder(home), *others]
     cflags = model_flags.allowed(cflags, "c", named)
     cuda_flags = model_flags.allowed(cuda_flags, "cuda", named)
     ldflags = model_flags.allowed(ldflags, "ld", named)
-    common = [f"-DTORCH_EXTENSION_NAME={module}", "-DTORCH_API_INCLUDE_EXTENSION_H", *found]
+    common = [f"-DTORCH_EXTENSION_NAME={module}", "-DTORCH_API_INCLUDE_EXTENSION_H", *folders]
     host = [compiler, "-c", *common, "-fPIC", "-std=c++20", *cflags]
     device = [str(home / "bin/nvcc"), "-ccbin", compiler, "-c", *common, *COMMON_NVCC_FLAGS]
     device += ["--compiler-options", "-fPIC", *_architecture(cuda_flags), *cuda_flags]

@@ -63,14 +63,14 @@ def sentence(complaint: Sequence[str], text: str) -> str:
         if match := _ERROR.match(line):
             number, column = int(match["line"] or match["nvcc"]), int(match["column"] or 0)
             fault = _Fault(match["said"], number, column, text.splitlines())
-            told = (
+            words = (
                 rule(fault, f) for pattern, rule in _RULES if (f := re.search(pattern, fault.said))
             )
-            return next(filter(None, told), "")
+            return next(filter(None, words), "")
     return ""
 
 
-def _python(fault: _Fault, found: re.Match[str]) -> str:
+def _python(fault: _Fault, match: re.Match[str]) -> str:
     """Python's blocks, powers and divisions, which the compiler stumbles over in many ways."""
     ends = fault._at(fault.before)
     if _BLOCK.match(fault.line) or _BLOCK.match(ends):
@@ -91,26 +91,26 @@ def _python(fault: _Fault, found: re.Match[str]) -> str:
     return ""
 
 
-def _ends(fault: _Fault, found: re.Match[str]) -> str:
+def _ends(fault: _Fault, match: re.Match[str]) -> str:
     return f"a statement ends with ';': one is missing at the end of line {fault.before}"
 
 
-def _parentheses(fault: _Fault, found: re.Match[str]) -> str:
+def _parentheses(fault: _Fault, match: re.Match[str]) -> str:
     word = re.search(r"\b(if|while|for)\b", fault.line)
     if word and word[1] == "for":
         return "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
     return f"the condition of {word[1]} stands in parentheses: {word[1]} (i < n)" if word else ""
 
 
-def _subscript(fault: _Fault, found: re.Match[str]) -> str:
+def _subscript(fault: _Fault, match: re.Match[str]) -> str:
     return (
         "one index leads to a number already: a matrix is given as its rows, one after the other, "
         "so [row][col] is [row * columns + col]"
     )
 
 
-def _unknown(fault: _Fault, found: re.Match[str]) -> str:
-    name = found["name"]
+def _unknown(fault: _Fault, match: re.Match[str]) -> str:
+    name = match["name"]
     if "did you mean" in fault.said and name not in _PYTHON:
         return ""
     if name in _PYTHON:
@@ -132,10 +132,10 @@ def _unknown(fault: _Fault, found: re.Match[str]) -> str:
 
 
 def _fixed(words: str) -> Callable[[_Fault, re.Match[str]], str]:
-    return lambda fault, found: words
+    return lambda fault, match: words
 
 
-def _argument(fault: _Fault, found: re.Match[str]) -> str:
+def _argument(fault: _Fault, match: re.Match[str]) -> str:
     if "<<<" in fault.line or "(" in fault.line:
         return "an argument has another type than its parameter: are they in the same order?"
     return ""

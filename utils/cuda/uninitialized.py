@@ -33,13 +33,13 @@ def variables(kernel: Kernel) -> list[str]:
         includes = [f"-I{path}" for path in (*unit.parsed_headers, ".")]
         command = [toolchain.cxx(), *flags, *warnings, *includes, "-S", "-o", "/dev/null"]
         done = subprocess.run([*command, "main.cpp"], cwd=work, capture_output=True, text=True)
-    found: dict[str, list[str]] = {}  # by name: the line of its use, then of its declaration
+    by_name: dict[str, list[str]] = {}  # by name: the line of its use, then of its declaration
     for text in done.stderr.splitlines():
         match = _USED.match(text) or _DECLARED.match(text)
         if match and match["file"] == kernel.filename:
-            lines = found.setdefault(match["name"], [])
+            lines = by_name.setdefault(match["name"], [])
             lines += [match["line"]] if len(lines) < 2 else []
-    return [_sentence(name, *lines) for name, lines in found.items()]
+    return [_sentence(name, *lines) for name, lines in by_name.items()]
 
 
 def _sentence(name: str, used: str, declared: str = "") -> str:

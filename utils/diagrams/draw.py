@@ -115,10 +115,10 @@ def render(scene: Scene, view: str | None = None) -> Picture:
         if view != "hazards":
             caption = " ".join([caption, *scene.notes])
         more = {}
-        if view in SPACES and (asked := requests.requests(scene, SPACES[view])):
-            more[requests.MIME] = asked
-        if hasattr(module, "steps") and (found := module.steps(scene)):
-            more[stepping.MIME] = found
+        if view in SPACES and (chosen := requests.requests(scene, SPACES[view])):
+            more[requests.MIME] = chosen
+        if hasattr(module, "steps") and (steps := module.steps(scene)):
+            more[stepping.MIME] = steps
         return Picture(page.finish(caption), title, alt, caption, more=more)
 
 

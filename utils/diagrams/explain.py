@@ -66,5 +66,5 @@ def _findings(kernel: Answer, seen: Diagnosis, sizes: str) -> str:
     if seen.error:
         return f"{kernel.name} with {sizes}\n{seen.error}"
     threads = sum(math.prod((*x.grid, *x.block)) for x in seen.launches if x.grid and x.block)
-    told = f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
-    return "\n".join([told, diagnosis.tell(seen.remarks)] if seen.remarks else [told])
+    summary = f"{kernel.name} with {sizes}: no hazards among {many(threads, 'thread')}"
+    return "\n".join([summary, diagnosis.tell(seen.remarks)] if seen.remarks else [summary])

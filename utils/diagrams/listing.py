@@ -26,8 +26,8 @@ def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
             continue
         text = source.get(line, "")
         head = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
-        told = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
-        for i, costs in enumerate(told):
+        cells = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
+        for i, costs in enumerate(cells):
             first = i == 0
             hazards = [wrong.get(line, "") if first else ""] if wrong else []
             rows.append([*(head if first else ["", ""]), *hazards, *costs])
@@ -44,19 +44,19 @@ def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
 
 def _hazards(kernel: Answer, seen: Diagnosis) -> dict[int, str]:
     """What is wrong, by line of the kernel's text."""
-    found: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    by_line: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for hazard in seen.hazards:
         words = HAZARDS[hazard.kind].words
         sides = {(hazard.file, hazard.line), (hazard.other_file, hazard.other_line)}
         lines = [line for file, line in sides if line and file == kernel.filename]
         for line in lines:
-            found[line][words] |= set(lines) - {line}
+            by_line[line][words] |= set(lines) - {line}
     return {
         line: "; ".join(
             words + (f", with line {' and '.join(map(str, sorted(others)))}" if others else "")
             for words, others in by_kind.items()
         )
-        for line, by_kind in found.items()
+        for line, by_kind in by_line.items()
     }
 
 

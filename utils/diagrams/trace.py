@@ -34,24 +34,24 @@ def trace(
     if not exercise.faulty and not attempted(kernel, "trace"):
         return None
     call = example(kernel, case_sizes.toy_sizes(exercise, sizes))
-    found = values(kernel, call.arguments, _place(block), _place(thread))
+    observed = values(kernel, call.arguments, _place(block), _place(thread))
     size = size_text(call.sizes)
-    if not found:
+    if not observed:
         raise WorkbookError(
             f"thread {thread} of block {block} of {kernel.name} stores no value with {size}: is "
             "there such a thread, and does a guard let it pass?"
         )
     source = kernel.source.splitlines()
     rows = []
-    for line, group in groupby(found, key=lambda value: value.line):
+    for line, group in groupby(observed, key=lambda value: value.line):
         place = line - kernel.first_line
         text = source[place].strip() if 0 <= place < len(source) else ""
-        told = ", ".join(f"{value.name} = {value.value}" for value in group)
-        rows.append([str(line), text if len(text) <= 60 else text[:57] + "...", told])
+        shown = ", ".join(f"{value.name} = {value.value}" for value in group)
+        rows.append([str(line), text if len(text) <= 60 else text[:57] + "...", shown])
     if (left := len(rows) - FIRST - LAST) > 0:
         rows[FIRST:-LAST] = [["…", "", f"{many(left, 'line')} left out"]]
     notes = []
-    if len(found) >= telling.MOST:
+    if len(observed) >= telling.MOST:
         notes.append(f"after {telling.MOST} values it was stopped")
     return Table(
         caption=f"{kernel.name}, {size}: what thread {thread} of block {block} reads and stores",
@@ -63,6 +63,6 @@ def trace(
     )
 
 
-def _place(given: int | tuple[int, ...]) -> tuple[int, int, int]:
-    x, y, z = [*((given,) if isinstance(given, int) else given), 0, 0][:3]
+def _place(index: int | tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = [*((index,) if isinstance(index, int) else index), 0, 0][:3]
     return x, y, z

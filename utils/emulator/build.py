@@ -76,18 +76,18 @@ def compiler() -> str:
     Raises ToolError saying what to install.
     """
     named = os.environ.get("CXX")
-    found = [
+    candidates = [
         path for name in ([named] if named else ("g++", "c++")) if (path := shutil.which(name))
     ]
-    if not found:
+    if not candidates:
         raise ToolError(
             (f"there is no '{named}', which CXX names. " if named else "no g++ was found. ")
             + _INSTALL
         )
-    for path in found:
+    for path in candidates:
         if not _is_clang(path):
             return path
-    raise ToolError(f"'{found[0]}' is clang, and the emulator needs GCC's g++. {_INSTALL}")
+    raise ToolError(f"'{candidates[0]}' is clang, and the emulator needs GCC's g++. {_INSTALL}")
 
 
 _INSTALL = (

@@ -193,12 +193,12 @@ def diagnose_program(
     if watch.volatile_atomic:
         variables["EMU_VOLATILE_ATOMIC"] = "1"
     status, events = _run(program, args, timeout, variables)
-    found = outcome.read_outcome(status if status >= 0 else 128 - status, events)
-    outcome.show(found, Console(stderr=True, highlight=False))
-    status = _ended(status, timeout, bool(found.hazards))
+    result = outcome.read_outcome(status if status >= 0 else 128 - status, events)
+    outcome.show(result, Console(stderr=True, highlight=False))
+    status = _ended(status, timeout, bool(result.hazards))
     if watch.json:
-        outcome.write_json(found, watch.json)
-    return 1 if found.hazards else status
+        outcome.write_json(result, watch.json)
+    return 1 if result.hazards else status
 
 
 def _run(

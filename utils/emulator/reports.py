@@ -60,14 +60,14 @@ class Report:
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
-        return "\n  ".join([*self._told(), self._advice]).rstrip()
+        return "\n  ".join([*self._lines(), self._advice]).rstrip()
 
     @property
     def _advice(self) -> str:
         """One sentence or two on what to do; "" where there is nothing to say."""
         return self.row.advice.format(*self.shape)
 
-    def _told(self) -> list[str]:
+    def _lines(self) -> list[str]:
         """What happened, and where: a line each."""
         title = f"remark: {self.row.words}" if self.remark else self.row.words
         head = f"{self.place}: {title}" if self.file else title
@@ -163,11 +163,11 @@ REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
-def told(hazards: Iterable[Report]) -> list[str]:
+def messages(hazards: Iterable[Report]) -> list[str]:
     """Each in words. What to do is said once where it is the same for several in a row."""
     texts, before = [], ""
     for hazard in hazards:
-        lines = hazard._told()
+        lines = hazard._lines()
         if (advice := hazard._advice) and advice != before:
             lines.append(advice)
         texts.append("\n  ".join(lines))
@@ -276,8 +276,8 @@ def _report(event: Event, known: Mapping[Code, list[SourceLine]], texts: Texts) 
     for prefix in ("", "other_"):
         module, offset = event.get(f"{prefix}module", ""), event.get(f"{prefix}offset", "")
         chain = known.get((module, offset), [])
-        if given := event.get(f"{prefix}file"):
-            chain = _from_there(chain, (given, event[f"{prefix}line"]))
+        if source := event.get(f"{prefix}file"):
+            chain = _from_there(chain, (source, event[f"{prefix}line"]))
         if not chain:
             if module and not prefix:
                 parts["address"] = f"{offset} in {module.rpartition('/')[2]}"

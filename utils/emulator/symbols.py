@@ -58,15 +58,15 @@ def _frames(module: str, offsets: Sequence[int]) -> list[Frames]:
     if tool is None or version is None:
         return [()] * len(offsets)
     with _lock:
-        found = {o: _known[version, o] for o in offsets if (version, o) in _known}
-    if missing := [o for o in dict.fromkeys(offsets) if o not in found]:
+        known = {o: _known[version, o] for o in offsets if (version, o) in _known}
+    if missing := [o for o in dict.fromkeys(offsets) if o not in known]:
         fresh = dict(zip(missing, _ask(tool, module, missing), strict=True))
-        found |= fresh
+        known |= fresh
         with _lock:
             _known.update({(version, o): frames for o, frames in fresh.items()})
             while len(_known) > KEPT:
                 del _known[next(iter(_known))]
-    return [found[o] for o in offsets]
+    return [known[o] for o in offsets]
 
 
 def _version(module: str) -> Version | None:
@@ -84,6 +84,6 @@ def _ask(tool: str, module: str, offsets: Sequence[int]) -> list[Frames]:
     done = subprocess.run(command, input=addresses, capture_output=True, text=True, timeout=60)
     # "0x0000000000001f30", then "file:line" or "??:?" for each function.
     parts = re.split(r"^0x[0-9a-f]+$", done.stdout, flags=re.MULTILINE)[1:]
-    found = [re.findall(r"^(.*[^?\n]):(\d+)", part, re.MULTILINE) for part in parts]
-    found += [[]] * (len(offsets) - len(found))
-    return [tuple((file, int(line)) for file, line in frames) for frames in found]
+    places = [re.findall(r"^(.*[^?\n]):(\d+)", part, re.MULTILINE) for part in parts]
+    places += [[]] * (len(offsets) - len(places))
+    return [tuple((file, int(line)) for file, line in frames) for frames in places]

@@ -57,7 +57,7 @@ class Traffic:
         """ "sectors" or "wavefronts"."""
         return SPACES[self.space]
 
-    def told(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """For the JSON of a run: sectors or wavefronts by their name."""
         renamed = {"moved": self.unit, "ideal": f"ideal_{self.unit}"}
         return {renamed.get(name, name): value for name, value in vars(self).items()}
@@ -117,25 +117,25 @@ class LaunchTraffic:
         times = self.times + other.times
         return LaunchTraffic(self.kernel, grid, block, counters, traffic, times)
 
-    def told(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """For the JSON of a run; the names of counters follow Nsight Compute's."""
-        told: dict[str, object] = {
+        record: dict[str, object] = {
             name: getattr(self, name) for name in ("kernel", "grid", "block")
         }
-        told |= self.counters
+        record |= self.counters
         for space, unit in SPACES.items():
             for access in ("load", "store", "atomic"):
                 some = [t for t in self.traffic if (t.space, t.access) == (space, access)]
                 name, moved = f"{space}_{access}", sum(t.moved for t in some)
                 ideal = sum(t.ideal for t in some)
-                told[f"{name}_requests"] = sum(t.requests for t in some)
-                told[f"{name}_bytes"] = sum(t.bytes for t in some)
-                told[f"{name}_{unit}"] = moved
-                told[f"{name}_{unit}_ideal"] = ideal
+                record[f"{name}_requests"] = sum(t.requests for t in some)
+                record[f"{name}_bytes"] = sum(t.bytes for t in some)
+                record[f"{name}_{unit}"] = moved
+                record[f"{name}_{unit}_ideal"] = ideal
                 if space == "shared":
-                    told[f"{name}_bank_conflicts"] = moved - ideal
-        told["contended_atomics"] = sum(t.contended for t in self.traffic)
-        return told | {"lines": [t.told() for t in self.lines]}
+                    record[f"{name}_bank_conflicts"] = moved - ideal
+        record["contended_atomics"] = sum(t.contended for t in self.traffic)
+        return record | {"lines": [t.to_json() for t in self.lines]}
 
 
 def read_launches(
@@ -143,21 +143,21 @@ def read_launches(
 ) -> list[LaunchTraffic]:
     """The launches in what the runtime wrote. `places` gives the source lines of addresses."""
     lines = text.splitlines()
-    told = [n for n in lines if n.startswith('{"event":"launch"') and n.endswith("}")]
-    events = [json.loads(line) for line in told]
+    records = [n for n in lines if n.startswith('{"event":"launch"') and n.endswith("}")]
+    events = [json.loads(line) for line in records]
     instructions = [i for event in events for i in event["instructions"] if "module" in i]
     known = places(list(dict.fromkeys((i["module"], i["offset"]) for i in instructions)))
     return [_launch(event, known) for event in events]
 
 
 def _launch(event: Event, places: Mapping[Code, SourceLine | None]) -> LaunchTraffic:
-    traffic = [_traffic(told, places) for told in event.pop("instructions")]
+    traffic = [_traffic(entry, places) for entry in event.pop("instructions")]
     kernel, grid, block, _ = (event.pop(name) for name in ("kernel", "grid", "block", "event"))
     by_line = tuple(sorted(traffic, key=lambda t: t.key))
     return LaunchTraffic(kernel, tuple(grid), tuple(block), counters=event, traffic=by_line)
 
 
-def _traffic(told: Event, places: Mapping[Code, SourceLine | None]) -> Traffic:
-    file, line = places.get((told.pop("module", ""), told.pop("offset", ""))) or ("", 0)
-    moved = told.pop(SPACES[told["space"]])
-    return Traffic(file=file, line=line, moved=moved, **told)
+def _traffic(entry: Event, places: Mapping[Code, SourceLine | None]) -> Traffic:
+    file, line = places.get((entry.pop("module", ""), entry.pop("offset", ""))) or ("", 0)
+    moved = entry.pop(SPACES[entry["space"]])
+    return Traffic(file=file, line=line, moved=moved, **entry)

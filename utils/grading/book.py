@@ -93,11 +93,11 @@ def named(student: str) -> str:
 
 def _free(name: str, taken: Container[str]) -> str:
     """The name, or one that differs: of two folders that look alike, neither hides the other."""
-    number, found = 1, name
-    while found in taken:
+    number, candidate = 1, name
+    while candidate in taken:
         number += 1
-        found = f"{name} ({number})"
-    return found
+        candidate = f"{name} ({number})"
+    return candidate
 
 
 def _row(grade: Graded, rules: Rules) -> Row:

@@ -95,8 +95,8 @@ class Notebook(nbval.IPyNbFile):  # type: ignore[misc]  # nbval has no types
         except (WorkbookError, RecursionError) as error:  # no error of pytest's: others are run
             yield from self._unreadable(plain(str(error)))
             return
-        asked = [*_numbered(self._topic(nb)), *_answered(nb)]
-        exercises = {e.name: e for e in asked}  # names are unique in the workbook
+        items = [*_numbered(self._topic(nb)), *_answered(nb)]
+        exercises = {e.name: e for e in items}  # names are unique in the workbook
         self.score.expect(self, exercises.values())
         missing, names = dict(exercises), set[str]()
         sources = [cell for cell in nb.cells if cell.cell_type == "code"]
@@ -216,8 +216,8 @@ class Cell(nbval.IPyNbCell):  # type: ignore[misc]  # nbval has no types
             raise verdict from error
         finally:
             reached = verdict.status is not Status.NOT_RUN and not self.parent.lost
-            asked = reached and self.config.option.workbook_assess
-            if self.checks and asked and (kernel := self.parent.kernel):
+            assess = reached and self.config.option.workbook_assess
+            if self.checks and assess and (kernel := self.parent.kernel):
                 passed = verdict.status is Status.PASSED
                 assessed = self._assess(kernel, self.checks.name, passed)
             self.user_properties += properties(self.cell_num, self.checks, verdict, assessed)

@@ -82,7 +82,7 @@ def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None)
 
 def digest(handed_in: Submission, terms: Terms) -> str:
     """Of all that a grade hangs on: two calls of `grade` with the same one give the same grade."""
-    answers = {id: found.text for id, found in handed_in.answers.items()}
+    answers = {id: answer.text for id, answer in handed_in.answers.items()}
     parts = [answers, terms.topics, terms.seed, terms.budget, _course(terms.topics)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -159,8 +159,8 @@ def _run(answers: list[Answer], terms: Terms) -> dict[str, Record]:
             late = f"not judged: the {terms.budget:g} s for this submission were over"
             late += "; ask your instructor"
             return records | _all(left, Status.NOT_REACHED, late)
-        found = _nbval(left, terms, seconds)
-        judged = {id: r for id, r in found.items() if r.status is not Status.NOT_RUN}
+        graded = _nbval(left, terms, seconds)
+        judged = {id: r for id, r in graded.items() if r.status is not Status.NOT_RUN}
         for id, record in judged.items():
             if record.fault is not None:  # nobody loses points for that
                 raise ToolError(f"{id}: {record.fault}")
@@ -192,9 +192,9 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, Reco
         except (OSError, ValueError):
             last = inert.line(said.read_text(errors="replace").strip()[-300:])
             raise WorkbookError(f"nbval ended without a report: {last}") from None
-    found = [record for each in summary["notebooks"] for record in each["exercises"]]
+    records = [record for each in summary["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}
-    return {r["exercise"]: Record.from_json(r) for r in found if r["exercise"] in wanted}
+    return {r["exercise"]: Record.from_json(r) for r in records if r["exercise"] in wanted}
 
 
 # What pytest and a notebook's kernel import.
@@ -223,7 +223,7 @@ def stop() -> None:
 
 
 def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: str) -> None:
-    given = {
+    settings = {
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "WORKBOOK_BOX": "1" if terms.boxed else "",
         "WORKBOOK_CACHE": str(Path(terms.store, "builds").resolve()),  # a box has no links to it
@@ -232,7 +232,7 @@ def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: 
         "WORKBOOK_SOLUTIONS": "",
         "OMP_NUM_THREADS": "1",  # submissions are graded beside each other
     }
-    process = _forks().run(["pytest", *arguments], env=environment(**given), cwd=folder, log=log)
+    process = _forks().run(["pytest", *arguments], env=environment(**settings), cwd=folder, log=log)
     _running.add(process)
     try:
         process.wait(seconds)
@@ -272,12 +272,14 @@ def notebook(answers: list[Answer]) -> nbformat.NotebookNode:
 def students(folder: Path) -> list[Path]:
     """The folders of a class, one a student, by name. Raises WorkbookError where there is none."""
     try:
-        found = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+        folders = sorted(
+            path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()
+        )
     except OSError as error:
         raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
-    found = [path for path in found if not path.name.startswith(".")]
-    if not found:
+    folders = [path for path in folders if not path.name.startswith(".")]
+    if not folders:
         raise WorkbookError(
             f"{folder} has no folders; each student's work goes into one of its own"
         )
-    return found
+    return folders

@@ -72,8 +72,8 @@ class Mark:
 
     def to_json(self) -> JSON:
         """As JSON has it; `speed` is null where an answer compiled and was not timed."""
-        found = present({**vars(self), "parts": dict(self.parts), "speed": None})
-        return found | ({"speed": self.speed and self.speed.to_json()} if self.parts else {})
+        fields = present({**vars(self), "parts": dict(self.parts), "speed": None})
+        return fields | ({"speed": self.speed and self.speed.to_json()} if self.parts else {})
 
     def without_picture(self) -> Self:
         """The same mark without its picture."""

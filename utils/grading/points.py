@@ -24,8 +24,8 @@ NAMED = 0.4  # of an exercise that asks to name a fault
 def shares(exercise: Exercise, timed: bool = False) -> dict[str, float]:
     """What each part of an exercise is worth; 1 in all, whether or not it was `timed` on a GPU."""
     if exercise.faulty:
-        asked = statements.required(exercise) is not None
-        return {"named": NAMED, "fixed": 1 - NAMED} if asked else {"fixed": 1.0}
+        stated = statements.required(exercise) is not None
+        return {"named": NAMED, "fixed": 1 - NAMED} if stated else {"fixed": 1.0}
     worth = dict(SHARES)
     if not exercise.gates:
         worth["all"] += worth.pop("gates")

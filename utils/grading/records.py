@@ -62,9 +62,9 @@ class Record:
 
     def properties(self) -> list[tuple[str, object]]:
         """For a report of pytest's, and for JUnit's testcase, which hold no nested values."""
-        found = self.to_json()
-        found |= {name: json.dumps(found[name]) for name in _EXTRA if name in found}
-        return [("status", str(found.pop("status"))), *found.items()]
+        fields = self.to_json()
+        fields |= {name: json.dumps(fields[name]) for name in _EXTRA if name in fields}
+        return [("status", str(fields.pop("status"))), *fields.items()]
 
 
 _EXTRA = ("assessed", "not_assessed", "fault")

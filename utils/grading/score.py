@@ -51,7 +51,7 @@ class ScorePlugin:
         self,
     ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         """Our notebooks in place of nbval's."""
-        found = yield
+        collected = yield
         from nbval.plugin import IPyNbFile
 
         from utils.grading.cells import Notebook
@@ -60,7 +60,7 @@ class ScorePlugin:
             Notebook.from_parent(node.parent, path=node.path, score=self)
             if type(node) is IPyNbFile
             else node
-            for node in found
+            for node in collected
         ]
 
     def pytest_report_teststatus(

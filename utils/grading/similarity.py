@@ -84,13 +84,13 @@ def report(answers: Mapping[str, Mapping[str, str]], threshold: float = THRESHOL
     for student in sorted(answers):
         for id, text in answers[student].items():
             texts[id][student] = text
-    found: dict[tuple[str, str], list[Alike]] = defaultdict(list)
+    by_pair: dict[tuple[str, str], list[Alike]] = defaultdict(list)
     for id in sorted(texts):
         for pair, alike in _alike(catalog.load(id), texts[id], threshold):
-            found[pair].append(alike)
+            by_pair[pair].append(alike)
     pairs = [
         Pair(*students, tuple(sorted(alike, key=lambda a: -a.percent)))
-        for students, alike in found.items()
+        for students, alike in by_pair.items()
     ]
     return sorted(pairs, key=lambda p: (-len(p.exercises), -p.percent, p.first, p.second))
 
@@ -147,14 +147,14 @@ def _alike(
         first = authors.setdefault(text, student)
         if first != student:
             same.append((text, student))
-    given = _given(exercise)
+    starter = _starter_hashes(exercise)
     streams: dict[bytes, str] = {}  # tokens -> whose they are, first
     prints: dict[str, set[int]] = {}
     owning = set()
     for text, student in authors.items():
         tokens = _tokens(text)
         grams = _grams(tokens)
-        own = ~np.isin(grams, given)
+        own = ~np.isin(grams, starter)
         if _covered(own) < LEAST:
             continue
         owning.add(text)
@@ -186,7 +186,7 @@ def _sharing(
             yield pair, Alike(exercise.id, percent)
 
 
-def _given(exercise: Exercise) -> Hashes:
+def _starter_hashes(exercise: Exercise) -> Hashes:
     """The grams of what every student had before: the starter, and the worked kernels."""
     worked = [e for e in catalog.topic(exercise.topic).values() if not e.number]
     texts = [catalog.starter_text(e) for e in (exercise, *worked)]
@@ -195,14 +195,14 @@ def _given(exercise: Exercise) -> Hashes:
 
 def _tokens(text: str) -> Hashes:
     """A number for each token of C++, the same for all names and all numbers."""
-    found = []
+    tokens = []
     for match in _TOKEN.finditer(text):
         kind, token = str(match.lastgroup), match[0]
         if kind == "gap":
             continue
         kept = kind == "mark" or token in _WORDS or token.startswith("__")
-        found.append(zlib.crc32((token if kept else kind).encode("utf-8", "replace")))
-    return np.array(found, dtype=np.uint64)
+        tokens.append(zlib.crc32((token if kept else kind).encode("utf-8", "replace")))
+    return np.array(tokens, dtype=np.uint64)
 
 
 def _grams(tokens: Hashes) -> Hashes:
@@ -224,5 +224,5 @@ def _winnowed(grams: Hashes) -> NDArray[np.int64]:
 
 def _covered(own: NDArray[np.bool_]) -> int:
     """Tokens that stand in none of the grams that are given."""
-    given = np.convolve(~own, np.ones(GRAM, dtype=int)) if len(own) else own
-    return len(given) - int(np.count_nonzero(given))
+    starter = np.convolve(~own, np.ones(GRAM, dtype=int)) if len(own) else own
+    return len(starter) - int(np.count_nonzero(starter))

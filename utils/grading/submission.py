@@ -61,7 +61,7 @@ def read(folder: Path) -> Submission:
     """
     submission = Submission()
     known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
-    found: dict[str, list[Found]] = {}
+    candidates: dict[str, list[Found]] = {}
     for path, name in _files(folder, submission):
         try:
             if path.suffix == ".ipynb":
@@ -76,22 +76,22 @@ def read(folder: Path) -> Submission:
             continue
         for id, answer in answers:
             if answer.text.strip():
-                found.setdefault(id, []).append(answer)
+                candidates.setdefault(id, []).append(answer)
     for id in known:
-        if id in found:
-            submission.answers[id] = _chosen(known[id], found[id], submission)
+        if id in candidates:
+            submission.answers[id] = _chosen(known[id], candidates[id], submission)
     return submission
 
 
-def _chosen(exercise: Exercise, found: list[Found], submission: Submission) -> Found:
-    tried = [answer for answer in found if not catalog.is_starter(exercise, answer.text)]
+def _chosen(exercise: Exercise, candidates: list[Found], submission: Submission) -> Found:
+    tried = [answer for answer in candidates if not catalog.is_starter(exercise, answer.text)]
     texts = {answer.text for answer in tried}
     if len(texts) > 1:
         places = many(len(tried), "place")
         submission.notes.append(
             f"{exercise.number} {exercise.name} stands in {places}; counted: {tried[0].place}"
         )
-    return (tried or found)[0]
+    return (tried or candidates)[0]
 
 
 def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
@@ -146,7 +146,7 @@ def _cells(path: Path) -> list[CodeCell]:
     raw = json.loads(_read(path, NOTEBOOK))
     if not isinstance(raw["cells"], list):
         raise ValueError("its cells are no list")
-    found = []
+    cells = []
     for number, cell in enumerate(raw["cells"]):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
@@ -154,8 +154,8 @@ def _cells(path: Path) -> list[CodeCell]:
         if isinstance(source, list):
             source = "".join(line for line in source if isinstance(line, str))
         if isinstance(source, str):
-            found.append((number, source, json.dumps(cell.get("metadata"))))
-    return found
+            cells.append((number, source, json.dumps(cell.get("metadata"))))
+    return cells
 
 
 def _answers(
@@ -171,8 +171,8 @@ def _answers(
 
 def _meddling(cells: list[CodeCell], name: str) -> list[str]:
     """A note on what would change the grading, were it run."""
-    found = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
-    places = [f"cell {number} ({match[0]})" for number, match in found if match]
+    matches = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
+    places = [f"cell {number} ({match[0]})" for number, match in matches if match]
     more = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
     return [f"{name}: {', '.join(places[:TOLD])}{more}: it has no effect here"] if places else []
 

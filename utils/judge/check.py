@@ -53,9 +53,9 @@ def check(kernel: Answer, *, seed: int | None = None) -> None:
 
 def _seed(exercise: Exercise) -> int:
     """A fresh one, or that of WORKBOOK_SEED and this exercise."""
-    if not (given := settings.seed()):
+    if not (text := settings.seed()):
         return secrets.randbits(32)
-    return int.from_bytes(hashlib.sha256(f"{given} {exercise.id}".encode()).digest()[:4])
+    return int.from_bytes(hashlib.sha256(f"{text} {exercise.id}".encode()).digest()[:4])
 
 
 def _declared(exercise: Exercise) -> tuple[Parameter, ...]:
@@ -79,8 +79,8 @@ class Trial:
                 passed = self._try()
             except CheckFailed as failure:
                 if not starter:
-                    told = statements.beside(failure, self.exercise, self.kernel.source)
-                    raise told from failure.__cause__
+                    note = statements.beside(failure, self.exercise, self.kernel.source)
+                    raise note from failure.__cause__
                 stands = f"\nas it stands: {failure}"
         if starter:
             effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
@@ -111,13 +111,13 @@ class Trial:
         """A kernel that was declared on floats must stay on floats, to be compared with them. It
         keeps its parameters: one that is left out is a rule that is."""
         kept = {parameter.name for parameter in self.kernel.parameters}
-        for given in _declared(self.exercise):
-            if given.name not in kept:
+        for p in _declared(self.exercise):
+            if p.name not in kept:
                 raise DeclarationError(
-                    f"{self.kernel.name} was declared with '{given.ctype} {given.name}'; "
+                    f"{self.kernel.name} was declared with '{p.ctype} {p.name}'; "
                     "leave its parameters as they were"
                 )
-            if given.is_tensor and self.kernel.dtypes.get(given.name, given.dtype) != given.dtype:
+            if p.is_tensor and self.kernel.dtypes.get(p.name, p.dtype) != p.dtype:
                 raise DeclarationError(
-                    f"{self.kernel.name}: '{given.name}' was declared '{given.ctype}'; leave it so"
+                    f"{self.kernel.name}: '{p.name}' was declared '{p.ctype}'; leave it so"
                 )

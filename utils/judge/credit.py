@@ -79,9 +79,9 @@ def _seen(diagnosed: DiagnosedCalls, few: list[Sizes]) -> list[Diagnosis]:
     """What watched calls showed, to the first that comes to no end."""
     seen = []
     for sizes in few:
-        given = case_calls.arguments(diagnosed.kernel, diagnosed.case(sizes))
+        arguments = case_calls.arguments(diagnosed.kernel, diagnosed.case(sizes))
         try:
-            seen.append(diagnosed.diagnosis_of(given))
+            seen.append(diagnosed.diagnosis_of(arguments))
         except (KernelCrash, KernelTimeout, LaunchError):
             break
     return seen

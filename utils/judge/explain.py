@@ -84,8 +84,8 @@ def _unset(kernel: Answer, got: Tensor, expected: Expected) -> str:
     if not bool((wild & tame).any()):
         return ""
     try:
-        found = uninitialized.variables(kernel)
+        names = uninitialized.variables(kernel)
     except WorkbookError:
-        found = []
+        names = []
     left = wild & tame & got.isfinite()  # what is infinite, a minimum may have begun with
-    return found[0] if found else UNSET if bool(left.any()) else ""
+    return names[0] if names else UNSET if bool(left.any()) else ""

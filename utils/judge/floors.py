@@ -23,8 +23,8 @@ def objection(exercise: Exercise, seen: Diagnosis) -> Objection | None:
         )
     inputs = inputs_of(exercise)
     for name, covered in seen.covered.items():
-        if name in inputs and (found := _input(exercise, name, covered)):
-            return found
+        if name in inputs and (problem := _input(exercise, name, covered)):
+            return problem
         if name in exercise.outputs and covered.written < covered.bytes:
             return Reason.NO_KERNEL, _short(name, covered.written, covered.bytes, "written")
     return None

@@ -138,8 +138,8 @@ def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str |
         return None
     place = f" at line {reading.line}" if reading.line else ""
     now, ideal, limit = figures(gate, reading)
-    told = f"{gate.metric}{place}: now {now}, ideal {ideal}, gate {limit}"
-    return f"{told}\nhint: {_advice(gate, reading, diagnosis)}"
+    message = f"{gate.metric}{place}: now {now}, ideal {ideal}, gate {limit}"
+    return f"{message}\nhint: {_advice(gate, reading, diagnosis)}"
 
 
 def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
@@ -150,11 +150,11 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
             f"of the {WARP} lanes of a warp only {WARP / reading.now:.2g} take part in a store on "
             "the average: give the others elements of their own"
         )
-    asked = diagnosis.total("bytes", "global", "load")
+    requested = diagnosis.total("bytes", "global", "load")
     once = sum(launch.distinct_read for launch in diagnosis.launches)
-    if gate.metric == "load requests to global memory" and asked > AGAIN * once > 0:
+    if gate.metric == "load requests to global memory" and requested > AGAIN * once > 0:
         return (
-            f"each byte is asked for {asked / once:.3g} times on the average: has each thread "
+            f"each byte is asked for {requested / once:.3g} times on the average: has each thread "
             "elements of its own, and does a loop's step count all threads that share the work?"
         )
     kind = gate.metric.partition(" requests to ")[0]
@@ -166,9 +166,9 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
                 f"of the {WARP} lanes of a warp only {lanes / requests:.2g} take part in a request "
                 "on the average: give the others a part of the work, and there are fewer requests"
             )
-    if gate.metric == "bytes loaded from global memory" and asked <= limit:
+    if gate.metric == "bytes loaded from global memory" and requested <= limit:
         return (
-            f"the threads ask for {asked:,} bytes, which is few enough, but a warp gets whole "
+            f"the threads ask for {requested:,} bytes, which is few enough, but a warp gets whole "
             f"sectors of {SECTOR} bytes: let neighbouring lanes read neighbours in memory"
         )
     return gate.advice

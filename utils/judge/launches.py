@@ -37,7 +37,7 @@ def reading(exercise: Exercise, case: Case, seen: Diagnosis) -> Iterator[str]:
     outputs = [len(exercise.shapes[name].split()) for name in exercise.outputs]
     if len(inputs) == 1 and max(outputs) < len(exercise.shapes[inputs[0]].split()):
         whole = seen.covered[inputs[0]].bytes
-        asked = seen.total("bytes", "global", "load")
-        if asked > AGAIN * whole:
-            times = f"{asked / whole:.3g} times on the average"
+        requested = seen.total("bytes", "global", "load")
+        if requested > AGAIN * whole:
+            times = f"{requested / whole:.3g} times on the average"
             yield f"remark: each element of {inputs[0]} is read {times}"

@@ -119,7 +119,7 @@ def outputs(exercise: Exercise, case: Case, values: Values) -> dict[str, Tensor]
             f"the reference of {exercise.id} returns {len(results)} tensors for the outputs "
             f"{', '.join(exercise.outputs)}"
         )
-    found = {}
+    made = {}
     for name, tensor in zip(exercise.outputs, results, strict=True):
         shape = dimensions(exercise.shapes[name], case.sizes)
         if tensor.numel() != torch.Size(shape).numel():
@@ -127,8 +127,8 @@ def outputs(exercise: Exercise, case: Case, values: Values) -> dict[str, Tensor]
                 f"the reference of {exercise.id} gives '{name}' the shape {tuple(tensor.shape)}, "
                 f"its spec says {shape}"
             )
-        found[name] = tensor.reshape(shape)
-    return found
+        made[name] = tensor.reshape(shape)
+    return made
 
 
 @contextlib.contextmanager
@@ -298,14 +298,14 @@ _kept: dict[tuple[object, ...], tuple[Exercise, Tensors]] = {}  # with the owner
 def _more_outputs(exercise: Exercise, case: Case, values: Tensors, names: list[str]) -> Tensors:
     few = min(values[name].numel() for name in names) < FEW
     few = few and sum(tensor.numel() for tensor in case.tensors.values()) < 10_000
-    found = {name: [values[name].new_empty(0)] for name in names}
+    extra = {name: [values[name].new_empty(0)] for name in names}
     generator = torch.Generator().manual_seed(0)
     for _ in range(PROBES if few else 0):
         again = sample(exercise, case.sizes, "standard normal", generator)
         more = evaluate(exercise, again, torch.float64, str(values[names[0]].device))
         for name in names:
-            found[name].append(more[name].abs().reshape(-1)[:FEW])
-    return {name: torch.cat(magnitudes) for name, magnitudes in found.items()}
+            extra[name].append(more[name].abs().reshape(-1)[:FEW])
+    return {name: torch.cat(magnitudes) for name, magnitudes in extra.items()}
 
 
 def fan_in(exercise: Exercise, case: Case, wide: Values, names: list[str]) -> dict[str, int]:

@@ -16,14 +16,14 @@ LINES, LAUNCHER = 40, 10  # of a function, and of the launcher, at most
 
 def missing(exercise: Exercise) -> list[str]:
     """One line for each thing that is missing; none of an exercise that is complete."""
-    found = [*_spec(exercise)]
+    lacking = [*_spec(exercise)]
     try:
         if exercise.number:
-            found += [*_learner(exercise), *_starter(exercise)]
-        found += _text(catalog.solution_text(exercise))
+            lacking += [*_learner(exercise), *_starter(exercise)]
+        lacking += _text(catalog.solution_text(exercise))
     except OSError as error:
-        found.append(f"{error.filename} does not exist")
-    return found
+        lacking.append(f"{error.filename} does not exist")
+    return lacking
 
 
 def _spec(exercise: Exercise) -> Iterator[str]:

@@ -38,14 +38,14 @@ def contrast(kernel: Answer, case: Case) -> str:
         return f"at these sizes, {usual} values pass: it is a matter of the values"
     least, passing = shrink(tried.fails, case.sizes, kernel.exercise.follows)
     passing = {name: value for name, value in passing.items() if value >= EDGE}
-    told = [f"{name} = {value} passes" for name, value in passing.items()]
-    if not told or not tried.hold(least, passing):
+    passes = [f"{name} = {value} passes" for name, value in passing.items()]
+    if not passes or not tried.hold(least, passing):
         return ""
-    found = f"the smallest that fails: {size_text(least)}; {', '.join(told)}"
+    text = f"the smallest that fails: {size_text(least)}; {', '.join(passes)}"
     edges = [name for name, value in passing.items() if value % HELD == 0]
     if edges:
-        found += f": what is different in the second block, tile or round along {edges[0]}?"
-    return found
+        text += f": what is different in the second block, tile or round along {edges[0]}?"
+    return text
 
 
 class _Tries:
@@ -73,9 +73,9 @@ class _Tries:
         if time.monotonic() > self.end:
             return None
         exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
-        given = case_calls.arguments(self.kernel, case)
+        arguments = case_calls.arguments(self.kernel, case)
         try:
-            seen = diagnosis.diagnose_call(self.kernel, given, timeout=TIMEOUT)
+            seen = diagnosis.diagnose_call(self.kernel, arguments, timeout=TIMEOUT)
             if seen.hazards or seen.error:
                 return None
             expected = oracle.expect(exercise, case, dtypes, probes=2)

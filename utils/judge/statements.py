@@ -81,8 +81,8 @@ def judge(exercise: Exercise, text: str) -> None:
 
     Raises CheckFailed, without giving the answer away.
     """
-    if found := _objection(exercise, text):
-        reason, words, advice = found
+    if problem := _objection(exercise, text):
+        reason, words, advice = problem
         raise CheckFailed(reason, f"{exercise.name}: {words}\n{advice}")
 
 
@@ -95,9 +95,9 @@ def beside(failure: CheckFailed, exercise: Exercise, text: str) -> CheckFailed:
     """The failure of a kernel that is still wrong, with a line on its statement."""
     if required(exercise) is None:
         return failure
-    found = _objection(exercise, text)
+    problem = _objection(exercise, text)
     message = str(failure).removeprefix(f"{failure.reason}: ")
-    said = f"your statement: {found[1] if found else 'right'}"
+    said = f"your statement: {problem[1] if problem else 'right'}"
     return CheckFailed(failure.reason, f"{message}\n{said}")
 
 
@@ -108,10 +108,10 @@ def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
     if right is None:
         return None
     try:
-        given = _read(text)
+        fault = _read(text)
     except ValueError as error:
         return Reason.FAULT_NOT_NAMED, str(error), f"it should read '{FORM}'"
-    name, lines = given.name == right.name, given.lines <= right.lines
+    name, lines = fault.name == right.name, fault.lines <= right.lines
     if name and lines:
         return None
     advice = "count the lines of the cell as it was given, with %%cuda as line 1"
@@ -120,11 +120,11 @@ def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
 
 def _read(text: str) -> Statement:
     """The one statement of a text. Raises ValueError saying what is wrong with it."""
-    found = [match.strip() for match in _LINE.findall(text)]
-    if len(found) != 1:
-        many = f"{len(found)} lines begin" if found else "no line begins"
+    lines = [match.strip() for match in _LINE.findall(text)]
+    if len(lines) != 1:
+        many = f"{len(lines)} lines begin" if lines else "no line begins"
         raise ValueError(f"{many} with '// fault:'; say once what is wrong with the kernel")
-    claim = " ".join(found[0].split()).rstrip(".")
+    claim = " ".join(lines[0].split()).rstrip(".")
     if claim in ("", "?"):
         raise ValueError("'// fault: ?' is for you: say what is wrong, and in which line")
     match = _CLAIM.fullmatch(claim)

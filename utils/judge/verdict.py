@@ -122,10 +122,10 @@ class Judge:
     def fail(self, reason: Reason, case: Case, message: str) -> NoReturn:
         """Raises CheckFailed."""
         replay = f"to repeat it: check({self.kernel.name}, seed={self.seed})"
-        told = [f"{self.kernel.name} with {case}", message, self.remarks.launches]
+        lines = [f"{self.kernel.name} with {case}", message, self.remarks.launches]
         if not settings.seed():  # that one is a secret
-            told.append(replay)
-        raise CheckFailed(reason, "\n".join(filter(None, told)))
+            lines.append(replay)
+        raise CheckFailed(reason, "\n".join(filter(None, lines)))
 
 
 def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:

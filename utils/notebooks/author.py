@@ -35,7 +35,7 @@ class Finding:
     """One thing looked at. `good` is None where it is reported and not judged."""
 
     what: str
-    told: str
+    message: str
     good: bool | None
 
 
@@ -47,15 +47,15 @@ def steps(exercise: Exercise) -> int:
 def look(exercise: Exercise, step: Step) -> list[Finding]:
     """What is found of an exercise, from its files to its mutants."""
     step("files")
-    found = [
+    findings = [
         Finding("missing", text, False) for text in review.missing(exercise) + _cells(exercise)
     ]
-    found = found or [Finding("files", "nothing is missing", True)]
+    findings = findings or [Finding("files", "nothing is missing", True)]
     step("starter")
-    found += _starter(exercise)
+    findings += _starter(exercise)
     step("solution")
-    found += _solution(exercise)
-    return found + _wrong(exercise, step)
+    findings += _solution(exercise)
+    return findings + _wrong(exercise, step)
 
 
 def good(findings: list[Finding]) -> bool:
@@ -97,14 +97,14 @@ def _starter(exercise: Exercise) -> list[Finding]:
 def _solution(exercise: Exercise) -> list[Finding]:
     try:
         kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
-        told = _checked(kernel)
+        message = _checked(kernel)
     except (WorkbookError, OSError) as error:
-        found = [Finding("solution", str(error), False)]
+        findings = [Finding("solution", str(error), False)]
         if not isinstance(error, CheckFailed) or error.reason != Reason.GATE:
-            return found
+            return findings
     else:
-        found = [Finding("solution", told.replace("\n", ": "), True)]
-    return [*found, *_gates(kernel), _estimate(kernel)]
+        findings = [Finding("solution", message.replace("\n", ": "), True)]
+    return [*findings, *_gates(kernel), _estimate(kernel)]
 
 
 def _checked(kernel: Answer) -> str:
@@ -127,8 +127,10 @@ def _gates(kernel: Answer) -> list[Finding]:
 
 def _gate(gate: Gate, reading: Reading) -> Finding:
     now, ideal, limit = gates.figures(gate, reading)
-    told = f"{gate.metric}: now {now}, ideal {ideal}, gate {limit}, margin {_margin(gate, reading)}"
-    return Finding("gate", told, gates.passes(gate, reading))
+    message = (
+        f"{gate.metric}: now {now}, ideal {ideal}, gate {limit}, margin {_margin(gate, reading)}"
+    )
+    return Finding("gate", message, gates.passes(gate, reading))
 
 
 def _margin(gate: Gate, reading: Reading) -> str:
@@ -159,21 +161,21 @@ def _mutants(exercise: Exercise) -> list[Mutant]:
 
 def _wrong(exercise: Exercise, step: Step) -> list[Finding]:
     """One finding for those killed for their reason, and one for each of the others."""
-    found, wrong = [], _mutants(exercise)
+    findings, wrong = [], _mutants(exercise)
     pool = ThreadPoolExecutor(os.cpu_count())  # compilers run ahead of the checks
     try:
         built = [pool.submit(compile_wrong, exercise, m.text, m.name) for m in wrong]
         for mutant, future in zip(wrong, built, strict=True):
             step(f"mutant {mutant.name}")
-            told = _end(future)
-            if told != mutant.reason:
-                words = f"{mutant.place}: {mutant.name}, {mutant.reason}: {told}"
-                found.append(Finding("mutant", words, False))
+            message = _end(future)
+            if message != mutant.reason:
+                words = f"{mutant.place}: {mutant.name}, {mutant.reason}: {message}"
+                findings.append(Finding("mutant", words, False))
     finally:
         pool.shutdown(cancel_futures=True)
-    killed = len(wrong) - len(found)
+    killed = len(wrong) - len(findings)
     summary = Finding("mutants", f"{killed} of {len(wrong)} killed for their reason", killed > 0)
-    return [summary, *found] if wrong else []
+    return [summary, *findings] if wrong else []
 
 
 def _end(future: Future[Answer]) -> str:
@@ -193,5 +195,5 @@ def print_findings(exercise: Exercise, findings: list[Finding], console: Console
     table = Table(box=None, pad_edge=False, show_header=False)
     marks = {True: "[green]good[/]", False: "[red]fix[/]", None: "[dim]–[/]"}
     for finding in findings:
-        table.add_row(marks[finding.good], finding.what, Text(finding.told))
+        table.add_row(marks[finding.good], finding.what, Text(finding.message))
     console.print(table)

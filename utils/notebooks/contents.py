@@ -83,7 +83,7 @@ def _bring_back(path: Path, notebook: nbformat.NotebookNode) -> None:
     except (OSError, ValueError):
         return
     for cell in notebook.cells:
-        found = kept.get(cell.id, {})
-        if cell.cell_type == "code" and found.get("source") == cell.source:
-            cell.outputs = nbformat.from_dict(found["outputs"])
-            cell.execution_count = found["execution_count"]
+        saved = kept.get(cell.id, {})
+        if cell.cell_type == "code" and saved.get("source") == cell.source:
+            cell.outputs = nbformat.from_dict(saved["outputs"])
+            cell.execution_count = saved["execution_count"]

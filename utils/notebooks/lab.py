@@ -33,7 +33,7 @@ for thread in warmup.start():
 def command(options: Sequence[str] = ()) -> list[str]:
     """How JupyterLab is started; `options` are the caller's own and win."""
     shell = shutil.which(os.environ.get("SHELL") or "bash") or "sh"
-    given = [
+    flags = [
         f"--LabApp.default_url=/lab/tree/{FIRST}",
         f"--LabApp.extra_labextensions_path={EXTENSION}",
         f"--ServerApp.contents_manager_class={FILES}.WorkbookFiles",
@@ -43,8 +43,8 @@ def command(options: Sequence[str] = ()) -> list[str]:
         "--LabApp.extension_manager=readonly",  # the other one asks a package index for news
     ]
     if os.geteuid() == 0:
-        given.append("--allow-root")
-    return [sys.executable, "-c", _JUPYTERLAB, *given, *options]
+        flags.append("--allow-root")
+    return [sys.executable, "-c", _JUPYTERLAB, *flags, *options]
 
 
 def variables() -> dict[str, str]:

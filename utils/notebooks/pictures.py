@@ -81,8 +81,8 @@ def description(output: NotebookNode) -> str:
     for mime in output.metadata.values():
         if isinstance(mime, dict) and mime.get("alt"):
             return str(mime["alt"])
-    found = re.search(r"<desc>(.*?)</desc>", output["data"].get("image/svg+xml", ""), re.DOTALL)
-    said = found[1] if found else output["data"].get("text/plain", "").partition("\n")[0]
+    match = re.search(r"<desc>(.*?)</desc>", output["data"].get("image/svg+xml", ""), re.DOTALL)
+    said = match[1] if match else output["data"].get("text/plain", "").partition("\n")[0]
     return "" if said.startswith("<Figure size") else said
 
 

@@ -22,10 +22,12 @@ SAME = "in the same run and the same precision"
 
 def readme_table() -> str:
     """A row for the last rung of each ladder of each chapter; in results/README.md are all."""
-    for found in results.stored()[:1]:
-        rows = [_cells(exercise, found.entries[exercise.id]) for exercise in _last_rungs(found)]
+    for measured in results.stored()[:1]:
+        rows = [
+            _cells(exercise, measured.entries[exercise.id]) for exercise in _last_rungs(measured)
+        ]
         link = "All figures, rung by rung: [`results/`](results/README.md)."
-        return "\n".join([f"{_caption(found)} {link}", "", *_table(HEAD, rows)]) + "\n"
+        return "\n".join([f"{_caption(measured)} {link}", "", *_table(HEAD, rows)]) + "\n"
     return NOTHING
 
 
@@ -33,14 +35,16 @@ def page() -> str:
     """Every figure of every GPU, the one with the most first."""
     parts, stored = ["# Measured figures"], results.stored()
     if len(stored) > 1:
-        parts.append("\n".join(f"- [{found.gpu}](#{_anchor(found.gpu)})" for found in stored))
-    for found in stored:
+        parts.append(
+            "\n".join(f"- [{measured.gpu}](#{_anchor(measured.gpu)})" for measured in stored)
+        )
+    for measured in stored:
         rows = [
             [*_cells(exercise, entry), *_more(entry)]
-            for exercise in _measured(found)
-            for entry in found.of(exercise)
+            for exercise in _measured(measured)
+            for entry in measured.of(exercise)
         ]
-        parts += [f"## {found.gpu}", _caption(found), "\n".join(_table(HEAD + MORE, rows))]
+        parts += [f"## {measured.gpu}", _caption(measured), "\n".join(_table(HEAD + MORE, rows))]
     if not stored:
         parts.append(NOTHING.strip())
     return "\n\n".join(parts) + "\n"
@@ -57,13 +61,13 @@ def _table(head: Iterable[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
-def _caption(found: Results) -> str:
-    entries = found.entries.values()
+def _caption(measured: Results) -> str:
+    entries = measured.entries.values()
     dates = sorted({entry.date for entry in entries})
     versions = sorted({f"torch {entry.torch}" for entry in entries})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
-        f"Measured on an {found.gpu}, {when}, with {', '.join(versions)}. Times are medians: "
+        f"Measured on an {measured.gpu}, {when}, with {', '.join(versions)}. Times are medians: "
         "rested, of single calls with the L2 cache flushed between them; sustained, of the same "
         "call back to back for 0.3 s. Precision is that of a product's factors; sums are fp32. "
         "Errors are against float64 (Frobenius norm). Ratios are of rested times: 2 × is twice as "
@@ -73,15 +77,15 @@ def _caption(found: Results) -> str:
     )
 
 
-def _measured(found: Results) -> list[Exercise]:
-    return [e for e in catalog.exercises() if any(entry.ours() for entry in found.of(e))]
+def _measured(measured: Results) -> list[Exercise]:
+    return [e for e in catalog.exercises() if any(entry.ours() for entry in measured.of(e))]
 
 
-def _last_rungs(found: Results) -> list[Exercise]:
+def _last_rungs(measured: Results) -> list[Exercise]:
     """Of the exercises of a chapter that compute the same, the last; and as `listed` says."""
     last: dict[tuple[str, ...], Exercise] = {}
-    for exercise in _measured(found):
-        if exercise.number is None or exercise.faulty or exercise.id not in found.entries:
+    for exercise in _measured(measured):
+        if exercise.number is None or exercise.faulty or exercise.id not in measured.entries:
             continue
         if exercise.listed is False:
             continue
@@ -161,14 +165,14 @@ FAMILY = "01_naive_gemm/gemm_naive"  # the rungs are the kernels that compute wh
 
 def in_step(svg: str) -> bool:
     """Whether a picture says what the stored figures say, whichever matplotlib drew it."""
-    found = _rungs()
-    return found is None or escape(plots.bars(*found).description) in svg
+    rungs = _rungs()
+    return rungs is None or escape(plots.bars(*rungs).description) in svg
 
 
 def picture() -> str | None:
     """The SVG; None where no rung has been measured."""
-    found = _rungs()
-    return plots.bars(*found).svg() if found else None
+    rungs = _rungs()
+    return plots.bars(*rungs).svg() if rungs else None
 
 
 def _rungs() -> tuple[list[Row], str, float | None] | None:
@@ -193,5 +197,5 @@ def _alike(stored: Results) -> list[Entry]:
     except WorkbookError:  # a workbook without matrix products
         return []
     alike = catalog.rungs(first)
-    found = [stored.entries[e.id] for e in alike if e.id in stored.entries]
-    return [e for e in found if e.ours() and dict(e.sizes) == dict(first.at.bench)]
+    entries = [stored.entries[e.id] for e in alike if e.id in stored.entries]
+    return [e for e in entries if e.ours() and dict(e.sizes) == dict(first.at.bench)]

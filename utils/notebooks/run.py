@@ -55,8 +55,8 @@ class Run:
 
     def event(self, kind: str, exercise: Exercise) -> Event:
         """The last event of a kind for an exercise; {} where there is none."""
-        found = [e for e in self.events if e["event"] == kind and e.get("id") == exercise.id]
-        return found[-1] if found else {}
+        events = [e for e in self.events if e["event"] == kind and e.get("id") == exercise.id]
+        return events[-1] if events else {}
 
     def verdict(self, exercise: Exercise) -> str:
         """ "passed", the reason why its check failed, or "not checked"."""
@@ -86,15 +86,15 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
 
 def _errors(notebook: NotebookNode) -> list[str]:
     """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
-    found = []
+    errors = []
     for number, cell in enumerate(notebook.cells, 1):
         if EXPECTED_ERROR in cell.metadata.get("tags", ()):
             continue
         for output in cell.get("outputs", ()):
             if output.output_type == "error" and output.ename != "CheckFailed":
                 first = (output.evalue.splitlines() or [""])[0]
-                found.append(f"cell {number}: {output.ename}: {first}")
-    return found
+                errors.append(f"cell {number}: {output.ename}: {first}")
+    return errors
 
 
 def execute(

@@ -94,7 +94,7 @@ class Layout:
 
     def out_of_bounds(self, arena: Tensor) -> list[OutOfBoundsWrite]:
         """Every element of the red zones that was written to, nearest first on each side."""
-        found = []
+        writes = []
         for number, (region, zones) in enumerate(
             zip(self.regions, self._zones(arena), strict=True)
         ):
@@ -103,13 +103,13 @@ class Layout:
             last = max(region.names, key=lambda n: self.offsets[n] + self.tensors[n].nbytes)
             size = self.tensors[first].element_size()
             places = {int(i - len(before)) // size for i in before.nonzero().flatten()}
-            found += [
+            writes += [
                 OutOfBoundsWrite(first, "before", place) for place in sorted(places, reverse=True)
             ]
             size = self.tensors[last].element_size()
             places = {int(i) // size for i in after.nonzero().flatten()}
-            found += [OutOfBoundsWrite(last, "after", place) for place in sorted(places)]
-        return found
+            writes += [OutOfBoundsWrite(last, "after", place) for place in sorted(places)]
+        return writes
 
     def _bytes(self, arena: Tensor, name: str) -> Tensor:
         return arena[self.offsets[name] :][: self.tensors[name].nbytes]

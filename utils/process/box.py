@@ -131,10 +131,10 @@ class Box:
             return None
         self._control.settimeout(within)
         try:
-            told = self._control.recv(4)
+            reply = self._control.recv(4)
         except TimeoutError:
             return None
-        return struct.unpack("<i", told)[0] if len(told) == 4 else None
+        return struct.unpack("<i", reply)[0] if len(reply) == 4 else None
 
     def running(self) -> bool:
         """Whether it is there, with a file in it or none."""
@@ -238,7 +238,7 @@ class Session(Child):
         try:
             flags = tuple(wanted[f"extra_{what}flags"] for what in ("c", "cuda_c", "ld"))
             lists = [wanted["cpp"], wanted["cuda"], wanted["functions"], *flags]
-            strings = [text for given in lists for text in given] + [wanted["module"]]
+            strings = [text for words in lists for text in words] + [wanted["module"]]
             if not all(isinstance(text, str) for text in strings):
                 raise TypeError
             "".join(strings).encode()  # no halves of characters: UnicodeError is a ValueError

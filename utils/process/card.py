@@ -24,7 +24,7 @@ ALONE, TOGETHER, APART = fcntl.LOCK_EX, fcntl.LOCK_SH, 0
 CELL = 20.0  # seconds that a cell keeps others from timing, at most
 
 _changing = threading.Lock()  # what follows
-_asked: list[int] = []  # by this process, whichever of its threads, the outermost first
+_requests: list[int] = []  # by this process, whichever of its threads, the outermost first
 _in_cell = False
 _bound: threading.Timer | None = None  # of the cell
 _lock = 0  # that this process has: ALONE, TOGETHER or neither
@@ -60,7 +60,7 @@ def cell(runs: bool) -> None:
             _bound.cancel()
             _bound = None
         _in_cell = runs
-        _change(_needed(_asked))
+        _change(_needed(_requests))
         if runs:
             _bound = threading.Timer(CELL, cell, (False,))
             _bound.daemon = True
@@ -70,25 +70,25 @@ def cell(runs: bool) -> None:
 @contextlib.contextmanager
 def _hold(kind: int) -> Iterator[None]:
     with _changing:
-        if kind == ALONE and next(filter(None, _asked), ALONE) == TOGETHER:
+        if kind == ALONE and next(filter(None, _requests), ALONE) == TOGETHER:
             raise RuntimeError(
                 "who shares the GPU cannot ask for all of it: two would wait forever"
             )
-        _change(_needed([*_asked, kind]))
-        _asked.append(kind)
+        _change(_needed([*_requests, kind]))
+        _requests.append(kind)
     try:
         yield
     finally:
         with _changing:
-            del _asked[-1:]  # none in a fork
-            _change(_needed(_asked))
+            del _requests[-1:]  # none in a fork
+            _change(_needed(_requests))
 
 
-def _needed(asked: list[int]) -> int:
+def _needed(requests: list[int]) -> int:
     """The lock of the outermost that needs one; without any, a cell's."""
-    if not asked:
+    if not requests:
         return TOGETHER if _in_cell else 0
-    return next(filter(None, asked), 0)
+    return next(filter(None, requests), 0)
 
 
 def _change(lock: int) -> None:
@@ -134,7 +134,7 @@ def _forget() -> None:
     """In a forked process: what its parent holds must not be held for as long as it lives."""
     global _changing, _in_cell, _bound, _lock
     _changing, _in_cell, _bound, _lock = threading.Lock(), False, None, 0
-    _asked.clear()
+    _requests.clear()
     _release.close()  # its copy of the file; the parent's stays locked
 
 

@@ -53,9 +53,9 @@ class Fork:
 
     def _status(self, timeout: float | None) -> int | None:
         if self.returncode is None and select.select([self._connection], [], [], timeout)[0]:
-            told = self._connection.recv(MESSAGE)
+            reply = self._connection.recv(MESSAGE)
             self._connection.close()
-            self.returncode = json.loads(told) if told else -signal.SIGKILL
+            self.returncode = json.loads(reply) if reply else -signal.SIGKILL
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -127,10 +127,10 @@ def _ask(
         asking.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE)
         with contextlib.suppress(BrokenPipeError):
             socket.send_fds(asking, [json.dumps(request).encode()], [theirs.fileno()])
-    told = ours.recv(MESSAGE)
-    if not told:
+    reply = ours.recv(MESSAGE)
+    if not reply:
         raise OSError("the process that forks has ended")
-    return Fork(json.loads(told), ours)
+    return Fork(json.loads(reply), ours)
 
 
 # --- the process that forks

@@ -26,11 +26,11 @@ def runs(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have, and so on."""
-    found: list[int] = []
+    pids: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return found
+        return pids
     for thread in threads:
         try:
             with open(f"/proc/{pid}/task/{thread}/children") as file:
@@ -38,5 +38,5 @@ def descendants(pid: int) -> list[int]:
         except OSError:
             continue
         for child in children:
-            found += [child, *descendants(child)]
-    return found
+            pids += [child, *descendants(child)]
+    return pids

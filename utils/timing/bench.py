@@ -77,23 +77,23 @@ def _estimated(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> tuple[list
     from utils.timing.estimate import estimate
 
     try:
-        found = estimate(kernel, gpu, **sizes)
+        estimated = estimate(kernel, gpu, **sizes)
     except WorkbookError as error:
         return [], f"No estimate: {error}"
-    milliseconds = 1e3 * found.seconds
-    precision = kernel.exercise.precision_of(found.sizes)
+    milliseconds = 1e3 * estimated.seconds
+    precision = kernel.exercise.precision_of(estimated.sizes)
     times = milliseconds, milliseconds, milliseconds
     row = Row("your kernel, estimated", ESTIMATE, *times, precision=precision)
-    return [row], f"Your kernel: {found}"
+    return [row], f"Your kernel: {estimated}"
 
 
-def _sizes(exercise: Exercise, given: Mapping[str, int]) -> dict[str, int]:
-    unknown = [name for name in given if name not in exercise.at.bench]
+def _sizes(exercise: Exercise, sizes: Mapping[str, int]) -> dict[str, int]:
+    unknown = [name for name in sizes if name not in exercise.at.bench]
     if unknown:
         raise WorkbookError(
             f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.at.bench)}"
         )
-    return {**exercise.at.bench, **given}
+    return {**exercise.at.bench, **sizes}
 
 
 def _event(entry: Entry | None, gpu: str, measured: bool) -> dict[str, object]:
@@ -111,18 +111,18 @@ def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | 
     chosen = settings.gpu()
     known = results.stored(chosen or None)
     if chosen and not known:
-        names = ", ".join(found.gpu for found in results.stored()) or "no GPU"
+        names = ", ".join(measured.gpu for measured in results.stored()) or "no GPU"
         raise WorkbookError(f"WORKBOOK_GPU is '{chosen}'; there are stored figures of {names}")
-    for found in known:
-        for entry in found.of(exercise):
+    for measured in known:
+        for entry in measured.of(exercise):
             if dict(entry.sizes) == dict(sizes):
-                return found.gpu, entry
+                return measured.gpu, entry
     return "", None
 
 
 def _others(gpu: str) -> list[str]:
     """Of which other GPUs there are figures, and how they are shown."""
-    others = [found.gpu for found in results.stored() if found.gpu != gpu]
+    others = [measured.gpu for measured in results.stored() if measured.gpu != gpu]
     if not others:
         return []
     return [f"There are figures of {', '.join(others)}, too: set WORKBOOK_GPU to such a name."]
@@ -130,12 +130,12 @@ def _others(gpu: str) -> list[str]:
 
 def _ladder(exercise: Exercise, entry: Entry, gpu: str, measured: bool) -> list[Row]:
     """The rungs before this kernel that compute the same, slowest idea first; it; its peers."""
-    kept = [(key, e, measured) for found in results.stored(gpu) for key, e in found.entries.items()]
+    kept = [(key, e, measured) for one in results.stored(gpu) for key, e in one.entries.items()]
     fresh = [(key, e, False) for key, e in _session.items() if measured]
     rungs: list[Row] = []
     for other in takewhile(lambda rung: rung.id != exercise.id, catalog.rungs(exercise)):
-        for key, found, stored in [*fresh, *kept]:
-            if id_of(key) == other.id and _alike(found, entry) and (own := found.ours()):
+        for key, one, stored in [*fresh, *kept]:
+            if id_of(key) == other.id and _alike(one, entry) and (own := one.ours()):
                 rungs.append(replace(own, stored=stored))
                 break
     ours = [row for row in entry.rows if row.kind == "ours"]

@@ -80,7 +80,7 @@ def judge(
     Raises ToolError where there is no box, WorkbookError where it is not known what the file should
     compute.
     """
-    text, wanted = evaluation.asked(path, task, reference)
+    text, wanted = evaluation.read_request(path, task, reference)
     if backend != "emulator" and (why := probe.objection(backend)):
         with boxed() as box:
             verdict = evaluation.judge_text(text, wanted, box, seed)
@@ -147,7 +147,7 @@ class Peers:
 
     def _make(self, compiled: bool) -> None:
         arguments = [compiled, *self.task.own.arguments]
-        asked(self._session, COMPILING, "make", arguments=arguments, seed=0, values=False)
+        request(self._session, COMPILING, "make", arguments=arguments, seed=0, values=False)
 
     def _compile(self) -> None:
         try:
@@ -157,7 +157,7 @@ class Peers:
             self.names.append("compiled")
         except Rejected as error:
             self.failed = str(error)
-        asked(self._session, LIMIT, "release")
+        request(self._session, LIMIT, "release")
 
     def clocked(self, made: int, count: int, idle: bool = False) -> float:
         """Seconds of a run; `idle`: the shortest of some that call nothing."""
@@ -168,7 +168,7 @@ class Peers:
                 taken = []
                 for _ in range(runs):
                     taken.append(clock(self._session, made, arrays, size, COMPILING, idle))
-                    asked(self._session, LIMIT, "release")
+                    request(self._session, LIMIT, "release")
                 return min(taken)
         except (Gone, Rejected) as error:
             raise NotTimed(f"PyTorch's own model does not run here: {error}") from error
@@ -243,21 +243,21 @@ class Race:
         drawn = seeds(count)
         with closing(filled(self.task, self.size, drawn, self.device)) as arrays:
             with self.box.open() as session:
-                seconds = requests.safely(self._asked, session, arrays, within)
+                seconds = requests.safely(self._request, session, arrays, within)
             self._verify(arrays, drawn)
         return seconds
 
-    def _asked(self, session: Session, arrays: Arrays, within: float) -> float:
+    def _request(self, session: Session, arrays: Arrays, within: float) -> float:
         requests.load(session, self.text)
         arguments = self.size.arguments
-        asked(session, requests.CALLING, "make", arguments=arguments, seed=0, values=False)
+        request(session, requests.CALLING, "make", arguments=arguments, seed=0, values=False)
         for _ in range(WARM):
             with closing(filled(self.task, self.size, seeds(WARM), self.device)) as warming:
                 clock(session, 0, warming, self.size, within)
         seconds = clock(session, 0, arrays, self.size, within)
         requests.surroundings(session)
         with suppress(Gone, Rejected):  # no part of the verdict
-            reply = asked(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
+            reply = request(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
             if isinstance(names := reply.get("kernels"), list):
                 self.kernels = [str(name)[:LONG] for name in names]
         return seconds
@@ -272,16 +272,16 @@ class Race:
         for call, seed in enumerate(drawn):
             where = f"timed call {call + 1}"
             inputs, state = values(self.task, self.size, seed, self.device)
-            for i, given in enumerate(inputs):
-                if not torch.equal(arrays.tensor(call, f"input {i}"), given):
+            for i, tensors in enumerate(inputs):
+                if not torch.equal(arrays.tensor(call, f"input {i}"), tensors):
                     raise Rejected(Why.INPUT, f"{where}: input {i} was written to")
-            for name, given in zip(names, state, strict=True):
-                if not torch.equal(arrays.tensor(call, name), given):
+            for name, tensors in zip(names, state, strict=True):
+                if not torch.equal(arrays.tensor(call, name), tensors):
                     raise Rejected(Why.PARAMETER, f"{where}: {name} was written to")
             truth = accuracy.truths(model, state, inputs)["output"]
             output = arrays.tensor(call, "output")
-            if found := accuracy.objection(output, truth):
-                self._objected(model, output, drawn, call, found)
+            if problem := accuracy.objection(output, truth):
+                self._objected(model, output, drawn, call, problem)
 
     def _objected(
         self,
@@ -289,7 +289,7 @@ class Race:
         output: Tensor,
         drawn: Sequence[int],
         call: int,
-        found: tuple[str, str],
+        problem: tuple[str, str],
     ) -> None:
         where = f"timed call {call + 1}"
         for other, seed in enumerate(drawn):
@@ -297,7 +297,7 @@ class Race:
             truth = accuracy.truths(model, state, inputs)["output"]
             if other != call and accuracy.objection(output, truth) is None:
                 raise Rejected(Why.STALE, f"{where}: it gave what call {other + 1} asks for")
-        raise Rejected(Why(found[0]), f"{where}: {found[1]}")
+        raise Rejected(Why(problem[0]), f"{where}: {problem[1]}")
 
     def _believed(self, milliseconds: float) -> None:
         """Raises Rejected where no card can be that fast."""
@@ -321,7 +321,7 @@ def floor(task: Task, size: Size, gpu: str) -> float:
     return PART * least.milliseconds if least else 0.0
 
 
-def asked(session: Session, within: float, do: str, **command: Any) -> dict[str, Any]:
+def request(session: Session, within: float, do: str, **command: Any) -> dict[str, Any]:
     """The answer to a command. Raises Gone; Rejected where it is an error."""
     reply, _ = session.ask(within, do, **command)
     if "error" in reply:
@@ -343,7 +343,7 @@ def clock(
     _flush(arrays.device)
     arrays.hide()
     start = time.perf_counter()
-    asked(session, within, "clock", file=arrays.file, **command)
+    request(session, within, "clock", file=arrays.file, **command)
     arrays.look()
     return time.perf_counter() - start
 
@@ -359,8 +359,8 @@ def arrays_of(task: Task, size: Size) -> dict[str, Tensor]:
     with torch.device("meta"), torch.no_grad():
         model, inputs = task.model(*size.arguments), [torch.empty(shape) for shape in size.shapes]
         output = model(*inputs)
-    found = {f"input {i}": tensor for i, tensor in enumerate(inputs)}
-    return found | dict(model.named_parameters()) | {"output": output}
+    arrays = {f"input {i}": tensor for i, tensor in enumerate(inputs)}
+    return arrays | dict(model.named_parameters()) | {"output": output}
 
 
 def filled(task: Task, size: Size, drawn: Sequence[int], device: int | None) -> Arrays:

@@ -52,8 +52,8 @@ def read(path: Path) -> Results:
         raise WorkbookError(f"{path}: {error}") from None
     gpu = _field(data, "gpu", str, path.name)
     entries = _field(data, "entries", dict, path.name)
-    found = {key: _entry(value, f"{path.name}: {key}") for key, value in entries.items()}
-    return Results(gpu, {key: _precise(key, entry) for key, entry in found.items()})
+    rows = {key: _entry(value, f"{path.name}: {key}") for key, value in entries.items()}
+    return Results(gpu, {key: _precise(key, entry) for key, entry in rows.items()})
 
 
 def _field(data: object, name: str, kind: type | tuple[type, ...], where: str) -> Any:
@@ -178,11 +178,11 @@ def plain(entry: Entry) -> dict[str, Any]:
 def stored(gpu: str | None = None) -> list[Results]:
     """What `results/` holds, of one GPU or of all: the one with the most entries first, of equals
     the one that was measured last."""
-    found = [
+    measured = [
         read(path) for path in sorted(workspace().results.glob("*.json")) if path.name != CEILINGS
     ]
-    found = [results for results in found if results.entries and gpu in (None, results.gpu)]
-    return sorted(found, key=_known, reverse=True)
+    measured = [results for results in measured if results.entries and gpu in (None, results.gpu)]
+    return sorted(measured, key=_known, reverse=True)
 
 
 def _known(results: Results) -> tuple[int, str]:

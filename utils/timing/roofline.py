@@ -51,7 +51,7 @@ def known() -> list[Ceilings]:
 
 def ceilings(gpu: str) -> Ceilings:
     """Those of a GPU by its name; unknown ones where it is not in the file."""
-    return next((found for found in known() if found.gpu == gpu), Ceilings(gpu))
+    return next((card for card in known() if card.gpu == gpu), Ceilings(gpu))
 
 
 def predict(ceilings: Ceilings, bytes: int, flops: int) -> Prediction | None:

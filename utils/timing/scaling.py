@@ -210,13 +210,15 @@ def _bounded(counts: Mapping[Count, float], key: int, warps: float) -> dict[str,
 
     Small sizes may not show it, where what blocks or lanes share at a large size is still one's.
     """
-    found = {name: counts[key, name] for name in _COUNTS}
-    found["each"] = max(found["each"], found["requests"] / warps)  # the mean is no more than most
+    bounded = {name: counts[key, name] for name in _COUNTS}
+    bounded["each"] = max(
+        bounded["each"], bounded["requests"] / warps
+    )  # the mean is no more than most
     for name in ("sectors", "wavefronts"):
-        found[name] = min(found[name], WARP * found["requests"])
-    if found["missed"] > found["sectors"]:  # those that go take their lines with them
-        found["missed_lines"] *= found["sectors"] / found["missed"]
-        found["missed"] = found["sectors"]
+        bounded[name] = min(bounded[name], WARP * bounded["requests"])
+    if bounded["missed"] > bounded["sectors"]:  # those that go take their lines with them
+        bounded["missed_lines"] *= bounded["sectors"] / bounded["missed"]
+        bounded["missed"] = bounded["sectors"]
     for name in ("missed_lines", "distinct"):
-        found[name] = min(found[name], found["missed"])
-    return found
+        bounded[name] = min(bounded[name], bounded["missed"])
+    return bounded

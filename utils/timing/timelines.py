@@ -73,10 +73,10 @@ class Timelines:
 
 def stored() -> Timelines:
     """The ones that were measured last. Raises WorkbookError where there are none."""
-    found = [_read(path) for path in sorted((workspace().results / FOLDER).glob("*.json"))]
-    if not found:
+    lines = [_read(path) for path in sorted((workspace().results / FOLDER).glob("*.json"))]
+    if not lines:
         raise WorkbookError(f"no figures in results/{FOLDER}; benchmarks/timeline.py makes them")
-    return max(found, key=lambda timelines: timelines.date)
+    return max(lines, key=lambda timelines: timelines.date)
 
 
 def _read(path: Path) -> Timelines:

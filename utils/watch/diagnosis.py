@@ -45,10 +45,10 @@ SHOWN = 3  # hazards whose story is told; the rest are counted
 
 def tell(hazards: Sequence[Report]) -> str:
     """The first few hazards in words, and how many more there are."""
-    told = reports.told(hazards[:SHOWN])
+    lines = reports.messages(hazards[:SHOWN])
     if len(hazards) > SHOWN:
-        told.append(f"and {many(len(hazards) - SHOWN, 'more place')} like these")
-    return "\n".join(told)
+        lines.append(f"and {many(len(hazards) - SHOWN, 'more place')} like these")
+    return "\n".join(lines)
 
 
 def diagnose_call(
@@ -72,9 +72,9 @@ def diagnose_call(
     hazards = tuple(_shaped(report, arguments) for report in reports.read(seen.events, texts))
     launches = _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
-    told = tuple(reports.remarks(seen.events, texts))
+    remarks = tuple(reports.remarks(seen.events, texts))
     return Diagnosis(
-        hazards, launches, seen.error, seen.after, trace, told, seen.covered, seen.detour
+        hazards, launches, seen.error, seen.after, trace, remarks, seen.covered, seen.detour
     )
 
 

@@ -49,15 +49,15 @@ def computed(library: Path) -> Mapping[int, Counter[str]]:
     block: Counter[str] = Counter()
     begins = False
     for line in text.splitlines():
-        found = _LINE.match(line)
-        if not found:
+        match = _LINE.match(line)
+        if not match:
             if line.endswith(">:"):  # another function
                 block = Counter()
             continue
-        place, mnemonic = int(found[1], 16), found[2]
+        place, mnemonic = int(match[1], 16), match[2]
         if begins:
             block = blocks[place] = Counter()
-        target = _TARGET.search(found[3])
+        target = _TARGET.search(match[3])
         called = target[2] if target and mnemonic in ("call", "bl") else None
         begins = called == BEGIN
         if called:
@@ -65,8 +65,8 @@ def computed(library: Path) -> Mapping[int, Counter[str]]:
         elif target and mnemonic not in ("jmp", "b") and int(target[1], 16) < place:
             del block["other"]  # the end of a loop
         else:
-            of = found[3][:1] if mnemonic == "fdiv" else ""  # AArch64 says it with the register
-            kind = "move" if _STACK.search(found[3]) else _kind(mnemonic + of)
+            of = match[3][:1] if mnemonic == "fdiv" else ""  # AArch64 says it with the register
+            kind = "move" if _STACK.search(match[3]) else _kind(mnemonic + of)
             block[kind] += 1
             if block["end"]:
                 block = Counter()

@@ -60,9 +60,9 @@ def draw(
             page.text(x + GAP / 2, top + 0.14, "…", color=cv.GREY, ha="center")
             x += GAP
     page.lines([((wall, top - 0.1), (wall, top + 0.52))], cv.INK, 3, zorder=6)
-    told = f"{array.name} {'begins' if at < 0 else 'ends'} here"
-    middle = max(wall, cv.MARGIN + cv.text_width(told, cv.SMALL, bold=True) / 2)
-    page.text(middle, top + 0.62, told, size=cv.SMALL, bold=True, ha="center")
+    label = f"{array.name} {'begins' if at < 0 else 'ends'} here"
+    middle = max(wall, cv.MARGIN + cv.text_width(label, cv.SMALL, bold=True) / 2)
+    page.text(middle, top + 0.62, label, size=cv.SMALL, bold=True, ha="center")
     page.y = top + 0.95
 
 

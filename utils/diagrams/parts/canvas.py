@@ -109,9 +109,9 @@ def _weak(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.asarray(differ & (contrast(one, other) < 3))
 
 
-def _runs(found: np.ndarray) -> list[tuple[int, int, int]]:
+def _runs(mask: np.ndarray) -> list[tuple[int, int, int]]:
     """(row, from, to) of each run of True within a row."""
-    padded = np.pad(found, ((0, 0), (1, 1))).astype(int)
+    padded = np.pad(mask, ((0, 0), (1, 1))).astype(int)
     change = np.diff(padded, axis=1)
     (row, first), (_, end) = np.nonzero(change == 1), np.nonzero(change == -1)
     return list(zip(row.tolist(), first.tolist(), end.tolist(), strict=True))

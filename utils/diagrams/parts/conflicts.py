@@ -146,15 +146,15 @@ def racing(accesses: Records, array: Array, threads: int, across: bool, warps: b
 
     plain = (parties(STORE) > 0) & (parties(LOAD, STORE, ATOMIC) > 1)
     mixed = (parties(ATOMIC) > 0) & (parties(LOAD) > 0) & (parties(LOAD, ATOMIC) > 1)
-    found = np.zeros(n, bool)
-    found[element[(plain | mixed)[group]]] = True
-    return found
+    mask = np.zeros(n, bool)
+    mask[element[(plain | mixed)[group]]] = True
+    return mask
 
 
 def read_unwritten(accesses: Records, array: Array) -> np.ndarray:
     """Which elements are read before the first write to them."""
     access, element = elements(accesses, array)
     touched, first = np.unique(element, return_index=True)
-    found = np.zeros(int(np.prod(array.shape, dtype=int)), bool)
-    found[touched] = accesses["kind"][access[first]] != STORE
-    return found
+    mask = np.zeros(int(np.prod(array.shape, dtype=int)), bool)
+    mask[touched] = accesses["kind"][access[first]] != STORE
+    return mask

@@ -25,13 +25,13 @@ MOST, WARPS = 8, 32  # instructions, and warps of each, to choose among
 
 def requests(scene: Scene, space: int) -> dict[str, object] | None:
     """The first time that each warp runs each instruction on global or shared memory."""
-    found = instructions(scene, space)[:MOST]
-    if not found:
+    chosen = instructions(scene, space)[:MOST]
+    if not chosen:
         return None
     return {
         "memory": "banks" if space == SHARED else "sectors",
         "colors": " ".join(cv.hexadecimal(cv.lane_color(lane)) for lane in range(WARP)),
-        "instructions": [_instruction(scene, one) for one in found],
+        "instructions": [_instruction(scene, one) for one in chosen],
     }
 
 

@@ -138,9 +138,9 @@ def coordinate_text(number: int, dims: tuple[int, int, int]) -> str:
 
 def linear(place: int | tuple[int, ...], dims: tuple[int, int, int], what: str) -> int:
     """The linear index of (x, y, z). Raises WorkbookError where it is outside of `dims`."""
-    given = (place,) if isinstance(place, int) else tuple(place)
-    x, y, z = [*given, 0, 0, 0][:3]
-    if len(given) > 3 or not (0 <= x < dims[0] and 0 <= y < dims[1] and 0 <= z < dims[2]):
+    coordinates = (place,) if isinstance(place, int) else tuple(place)
+    x, y, z = [*coordinates, 0, 0, 0][:3]
+    if len(coordinates) > 3 or not (0 <= x < dims[0] and 0 <= y < dims[1] and 0 <= z < dims[2]):
         limits = " × ".join(map(str, dims))
         raise WorkbookError(f"there is no {what} {place}: there are {limits} of them (x × y × z)")
     return x + dims[0] * (y + dims[1] * z)
@@ -173,7 +173,7 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
 
     What the compiler made of one load twice, with the same addresses, is shown once.
     """
-    found, seen = [], set()
+    chosen, seen = [], set()
     for number, launch in enumerate(scene.trace.launches):
         accesses = launch.accesses
         accesses = accesses[(accesses["space"] == space) & (accesses["array"] >= 0)]
@@ -188,10 +188,10 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
             key = (number, one.array, one.kind, one.line, one.first_request()["byte"].tobytes())
             if key not in seen:
                 seen.add(key)
-                found.append(one)
-    if not found and scene.line is not None:
+                chosen.append(one)
+    if not chosen and scene.line is not None:
         raise WorkbookError(f"line {scene.line} makes no access to {SPACES[space]} memory")
-    return found
+    return chosen
 
 
 SPACES = {GLOBAL: "global", SHARED: "shared"}

@@ -43,16 +43,16 @@ def data(
     what: str,
     colors: Sequence[Swatch],
     panels: Sequence[Panel],
-    found: Sequence[Step],
+    steps: Sequence[Step],
 ) -> dict[str, object] | None:
     """They as a page has them; None where there is only one, or too much for a page.
 
     `what` a step is, such as "Phase"; `colors`: pairs (colour, what it means), or triples with the
     letter that stands on it.
     """
-    if len(found) < 2 or sum(panel.rows * panel.columns for panel in panels) > CELLS:
+    if len(steps) < 2 or sum(panel.rows * panel.columns for panel in panels) > CELLS:
         return None
-    used = sorted({int(c) for step in found for cells in step.cells for c in np.unique(cells)})
+    used = sorted({int(c) for step in steps for cells in step.cells for c in np.unique(cells)})
     return {
         "what": what,
         "colors": " ".join(hexadecimal(color) for color, *_ in colors),
@@ -60,7 +60,7 @@ def data(
         "letters": "".join((letter or [" "])[0] for _, _, *letter in colors),
         "legend": " ".join(map(str, used)),
         "panels": [vars(panel) for panel in panels],
-        "steps": [_step(scene, step) for step in found],
+        "steps": [_step(scene, step) for step in steps],
     }
 
 

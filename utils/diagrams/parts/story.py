@@ -165,13 +165,13 @@ def events_of(
     """The accesses of these numbers as events, neighbours alike as one. `who`: (block, thread) of
     each row; all others share the row after those. `marks`: what the hazard is about."""
     a = subject.seen.launch.accesses
-    found = []
+    events = []
     for i in accesses.tolist():
         party = int(a["block"][i]), int(a["thread"][i])
         row = who.index(party) if party in who else len(who)
         phase = int(a["phase"][i]) if phases else None
-        found.append(Event(row, int(a["kind"][i]), int(a["line"][i]), phase, 1, i in marks))
-    return timeline.together(found)
+        events.append(Event(row, int(a["kind"][i]), int(a["line"][i]), phase, 1, i in marks))
+    return timeline.together(events)
 
 
 def others(

@@ -141,14 +141,14 @@ def _arrow(page: Canvas, left: float, right: float, y: float) -> None:
 
 def _barriers(shown: Sequence[Event | int]) -> dict[int, int]:
     """Where a barrier stands before an event: its place -> the phase that begins."""
-    found, phase = {}, None
+    barriers, phase = {}, None
     for i, event in enumerate(shown):
         if isinstance(event, int) or event.phase is None:
             continue
         if phase is not None and event.phase != phase:
-            found[i] = event.phase
+            barriers[i] = event.phase
         phase = event.phase
-    return found
+    return barriers
 
 
 def _phase(page: Canvas, phase: int | None, start: float, end: float, y: float) -> None:

@@ -19,10 +19,10 @@ PARTS = ("", "half", "quarter")  # of a warp, served at once: there are 1, 2 or 
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    found = instructions(scene, SHARED)
-    if not found:
+    chosen = instructions(scene, SHARED)
+    if not chosen:
         raise WorkbookError(f"{scene.name} uses no shared memory at {scene.size_text}")
-    rows = [_Row(scene, one) for one in found[:MOST]]
+    rows = [_Row(scene, one) for one in chosen[:MOST]]
     title = f"{scene.name}: one warp's requests in the 32 banks of shared memory"
     page = Canvas(
         title,
@@ -33,8 +33,8 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     for row in rows:
         row.draw(page)
     caption = _caption(rows)
-    if len(found) > len(rows):
-        caption += f" {instructions_left_out(len(found) - len(rows))}"
+    if len(chosen) > len(rows):
+        caption += f" {instructions_left_out(len(chosen) - len(rows))}"
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
     return page, title, caption, alt

@@ -54,7 +54,7 @@ def steps(scene: Scene, report: Report) -> dict[str, object] | None:
     if array is not None:
         panels.insert(0, stepping.Panel(array.name, shape_text(array), *as_matrix(array)))
         lines.insert(0, np.zeros(int(np.prod(array.shape)), int))
-    found: list[stepping.Step] = []
+    selected: list[stepping.Step] = []
     phase: int | None = None
     for place, event in enumerate(shown):
         ran = []
@@ -66,16 +66,16 @@ def steps(scene: Scene, report: Report) -> dict[str, object] | None:
             lines[at][place] = states[event.kind]
             if array is not None:
                 lines[0][subject.index] = states[event.kind]
-            said, ran = _told(subject, rows[event.row][0], event, phase), [event.line]
+            said, ran = _phrase(subject, rows[event.row][0], event, phase), [event.line]
             phase = event.phase
-        found.append(stepping.Step(f"access {place + 1}", said, [x.copy() for x in lines], ran))
+        selected.append(stepping.Step(f"access {place + 1}", said, [x.copy() for x in lines], ran))
     both = sorted({event.line for event in events if event.mark})
     said = f"Nothing orders the two accesses of this race. {_outcome(subject)}"
-    found.append(stepping.Step("what may come of it", said, lines, both))
-    return stepping.data(scene, "Step", colors, panels, found)
+    selected.append(stepping.Step("what may come of it", said, lines, both))
+    return stepping.data(scene, "Step", colors, panels, selected)
 
 
-def _told(subject: Subject, who: str, event: Event, before: int | None) -> str:
+def _phrase(subject: Subject, who: str, event: Event, before: int | None) -> str:
     """One access in words, and the barrier before it where there was one."""
     verb = VERBS[KINDS[event.kind]]
     if re.match(r"(?!1 )\d", who):  # 30 other threads
@@ -138,13 +138,13 @@ def _colors(subject: Subject, across: bool) -> tuple[np.ndarray | None, list[cv.
     source = subject.scene.source
     warps = re.search(r"__syncwarp|\bsync\s*\(", source) is not None
     if across and "__threadfence" in source:
-        found = np.zeros(len(touched), bool)  # which blocks a fence orders is not in the trace
+        mask = np.zeros(len(touched), bool)  # which blocks a fence orders is not in the trace
     else:
-        found = racing(accesses, array, seen.launch.threads, across, warps)
-    found[subject.index] = True
+        mask = racing(accesses, array, seen.launch.threads, across, warps)
+    mask[subject.index] = True
     colors = np.tile(cv.rgb(cv.PALE), (len(touched), 1))
-    colors[touched], colors[found], colors[subject.index] = FINE, ALSO, cv.rgb(HERE)
-    more, fine = int(found.sum()) - 1, int((touched & ~found).sum())
+    colors[touched], colors[mask], colors[subject.index] = FINE, ALSO, cv.rgb(HERE)
+    more, fine = int(mask.sum()) - 1, int((touched & ~mask).sum())
     none = len(touched) - more - fine - 1
     legend: list[cv.Swatch] = [(HERE, "this race")]
     legend += [(ALSO, f"{many(more, 'more element')} with a race")] if more else []

@@ -37,10 +37,10 @@ INSET = (1.3, 1.15)  # inches for the matrix beside it
 
 def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     """(page, title, caption, description)"""
-    found = instructions(scene, GLOBAL)
-    if not found:
+    chosen = instructions(scene, GLOBAL)
+    if not chosen:
         raise WorkbookError(f"{scene.name} made no access to its arrays at {scene.size_text}")
-    rows = [_Row(scene, one) for one in found[:MOST]]
+    rows = [_Row(scene, one) for one in chosen[:MOST]]
     slots = max(8, 1 << (max(row.sectors for row in rows) - 1).bit_length())
     title = f"{scene.name}: what one warp asks of global memory"
     page = Canvas(
@@ -52,7 +52,7 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     )
     for row in rows:
         row.draw(page, STRIP / slots)
-    caption = _caption(rows, len(found) - len(rows), averages=not scene.trace.truncated)
+    caption = _caption(rows, len(chosen) - len(rows), averages=not scene.trace.truncated)
     described = "; ".join(f"{row.what}: {row.cost}" for row in rows)
     alt = f"For each access, 32 lanes joined by lines to the memory cells they touch. {described}."
     return page, title, caption, alt

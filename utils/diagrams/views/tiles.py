@@ -72,14 +72,14 @@ def steps(scene: Scene) -> dict[str, object] | None:
             rows, columns = -(-(end - first) // 64), min(end - first, 64)
         panels.append(stepping.Panel(array.name, detail, rows, columns))
         parts.append((number, first, end))
-    found = []
+    walk = []
     for phase in some_phases(phases, stepping.MOST):
         now = accesses["phase"] == phase
         cells = [block.states(number, phase)[first:end] for number, first, end in parts]
         lines = np.unique(accesses["line"][now]).tolist()
         said = _said(scene, accesses[now], last=phase == phases[-1])
-        found.append(stepping.Step(f"phase {phase}", said, cells, lines))
-    return stepping.data(scene, "Phase", STATES, panels, found)
+        walk.append(stepping.Step(f"phase {phase}", said, cells, lines))
+    return stepping.data(scene, "Phase", STATES, panels, walk)
 
 
 def _said(scene: Scene, now: np.ndarray, last: bool) -> str:

@@ -86,7 +86,7 @@ def steps(scene: Scene) -> dict[str, object] | None:
     count, warps = math.prod(array.shape), -(-block.launch.threads // WARP)
     taken = [(cv.warp_color(warp, warps), f"written by warp {warp}") for warp in range(warps)]
     colors: list[cv.Swatch] = [(cv.PALE, "not touched"), (READ, "read"), *taken]
-    found, every = [], _steps(mine)
+    walk, every = [], _steps(mine)
     for step in every:
         above, below = np.zeros(count, int), np.zeros(count, int)
         above[sorted(step.reads)] = 1
@@ -95,12 +95,12 @@ def steps(scene: Scene) -> dict[str, object] | None:
         lines = np.unique(mine["line"][mine["phase"] == step.phase]).tolist()
         links = [(a, b, 2 + thread // WARP) for a, b, thread in step.links]
         said = _said(array, step, last=step is every[-1])
-        found.append(stepping.Step(f"phase {step.phase}", said, (above, below), lines, links))
+        walk.append(stepping.Step(f"phase {step.phase}", said, (above, below), lines, links))
     panels = [
         stepping.Panel(array.name, f"{when}, 0 … {count - 1}", 1, count)
         for when in ("read", "written")
     ]
-    return stepping.data(scene, "Phase", colors, panels, found[: stepping.MOST])
+    return stepping.data(scene, "Phase", colors, panels, walk[: stepping.MOST])
 
 
 def _said(array: Array, step: Step, last: bool) -> str:

@@ -66,8 +66,8 @@ def _row(subject: Subject, block: int, thread: int) -> tuple[str, str]:
 def _first_write(subject: Subject) -> int | None:
     """The number of the first write to the element after the read."""
     accesses = subject.seen.launch.accesses
-    found = [i for i in subject.accesses() if accesses["kind"][i] != LOAD and i > subject.seen.at]
-    return int(found[0]) if found else None
+    writes = [i for i in subject.accesses() if accesses["kind"][i] != LOAD and i > subject.seen.at]
+    return int(writes[0]) if writes else None
 
 
 def _writer(subject: Subject) -> tuple[int, int] | None:

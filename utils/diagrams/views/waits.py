@@ -46,8 +46,8 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         note = f"{letters[place]}: {_threads(counts[place])}"
         notes[place[0]] = f"{notes[place[0]]}; {note}" if place[0] in notes else note
     excerpt.draw(page, scene, notes)
-    told = [f"{counts[p]:,} wait{'s' * (counts[p] == 1)} at line {p[0]}" for p in places]
-    text = f"Of the {many(launch.threads, 'thread')} of block {block}, {listing(told)}"
+    parts = [f"{counts[p]:,} wait{'s' * (counts[p] == 1)} at line {p[0]}" for p in places]
+    text = f"Of the {many(launch.threads, 'thread')} of block {block}, {listing(parts)}"
     text += f"; {gone:,} {'has' if gone == 1 else 'have'} left the kernel. " if gone else ". "
     text += _advice(places, never)
     alt = "The threads of the block as cells, a row for each warp, coloured by where they wait."

@@ -23,7 +23,7 @@ def limit_constants(code: Code) -> None:
 
 def _declared(code: Code, start: int, stop: int) -> list[str]:
     """The variables of a declaration whose size it says."""
-    found = []
+    names = []
     for part in code.split(range(start, stop)):
         position, name, sized = part[0] if part else stop, "", True
         while position <= (part[-1] if part else -1):
@@ -35,5 +35,5 @@ def _declared(code: Code, start: int, stop: int) -> list[str]:
             sized = sized and not (text == "[" and code.text(position + 1) == "]")
             position = code.after(position)
         if name and sized:
-            found.append(name)
-    return found
+            names.append(name)
+    return names

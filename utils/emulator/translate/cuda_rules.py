@@ -101,7 +101,9 @@ class _Known:
         # A name that is none of these has its place in code for the device.
         self.suspects = {"throw", "try", *_STD, *_C, *self.variables}
         for table in (self.free, self.members):
-            self.suspects |= {name for name, found in table.items() if not self._callable(found)}
+            self.suspects |= {
+                name for name, functions in table.items() if not self._callable(functions)
+            }
 
     def objections(self, text: _Text) -> Iterator[tuple[int, str]]:
         """What is wrong in a text, and where."""
@@ -156,8 +158,13 @@ class _Known:
                 if name in (*_STD, *_C):
                     yield position, f"std::{name} is for the host: it has no place in {who}"
             elif before in (".", "->"):
-                found = self.members.get(name, [])
-                if after == "(" and found and name not in _MEMBERS and not self._callable(found):
+                candidates = self.members.get(name, [])
+                if (
+                    after == "("
+                    and candidates
+                    and name not in _MEMBERS
+                    and not self._callable(candidates)
+                ):
                     yield position, self._host_function(name, who)
             elif before == "::" or name in own or name in self.macros.words:
                 continue
@@ -183,8 +190,8 @@ class _Known:
         )
 
     @staticmethod
-    def _callable(found: Iterable[Function]) -> bool:
-        return any(f.on_device or f.is_kernel for f in found)
+    def _callable(functions: Iterable[Function]) -> bool:
+        return any(f.on_device or f.is_kernel for f in functions)
 
     @staticmethod
     def _host_function(name: str, who: str) -> str:
@@ -214,20 +221,20 @@ class _Known:
                 continue
             if code.text(position - 1) in (".", "->", "::") or name in self.macros.words:
                 continue
-            found, after = self.free[name], code.text(position + 1)
+            candidates, after = self.free[name], code.text(position + 1)
             if self._is_launch(code, position):
-                if not any(f.is_kernel or "?" in f.words for f in found):
+                if not any(f.is_kernel or "?" in f.words for f in candidates):
                     yield (
                         position,
                         f"'{name}' is launched, but it is no kernel: it has no __global__",
                     )
             elif after == "(" and name not in self.members and not lambdas:
-                if all(f.is_kernel for f in found):
+                if all(f.is_kernel for f in candidates):
                     yield (
                         position,
                         f"'{name}' is a kernel: it is launched, with <<<...>>>, not called",
                     )
-                elif not any(f.on_host or "?" in f.words for f in found):
+                elif not any(f.on_host or "?" in f.words for f in candidates):
                     yield (
                         position,
                         f"'{name}' is a __device__ function, which the host cannot call",

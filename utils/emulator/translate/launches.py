@@ -52,7 +52,7 @@ def _bounds(code: Code) -> dict[str, str]:
     Only where the expression means the same wherever the kernel is launched: a number, or constants
     of a text without namespaces that are no parameters of a template.
     """
-    found: dict[str, str] = {}
+    bounds: dict[str, str] = {}
     everywhere = not code.positions("namespace")
     for position in code.positions("__launch_bounds__"):
         if position + 1 not in code.mate:
@@ -66,8 +66,8 @@ def _bounds(code: Code) -> dict[str, str]:
         named = any(code.is_name(p) for p in first)
         is_template = "template" in map(code.text, range(start, position))
         if code.text(name + 1) == "(" and not (named and (is_template or not everywhere)):
-            found[code.text(name)] = code.flat(first)
-    return found
+            bounds[code.text(name)] = code.flat(first)
+    return bounds
 
 
 def _rewrite_launch(code: Code, opening: int, bounds: dict[str, str]) -> None:

@@ -129,13 +129,13 @@ def _declarators(code: Code, rest: list[int]) -> list[tuple[int, int]]:
 
     `rest` holds the positions of a declaration without qualifiers and attributes.
     """
-    found = []
+    declarators = []
     for declarator in code.split(rest):
         name = _declared_name(code, declarator)
         if name is None:
             raise Misunderstood(rest[0] if rest else 0, "this __shared__ declaration has no name")
-        found.append((name, declarator[-1]))
-    return found
+        declarators.append((name, declarator[-1]))
+    return declarators
 
 
 def _declared_name(code: Code, declarator: Sequence[int]) -> int | None:

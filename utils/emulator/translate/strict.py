@@ -205,9 +205,9 @@ def _in_directive(token: Token, include: Path, macros: dict[str, str]) -> Iterat
 @functools.cache
 def _emulated() -> frozenset[str]:
     """The headers of CUDA's that the emulator has."""
-    found = {path.name for path in include_dir().glob("*.h")}
-    found |= {f"cooperative_groups/{n}.h" for n in ("reduce", "scan", "functional", "memcpy_async")}
-    return frozenset(found | {"cuda_pipeline.h", "mma.h"})
+    names = {path.name for path in include_dir().glob("*.h")}
+    names |= {f"cooperative_groups/{n}.h" for n in ("reduce", "scan", "functional", "memcpy_async")}
+    return frozenset(names | {"cuda_pipeline.h", "mma.h"})
 
 
 def _in_include(start: int, rest: str, include: Path) -> Iterator[tuple[int, str]]:

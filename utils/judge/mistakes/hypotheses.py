@@ -46,12 +46,12 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
     if not (few and alike.all()):
         return ""
     some = bool(got.any())  # where all are 0, an input may be missing, or anything else
-    found = itertools.chain(
+    candidates = itertools.chain(
         _familiar(exercise, case, name),
         _outcomes(exercise, case, name, expected.value) if some else (),
     )
     end = time.monotonic() + SECONDS
-    for words, value in found:
+    for words, value in candidates:
         if time.monotonic() > end:
             return ""
         if value is None or value.shape != got.shape:
@@ -94,8 +94,8 @@ def _outcomes(
             yield f"what is wrong is right modulo {n}: is it counted within a block?", right % n
         for k, tensor in tensors.items():
             if exercise.shapes[k].split()[:-1] == shape.split():
-                found = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1).to(right.dtype)
-                yield f"these are values of {k}, where their places should be", found
+                indexed = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1).to(right.dtype)
+                yield f"these are values of {k}, where their places should be", indexed
     if right.ndim == 2 and right.is_floating_point():
         vectors = {k: torch.zeros_like(t) for k, t in tensors.items() if t.ndim == 1}
         bare = _output(exercise, case, {**values, **vectors}, name)

@@ -45,10 +45,10 @@ def mistakes(
     for shape, names in alike.items():
         for together in [*([k] for k in names), *([names] if len(names) > 1 else [])]:
             read = [list(_elsewhere(tensors[k], shape.split(), case.sizes)) for k in together]
-            for found in zip(*read, strict=True):
+            for values in zip(*read, strict=True):
                 verb = "is" if len(together) == 1 else "are"
-                words = found[0][0].format(name=" and ".join(together), verb=verb)
-                at = {k: value for k, (_, value) in zip(together, found, strict=True)}
+                words = values[0][0].format(name=" and ".join(together), verb=verb)
+                at = {k: value for k, (_, value) in zip(together, values, strict=True)}
                 yield f"{COMES} {words}", at
     yield from _parts_of_sums(shapes, case, tensors, out)
     yield from _again(shapes, tensors)

@@ -60,13 +60,13 @@ def truths(
         # grad_output, too: a gradient that is a sum of it alone is rounded like any other.
         near = nudged([grad_output])[0] if grad_output is not None else None
         others.append(_evaluate(model, nudged(state), nudged(inputs), near, torch.float64))
-    found = {}
+    expected = {}
     for name, value in exact.items():
         errors = [(other[name].double() - value).nan_to_num(0, 0, 0) for other in others]
         root = max(float(error.norm()) for error in errors)
         most = max(float(error.abs().max()) for error in errors)
-        found[name] = Truth(value, root, most)
-    return found
+        expected[name] = Truth(value, root, most)
+    return expected
 
 
 def _evaluate(
@@ -83,14 +83,14 @@ def _evaluate(
     leaves = [x.to(dtype).clone().requires_grad_(grad_output is not None) for x in inputs]
     with torch.set_grad_enabled(grad_output is not None):
         output = model(*leaves)
-    found = {"output": output.detach()}
+    values = {"output": output.detach()}
     if grad_output is not None:
         named = {f"input {i}": leaf for i, leaf in enumerate(leaves)} | dict(
             model.named_parameters()
         )
         gradients = torch.autograd.grad(output, list(named.values()), grad_output.to(dtype))
-        found |= dict(zip(named, gradients, strict=True))
-    return found
+        values |= dict(zip(named, gradients, strict=True))
+    return values
 
 
 def objection(got: Tensor, truth: Truth) -> tuple[str, str] | None:
@@ -112,10 +112,10 @@ def objection(got: Tensor, truth: Truth) -> tuple[str, str] | None:
         return None
     at = int((error / within).argmax())
     place = tuple(int(i) for i in torch.unravel_index(torch.tensor(at), want.shape))
-    told = f"at {place} {want.flatten()[at]:.7g} is expected, got {got.flatten()[at]:.7g}"
+    message = f"at {place} {want.flatten()[at]:.7g} is expected, got {got.flatten()[at]:.7g}"
     if relative < NEAR:
         times = root / max(truth.root, 1e-30)
         far = f"the error against float64 is {times:.0f} times that of PyTorch's float32"
-        return "too imprecise", f"{far} ({relative:.1e} of the values); {told}"
+        return "too imprecise", f"{far} ({relative:.1e} of the values); {message}"
     count = int((error > within).sum())
-    return "wrong values", f"{count} of {got.numel()} elements; {told}"
+    return "wrong values", f"{count} of {got.numel()} elements; {message}"

@@ -60,13 +60,13 @@ def read(path: Path) -> Task:
         exec(compile(text, str(path), "exec"), module.__dict__)
         model, arguments = module.Model, tuple(module.get_init_inputs())
         own = Size(arguments, _shapes(module))
-        given = getattr(module, "SIZES", ())
+        sizes = getattr(module, "SIZES", ())
     except OSError as error:
         raise WorkbookError(f"there is no reference {path}: {error.strerror}") from None
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise WorkbookError(f"{path.name} is no reference: {told}") from error
-    small = [Size(tuple(arguments), tuple(map(tuple, shapes))) for arguments, shapes in given]
+        message = f"{type(error).__name__}: {error}"
+        raise WorkbookError(f"{path.name} is no reference: {message}") from error
+    small = [Size(tuple(arguments), tuple(map(tuple, shapes))) for arguments, shapes in sizes]
     return Task(path.stem, text, model, own, small or [own])
 
 

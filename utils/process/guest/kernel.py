@@ -326,9 +326,9 @@ def main() -> None:
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
     threading.Thread(target=leave_with, args=(reports,), daemon=True).start()
     executor, known = Executor(arena), set(os.listdir("/proc/self/task"))
-    asked = framing.Channel(channel)
-    while command := asked.command():
+    requests = framing.Channel(channel)
+    while command := requests.command():
         reply = getattr(executor, command["do"])(command)
         libc.fflush(None)
         left, blobs = stragglers(known) if emulated else 0, reply.pop("blobs", ())
-        asked.tell({**reply, "stragglers": left, "in_force": in_force}, blobs)
+        requests.tell({**reply, "stragglers": left, "in_force": in_force}, blobs)
