@@ -44,12 +44,12 @@ def main(size: int = 8192) -> None:
     def call(name: str) -> Callable[[], None]:
         return lambda: kernels[name](x, W, outs[name], size, size, size)
 
-    found = times({name: call(name) for name in outs})
+    timed = times({name: call(name) for name in outs})
     first, *others = outs.values()
     print(f"{NAME}, {size}³, {torch.cuda.get_device_name()}. {WAYS}")
     print("|".join(("", "", *HEAD, "BAND 8 over it")))
-    for name, time in found.items():
-        print("|".join(("", name, *time.cells(), found["BAND 8"].over(time, 3))))
+    for name, time in timed.items():
+        print("|".join(("", name, *time.cells(), timed["BAND 8"].over(time, 3))))
     print("same bits:", all(torch.equal(first, other) for other in others))
 
 

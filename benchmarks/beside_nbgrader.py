@@ -42,19 +42,19 @@ CHEATS = {
 
 def submission(number: int, cheat: str = "") -> nbformat.NotebookNode:
     """Right answers, or with a cheat the starters."""
-    asked = [e for e in catalog.topic(TOPIC).values() if e.number]
+    exercises = [e for e in catalog.topic(TOPIC).values() if e.number]
     text = catalog.starter_text if cheat else catalog.solution_text
-    made = notebook([(e, f"{text(e)}\n// {number}\n" * (not cheat) or text(e)) for e in asked])
+    made = notebook([(e, f"{text(e)}\n// {number}\n" * (not cheat) or text(e)) for e in exercises])
     if cheat:
         cell = nbformat.v4.new_code_cell(cheat)
         cell["id"] = "cheat"
         made.cells.insert(1, cell)
-    points = {f"check({e.name})": e.points for e in asked}
+    points = {f"check({e.name})": e.points for e in exercises}
     for cell in made.cells:
         if worth := points.get(cell.source):
-            told = {"grade": True, "locked": True, "solution": False, "schema_version": 3}
-            told |= {"grade_id": cell.id, "points": worth, "task": False, "cell_type": "code"}
-            cell.metadata["nbgrader"] = told
+            metadata = {"grade": True, "locked": True, "solution": False, "schema_version": 3}
+            metadata |= {"grade_id": cell.id, "points": worth, "task": False, "cell_type": "code"}
+            cell.metadata["nbgrader"] = metadata
     return made
 
 
@@ -82,10 +82,14 @@ def with_nbgrader(program: Path, folder: Path, notebooks: dict, cache: Path) -> 
         home.mkdir(parents=True)
         nbformat.write(made, home / f"{TOPIC}.ipynb")
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"  # it calls alembic
-    given = {"JUPYTER_PATH": str(folder / "share"), "WORKBOOK_CACHE": str(cache), "PATH": path}
-    timed([program, "generate_assignment", "hw", "--create", "--force"], folder, **given)
-    seconds = timed([program, "autograde", "hw", "--create"], folder, **given)
-    timed([program, "export"], folder, **given)
+    environment = {
+        "JUPYTER_PATH": str(folder / "share"),
+        "WORKBOOK_CACHE": str(cache),
+        "PATH": path,
+    }
+    timed([program, "generate_assignment", "hw", "--create", "--force"], folder, **environment)
+    seconds = timed([program, "autograde", "hw", "--create"], folder, **environment)
+    timed([program, "export"], folder, **environment)
     rows = [line.split(",") for line in (folder / "grades.csv").read_text().splitlines()]
     return seconds, {
         r[rows[0].index("student_id")]: float(r[rows[0].index("score")]) for r in rows[1:]

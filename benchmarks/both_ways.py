@@ -50,19 +50,19 @@ def times(
 ) -> dict[str, Time]:
     """By name. ahead: cycles that the card waits for the host, rested."""
     rested = _rested(calls, rounds, ahead)
-    found = {}
+    rows = {}
     with looking() as looks:
         for name, call in calls.items():
             load = sustained([call], rested[name], looks)
             more = (load.milliseconds, load.clock_mhz, load.watts) if load else ()
-            found[name] = Time(rested[name], *more)
-    return found
+            rows[name] = Time(rested[name], *more)
+    return rows
 
 
 @card.alone()
 def _rested(calls: dict[str, Callable[[], object]], rounds: int, ahead: int) -> dict[str, float]:
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    timed: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()
         call()
@@ -75,5 +75,5 @@ def _rested(calls: dict[str, Callable[[], object]], rounds: int, ahead: int) -> 
             call()
             end.record()
             torch.cuda.synchronize()
-            found[name].append(start.elapsed_time(end))
-    return {name: sorted(ms)[rounds // 2] for name, ms in found.items()}
+            timed[name].append(start.elapsed_time(end))
+    return {name: sorted(ms)[rounds // 2] for name, ms in timed.items()}

@@ -186,10 +186,10 @@ _OTHERS = "Invalid|Uninitialized|Barrier error"
 
 def findings(text: str) -> list[dict]:
     """What compute-sanitizer says, each finding once, with its lines and how often it was made."""
-    found: dict[tuple, dict] = {}
+    reports: dict[tuple, dict] = {}
 
     def add(count: int, **what) -> None:
-        found.setdefault(tuple(what.values()), {**what, "count": 0})["count"] += count
+        reports.setdefault(tuple(what.values()), {**what, "count": 0})["count"] += count
 
     for part in re.sub("^=========", "", text, flags=re.MULTILINE).split("\n \n"):
         sides = re.findall(rf"(?:between|and) {_ACCESS}", part)
@@ -204,7 +204,7 @@ def findings(text: str) -> list[dict]:
             why = re.search(r"Access to 0x\w+ (is \w[\w ]*)", part)
             kind = said[1].strip() + (f", which {why[1]}" if why else "")
             add(1, kind=kind, kernel=kernel, line=int(line or 0))
-    return list(found.values())
+    return list(reports.values())
 
 
 def provenance() -> dict[str, str]:
@@ -227,9 +227,9 @@ def provenance() -> dict[str, str]:
     }
 
 
-def dump(told: dict) -> str:
+def dump(results: dict) -> str:
     """JSON with one line for each kernel and each finding."""
-    text = json.dumps(told, indent=1)
+    text = json.dumps(results, indent=1)
     return re.sub(r"\{[^{}]*\}", lambda inner: re.sub(r"\s+", " ", inner[0]), text)
 
 
@@ -242,7 +242,7 @@ def main() -> int:
     session = Session(options.logs.resolve(), options.deadline)
     folder = session.logs / "programs"
     folder.mkdir(exist_ok=True)
-    told = provenance()
+    results = provenance()
     build(session, folder)
     with ThreadPoolExecutor(4) as pool:
         runs = [
@@ -251,18 +251,18 @@ def main() -> int:
             for program in programs
             for case in cases(program) or [""]
         ]
-        told["findings"] = {tool: {} for tool in SANITIZED}
+        results["findings"] = {tool: {} for tool in SANITIZED}
         answers = pool.map(lambda run: sanitize(session, folder, run[0], run[2]), runs)
-        for (tool, _, case), found in zip(runs, answers, strict=True):
-            told["findings"][tool][case] = found
+        for (tool, _, case), answer in zip(runs, answers, strict=True):
+            results["findings"][tool][case] = answer
     counters, rates = known(session, COUNTERS), known(session, RATES)
-    told["kernels"] = {p: count(session, folder, p, counters) for p in COUNTED}
-    told["timed"] = {p: count(session, folder, p, counters | rates, 100) for p in TIMED}
+    results["kernels"] = {p: count(session, folder, p, counters) for p in COUNTED}
+    results["timed"] = {p: count(session, folder, p, counters | rates, 100) for p in TIMED}
     options.folder.mkdir(parents=True, exist_ok=True)
-    path = options.folder / f"{'_'.join(told['gpu'].split()) or 'unknown'}.json"
-    path.write_text(dump(told) + "\n")
-    print(f"{path}: {sum(map(len, told['kernels'].values()))} kernels counted")
-    return 0 if all(told["kernels"].values()) else 1
+    path = options.folder / f"{'_'.join(results['gpu'].split()) or 'unknown'}.json"
+    path.write_text(dump(results) + "\n")
+    print(f"{path}: {sum(map(len, results['kernels'].values()))} kernels counted")
+    return 0 if all(results["kernels"].values()) else 1
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def measure(only: str, seeds: int) -> None:
         print(json.dumps([exercise.id, *figures]), flush=True)
 
 
-def told(checkout: Path, only: str, seeds: int) -> dict[str, list[float]]:
+def measured(checkout: Path, only: str, seeds: int) -> dict[str, list[float]]:
     """By kernel, what `measure` says in a process of a checkout."""
     code = f"import runpy; runpy.run_path({__file__!r})['measure']({only!r}, {seeds})"
     done = subprocess.run(
@@ -74,8 +74,8 @@ def main(
     seeds: Annotated[int, typer.Option(help="checks of each kernel")] = 1,
 ) -> None:
     """Time the checks of all solutions."""
-    here = told(HERE, only, seeds)
-    there = told(base.resolve(), only, seeds) if base else {}
+    here = measured(HERE, only, seeds)
+    there = measured(base.resolve(), only, seeds) if base else {}
     print(f"{'seconds':46}  wall   CPU" + ("   base: wall   CPU  ratio of CPU" if base else ""))
     for id, (wall, used) in here.items():
         line = f"{id:46} {wall:5.2f} {used:5.2f}"

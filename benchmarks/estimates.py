@@ -47,8 +47,8 @@ def ladder(only: tuple[str, ...] = ()) -> Iterator[Row]:
 
 def stored(only: tuple[str, ...] = ()) -> Iterator[Row]:
     """All kernels and sizes that results/ has figures of."""
-    for found in results.stored("NVIDIA H200"):
-        for key, entry in found.entries.items():
+    for card in results.stored("NVIDIA H200"):
+        for key, entry in card.entries.items():
             exercise, ours = catalog.load(id_of(key)), entry.ours()
             if ours and (not only or exercise.name in only):
                 text = catalog.solution_text(exercise)
@@ -122,8 +122,8 @@ def table(title: str, rows: list[Row]) -> None:
     if errors:
         median, worst = 100 * statistics.median(errors), 100 * max(errors)
         sure = [abs(row.error) for row in rows if not row.estimate.caveats]
-        told = f", {100 * max(sure, default=0):.0f} % of those without a caveat"
-        print(f"median error {median:.0f} %, largest {worst:.0f} %{told}")
+        of_sure = f", {100 * max(sure, default=0):.0f} % of those without a caveat"
+        print(f"median error {median:.0f} %, largest {worst:.0f} %{of_sure}")
 
 
 def main() -> None:

@@ -84,10 +84,10 @@ def row(path: Path, task: Task, box: Box, peers: model_runtime.Peers, clock: boo
     took = time.perf_counter() - start
     runtime = verdict.runtime if verdict else None
     figures = "" if runtime is None else str(runtime)
-    told = "" if verdict is None or verdict.passed and runtime else " ".join(verdict.notes[-1:])
-    told = verdict.message[:160] if verdict and verdict.message else told[:200]
+    note = "" if verdict is None or verdict.passed and runtime else " ".join(verdict.notes[-1:])
+    note = verdict.message[:160] if verdict and verdict.message else note[:200]
     mark = "" if good else "*** NOT AS EXPECTED *** "
-    print(f"{path.stem:<34}{said:<26}{took:>6.1f}s {mark}{figures}{told}", flush=True)
+    print(f"{path.stem:<34}{said:<26}{took:>6.1f}s {mark}{figures}{note}", flush=True)
     shown = {"file": path.stem, "said": said, "expected": expected, "good": good, "took": took}
     return shown | {"verdict": verdict.as_json() if verdict else None}
 

@@ -60,19 +60,19 @@ void spread_both(const int* mine, const int* theirs, const float* shift, float* 
 def kernels() -> dict[str, Callable]:
     """By the model's name, compiled beside each other where they are not yet."""
     with ThreadPoolExecutor() as pool:
-        found = pool.map(solution, [f"linear_{name}_hopper" for name in MODELS])
-        return dict(zip(MODELS, found, strict=True))
+        answers = pool.map(solution, [f"linear_{name}_hopper" for name in MODELS])
+        return dict(zip(MODELS, answers, strict=True))
 
 
 def in_two() -> tuple[Kernel, Kernel]:
     """The launchers of IN_TWO."""
     text = catalog.solution_text(catalog.load("11_hopper/linear_gn_min_bias_hopper")) + IN_TWO
-    found = tuple(
+    halves = tuple(
         compile_cuda(text, name, backend="cuda") for name in ("find_least", "spread_both")
     )
-    for kernel in found:
+    for kernel in halves:
         kernel.trusted = True  # called in this process, and not on copies in another one
-    return found
+    return halves
 
 
 def inputs(model: Model) -> dict[str, Tensor]:
@@ -85,23 +85,25 @@ def inputs(model: Model) -> dict[str, Tensor]:
     return {"x": x, "W": W} | {n: torch.randn(N, device="cuda", generator=draw) for n in names}
 
 
-def columns(model: Model, given: Mapping[str, Tensor], rank: int, ranks: int) -> dict[str, Tensor]:
+def columns(
+    model: Model, tensors: Mapping[str, Tensor], rank: int, ranks: int
+) -> dict[str, Tensor]:
     """The part of one of `ranks` GPUs."""
-    return {n: v if n == "x" else v.chunk(ranks)[rank].contiguous() for n, v in given.items()}
+    return {n: v if n == "x" else v.chunk(ranks)[rank].contiguous() for n, v in tensors.items()}
 
 
 def call(
-    kernel: Callable, model: Model, given: Mapping[str, Tensor], groups: int, crosses: bool
+    kernel: Callable, model: Model, tensors: Mapping[str, Tensor], groups: int, crosses: bool
 ) -> Callable[[], Tensor]:
     """The model on these channels. `crosses`: a row's minimum is that of all GPUs."""
-    (M, K), N = given["x"].shape, len(given["W"])
+    (M, K), N = tensors["x"].shape, len(tensors["W"])
     minimum = model.output != "rows channels"
     out = torch.empty((N, M) if minimum else (M, N), device="cuda")
-    values = {**given, "out": out, "M": M, "N": N, "K": K, "groups": groups, "products": 3}
+    values = {**tensors, "out": out, "M": M, "N": N, "K": K, "groups": groups, "products": 3}
     if crosses and minimum:
-        values["shift"] = torch.zeros_like(given["shift"])  # it is added when all have met
+        values["shift"] = torch.zeros_like(tensors["shift"])  # it is added when all have met
     taken = {p.name: values[p.name] for p in kernel.parameters}
-    shift = given.get("shift")
+    shift = tensors.get("shift")
 
     def called() -> Tensor:
         kernel(**taken)
@@ -114,12 +116,12 @@ def call(
     return called
 
 
-def beside(given: Mapping[str, Tensor], groups: int) -> Callable[[], Tensor]:
+def beside(tensors: Mapping[str, Tensor], groups: int) -> Callable[[], Tensor]:
     """75 on two GPUs: each writes its minima where the other can read them, and they meet."""
-    (M, K), N = given["x"].shape, len(given["W"])
+    (M, K), N = tensors["x"].shape, len(tensors["W"])
     find, spread = in_two()
     out = torch.empty(N, M, device="cuda")
-    taken = {n: given[n] for n in ("x", "W", "b", "weight", "bias")}
+    taken = {n: tensors[n] for n in ("x", "W", "b", "weight", "bias")}
     taken |= {"out": out, "M": M, "N": N, "K": K, "groups": groups}
     places = []  # two, in turns: the other one may still read those of the call before
     for _ in range(2):
@@ -132,7 +134,7 @@ def beside(given: Mapping[str, Tensor], groups: int) -> Callable[[], Tensor]:
         places.reverse()
         find(**taken, keys=mine)
         both.barrier()
-        spread(mine=mine, theirs=theirs, shift=given["shift"], out=out, M=M, N=N)
+        spread(mine=mine, theirs=theirs, shift=tensors["shift"], out=out, M=M, N=N)
         return out
 
     return called
@@ -141,7 +143,7 @@ def beside(given: Mapping[str, Tensor], groups: int) -> Callable[[], Tensor]:
 def time(function: Callable[[], Tensor]) -> float:
     """Milliseconds, of the slowest GPU: the median over rounds."""
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    meet, found = torch.zeros(1, device="cuda"), []
+    meet, times = torch.zeros(1, device="cuda"), []
     for _ in range(3):
         function()
     for _ in range(ROUNDS):
@@ -153,8 +155,8 @@ def time(function: Callable[[], Tensor]) -> float:
         function()
         end.record()
         torch.cuda.synchronize()
-        found.append(start.elapsed_time(end))
-    slowest = torch.tensor(found, device="cuda")
+        times.append(start.elapsed_time(end))
+    slowest = torch.tensor(times, device="cuda")
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
     return float(slowest.median())
 
@@ -183,32 +185,32 @@ def rank_main(rank: int, ranks: int, folder: str) -> None:
                 raise SystemExit(f"{name}: other bits where one GPU reads what another wrote")
             times[f"{name} read"] = time(direct)
         for parts in PARTS if ranks == 1 else ():
-            given = columns(model, whole, 0, parts)
+            tensors = columns(model, whole, 0, parts)
             times[f"{name} 1/{parts}"] = time(
-                call(kernel, model, given, model.groups // parts, parts > 1)
+                call(kernel, model, tensors, model.groups // parts, parts > 1)
             )
     if rank == 0:
         torch.save(times, f"{folder}/times{ranks}")
     dist.destroy_process_group()
 
 
-def table(found: Mapping[int, Mapping[str, float]]) -> list[str]:
+def table(measured: Mapping[int, Mapping[str, float]]) -> list[str]:
     """Of the times by number of GPUs."""
-    most, one = max(found), found[1]
+    most, one = max(measured), measured[1]
     lines = [
         f"| task | one GPU, ms | {most} GPUs, ms | times as fast | predicted | weak, ms on {most} "
         "| efficiency | predicted for 4 | for 8 |",
         "| --- " * 9 + "|",
     ]
     for name, model in MODELS.items():
-        strong, alone = found[most][f"{name} strong"], one[f"{name} strong"]
-        weak = found[most][f"{name} weak"]
+        strong, alone = measured[most][f"{name} strong"], one[f"{name} strong"]
+        weak = measured[most][f"{name} weak"]
         ahead = [alone / one[f"{name} 1/{parts}"] for parts in (most, 4, 8)]
         lines.append(
             f"| {model.task} | {alone:.4f} | {strong:.4f} | **{alone / strong:.2f}** | "
             f"{ahead[0]:.2f} | {weak:.4f} | {alone / weak:.2f} | {ahead[1]:.2f} | {ahead[2]:.2f} |"
         )
-        if read := found[most].get(f"{name} read"):
+        if read := measured[most].get(f"{name} read"):
             lines.append(
                 f"| {model.task}, without an all-reduce | {alone:.4f} | {read:.4f} | "
                 f"**{alone / read:.2f}** | | | | | |"
@@ -221,21 +223,21 @@ def main(
 ) -> None:
     gpus = torch.cuda.device_count()
     kernels(), in_two()  # built once, before every process asks for them
-    found = {}
+    measured = {}
     os.environ.setdefault("NCCL_DEBUG", "WARN")
     with tempfile.TemporaryDirectory() as folder:
         for ranks in sorted({1, min(gpus, max(PARTS))}):
             torch.multiprocessing.spawn(rank_main, (ranks, folder), nprocs=ranks)
-            found[ranks] = torch.load(f"{folder}/times{ranks}")
-    told = [
+            measured[ranks] = torch.load(f"{folder}/times{ranks}")
+    report = [
         "# The five models on more than one GPU\n",
         f"{gpus} x {torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today()};",
         "`python benchmarks/many_gpus.py`, which says how.\n",
-        *table(found),
+        *table(measured),
     ]
-    print("\n".join(told))
+    print("\n".join(report))
     if save:
-        save.write_text("\n".join(told) + "\n")
+        save.write_text("\n".join(report) + "\n")
 
 
 if __name__ == "__main__":

@@ -48,19 +48,19 @@ BESIDE = 31  # rounds of the table of ModelNew and its kernel
 RATES = {88: 0.1, 62: 0.05, 75: 0.01, 94: 0.1, 37: 1.0}  # of learning
 CARD = "cuda"
 REVERSED = "PyTorch, features reversed"
-told: list[str] = []  # what the file will say
+report: list[str] = []  # what the file will say
 curves: dict[str, dict] = {}
 began = time.monotonic()
 
 
 def tell(line: str = "") -> None:
-    told.append(line)
+    report.append(line)
     print(line, flush=True)
 
 
 def keep(path: Path | None) -> None:
     if path:
-        path.write_text("\n".join(told) + "\n")
+        path.write_text("\n".join(report) + "\n")
         path.with_suffix(".json").write_text(json.dumps(curves))
 
 
@@ -262,14 +262,14 @@ def arguments_of(model: nn.Module, x: Tensor) -> tuple:
 
 def host_time(call: Callable[[], object]) -> float:
     """Median microseconds until a call returns, the card being idle before."""
-    found = []
+    times = []
     for _ in range(BESIDE):
         torch.cuda.synchronize()
         start = time.perf_counter()
         call()
-        found.append(time.perf_counter() - start)
+        times.append(time.perf_counter() - start)
     torch.cuda.synchronize()
-    return sorted(found)[BESIDE // 2] * 1e6
+    return sorted(times)[BESIDE // 2] * 1e6
 
 
 def by_kernelbench(task: Task) -> None:
@@ -295,9 +295,9 @@ def by_kernelbench(task: Task) -> None:
         return total / 100
 
     with torch.no_grad():
-        found = [mean(model) for model in task.pair(1)]
-    ratio, floor = found[0] / found[1], 5.0 if task.number == 37 else 4.0
-    said = f"{found[0]:.3f} ms eager, {found[1]:.3f} ours, {ratio:.2f}x"
+        means = [mean(model) for model in task.pair(1)]
+    ratio, floor = means[0] / means[1], 5.0 if task.number == 37 else 4.0
+    said = f"{means[0]:.3f} ms eager, {means[1]:.3f} ours, {ratio:.2f}x"
     tell(f"\n- in KernelBench's way: {said} (floor {floor}: {verdict(ratio >= floor)})")
 
 
@@ -310,11 +310,11 @@ def training_times(task: Task) -> None:
         third = task.pair(1)[0]
         torch._dynamo.reset()
         fast = torch.compile(third, dynamic=False)
-        given = [x.clone().requires_grad_(inner) for _ in range(4)]
+        inputs = [x.clone().requires_grad_(inner) for _ in range(4)]
         grad_output = torch.randn_like(theirs(x).detach())
         names = "PyTorch fp32", "torch.compile", "**ours**", "ours, portable"
         models = theirs, fast, ours, other
-        steps = [step_of(m, x, grad_output) for m, x in zip(models, given, strict=True)]
+        steps = [step_of(m, x, grad_output) for m, x in zip(models, inputs, strict=True)]
         ms = times(dict(zip(names, steps, strict=True)), ahead=2_000_000)
         what = "inner layer" if inner else "first layer"
         table(f"training step, {what}", ms)
@@ -361,14 +361,14 @@ def gradient_errors(task: Task) -> None:
         return torch.autograd.grad(out, [x, *model.parameters()], grad_output.to(out.dtype))
 
     expected = gradients(wide, x.double())
-    found = {"PyTorch": gradients(theirs, x), "ours": gradients(ours, x)}
+    computed = {"PyTorch": gradients(theirs, x), "ours": gradients(ours, x)}
     with portable(ours):
-        found["portable"] = gradients(ours, x)
+        computed["portable"] = gradients(ours, x)
     columns = "gradient of", "PyTorch fp32's error", "ours", "portable", "ours over PyTorch's"
     tell(f"\n| {' | '.join(columns)} |\n" + "| --- " * 5 + "|")
     worst = 0.0
     for i, name in enumerate(["x", *(n for n, _ in ours.named_parameters())]):
-        off = {way: relative(grads[i], expected[i]) for way, grads in found.items()}
+        off = {way: relative(grads[i], expected[i]) for way, grads in computed.items()}
         ratio = off["ours"] / off["PyTorch"]
         worst = max(worst, ratio)
         tell(f"| {name} | {' | '.join(f'{e:.1e}' for e in off.values())} | {ratio:.2f} |")
@@ -383,34 +383,34 @@ def relative(got: Tensor, expected: Tensor) -> float:
 def loss_curves(task: Task) -> None:
     x = task.inputs(3)
     draw = torch.Generator(CARD).manual_seed(3)
-    found: dict[str, list[float]] = {}
+    curves: dict[str, list[float]] = {}
     for way in ("PyTorch", "ours", REVERSED):
         theirs, ours = task.pair(3)
         model = ours if way == "ours" else theirs
         del theirs, ours
-        given = x
+        batch = x
         if way == REVERSED:
             linear = next(m for m in model.modules() if isinstance(m, nn.Linear))
-            given, linear.weight.data = x.flip(1), linear.weight.data.flip(1)
+            batch, linear.weight.data = x.flip(1), linear.weight.data.flip(1)
         draw.manual_seed(3)
         with torch.no_grad():
-            target = torch.randn(model(given).shape, device=CARD, generator=draw)
+            target = torch.randn(model(batch).shape, device=CARD, generator=draw)
         optimiser = torch.optim.SGD(model.parameters(), lr=RATES[task.number], fused=True)
         losses = []
         for _ in range(STEPS):
-            loss = (model(given) - target).square().mean()
+            loss = (model(batch) - target).square().mean()
             loss.backward()
             optimiser.step()
             optimiser.zero_grad(set_to_none=True)
             losses.append(loss.detach())
-        found[way] = torch.stack(losses).tolist()
+        curves[way] = torch.stack(losses).tolist()
         del model, optimiser, target
     apart = {
-        way: max(abs(a - b) / abs(b) for a, b in zip(found[way], found["PyTorch"], strict=True))
+        way: max(abs(a - b) / abs(b) for a, b in zip(curves[way], curves["PyTorch"], strict=True))
         for way in ("ours", REVERSED)
     }
-    curves[str(task.number)] = found
-    first, last = found["ours"][0], found["ours"][-1]
+    curves[str(task.number)] = curves
+    first, last = curves["ours"][0], curves["ours"][-1]
     said = f"{apart['ours']:.1e} apart from PyTorch, which is {apart[REVERSED]:.1e}"
     tell(f"- {STEPS} steps, loss {first:.4f} to {last:.4f}: at most {said} from itself")
 
@@ -534,12 +534,12 @@ class Stands:
             torch.cuda.synchronize()
             streams = [torch.cuda.Stream() for _ in xs]
             for _ in range(20):
-                found = []
+                results = []
                 for x, stream in zip(xs, streams, strict=True):
                     with torch.cuda.stream(stream):
-                        found.append(self.ours(x))
+                        results.append(self.ours(x))
                 torch.cuda.synchronize()
-                for a, b in zip(found, expected, strict=True):
+                for a, b in zip(results, expected, strict=True):
                     if not torch.equal(a, b):
                         raise AssertionError("other bits")
 
@@ -585,8 +585,8 @@ class Stands:
             self.ours.portable = way
             expected = self.gradients(self.ours, grad_output)
             with torch.autocast("cuda", torch.bfloat16):
-                found = self.gradients(self.ours, grad_output)
-            for a, b in zip(found, expected, strict=True):
+                got = self.gradients(self.ours, grad_output)
+            for a, b in zip(got, expected, strict=True):
                 if a.dtype != torch.float32 or not torch.equal(a, b):
                     raise AssertionError(f"other gradients, portable {way}")
 
@@ -599,14 +599,14 @@ class Stands:
 
     def it_wrong_inputs_are_named(self) -> None:
         x = self.x
-        for given, words in (
+        for wrong, words in (
             (x.cpu(), "x is on cpu"),
             (x.double(), "x is"),
             (x.half(), "x is"),
             (x[:, :-1], "features"),
             (x[None], "x has 3 dimensions"),
         ):
-            raises(lambda given=given: self.ours(given), words)
+            raises(lambda wrong=wrong: self.ours(wrong), words)
 
     def it_not_contiguous(self) -> None:
         wide = torch.rand(self.x.shape[1], 50, device=CARD)
@@ -647,8 +647,8 @@ def stands(tasks: list[int]) -> dict[int, str]:
         return f"**{what}: FAIL: {last[:400] or done.returncode}**"
 
     with ThreadPoolExecutor(8) as pool:
-        found = {t: [pool.submit(said, t, name) for name in names] for t in tasks}
-        return {t: "; ".join(f.result() for f in futures) for t, futures in found.items()}
+        pending = {t: [pool.submit(said, t, name) for name in names] for t in tasks}
+        return {t: "; ".join(f.result() for f in futures) for t, futures in pending.items()}
 
 
 def check(task: int, name: str) -> None:

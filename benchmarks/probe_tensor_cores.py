@@ -179,9 +179,9 @@ def build(folder: str) -> ctypes.CDLL:
     return ctypes.CDLL(library)
 
 
-def ask(function, arguments: tuple, given: dict[str, np.ndarray]) -> np.ndarray:
-    result = np.full_like(given["c"], 0xDEADBEEF)
-    arrays = [np.ascontiguousarray(given[name]) for name in "abc"] + [result]
+def ask(function, arguments: tuple, operands: dict[str, np.ndarray]) -> np.ndarray:
+    result = np.full_like(operands["c"], 0xDEADBEEF)
+    arrays = [np.ascontiguousarray(operands[name]) for name in "abc"] + [result]
     pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
     error = function(*arguments, *pointers)
     if error:
@@ -195,14 +195,14 @@ def main(folder: Path) -> None:
         library = build(temporary)
     for number, type_ in enumerate(TYPES):
         step = 8 if type_ == "tf32" else 16
-        given = cases(type_, 16, 8, step, 500, number)
-        given["d"] = ask(library.probe_mma, (number, 500), given)
-        np.savez_compressed(folder / f"mma_{type_}.npz", **given)
+        operands = cases(type_, 16, 8, step, 500, number)
+        operands["d"] = ask(library.probe_mma, (number, 500), operands)
+        np.savez_compressed(folder / f"mma_{type_}.npz", **operands)
         kept = {}
         for steps, add, count in ((1, 1, 20), (1, 0, 10), (2, 1, 10)):
-            given = cases(type_, 64, 64, step * steps, count, 10 * number + 2 * steps + add)
-            given["d"] = ask(library.probe_wgmma, (number, count, steps, add), given)
-            kept |= {f"{name}_{steps}_{add}": array for name, array in given.items()}
+            operands = cases(type_, 64, 64, step * steps, count, 10 * number + 2 * steps + add)
+            operands["d"] = ask(library.probe_wgmma, (number, count, steps, add), operands)
+            kept |= {f"{name}_{steps}_{add}": array for name, array in operands.items()}
         np.savez_compressed(folder / f"wgmma_{type_}.npz", **kept)
         for path in (folder / f"mma_{type_}.npz", folder / f"wgmma_{type_}.npz"):
             print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")

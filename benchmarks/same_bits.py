@@ -50,28 +50,28 @@ def results(
     exercise: Exercise,
     backend: str,
     kinds: Sequence[str] = KINDS,
-    given: list[dict] | None = None,
+    there: list[dict] | None = None,
 ) -> list[dict]:
     """Of each call of the kernel, with fresh values or those of `given`: all tensors by name."""
     kernel = compile_answer(exercise, catalog.solution_text(exercise), backend=backend)
     device = "cuda" if backend == "cuda" else "cpu"
-    found = []
+    rows = []
     for number, case in enumerate(samples(exercise, kernel.dtypes, kinds)):
-        if given:
-            same = {name: given[number][name] for name in case.tensors}
+        if there:
+            same = {name: there[number][name] for name in case.tensors}
             case = cases.Case(case.sizes, case.family, same, case.scalars)
         values = case_calls.arguments(kernel, case, device)
         kernel(**values)
-        found.append({name: values[name].cpu() for name in exercise.shapes})
-    return found
+        rows.append({name: values[name].cpu() for name in exercise.shapes})
+    return rows
 
 
 def digest(tensors: Iterable[Tensor]) -> str:
     """Of their bits."""
-    found = hashlib.sha256()
+    hash = hashlib.sha256()
     for tensor in tensors:
-        found.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()[:16]
+        hash.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+    return hash.hexdigest()[:16]
 
 
 def digests(exercise: Exercise, calls: list[dict]) -> list[list[str]]:
@@ -115,19 +115,19 @@ def main(
     if not beside:
         raise typer.BadParameter("name a file to --write, or one to hold the emulator --beside")
     kept = torch.load(beside)
-    told = ["# The same bits, on a GPU and on the emulator?", ""]
-    told += [f"{kept['card']}; `python benchmarks/same_bits.py`, which says how.", ""]
-    told += ["| kernel | elements | other bits | share | furthest, ulp |", "| --- " * 5 + "|"]
+    report = ["# The same bits, on a GPU and on the emulator?", ""]
+    report += [f"{kept['card']}; `python benchmarks/same_bits.py`, which says how.", ""]
+    report += ["| kernel | elements | other bits | share | furthest, ulp |", "| --- " * 5 + "|"]
     apart = [(e, distances(e, kept[e.name])) for e in exercises()]
-    told += [row(e, far) for e, far in apart]
-    told += ["", WHY]
-    print("\n".join(told))
+    report += [row(e, far) for e, far in apart]
+    report += ["", WHY]
+    print("\n".join(report))
     if save:
-        save.write_text("\n".join(told) + "\n")
+        save.write_text("\n".join(report) + "\n")
     if kept_digests:
         same = [e for e, far in apart if not far.any()]
-        found = {e.id: digests(e, kept[e.name][: len(e.at.check)]) for e in same}  # normal values
-        kept_digests.write_text(json.dumps({"card": kept["card"], **found}, indent=1) + "\n")
+        there = {e.id: digests(e, kept[e.name][: len(e.at.check)]) for e in same}  # normal values
+        kept_digests.write_text(json.dumps({"card": kept["card"], **there}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

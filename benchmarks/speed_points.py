@@ -89,11 +89,11 @@ def against_itself(answer: Answer, sizes: dict, cheat: str) -> Speed:
     """As `speed.beside_the_solution`, but only the answer's process is another's."""
     genuine = speed.clocked
 
-    def clocked(kernel: Answer, *given, **named) -> float:
+    def clocked(kernel: Answer, *arguments, **named) -> float:
         if kernel is not answer:
-            return genuine(kernel, *given, **named)
+            return genuine(kernel, *arguments, **named)
         with hijacked(cheat):
-            return genuine(kernel, *given, **named)
+            return genuine(kernel, *arguments, **named)
 
     speed.clocked = clocked
     try:
@@ -118,27 +118,27 @@ class Table:
         """A row; a ratio between these is expected, or where there are none, no points."""
         start = time.perf_counter()
         try:
-            found = make()
+            row = make()
         except Exception as error:
             traceback.print_exc()
-            found = Speed("", message=f"{type(error).__name__}: {error}")
+            row = Speed("", message=f"{type(error).__name__}: {error}")
         took = time.perf_counter() - start
         if ratios is None:
-            expected, good = "0 tenths", found.tenths == 0
+            expected, good = "0 tenths", row.tenths == 0
         else:
             expected = f"{ratios[0]:g} to {ratios[1]:g}"
-            good = bool(found.ratio) and (not self.timed or ratios[0] < found.ratio < ratios[1])
-        points = "-" if found.tenths is None else f"{found.tenths:.2f}"
+            good = bool(row.ratio) and (not self.timed or ratios[0] < row.ratio < ratios[1])
+        points = "-" if row.tenths is None else f"{row.tenths:.2f}"
         print(
-            f"{id.partition('/')[2]:<24}{kernel:<26}{1e3 * found.seconds:>9.4f}"
-            f"{1e3 * found.reference:>9.4f}{found.calls:>6}"
-            f"{1e3 * (found.reference * found.calls + found.overhead):>9.3f}"
-            f"{1e3 * found.overhead:>8.3f}{found.ratio:>7.3f}{points:>7}  "
+            f"{id.partition('/')[2]:<24}{kernel:<26}{1e3 * row.seconds:>9.4f}"
+            f"{1e3 * row.reference:>9.4f}{row.calls:>6}"
+            f"{1e3 * (row.reference * row.calls + row.overhead):>9.3f}"
+            f"{1e3 * row.overhead:>8.3f}{row.ratio:>7.3f}{points:>7}  "
             f"{expected:<11}{took:>5.1f}s {'' if good else '*** NOT AS EXPECTED *** '}"
-            f"{found.message}",
+            f"{row.message}",
             flush=True,
         )
-        told = {
+        cells = {
             "boxed": settings.boxed(),
             "exercise": id,
             "kernel": kernel,
@@ -146,7 +146,7 @@ class Table:
             "good": good,
             "took": took,
         }
-        self.rows.append(told | dataclasses.asdict(found) | {"ratio": found.ratio})
+        self.rows.append(cells | dataclasses.asdict(row) | {"ratio": row.ratio})
 
 
 def main(

@@ -82,10 +82,10 @@ def main(
             kernel(x=x, W=W, out=out, M=M, N=N, K=K)
             return out
 
-        found = [error(x @ W.T, expected), error(call(), expected)]
+        errors = [error(x @ W.T, expected), error(call(), expected)]
         ms = tensor_core_models.times({"": call}, 5)[""].rested
-        found += [of_splitting(x, W, expected, each) for each in (K, 1024)]
-        fp32, ours, row, part = (f"{value:.1e}" for value in found)
+        errors += [of_splitting(x, W, expected, each) for each in (K, 1024)]
+        fp32, ours, row, part = (f"{value:.1e}" for value in errors)
         place = f"one {what} of {where}"
         line = f"2^{exponent}", place, f"{weight:.0f}", fp32, ours, f"{ms:.2f}", row, part
         lines.append(f"| {' | '.join(line)} |")

@@ -40,17 +40,17 @@ PLAIN = "linear_persistent", "linear_split_wgmma", "linear_split_beside"
 BF16 = "cuBLAS bfloat16"
 TRITON = "Triton tf32x3"
 OF_HALVES = "three fp16 products, compiled"
-told: list[str] = []  # what the file will say
+report: list[str] = []  # what the file will say
 
 
 def tell(line: str = "") -> None:
-    told.append(line)
+    report.append(line)
     print(line, flush=True)
 
 
 def keep(path: Path | None) -> None:
     if path:
-        path.write_text("\n".join(told) + "\n")
+        path.write_text("\n".join(report) + "\n")
 
 
 def solution(name: str) -> Callable:
@@ -108,7 +108,7 @@ def with_tf32(on: bool, call: Callable[[], Tensor]) -> Callable[[], Tensor]:
     return under(Precision.TF32 if on else Precision.FP32, call)
 
 
-def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
+def peers(task: int, arguments: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
     def whole(x, W, b, *more):
         return tail(task, F.linear(x, W, b), *more, groups)
 
@@ -118,7 +118,7 @@ def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[],
     def compiled(function: Callable, tf32: bool, **how: str) -> Callable[[], Tensor]:
         torch._dynamo.reset()
         fast = torch.compile(function, dynamic=False, **how)
-        call = with_tf32(tf32, lambda: fast(*given))
+        call = with_tf32(tf32, lambda: fast(*arguments))
         call()
         return call
 
@@ -126,7 +126,7 @@ def peers(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[],
         "torch.compile fp32": compiled(whole, False),
         "max-autotune TF32": compiled(whole, True, mode="max-autotune-no-cudagraphs"),
         OF_HALVES: compiled(of_halves, False),
-        TRITON: lambda: triton_models.model(task, given, groups, "tf32x3"),
+        TRITON: lambda: triton_models.model(task, arguments, groups, "tf32x3"),
     }
 
 
@@ -137,11 +137,11 @@ def errors(got: Tensor, expected: Tensor) -> tuple[str, str]:
     return f"{norm:.1e}", f"{largest:.2f}"
 
 
-def ours(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
+def ours(task: int, arguments: list[Tensor], groups: int) -> dict[str, Callable[[], Tensor]]:
     name, M, N, K, _ = MODELS[task]
     out = torch.empty((N, M) if task == 75 else (M, N), device="cuda")
-    values = dict(zip(("x", "W", "b", "weight", "bias", "extra"), given, strict=True))
-    values |= {"scale": given[-1], "shift": given[-1], "out": out}
+    values = dict(zip(("x", "W", "b", "weight", "bias", "extra"), arguments, strict=True))
+    values |= {"scale": arguments[-1], "shift": arguments[-1], "out": out}
     values |= {"M": M, "N": N, "K": K, "groups": groups}
 
     def call(kernel: Callable, **more: int) -> Callable[[], Tensor]:
@@ -155,10 +155,10 @@ def ours(task: int, given: list[Tensor], groups: int) -> dict[str, Callable[[], 
         return called
 
     hopper = solution(f"{name}_hopper")
-    found = {"**TF32**": call(hopper, products=1), "**exact**": call(hopper, products=3)}
+    calls = {"**TF32**": call(hopper, products=1), "**exact**": call(hopper, products=3)}
     if task == 88:
-        found["**exact, mma.sync**"] = call(solution(f"{name}_split"))
-    return found
+        calls["**exact, mma.sync**"] = call(solution(f"{name}_split"))
+    return calls
 
 
 def same_bits(name: str, call: Callable[[], Tensor]) -> None:
@@ -209,17 +209,17 @@ def rows(
 
 def model(task: int, with_peers: bool) -> None:
     name, M, N, K, groups = MODELS[task]
-    given = inputs(M, N, K)
-    x, W, b, *more = (tensor.double() for tensor in given)
+    arguments = inputs(M, N, K)
+    x, W, b, *more = (tensor.double() for tensor in arguments)
     expected = tail(task, F.linear(x, W, b), *more, groups)
     del x, W, b, more
 
     def eager() -> Tensor:
-        return tail(task, F.linear(*given[:3]), *given[3:], groups)
+        return tail(task, F.linear(*arguments[:3]), *arguments[3:], groups)
 
     calls = {"PyTorch fp32": with_tf32(False, eager), "PyTorch TF32": with_tf32(True, eager)}
-    calls |= peers(task, given, groups) if with_peers else {}
-    own = ours(task, given, groups)
+    calls |= peers(task, arguments, groups) if with_peers else {}
+    own = ours(task, arguments, groups)
     for label, call in own.items():
         same_bits(label, call)
     calls |= own

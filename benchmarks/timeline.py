@@ -33,11 +33,11 @@ RUNS = 25
 Part = tuple[str, Callable[[Tensor], Tensor]]
 
 
-def eager_parts(name: str, groups: int, given: dict[str, Tensor]) -> list[Part]:
+def eager_parts(name: str, groups: int, tensors: dict[str, Tensor]) -> list[Part]:
     """The operations that PyTorch does after the linear layer, in their order."""
 
     def norm(y: Tensor) -> Tensor:
-        return F.group_norm(y, groups, given["weight"], given["bias"], EPS)
+        return F.group_norm(y, groups, tensors["weight"], tensors["bias"], EPS)
 
     parts: dict[str, list[Part]] = {
         "gn_leaky_relu_double": [
@@ -48,30 +48,30 @@ def eager_parts(name: str, groups: int, given: dict[str, Tensor]) -> list[Part]:
         "gn_swish_multiply_swish": [
             ("group_norm", norm),
             ("swish", F.silu),
-            ("multiply", lambda y: y * given["scale"]),
+            ("multiply", lambda y: y * tensors["scale"]),
             ("swish again", F.silu),
         ],
         "bias_hardtanh_mish_gn": [
-            ("add", lambda y: y + given["shift"]),
+            ("add", lambda y: y + tensors["shift"]),
             ("hardtanh", F.hardtanh),
             ("mish", F.mish),
             ("group_norm", norm),
         ],
         "swish_bias_gn": [
             ("swish", F.silu),
-            ("add", lambda y: y + given["shift"]),
+            ("add", lambda y: y + tensors["shift"]),
             ("group_norm", norm),
         ],
         "gn_min_bias": [
             ("group_norm", norm),
             ("min", lambda y: y.min(dim=1, keepdim=True).values),
-            ("add", lambda y: y + given["shift"].reshape(1, -1, 1, 1)),
+            ("add", lambda y: y + tensors["shift"].reshape(1, -1, 1, 1)),
         ],
     }
     return parts[name]
 
 
-def fused_part(name: str, model: Model, given: dict[str, Tensor]) -> Part:
+def fused_part(name: str, model: Model, tensors: dict[str, Tensor]) -> Part:
     """The same in one kernel: the solution of the exercise."""
     exercise = catalog.load(f"{TOPIC}/{name}")
     kernel = compile_answer(exercise, catalog.solution_text(exercise))
@@ -81,7 +81,7 @@ def fused_part(name: str, model: Model, given: dict[str, Tensor]) -> Part:
 
     def call(y: Tensor) -> Tensor:
         out = torch.empty(shape, device=y.device)
-        kernel(**given, y=y, out=out, **model.sizes)
+        kernel(**tensors, y=y, out=out, **model.sizes)
         return out
 
     return name, call
@@ -101,9 +101,12 @@ def follow(parts: list[Part], x: Tensor, flush: Callable[[], None]) -> list[list
             event.record()
         torch.cuda.synchronize()
         if run >= 2:
-            for found, start, stop in zip(times, events, events[1:], strict=False):
-                found.append(start.elapsed_time(stop))
-    return [[label, rounded(found)] for (label, _), found in zip(parts, times, strict=True)]
+            for times_of_part, start, stop in zip(times, events, events[1:], strict=False):
+                times_of_part.append(start.elapsed_time(stop))
+    return [
+        [label, rounded(times_of_part)]
+        for (label, _), times_of_part in zip(parts, times, strict=True)
+    ]
 
 
 def rounded(times: list[float]) -> float:
@@ -124,15 +127,15 @@ def timed(name: str, model: Model, flush: Callable[[], None]) -> dict:
     linear = torch.nn.Linear(model.features, model.channels, device="cuda")
     x = torch.rand(model.rows, model.features, device="cuda")
     words = ("weight", "bias", *model.extra)
-    given = {word: torch.randn(model.channels, device="cuda") for word in words}
-    eager = [("linear", linear), *eager_parts(name, model.groups, given)]
-    fused = [("linear", linear), fused_part(name, model, given)]
+    parameters = {word: torch.randn(model.channels, device="cuda") for word in words}
+    eager = [("linear", linear), *eager_parts(name, model.groups, parameters)]
+    fused = [("linear", linear), fused_part(name, model, parameters)]
     torch.testing.assert_close(chain(fused)(x), chain(eager)(x), atol=1e-4, rtol=1e-4)
     torch._dynamo.reset()
     ways = {
         "PyTorch": chain(eager),
         "torch.compile": torch.compile(
-            lambda x: model.tail(linear(x), groups=model.groups, **given), dynamic=False
+            lambda x: model.tail(linear(x), groups=model.groups, **parameters), dynamic=False
         ),
         "linear + our tail": chain(fused),
     }

@@ -72,9 +72,9 @@ def linear_kernel(
         tl.store(out + rows[:, None] * N + cols[None, :], y)
 
 
-def model(task: int, given: list[Tensor], groups: int, precision: str) -> Tensor:
+def model(task: int, inputs: list[Tensor], groups: int, precision: str) -> Tensor:
     """One of the five models. given: x (M, K), W (N, K), then b, weight, bias, extra: (N)."""
-    x, W, *columns = given
+    x, W, *columns = inputs
     (M, K), N = x.shape, W.shape[0]
     # As many rows as the narrowest tile needs; what a wider one leaves out stays infinite.
     out = x.new_full((N // 128, M), torch.inf) if task == 75 else x.new_empty(M, N)

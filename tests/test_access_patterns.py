@@ -201,10 +201,10 @@ def any_requests(draw):
 
 def by_request(accesses):
     """The requests one by one, in order of appearance."""
-    found = {}
+    requests = {}
     for one in accesses:
-        found.setdefault((int(one["thread"]) // 32, int(one["nth"])), []).append(one)
-    return list(found.values())
+        requests.setdefault((int(one["thread"]) // 32, int(one["nth"])), []).append(one)
+    return list(requests.values())
 
 
 @given(any_requests())

@@ -65,7 +65,7 @@ def test_what_the_card_has_no_instructions_for_runs_on_the_emulator(monkeypatch)
 
 
 @pytest.mark.parametrize(("asked", "count"), [(0, 16), (3, 3)])
-def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(asked, count):
+def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(wanted, count):
     text = """__global__ void mish_kernel(float* out, int count, int most) {
         out[threadIdx.x] = threadIdx.x ? most : count;
     }
@@ -75,12 +75,12 @@ def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&most, mish_kernel, 1024, 0);
         mish_kernel<<<1, 2>>>(out, count, most);
     }"""
-    kernel = compile_answer(replace(toys.MISH, multiprocessors=asked), text, backend="emulator")
-    given = {"x": torch.zeros(2), "out": torch.zeros(2), "n": 2}
-    for after in (kernel.isolated(given).after, instrumented(kernel).watched(given).after):
+    kernel = compile_answer(replace(toys.MISH, multiprocessors=wanted), text, backend="emulator")
+    arguments = {"x": torch.zeros(2), "out": torch.zeros(2), "n": 2}
+    for after in (kernel.isolated(arguments).after, instrumented(kernel).watched(arguments).after):
         assert after["out"].tolist() == [count, 2]
-    with closing(stopwatch.Run(kernel, given, 1, None)) as run:
-        run.fill(0, given)
+    with closing(stopwatch.Run(kernel, arguments, 1, None)) as run:
+        run.fill(0, arguments)
         with stopwatch.process(kernel, None) as worker:
             run.clock(worker, 5)
         assert run.tensor(0, "out").tolist() == [count, 2]

@@ -15,8 +15,15 @@ SHAPES = {"A": "M N", "out": "M"}
 
 
 def good(**changes):
-    given = {"A": torch.ones(3, 4), "out": torch.ones(3), "M": 3, "N": 4, "eps": 0.5, "flag": True}
-    return {**given, **changes}
+    arguments = {
+        "A": torch.ones(3, 4),
+        "out": torch.ones(3),
+        "M": 3,
+        "N": 4,
+        "eps": 0.5,
+        "flag": True,
+    }
+    return {**arguments, **changes}
 
 
 def check(device="cpu", shapes=SHAPES, **changes):

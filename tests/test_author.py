@@ -31,7 +31,7 @@ def change(path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def found(what: str) -> list[Finding]:
+def findings_of(what: str) -> list[Finding]:
     findings = author.look(catalog.load("01_pairs/twice"), lambda what: None)
     return [finding for finding in findings if finding.what == what]
 
@@ -68,39 +68,39 @@ def test_a_mutant_that_survives_or_falls_for_another_reason_is_1_and_named(compl
 
 def test_every_step_is_told(complete):
     few_mutants(complete, 2)
-    exercise, told = catalog.load("01_pairs/twice"), []
-    author.look(exercise, told.append)
-    assert told == ["files", "starter", "solution", "mutant no_guard", "mutant one_more"]
-    assert author.steps(exercise) == len(told)
+    exercise, messages = catalog.load("01_pairs/twice"), []
+    author.look(exercise, messages.append)
+    assert messages == ["files", "starter", "solution", "mutant no_guard", "mutant one_more"]
+    assert author.steps(exercise) == len(messages)
 
 
 def test_what_the_files_lack_is_told(complete):
     few_mutants(complete)
     change(complete / NOTEBOOK, "check(twice)", "")
-    told = [finding.message for finding in found("missing")]
-    assert told == ["mutants: 0 of at least 8", "notebook: no check(twice) of '01_pairs/twice'"]
+    messages = [finding.message for finding in findings_of("missing")]
+    assert messages == ["mutants: 0 of at least 8", "notebook: no check(twice) of '01_pairs/twice'"]
     change(complete / NOTEBOOK, '"fold": "hints"', '"fold": "none"')
-    assert "notebook: no hints of '01_pairs/twice'" in [f.message for f in found("missing")]
+    assert "notebook: no hints of '01_pairs/twice'" in [f.message for f in findings_of("missing")]
     (complete / NOTEBOOK).unlink()
-    assert "there is no notebook" in found("missing")[-1].message
+    assert "there is no notebook" in findings_of("missing")[-1].message
 
 
 def test_a_solution_that_fails_says_why_and_shows_no_gates(complete):
     few_mutants(complete)
     change(complete / SOLUTION, "2 * x[i]", "3 * x[i]")
-    (solution,) = found("solution")
+    (solution,) = findings_of("solution")
     assert solution.good is False and solution.message.startswith("wrong values: twice with n=")
-    assert not found("gate")
+    assert not findings_of("gate")
 
 
 def test_a_gate_that_the_solution_misses_is_read_all_the_same(complete):
     few_mutants(complete)
     change(complete / SPEC, "gates=(ALL_LANES,)", "gates=(replace(ALL_LANES, times=0.5),)")
     change(complete / SPEC, "from utils", "from dataclasses import replace\nfrom utils")
-    (gate,) = found("gate")
+    (gate,) = findings_of("gate")
     assert gate.good is False
     assert gate.message.endswith("now 1, ideal 1, gate 0.5, margin -50 %")
-    assert found("solution")[0].message.startswith("gate: ")
+    assert findings_of("solution")[0].message.startswith("gate: ")
 
 
 def test_a_starter_that_passes_leaves_nothing_to_do(complete, monkeypatch):
@@ -109,7 +109,7 @@ def test_a_starter_that_passes_leaves_nothing_to_do(complete, monkeypatch):
     change(
         complete / "kernels/01_pairs/twice.cu", "// your code here", "if (i < n) y[i] = 2 * x[i];"
     )
-    assert found("starter") == [
+    assert findings_of("starter") == [
         Finding("starter", "passes the check: nothing is left to do", False)
     ]
 

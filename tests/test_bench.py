@@ -321,9 +321,9 @@ def test_a_kernel_as_exact_as_floats_is_compared_with_floats():
 def test_what_is_compiled_has_the_precision_of_the_kernel(monkeypatch):
     monkeypatch.setattr(peers, "_compiled", lambda function: function)
     exercise = catalog.load(PERSISTENT)
-    found = {peer.label: peer for peer in peers.of(exercise, exercise.at.bench)}
-    compiled = found["torch.compile TF32"]
-    assert compiled.precision is TF32 and list(found)[-1] == "PyTorch TF32"
+    by_label = {peer.label: peer for peer in peers.of(exercise, exercise.at.bench)}
+    compiled = by_label["torch.compile TF32"]
+    assert compiled.precision is TF32 and list(by_label)[-1] == "PyTorch TF32"
     assert plain(compiled.function) is plain(exercise.peers["PyTorch TF32"])
     whole = catalog.load("11_hopper/linear_swish_bias_gn_hopper")
     labels = [

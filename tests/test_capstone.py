@@ -25,11 +25,11 @@ def box():
 
 def texts_of(path: Path) -> dict[str, str]:
     """The strings that a file's names stand for."""
-    found = {}
+    texts = {}
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            found[node.targets[0].id] = node.value.value
-    return found
+            texts[node.targets[0].id] = node.value.value
+    return texts
 
 
 @pytest.fixture(scope="module")

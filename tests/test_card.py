@@ -210,7 +210,7 @@ def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, 
 @pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
 def test_what_a_check_expects_is_worked_out_while_nobody_times(monkeypatch, backend, held):
     locks = []
-    monkeypatch.setattr(oracle, "expect", lambda *given: locks.append(card._lock) or {})
+    monkeypatch.setattr(oracle, "expect", lambda *arguments: locks.append(card._lock) or {})
     calls = PlainCalls(FakeKernel(lambda x, y, n: None, toys.AXPY, backend=backend), seed=1)
     calls.call(calls.case(toys.AXPY.at.bench))
     assert locks == [held]

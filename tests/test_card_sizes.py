@@ -33,12 +33,12 @@ def test_persistent_kernels_are_known():
 def test_blocks_own_several_tiles_in_several_bands(exercise, most):
     """With one product, of floats as they lie, and with three."""
     ways = {exercise.halves(sizes) for sizes in exercise.at.card}
-    found = set()
+    met = set()
     for sizes in exercise.at.card:
         blocks, tiles = blocks_and_tiles(exercise, sizes, most)
         if tiles > blocks and sizes["M"] > BAND * BM:
-            found.add(exercise.halves(sizes))
-    assert found == ways
+            met.add(exercise.halves(sizes))
+    assert met == ways
 
 
 @pytest.mark.parametrize("most", MULTIPROCESSORS)

@@ -55,8 +55,8 @@ def test_every_size_meets_two_kinds_and_the_largest_meets_all():
 )
 def test_nan_is_in_the_first_tensor_or_in_each_of_the_others_whatever_the_seed(family, nans):
     for seed in range(20):
-        found = [bool(x.isnan().any()) for x in draw(family, seed).tensors.values()]
-        assert tuple(found) == nans
+        got = [bool(x.isnan().any()) for x in draw(family, seed).tensors.values()]
+        assert tuple(got) == nans
 
 
 def test_outliers_meet_zeros_and_ones():

@@ -39,8 +39,8 @@ def graded(monkeypatch, tmp_path):
         (tmp_path / "class" / name).mkdir(parents=True)
 
     def call(*words):
-        given = ["--notebook", "00", "--store", tmp_path / "store", *words]
-        return CliRunner().invoke(cli.app, ["grade", *map(str, given)])
+        options = ["--notebook", "00", "--store", tmp_path / "store", *words]
+        return CliRunner().invoke(cli.app, ["grade", *map(str, options)])
 
     return call
 
@@ -67,8 +67,8 @@ def test_a_fault_of_ours_is_told_and_is_the_exit_status(graded, tmp_path):
 def test_a_class_of_which_a_part_was_timed_is_not_mixed_silently(graded, tmp_path, third, mixed):
     (tmp_path / "class" / third).mkdir()
     done = graded(tmp_path / "class", "-o", tmp_path / "g.csv")
-    told = "not all were timed alike (not timed: 2; NVIDIA H200: 1)" in done.output
-    assert done.exit_code == 0 and told == mixed
+    warned = "not all were timed alike (not timed: 2; NVIDIA H200: 1)" in done.output
+    assert done.exit_code == 0 and warned == mixed
 
 
 def test_one_folder_is_graded_alone(graded, tmp_path):
@@ -78,16 +78,16 @@ def test_one_folder_is_graded_alone(graded, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "say which"),
         (("x", "--one", "y", "--json", "z"), "say which"),
         (("--one", "y"), "--one needs --json"),
     ],
 )
-def test_a_call_that_says_too_little_or_too_much_is_refused(graded, words, told):
+def test_a_call_that_says_too_little_or_too_much_is_refused(graded, words, message):
     done = graded(*words)
-    assert done.exit_code == 2 and told in done.output
+    assert done.exit_code == 2 and message in done.output
 
 
 def test_where_there_is_no_box_nothing_is_graded_but_on_demand(graded, tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ __global__ void f_kernel(const float* A, float* out, int n) {
 
 
 @pytest.mark.parametrize(
-    ("given", "wrong", "said", "hint"),
+    ("right", "wrong", "said", "hint"),
     [
         ("= v;", "= v", "6:19: error: expected ‘;’ before ‘}’ token", "the end of line 6"),
         ("= v;", "= v", '(7): error: expected a ";"', "the end of line 6"),
@@ -112,9 +112,9 @@ __global__ void f_kernel(const float* A, float* out, int n) {
         ("A[i]", "A[i]", "5:26: error: something that nobody has met", ""),
     ],
 )  # fmt: skip
-def test_common_errors_are_told_in_a_plain_sentence(given, wrong, said, hint):
-    text = KERNEL.replace(given, wrong)
-    assert given in KERNEL
+def test_common_errors_are_told_in_a_plain_sentence(right, wrong, said, hint):
+    text = KERNEL.replace(right, wrong)
+    assert right in KERNEL
     place = "k.cu" if said.startswith("(") else "k.cu:"
     message = complaint(NINJA.format(place + said), "k.cu", [], text)
     assert ("hint: " in message) == bool(hint) and hint in message

@@ -136,8 +136,8 @@ def tries():
     kernel = compile_cuda(TRIES, "tries", backend="emulator")
 
     def run(what: int, at: int = 0, timeout: float = 5.0) -> float:
-        given = {"out": torch.full((1,), 1e9), "what": what, "at": at}
-        return kernel.isolated(given, timeout=timeout).after["out"].item()
+        arguments = {"out": torch.full((1,), 1e9), "what": what, "at": at}
+        return kernel.isolated(arguments, timeout=timeout).after["out"].item()
 
     return run
 

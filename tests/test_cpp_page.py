@@ -20,14 +20,14 @@ CODE = re.compile(r"```cuda\n(.*?)```|`([^`]+)`|<code>(.*?)</code>", re.DOTALL)
 
 def tokens(text: str) -> set[str]:
     """The keywords and operators of a text."""
-    found = {token for kind, token, _ in tokenize(text) if kind not in ("space", "comment")}
-    return {token for token in found if token in WORDS or re.fullmatch(r"[^\w\s\"'\\]+", token)}
+    kinds = {token for kind, token, _ in tokenize(text) if kind not in ("space", "comment")}
+    return {token for token in kinds if token in WORDS or re.fullmatch(r"[^\w\s\"'\\]+", token)}
 
 
 @pytest.fixture(scope="module")
 def page() -> set[str]:
     cells = documents.read(workspace().notebooks / "cpp.ipynb").cells
-    code = (part for cell in cells for found in CODE.findall(cell.source) for part in found)
+    code = (part for cell in cells for blocks in CODE.findall(cell.source) for part in blocks)
     return set().union(*(tokens(part.replace("&#124;", "|")) for part in code if part))
 
 

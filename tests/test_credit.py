@@ -15,8 +15,8 @@ ATTACKS = {attempt.id: attempt for attempt in attempts(ROOT / "tests/attacks")}
 
 def share(exercise, text: str) -> float:
     """Of the exercise's points, those that a kernel earns which did not pass its check."""
-    found = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
-    return sum(points.earned(exercise, found).values()) / exercise.points
+    got = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
+    return sum(points.earned(exercise, got).values()) / exercise.points
 
 
 @pytest.fixture

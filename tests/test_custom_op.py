@@ -51,7 +51,7 @@ def scale():
 
 
 @pytest.fixture
-def given():
+def inputs():
     torch.manual_seed(0)
     return [torch.randn(3, 8, requires_grad=True), torch.randn(8, requires_grad=True)]
 
@@ -60,25 +60,25 @@ def gradients(function, tensors):
     return torch.autograd.grad(function(*tensors).square().sum(), tensors)
 
 
-def test_result_and_gradients_are_those_of_pytorch(scale, given):
-    assert torch.equal(scale(*given, 2), given[0] * given[1])
-    found = gradients(lambda x, weight: scale(x, weight, 2), given)
-    wanted = gradients(lambda x, weight: x * weight, given)
-    for a, b in zip(found, wanted, strict=True):
+def test_result_and_gradients_are_those_of_pytorch(scale, inputs):
+    assert torch.equal(scale(*inputs, 2), inputs[0] * inputs[1])
+    got = gradients(lambda x, weight: scale(x, weight, 2), inputs)
+    wanted = gradients(lambda x, weight: x * weight, inputs)
+    for a, b in zip(got, wanted, strict=True):
         torch.testing.assert_close(a, b)
 
 
-def test_opcheck_and_a_full_graph_take_it(scale, given):
-    assert set(torch.library.opcheck(scale, (*given, 2)).values()) == {"SUCCESS"}
+def test_opcheck_and_a_full_graph_take_it(scale, inputs):
+    assert set(torch.library.opcheck(scale, (*inputs, 2)).values()) == {"SUCCESS"}
     traced = torch.compile(lambda *t: scale(*t, 2), fullgraph=True, backend="aot_eager")
     for a, b in zip(
-        gradients(traced, given), gradients(lambda *t: scale(*t, 2), given), strict=True
+        gradients(traced, inputs), gradients(lambda *t: scale(*t, 2), inputs), strict=True
     ):
         assert torch.equal(a, b)
 
 
-def test_a_tensor_that_is_not_contiguous_and_one_of_autocast_are_converted(scale, given):
-    x, weight = (t.detach() for t in given)
+def test_a_tensor_that_is_not_contiguous_and_one_of_autocast_are_converted(scale, inputs):
+    x, weight = (t.detach() for t in inputs)
     assert torch.equal(scale(x.T.contiguous().T, weight, 2), x * weight)
     with torch.autocast("cpu", torch.bfloat16):
         assert scale(x.bfloat16(), weight, 2).dtype == torch.float32
@@ -108,7 +108,7 @@ def test_kernels_get_tensors_from_a_multiple_of_16_bytes_on():
 
 
 @pytest.mark.parametrize(
-    ("change", "parts", "told"),
+    ("change", "parts", "message"),
     [
         (lambda x: x.double(), 2, "x has dtype torch.float64"),
         (lambda x: x[:, :4], 2, "weight has 8 channels, and another tensor 4"),
@@ -117,9 +117,9 @@ def test_kernels_get_tensors_from_a_multiple_of_16_bytes_on():
         (lambda x: x, 0, "8 channels are not 0 parts of one size"),
     ],
 )
-def test_what_it_cannot_take_is_named(scale, given, change, parts, told):
-    x, weight = (t.detach() for t in given)
-    with pytest.raises(WorkbookError, match=told):
+def test_what_it_cannot_take_is_named(scale, inputs, change, parts, message):
+    x, weight = (t.detach() for t in inputs)
+    with pytest.raises(WorkbookError, match=message):
         scale(change(x), weight, parts)
 
 

@@ -92,8 +92,8 @@ REFUSED, WILD, TWO, LAST, WORSE = range(11, 16)
 def line(mark: str) -> int:
     """The number of the line that ends with a comment."""
     lines = SOURCE.splitlines()
-    (found,) = (i for i, text in enumerate(lines) if text.endswith(f"// {mark}"))
-    return FIRST + found
+    (number,) = (i for i, text in enumerate(lines) if text.endswith(f"// {mark}"))
+    return FIRST + number
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +115,10 @@ def diagnose(kernel):
 
 
 def costs(launch, mark: str, space: str, access: str):
-    (found,) = (
+    (entry,) = (
         t for t in launch.traffic if (t.line, t.space, t.access) == (line(mark), space, access)
     )
-    return found.requests, found.lanes, found.moved, found.ideal
+    return entry.requests, entry.lanes, entry.moved, entry.ideal
 
 
 # --- hazards
@@ -161,16 +161,16 @@ def test_a_race_names_both_lines_both_threads_and_the_element(diagnose):
 def test_an_access_outside_names_the_parameter_and_the_index(
     diagnose, what, mark, access, array, indices, times
 ):
-    (found,) = diagnose(what).hazards
-    assert (found.kind, found.space, found.access) == ("out-of-bounds", "global", access)
-    assert found.array == array and found.index in indices and found.count == times
-    assert found.line == line(mark) and found.file == "run.cu"
+    (hazard,) = diagnose(what).hazards
+    assert (hazard.kind, hazard.space, hazard.access) == ("out-of-bounds", "global", access)
+    assert hazard.array == array and hazard.index in indices and hazard.count == times
+    assert hazard.line == line(mark) and hazard.file == "run.cu"
 
 
 def test_reading_an_output_before_it_is_written_is_a_hazard(diagnose):
-    (found,) = diagnose(ADD, unwritten={"y"}).hazards
-    assert (found.kind, found.array, found.access) == ("uninitialized", "y", "load")
-    assert found.line == line("add") and found.count == 32
+    (hazard,) = diagnose(ADD, unwritten={"y"}).hazards
+    assert (hazard.kind, hazard.array, hazard.access) == ("uninitialized", "y", "load")
+    assert hazard.line == line("add") and hazard.count == 32
     assert diagnose(ADD).hazards == ()
     assert diagnose(TWO, unwritten={"y"}).hazards == (), "an earlier launch has written it"
 
@@ -277,12 +277,12 @@ def test_a_build_that_failed_is_tried_again(kernel, builds, monkeypatch):
 def test_a_header_that_was_edited_is_built_anew(tmp_path, place):
     place(include=tmp_path)
     source = '#include "two.cuh"\nvoid run(float* y) { *y = two; }'
-    given = {"y": torch.zeros(1)}
+    arguments = {"y": torch.zeros(1)}
     for value in (2, 3):
         (tmp_path / "two.cuh").write_text(f"constexpr int two = {value};\n")
         kernel = compile_cuda(source, "run", backend="emulator")
-        assert kernel.isolated(given).after["y"].item() == value
-        assert diagnose_call(kernel, given).after["y"].item() == value
+        assert kernel.isolated(arguments).after["y"].item() == value
+        assert diagnose_call(kernel, arguments).after["y"].item() == value
 
 
 def test_only_so_many_builds_are_remembered(monkeypatch):
@@ -376,11 +376,11 @@ def test_a_diagnosing_run_meets_the_alignment_of_its_tensors():
         "void run(const float* x, float* out) { kernel<<<1, 1>>>(x, out); }\n"
     )
     kernel = compile_cuda(text, "run", backend="emulator")
-    given = {"x": torch.ones(4), "out": torch.zeros(4)}
-    assert not diagnose_call(kernel, given).hazards
-    (hazard,) = diagnose_call(kernel, given | {"x": torch.ones(5)[1:]}).hazards
+    arguments = {"x": torch.ones(4), "out": torch.zeros(4)}
+    assert not diagnose_call(kernel, arguments).hazards
+    (hazard,) = diagnose_call(kernel, arguments | {"x": torch.ones(5)[1:]}).hazards
     assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "x", 0)
-    (hazard,) = diagnose_call(kernel, given | {"out": torch.zeros(6)[2:]}).hazards
+    (hazard,) = diagnose_call(kernel, arguments | {"out": torch.zeros(6)[2:]}).hazards
     assert (hazard.kind, hazard.array, hazard.index) == ("misaligned", "out", 0)
 
 

@@ -36,12 +36,12 @@ def diagnose(tmp_path, capfd):
         if isinstance(program, str):
             (tmp_path / "prog.cu").write_text(program)
             program = tmp_path / "prog.cu"
-        told = tmp_path / "told.json"
-        command = ["emulate", str(program), "--diagnose", "--json", str(told), *options]
+        path = tmp_path / "told.json"
+        command = ["emulate", str(program), "--diagnose", "--json", str(path), *options]
         done = CliRunner().invoke(app, [*command, "--", *args])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         out, _ = capfd.readouterr()  # the program's own
-        return done.exit_code, json.loads(told.read_text()), out, done.output
+        return done.exit_code, json.loads(path.read_text()), out, done.output
 
     return diagnose
 
@@ -108,9 +108,9 @@ def test_a_thousand_hazards_are_no_flood(diagnose):
     kinds = [h["kind"] for h in run["hazards"]]
     assert 3 < kinds.count("race") <= 30 and 3 < kinds.count("out-of-bounds") <= 30
     assert run["untold"]["out-of-bounds"] > 500 * 64
-    told = err[: err.index("all_wrong: 1 launch")]
-    assert len(told.splitlines()) <= 26 and len(err.splitlines()) < 60
-    assert told.count("more of this kind") == 2
+    text = err[: err.index("all_wrong: 1 launch")]
+    assert len(text.splitlines()) <= 26 and len(err.splitlines()) < 60
+    assert text.count("more of this kind") == 2
 
 
 def test_a_wild_pointer_keeps_what_was_found_before(diagnose):
@@ -121,8 +121,8 @@ def test_a_wild_pointer_keeps_what_was_found_before(diagnose):
         " return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 4 : 0; }"
     )
     assert (code, run["exit"]) == (1, 4)
-    found = {(h["kind"], h["line"], h["other_line"]) for h in run["hazards"]}
-    assert found == {("race", 2, 2), ("out-of-bounds", 3, None)}
+    hazards = {(h["kind"], h["line"], h["other_line"]) for h in run["hazards"]}
+    assert hazards == {("race", 2, 2), ("out-of-bounds", 3, None)}
 
 
 def test_host_code_must_not_touch_device_memory(diagnose):

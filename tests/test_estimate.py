@@ -155,9 +155,9 @@ def test_atomics_on_one_address_wait_for_each_other():
     for name in ("sum_atomic", "sum_tree"):
         exercise = load(f"04_reductions/{name}")
         kernel = compile_answer(exercise, solution_text(exercise), backend="emulator")
-        found = estimate(kernel)
-        assert found.bound == "atomics"
-        parts[name] = found.parts
+        got = estimate(kernel)
+        assert got.bound == "atomics"
+        parts[name] = got.parts
     model = known_gpu(H200)
     assert parts["sum_atomic"]["atomics"] == pytest.approx(
         2**28 * model.atomic_cycles / model.clock
@@ -215,8 +215,8 @@ def test_wavefronts_of_a_global_request(stride, wavefronts):
     ],
 )
 def test_wavefronts_of_a_shared_request(size, index, wavefronts):
-    given = accesses(SHARED, index * size, size)
-    assert bank_conflicts(given).wavefronts.tolist() == [wavefronts]
+    records = accesses(SHARED, index * size, size)
+    assert bank_conflicts(records).wavefronts.tolist() == [wavefronts]
 
 
 def test_neighbours_in_a_row_become_one_load():
@@ -242,9 +242,9 @@ def test_neighbours_of_an_outer_loop_become_one_load_unless_the_loop_is_large(ot
         accesses(SHARED, LANE * 1024 + 32 * i + 4 * k, nth=nth) for nth, (k, i) in enumerate(rounds)
     ]
     turn = np.repeat([k * (8 + others) + i for k, i in rounds], 32)
-    found = widened(np.concatenate(loads), turn)
-    assert set(found["size"]) == {size}
-    assert found["nth"].max() + 1 == 32 // (size // 4)  # requests of the warp
+    wide = widened(np.concatenate(loads), turn)
+    assert set(wide["size"]) == {size}
+    assert wide["nth"].max() + 1 == 32 // (size // 4)  # requests of the warp
 
 
 def test_a_block_finds_in_the_cache_what_it_has_read():

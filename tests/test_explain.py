@@ -30,7 +30,7 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(hypotheses, "SECONDS", 60.0)
 
 
-def told(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
+def explanation(id: str, sizes: dict[str, int], compute, name: str = "out") -> str:
     """What is told of an exercise's output that `compute` makes of the case's values."""
     exercise = catalog.load(id)
     case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(3))
@@ -72,7 +72,7 @@ def tile(matrix: torch.Tensor) -> torch.Tensor:
     ],
 )
 def test_a_mistake_that_gives_the_wrong_values_is_told(compute, words):
-    assert words in told(LINEAR, SIZES, compute)
+    assert words in explanation(LINEAR, SIZES, compute)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_mistake_that_gives_the_wrong_values_is_told(compute, words):
 )
 def test_an_index_into_a_tile_that_is_taken_otherwise_is_told(compute, words):
     sizes = {"M": 6, "N": 5, "K": 4}
-    assert words in told(LINEAR, sizes, lambda b, **v: compute(**v)[:6, :5] + b)
+    assert words in explanation(LINEAR, sizes, lambda b, **v: compute(**v)[:6, :5] + b)
 
 
 @pytest.mark.parametrize(
@@ -103,33 +103,35 @@ def test_an_index_into_a_tile_that_is_taken_otherwise_is_told(compute, words):
     ],
 )
 def test_a_formula_that_is_written_wrong_is_told(compute, words):
-    said = told("00_start_here/swish", {"n": 31}, lambda x, **_: compute(x))
+    said = explanation("00_start_here/swish", {"n": 31}, lambda x, **_: compute(x))
     assert words in said and bool(said) == bool(words)
 
 
 def test_swapped_branches_and_another_constant_are_told():
     sizes, id = {"rows": 3, "channels": 5}, "07_pointwise_fusion/leaky_relu_double"
     leaky = torch.nn.functional.leaky_relu
-    assert "the negative slope is 0.1" in told(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
-    assert "the two branches of leaky_relu change places" in told(
+    assert "the negative slope is 0.1" in explanation(id, sizes, lambda y, **_: 2 * leaky(y, 0.1))
+    assert "the two branches of leaky_relu change places" in explanation(
         id, sizes, lambda y, **_: -2 * leaky(-y)
     )
 
 
 def test_a_part_of_a_minimum_and_of_its_place_is_told():
     sizes = {"rows": 9, "channels": 90}
-    assert "only the first 32 of channels = 90 count" in told(
+    assert "only the first 32 of channels = 90 count" in explanation(
         "04_reductions/row_min", sizes, lambda x, **_: x[:, :32].amin(dim=1)
     )
     place = "04_reductions/row_argmin"
-    assert "only the first 32 of" in told(place, sizes, lambda x, **_: x[:, :32].argmin(dim=1))
-    assert "right modulo 8:" in told(place, sizes, lambda x, **_: x.argmin(dim=1) % 8)
-    assert "these are values of x" in told(place, sizes, lambda x, **_: x.amin(dim=1).long())
+    assert "only the first 32 of" in explanation(
+        place, sizes, lambda x, **_: x[:, :32].argmin(dim=1)
+    )
+    assert "right modulo 8:" in explanation(place, sizes, lambda x, **_: x.argmin(dim=1) % 8)
+    assert "these are values of x" in explanation(place, sizes, lambda x, **_: x.amin(dim=1).long())
 
 
 def test_values_that_no_known_mistake_gives_are_left_without_a_cause():
-    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b + 0.5 * x[:, :5]) == ""
-    assert told(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b) == "", "these are right"
+    assert explanation(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b + 0.5 * x[:, :5]) == ""
+    assert explanation(LINEAR, SIZES, lambda x, W, b, **_: x @ W.T + b) == "", "these are right"
 
 
 def norm(x, weight, bias, groups, eps, at=lambda c, size: c, **_):
@@ -139,25 +141,27 @@ def norm(x, weight, bias, groups, eps, at=lambda c, size: c, **_):
 
 def test_what_is_looked_up_by_group_is_told():
     sizes = {"rows": 3, "channels": 12, "groups": 3}
-    by_place = told(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c % size))
+    by_place = explanation(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c % size))
     assert "weight and bias are looked up by the place within the group" in by_place
-    by_group = told(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c // size))
+    by_group = explanation(NORM, sizes, lambda **v: norm(**v, at=lambda c, size: c // size))
     assert "weight and bias are looked up by the number of the group" in by_group
-    swapped = told(NORM, sizes, lambda weight, bias, **v: norm(weight=bias, bias=weight, **v))
+    swapped = explanation(
+        NORM, sizes, lambda weight, bias, **v: norm(weight=bias, bias=weight, **v)
+    )
     assert "weight and bias change places" in swapped
 
 
 def test_a_step_that_is_left_out_is_told():
     sizes = {"rows": 3, "channels": 5}
     chain = "07_pointwise_fusion/swish_multiply_swish"
-    once = told(chain, sizes, lambda y, scale, **_: torch.nn.functional.silu(y) * scale)
+    once = explanation(chain, sizes, lambda y, scale, **_: torch.nn.functional.silu(y) * scale)
     assert "without swish (silu), step 3" in once
-    assert "the values of y" in told(chain, sizes, lambda y, **_: y)
+    assert "the values of y" in explanation(chain, sizes, lambda y, **_: y)
 
 
 def test_a_start_value_of_zero_is_told():
     sizes = {"rows": 9, "channels": 31}
-    words = told("04_reductions/row_min", sizes, lambda x, **_: x.amin(dim=1).clamp(max=0))
+    words = explanation("04_reductions/row_min", sizes, lambda x, **_: x.amin(dim=1).clamp(max=0))
     assert "does a minimum begin there?" in words
 
 
@@ -181,7 +185,7 @@ def stats(x, rows, groups, **_):
     ],
 )
 def test_a_statistic_in_a_wrong_form_is_told(compute, words):
-    assert words in told(STATS, GROUPS, compute, "rstd")
+    assert words in explanation(STATS, GROUPS, compute, "rstd")
 
 
 def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
@@ -190,7 +194,7 @@ def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
         normalised = (x.reshape(rows, groups, -1) - mean) * (variance + eps).rsqrt()
         return normalised.reshape(x.shape) * weight + bias
 
-    assert "divided by n - 1" in told(NORM, GROUPS, norm)
+    assert "divided by n - 1" in explanation(NORM, GROUPS, norm)
 
 
 @pytest.mark.parametrize(
@@ -215,14 +219,14 @@ def test_a_wrong_statistic_is_told_behind_weight_and_bias_too():
     ],
 )
 def test_a_step_in_a_wrong_form_or_place_is_told(name, compute, words):
-    assert words in told(CHAIN + name, ROWS, compute)
+    assert words in explanation(CHAIN + name, ROWS, compute)
 
 
 def test_a_tree_that_ends_one_step_early_is_told():
-    total = told("04_reductions/sum_tree", {"n": 1000}, lambda x, **_: x[::2].sum(), "out")
+    total = explanation("04_reductions/sum_tree", {"n": 1000}, lambda x, **_: x[::2].sum(), "out")
     assert "only one value in 2, 0, 2, ..., gets into the sum" in total
     sizes = {"rows": 9, "channels": 31}
-    least = told("04_reductions/row_min", sizes, lambda x, **_: x[:, ::2].amin(dim=1))
+    least = explanation("04_reductions/row_min", sizes, lambda x, **_: x[:, ::2].amin(dim=1))
     assert "only one value in 2, 0, 2, ..., gets there" in least
 
 

@@ -45,9 +45,12 @@ def passed() -> Mark:
 
 
 def failed(**more) -> Mark:
-    told = {"message": "wrong values at M=33\n  C[0, 1]: got 1, expected 2", "diagnosis": "a race"}
-    told |= {"picture": SVG, "alt": "Threads [0] and [1] on one element", "place": "a.cu"} | more
-    return record("02_shared_memory_tiling/gemm_tiled", "failed", ["works", "small"], **told)
+    report = {
+        "message": "wrong values at M=33\n  C[0, 1]: got 1, expected 2",
+        "diagnosis": "a race",
+    }
+    report |= {"picture": SVG, "alt": "Threads [0] and [1] on one element", "place": "a.cu"} | more
+    return record("02_shared_memory_tiling/gemm_tiled", "failed", ["works", "small"], **report)
 
 
 def missing() -> Mark:
@@ -95,7 +98,7 @@ TIMED = Speed("NVIDIA H200", 3.5, seconds=2.5e-3, reference=1.25e-3)
 
 
 @pytest.mark.parametrize(
-    ("speed", "told"),
+    ("speed", "line"),
     [
         (None, "Nothing was timed: there was no GPU"),
         (TIMED, "NVIDIA H200: 2.5 ms a call, the solution 1.25 ms, 2.00 times"),
@@ -103,9 +106,9 @@ TIMED = Speed("NVIDIA H200", 3.5, seconds=2.5e-3, reference=1.25e-3)
         (Speed("NVIDIA H200", 0.0, message="# late"), "No points for speed on one NVIDIA H200: `#"),
     ],
 )
-def test_how_fast_an_answer_was_is_told_or_why_nobody_knows(tmp_path, speed, told):
+def test_how_fast_an_answer_was_is_told_or_why_nobody_knows(tmp_path, speed, line):
     text, _ = texts(feedback.write(grade(replace(passed(), speed=speed)), tmp_path))
-    assert told in text
+    assert line in text
 
 
 def test_points_for_speed_stand_beside_the_others(tmp_path):
@@ -139,8 +142,8 @@ def test_a_control_character_in_a_picture_does_not_break_it(tmp_path):
 
 
 def evil() -> Grade:
-    told = failed(message=EVIL, diagnosis=EVIL, alt=EVIL, place=EVIL)
-    return grade(told, student=EVIL.replace("\0", ""), notes=[EVIL])
+    record = failed(message=EVIL, diagnosis=EVIL, alt=EVIL, place=EVIL)
+    return grade(record, student=EVIL.replace("\0", ""), notes=[EVIL])
 
 
 def test_nothing_of_a_submission_is_markup(tmp_path):
@@ -201,14 +204,14 @@ def test_the_page_reads_on_a_phone_in_light_and_dark(tmp_path):
     wide = failed(message="x" * 400)
     long = record("09_fused_linear/linear_bias_hardtanh_mish_gn", "not attempted")
     page_file = feedback.write(grade(passed(), wide, missing(), long), tmp_path) / "feedback.html"
-    asked = []
+    requests = []
     with browser() as chromium:
         for scheme in ("light", "dark"):
             page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-            page.on("request", lambda request: asked.append(request.url))
+            page.on("request", lambda request: requests.append(request.url))
             page.goto(page_file.as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
             assert page.evaluate("document.images[0].naturalWidth") == 900
-            assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-            found = Axe().run(page).response["violations"]
-            assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found] == []
+            assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+            violations = Axe().run(page).response["violations"]
+            assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []

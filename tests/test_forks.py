@@ -44,8 +44,8 @@ def test_it_leaves_as_python_does(begin, tmp_path):
     late = "threading.Thread(target=lambda: (time.sleep(0.3), print('a thread'))).start()"
     text = f"import atexit, threading, time; atexit.register(print, 'the last'); {late}"
     assert begin(text).wait(20) == 0
-    told = (tmp_path / "log.txt").read_text()
-    assert told.endswith("a thread\nthe last\n")
+    log = (tmp_path / "log.txt").read_text()
+    assert log.endswith("a thread\nthe last\n")
 
 
 def test_an_error_is_told_in_its_log(server, tmp_path):

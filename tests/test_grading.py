@@ -58,8 +58,8 @@ def by_files(number: int) -> Student:
 def workbook() -> dict[Path, tuple[int, int]]:
     """When each file of the workbook was written, and how long it is."""
     parts = [ROOT / part for part in ("kernels", "solutions", "notebooks", "utils")]
-    found = [path for part in parts for path in part.rglob("*") if path.suffix != ".pyc"]
-    return {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in found if p.is_file()}
+    paths = [path for part in parts for path in part.rglob("*") if path.suffix != ".pyc"]
+    return {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in paths if p.is_file()}
 
 
 def processes(folder: Path) -> list[bytes]:
@@ -103,8 +103,8 @@ def graded(tmp_path_factory):
 @needs_box
 def test_every_point_is_as_it_must_be_and_each_attack_is_told(graded):
     made = {name: grade.to_json() for name, grade in graded.grades.items()}
-    found = [line for s in graded.students for line in s.mismatches(made[s.name])]
-    assert not found, "\n".join(found)
+    mismatches = [line for s in graded.students for line in s.mismatches(made[s.name])]
+    assert not mismatches, "\n".join(mismatches)
 
 
 @needs_box

@@ -42,16 +42,16 @@ class Case:
 
 def cases(folder: str) -> list[Case]:
     """The cases of the files in a folder. Marks belong to the CASE that comes next."""
-    found = []
+    every = []
     for file in sorted((FOLDER / folder).glob("*.cu")):
         marks: list[tuple[int, str]] = []
         for number, line in enumerate(file.read_text().splitlines(), 1):
             if match := re.search(r"// (?:HAZARD ([a-z/-]+)|(WITH))$", line):
                 marks.append((number, match[1] or match[2]))
             if match := re.match(r"CASE\w*\((\w+)", line):
-                found.append(Case(file, match[1], tuple(marks)))
+                every.append(Case(file, match[1], tuple(marks)))
                 marks = []
-    return found
+    return every
 
 
 FAULTY, CLEAN = cases("faulty"), cases("clean")
@@ -128,8 +128,8 @@ def test_no_order_of_threads_raises_a_false_alarm(case, order, diagnose):
 
 
 def named(name: str) -> Case:
-    (found,) = (case for case in FAULTY + CLEAN if case.name == name)
-    return found
+    (chosen,) = (case for case in FAULTY + CLEAN if case.name == name)
+    return chosen
 
 
 @pytest.mark.parametrize("case", [c for c in FAULTY if c.file.stem == "mild"], ids=str)
@@ -178,17 +178,17 @@ ELSEWHERE = {
 
 def test_the_table_has_a_row_for_each_hazard_of_the_runtime_and_no_other():
     header = (ROOT / "utils/emulator/runtime/hazard_kinds.h").read_text()
-    told = re.findall(r'\w+\{"([a-z-]+)"(?:, "([a-z-]+)")?\}', header)
-    assert len(told) == header.count('{"')
-    runtime = {"/".join(filter(None, names)) for names in told}
+    kinds = re.findall(r'\w+\{"([a-z-]+)"(?:, "([a-z-]+)")?\}', header)
+    assert len(kinds) == header.count('{"')
+    runtime = {"/".join(filter(None, names)) for names in kinds}
     assert runtime | {refined for refined, _ in REFINED.values()} == set(HAZARDS)
     assert set(REFINED) <= runtime
     assert {key.partition("/")[0] for key in HAZARDS} <= set(HAZARDS)  # listings name the kind
 
 
 def test_the_runtime_tells_of_each_hazard_in_a_case():
-    told = set().union(*(case.variants for case in FAULTY)) | set(ELSEWHERE)
-    assert told == set(HAZARDS) - {refined for refined, _ in REFINED.values()}
+    variants = set().union(*(case.variants for case in FAULTY)) | set(ELSEWHERE)
+    assert variants == set(HAZARDS) - {refined for refined, _ in REFINED.values()}
 
 
 def test_the_suite_is_large_enough():

@@ -120,18 +120,18 @@ def test_importing_utils_is_cheap():
 def test_notebooks_import_at_most_six_names():
     import utils
 
-    given = {"hint", "reset"}  # by %load_ext
-    assert 1 <= len(set(utils.__all__) - given) <= 6
+    extras = {"hint", "reset"}  # by %load_ext
+    assert 1 <= len(set(utils.__all__) - extras) <= 6
     assert [name for name in utils.__all__ if not callable(getattr(utils, name))] == ["device"]
 
 
 def test_no_path_of_somebodys_machine_is_in_the_project():
     home = re.compile(r"/(?:home|root|Users|work)/\w+")
-    found = []
+    lines = []
     for name in committed():
         text = (ROOT / name).read_text(errors="ignore")
-        found += [f"{name}: {match[0]}" for match in home.finditer(text)]
-    assert [line for line in found if not line.startswith("tests/test_house.py")] == []
+        lines += [f"{name}: {match[0]}" for match in home.finditer(text)]
+    assert [line for line in lines if not line.startswith("tests/test_house.py")] == []
 
 
 def test_every_picture_of_an_executed_notebook_is_seen_without_trust():

@@ -164,11 +164,11 @@ void count(float* x, float* out, int last) {
 
 def test_of_several_calls_each_has_fresh_values_and_the_last_is_told_of():
     kernel = compile_cuda(COUNTS, "count", backend="emulator")
-    given = {"x": torch.tensor([3.0]), "out": torch.zeros(1), "last": 12}
-    run = kernel.isolated(given, calls=7)
+    arguments = {"x": torch.tensor([3.0]), "out": torch.zeros(1), "last": 12}
+    run = kernel.isolated(arguments, calls=7)
     assert run.after["x"] == 4 and run.after["out"] == 7
     with pytest.raises(LaunchError):  # the fifth of them
-        kernel.isolated(given, calls=7)
+        kernel.isolated(arguments, calls=7)
 
 
 SLOW = """#include <unistd.h>
@@ -184,18 +184,18 @@ void slow(float* out, int sleep, int last) {
 
 def test_each_of_several_calls_has_the_whole_time_limit_and_none_has_more():
     kernel = compile_cuda(SLOW, "slow", backend="emulator")
-    given = {"out": torch.zeros(1), "sleep": 300, "last": 0}
-    assert kernel.isolated(given, timeout=0.5, calls=4).after["out"] == 1  # 1.2 s altogether
-    endless = {**given, "sleep": 0, "last": 7}
+    arguments = {"out": torch.zeros(1), "sleep": 300, "last": 0}
+    assert kernel.isolated(arguments, timeout=0.5, calls=4).after["out"] == 1  # 1.2 s altogether
+    endless = {**arguments, "sleep": 0, "last": 7}
     with pytest.raises(KernelTimeout, match=r"(?s)did not end within 0.5 seconds.*'spin'"):
         kernel.isolated(endless, timeout=0.5, calls=9)
 
 
 def test_many_slow_calls_are_bounded_altogether():
     kernel = compile_cuda(SLOW, "slow", backend="emulator")
-    given = {"out": torch.zeros(1), "sleep": 250, "last": 0}
+    arguments = {"out": torch.zeros(1), "sleep": 250, "last": 0}
     with pytest.raises(KernelTimeout, match=r"calls of slow took more than 1.8 seconds, of 60"):
-        kernel.isolated(given, timeout=0.3, calls=60)
+        kernel.isolated(arguments, timeout=0.3, calls=60)
 
 
 def test_empty_tensors_are_fine(kernel):
@@ -296,8 +296,8 @@ def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use
     pool.prestart()
     first, watching = pid(), pool.slot("emulator", watching=True).worker.process.pid
     assert works(kernel) and pid() == first
-    given = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
-    assert instrumented(kernel).watched(given).after["out"].tolist() == [2.0] * 5
+    arguments = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
+    assert instrumented(kernel).watched(arguments).after["out"].tolist() == [2.0] * 5
     assert pool.slot("emulator", watching=True).worker.process.pid == watching != first
 
 
@@ -363,11 +363,11 @@ def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkey
     for in_force in ([], ["seccomp"], ["landlock 7"]):
         understand = workers.Worker._understand
 
-        def told(self, *given, in_force=in_force, understand=understand):
-            understand(self, *given)
+        def noted(self, *arguments, in_force=in_force, understand=understand):
+            understand(self, *arguments)
             self.in_force = in_force
 
-        monkeypatch.setattr(workers.Worker, "_understand", told)
+        monkeypatch.setattr(workers.Worker, "_understand", noted)
         assert works(kernel)
         with workers.meanwhile(lambda answered: done.append(1)):
             assert works(kernel)

@@ -75,14 +75,14 @@ def test_a_size_that_is_refused_is_told(task, box):
 
 @pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
 def test_a_reference_has_small_sizes_that_it_takes(path):
-    found = tasks.read(path)
+    task = tasks.read(path)
     assert path.stem.startswith(f"{int(path.stem.partition('_')[0])}_")
-    for size in found.small:
-        model = found.make(size, 0)
+    for size in task.small:
+        model = task.make(size, 0)
         inputs = [torch.rand(shape) for shape in size.shapes]
         assert model(*inputs).isfinite().all()
-    own = found.own.shapes[0]
-    assert own[0] >= 1024 and own[1] == found.own.arguments[0]
+    own = task.own.shapes[0]
+    assert own[0] >= 1024 and own[1] == task.own.arguments[0]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_values_are_held_to_what_float32_can_do(change, reason):
     x, linear = torch.rand(5, 40), torch.nn.Linear(40, 30)
     state = [p.detach() for p in linear.parameters()]
     truth = accuracy.truths(linear, state, [x])["output"]
-    found = accuracy.objection(change(truth.value.float()), truth)
-    assert (found and found[0]) == reason
+    got = accuracy.objection(change(truth.value.float()), truth)
+    assert (got and got[0]) == reason
 
 
 def test_a_gradient_that_is_a_sum_of_the_slope_may_be_rounded_as_one():
@@ -156,11 +156,11 @@ def test_a_message_that_is_none_is_garbled():
         framing.receive(read_of(whole.getvalue()), most=2)
 
 
-@pytest.mark.parametrize("told", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])
-def test_an_answer_that_is_none_is_no_error_of_the_judges(told):
+@pytest.mark.parametrize("reply", [None, 1, {}, [1], [[]], [["weight"]], [{"a": 1}]])
+def test_an_answer_that_is_none_is_no_error_of_the_judges(reply):
     named = list(torch.nn.Linear(1, 1).named_parameters())
     with pytest.raises(evaluation.Rejected, match="answered out of turn"):
-        evaluation.same_parameters(told, named)
+        evaluation.same_parameters(reply, named)
 
 
 def test_the_command_tells_its_verdict_and_its_exit_code(tmp_path):

@@ -195,8 +195,10 @@ def test_a_trusted_launcher_is_called_apart_where_a_tensor_is_empty(axpy, monkey
         raise KernelCrash("integer division by zero")
 
     kernel, here = replace(axpy, backend="cuda", trusted=True), []
-    monkeypatch.setattr("utils.cuda.kernel.check_arguments", lambda _, __, given, *___: given)
-    monkeypatch.setattr(Kernel, "_launch", lambda _, given: here.append(given["n"]))
+    monkeypatch.setattr(
+        "utils.cuda.kernel.check_arguments", lambda _, __, arguments, *___: arguments
+    )
+    monkeypatch.setattr(Kernel, "_launch", lambda _, arguments: here.append(arguments["n"]))
     monkeypatch.setattr(Kernel, "_run", crash)
     kernel(torch.ones(3), torch.ones(3), 1.0, 3, False)
     with pytest.raises(KernelCrash):

@@ -58,12 +58,12 @@ def step(exercise: Exercise) -> re.Match | None:
 
 def rungs() -> list[tuple[Exercise, Exercise]]:
     """Each kernel that is not the first of its ladder, and the one before it."""
-    found = []
+    pairs = []
     for exercise in WHOLE:
         ladder = catalog.rungs(exercise)
         place = ladder.index(exercise)
-        found += [(exercise, ladder[place - 1])] if place else []
-    return found
+        pairs += [(exercise, ladder[place - 1])] if place else []
+    return pairs
 
 
 @pytest.mark.parametrize(("exercise", "before"), rungs(), ids=lambda exercise: exercise.id)

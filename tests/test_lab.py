@@ -104,9 +104,9 @@ def test_a_notebook_of_ones_own_is_saved_as_everywhere(root, jupyter):
 def test_jupyterlab_finds_workbook_and_lets_root_in(monkeypatch):
     search = lab.variables()["PATH"]
     assert search.split(os.pathsep)[0] == os.path.dirname(sys.executable)
-    for user, given in ((0, True), (1000, False)):
+    for user, allowed in ((0, True), (1000, False)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
-        assert ("--allow-root" in lab.command()) == given
+        assert ("--allow-root" in lab.command()) == allowed
     assert lab.command(["--port=1"])[-1] == "--port=1", "what the caller says comes last, and wins"
 
 

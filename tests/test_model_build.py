@@ -44,9 +44,9 @@ REFUSE = {
 
 @pytest.mark.parametrize("of", PASS)
 def test_flags_that_say_what_to_compile_pass(of):
-    for given in PASS[of]:
-        passed = model_flags.allowed(given, of, [CUDA])
-        assert re.sub("[ =]", "", "".join(passed)) == re.sub("[ =]", "", "".join(given))
+    for flag in PASS[of]:
+        passed = model_flags.allowed(flag, of, [CUDA])
+        assert re.sub("[ =]", "", "".join(passed)) == re.sub("[ =]", "", "".join(flag))
 
 
 @pytest.mark.parametrize("of", REFUSE)

@@ -120,12 +120,12 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
     layers = [m for m in ours.children() if list(m.parameters())]
     linear, norm = sorted(layers, key=lambda m: -m.weight.ndim)
     own = next((p for n, p in ours.named_parameters() if "." not in n), None)
-    given = x, linear.weight, linear.bias, norm.weight, norm.bias, own, norm.num_groups
+    arguments = x, linear.weight, linear.bias, norm.weight, norm.bias, own, norm.num_groups
     tests = "test_schema", "test_autograd_registration", "test_faketensor"
     for portable in (False, True):
-        torch.library.opcheck(module.forward, (*given, True, portable), test_utils=tests)
+        torch.library.opcheck(module.forward, (*arguments, True, portable), test_utils=tests)
     y = linear(x)
-    after = y.detach().requires_grad_(), *given[3:]
+    after = y.detach().requires_grad_(), *arguments[3:]
     torch.library.opcheck(module.tail, after, test_utils=tests)
     torch.testing.assert_close(module.tail(*after), ours(x))
     _not_contiguous(ours, x.detach())
@@ -142,9 +142,9 @@ def test_one_of_the_files_is_a_good_operator(name, monkeypatch):
         with pytest.raises(RuntimeError, match=words):
             ours(wrong)
     with pytest.raises(RuntimeError, match="channels are not 7 groups of one size"):
-        module.forward(*given[:-1], 7, True, False)
+        module.forward(*arguments[:-1], 7, True, False)
     with pytest.raises(RuntimeError, match="the linear layer's result has 3 dimensions"):
-        module.tail(y[None], *given[3:])
+        module.tail(y[None], *arguments[3:])
 
 
 def _not_contiguous(ours, x):
@@ -182,10 +182,10 @@ def _sees_who_looks(module, x):
 
 
 def _empty(ours, x):
-    found = ours(x[:0])
+    got = ours(x[:0])
     with torch.no_grad():
-        assert 0 in found.shape and ours(x[:0]).shape == found.shape
-    assert not any(g.any() for g in torch.autograd.grad(found.sum(), list(ours.parameters())))
+        assert 0 in got.shape and ours(x[:0]).shape == got.shape
+    assert not any(g.any() for g in torch.autograd.grad(got.sum(), list(ours.parameters())))
 
 
 def test_the_first_page_says_in_which_line_what_stands():

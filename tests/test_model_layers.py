@@ -190,10 +190,10 @@ def test_a_backward_under_autocast_is_one_in_float32(pair, portable):
 def test_the_tail_takes_what_a_linear_layer_gives_under_autocast(one):
     one.change("linear", LINEAR["hook"])
     with torch.autocast("cpu", torch.bfloat16):
-        found = results(one.ours, one.x)
+        got = results(one.ours, one.x)
         y = one.ours.gemm(one.x)
-    assert y.dtype == torch.bfloat16 and all(t.dtype == torch.float32 for t in found)
-    assert torch.equal(found[0], one.module.tail(y.float(), *rest(one.ours)))
+    assert y.dtype == torch.bfloat16 and all(t.dtype == torch.float32 for t in got)
+    assert torch.equal(got[0], one.module.tail(y.float(), *rest(one.ours)))
 
 
 def rest(model):
@@ -222,10 +222,10 @@ class Seen(TorchDispatchMode):
 def test_an_operation_that_nobody_watches_and_that_trains_nothing_is_none(one, observed):
     def calls(ours):
         with Seen() as seen:
-            found.append(ours(one.x))
+            results.append(ours(one.x))
         return "task_88::forward" in seen.names
 
-    found = [one.ours(one.x)]
+    results = [one.ours(one.x)]
     one.module.kernels.observed = observed
     with torch.no_grad():
         assert calls(one.ours) == observed
@@ -234,8 +234,8 @@ def test_an_operation_that_nobody_watches_and_that_trains_nothing_is_none(one, o
     assert calls(one.ours) == observed
     one.ours.portable = True
     assert calls(one.ours)
-    for out in found:  # PyTorch multiplies here, on a CPU: not always to the same bit
-        torch.testing.assert_close(out, found[0])
+    for out in results:  # PyTorch multiplies here, on a CPU: not always to the same bit
+        torch.testing.assert_close(out, results[0])
 
 
 def test_tails_of_no_rows(monkeypatch):

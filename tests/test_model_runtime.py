@@ -82,8 +82,8 @@ def test_an_honest_file_has_a_time(name, task, box, peers):
     assert verdict.passed, str(verdict)
     assert 0 < verdict.runtime.milliseconds < 1000 and 0 < verdict.runtime.eager < 1000
     assert "Runtime: " in str(verdict) and "(" in str(verdict)
-    told = json.loads(json.dumps(verdict.as_json()))["runtime"]
-    assert set(told["rounds"][0]) == {"eager", "file"} and told["calls"] in (3, 4)
+    runtime = json.loads(json.dumps(verdict.as_json()))["runtime"]
+    assert set(runtime["rounds"][0]) == {"eager", "file"} and runtime["calls"] in (3, 4)
 
 
 def test_the_time_is_that_of_a_clock_outside(task, box, peers):
@@ -170,9 +170,9 @@ def test_every_call_has_values_and_places_of_its_own(task):
 def test_what_is_expected_is_worked_out_when_the_process_is_gone(task, box, peers, monkeypatch):
     truths, running = accuracy.truths, []
 
-    def watched(*given):
+    def watched(*arguments):
         running.append(len(proc.descendants(box._process.pid)) - box._own)
-        return truths(*given)
+        return truths(*arguments)
 
     monkeypatch.setattr(accuracy, "truths", watched)
     assert raced(text_of(FILES / "honest/as_it_is.py"), task, box, peers).passed
@@ -193,12 +193,12 @@ def test_of_a_card_that_is_not_known_no_time_is_refused(full):
 
 
 def test_runtime_is_told_beside_both():
-    told = {"calls": 33, "overhead": 1.0, "rounds": []}
-    both = Runtime("H200", 0.7, 3.01, 2.7, **told)
+    runtime = {"calls": 33, "overhead": 1.0, "rounds": []}
+    both = Runtime("H200", 0.7, 3.01, 2.7, **runtime)
     assert str(both) == (
         "Runtime: 0.700 ms beside eager 3.010 ms (4.30x) and torch.compile 2.700 ms (3.86x), H200"
     )
-    assert "torch.compile, which failed, H200" in str(Runtime("H200", 0.7, 3.01, None, **told))
+    assert "torch.compile, which failed, H200" in str(Runtime("H200", 0.7, 3.01, None, **runtime))
 
 
 def test_what_keeps_pytorch_from_running_is_no_fault_of_the_file(task, box):
@@ -280,8 +280,8 @@ def test_a_librarys_launches_can_be_switched_off(tmp_path):
 
     run("card.cpp", "-o", "libcard.so")
     wrapped = model_nvcc.wrapped()
-    found = ["-L.", "-lcard", "-Wl,-rpath,$ORIGIN"]
-    run("switches.cpp", "file.cpp", "-o", "model.so", *wrapped, *found)
+    flags = ["-L.", "-lcard", "-Wl,-rpath,$ORIGIN"]
+    run("switches.cpp", "file.cpp", "-o", "model.so", *wrapped, *flags)
     library = ctypes.CDLL(str(tmp_path / "model.so"))
     assert library.launch() == 101 and library.another() == 7
     library.launches_off(1)

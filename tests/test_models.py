@@ -64,8 +64,8 @@ def test_a_tail_is_what_its_definition_says(name):
     model = MODELS[name]
     y = 2 * torch.randn(ROWS, CHANNELS, dtype=torch.float64)
     weight, bias, extra = torch.randn(3, CHANNELS, dtype=torch.float64)
-    given = {parameter: extra for parameter in model.extra}
-    out = model.tail(y, weight, bias, groups=GROUPS, **given)
+    parameters = {parameter: extra for parameter in model.extra}
+    out = model.tail(y, weight, bias, groups=GROUPS, **parameters)
     sizes = {"rows": ROWS, "channels": CHANNELS, "1": 1}
     assert out.shape == tuple(sizes[word] for word in model.output.split())
     torch.testing.assert_close(out, by_definition(name, y, weight, bias, extra))

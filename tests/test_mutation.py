@@ -115,9 +115,9 @@ def test_statements_of_nested_blocks_are_found():
 
 def test_a_survivor_has_a_kind_and_a_reason():
     text = "== gap\n# no size is\n# so large\na: width: b\n# another\nc: width: d\n"
-    found = survivors.read(text)
-    assert found["a: width: b"] == survivors.Survivor("gap", "no size is so large", 4)
-    assert found["c: width: d"].reason == "another"
+    got = survivors.read(text)
+    assert got["a: width: b"] == survivors.Survivor("gap", "no size is so large", 4)
+    assert got["c: width: d"].reason == "another"
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ class Run:
             text = "".join(f"{child.get('message')}\n{child.text}" for child in trouble)
             notebook = case.get("classname").split(".")[-2]
             self.cells.setdefault(notebook, {})[int(properties.get("cell", -1))] = text
-        found = json.loads(points.read_text())["notebooks"]
-        self.points = {Path(notebook["notebook"]).stem: notebook for notebook in found}
+        listed = json.loads(points.read_text())["notebooks"]
+        self.points = {Path(notebook["notebook"]).stem: notebook for notebook in listed}
 
 
 def code_cells(notebook: Path) -> dict[int, str]:
@@ -75,17 +75,17 @@ def exercises(notebook: Path) -> list[str]:
 
 def check_cells(notebook: Path) -> set[int]:
     """The cells that check an exercise, of which the spec says what there are."""
-    cells, found = code_cells(notebook), set()
+    cells, checks = code_cells(notebook), set()
     for call in (f"check({name})" for name in exercises(notebook)):
         homes = [cell for cell, source in cells.items() if call in source]
         assert len(homes) == 1, f"{notebook.stem} calls {call} in {len(homes)} cells"
-        found.add(homes[0])
-    return found
+        checks.add(homes[0])
+    return checks
 
 
 def the_same_with_solutions(notebook: Path) -> set[int]:
     """Cells that only show something of worked kernels, and so show the same in both runs."""
-    learners, found = {e.name for e in catalog.exercises() if e.number is not None}, set()
+    learners, solved = {e.name for e in catalog.exercises() if e.number is not None}, set()
     for number, source in code_cells(notebook).items():
         try:
             tree = ast.parse(source)
@@ -96,8 +96,8 @@ def the_same_with_solutions(notebook: Path) -> set[int]:
         if learners & {name.id for name in names}:
             learners |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
         elif calls and all(isinstance(c, ast.Name) and c.id in SHOWING for c in calls):
-            found.add(number)
-    return found
+            solved.add(number)
+    return solved
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +116,9 @@ each = pytest.mark.parametrize("notebook", selection.notebooks(), ids=lambda pat
 
 @each
 def test_with_solutions_every_cell_passes(notebook, solved):
-    found = solved.cells[notebook.stem]
-    assert {cell: text for cell, text in found.items() if text} == {}
-    assert set(found) == set(code_cells(notebook)), "every cell ran"
+    cells = solved.cells[notebook.stem]
+    assert {cell: text for cell, text in cells.items() if text} == {}
+    assert set(cells) == set(code_cells(notebook)), "every cell ran"
     points = solved.points[notebook.stem]
     assert points["points"] == points["of"]
     assert bool(points["of"]) == bool(exercises(notebook))  # a judge grades the capstone
@@ -126,11 +126,11 @@ def test_with_solutions_every_cell_passes(notebook, solved):
 
 @each
 def test_starters_fail_at_their_checks_as_not_attempted_and_nowhere_else(notebook, starters):
-    found = starters.cells[notebook.stem]
-    failed = {cell: text for cell, text in found.items() if text}
+    cells = starters.cells[notebook.stem]
+    failed = {cell: text for cell, text in cells.items() if text}
     assert set(failed) == check_cells(notebook)
     assert [cell for cell, text in failed.items() if "not attempted" not in text] == []
     seen = the_same_with_solutions(notebook)
-    assert set(found) == set(code_cells(notebook)) - seen, "every other cell ran"
+    assert set(cells) == set(code_cells(notebook)) - seen, "every other cell ran"
     statuses = [exercise["status"] for exercise in starters.points[notebook.stem]["exercises"]]
     assert statuses == ["not attempted"] * len(exercises(notebook))

@@ -121,19 +121,19 @@ class Run:
         self.code, self.output = done.returncode, re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
 
     def notebook(self, name):
-        (found,) = (n for n in self.points["notebooks"] if n["notebook"] == f"{name}/{TOPIC}.ipynb")
-        return found
+        (entry,) = (n for n in self.points["notebooks"] if n["notebook"] == f"{name}/{TOPIC}.ipynb")
+        return entry
 
     def record(self, name, exercise):
-        (found,) = (e for e in self.notebook(name)["exercises"] if e["exercise"] == exercise.id)
-        return found
+        (entry,) = (e for e in self.notebook(name)["exercises"] if e["exercise"] == exercise.id)
+        return entry
 
     def status(self, name, exercise):
         return self.record(name, exercise)["status"]
 
     def failure(self, name, case):
-        found = self.cases[name, case].find("failure")
-        return "" if found is None else found.get("message")
+        node = self.cases[name, case].find("failure")
+        return "" if node is None else node.get("message")
 
 
 @pytest.fixture(scope="module")
@@ -254,9 +254,9 @@ def test_a_second_check_of_an_exercise_has_a_name_of_its_own(run):
 
 
 def test_a_failure_is_its_message_without_colours_and_frames(run):
-    told = run.failure("skipping", f"{STRIDE.number} swish_grid_stride: check")
-    assert told.startswith("CheckFailed: wrong values: out[0] is 1")
-    assert told.count("out[0]") == 1 and "#x1B" not in told and "File" not in told
+    text = run.failure("skipping", f"{STRIDE.number} swish_grid_stride: check")
+    assert text.startswith("CheckFailed: wrong values: out[0] is 1")
+    assert text.count("out[0]") == 1 and "#x1B" not in text and "File" not in text
 
 
 def test_the_kernel_is_asked_beside_what_it_prints(run):
@@ -285,10 +285,10 @@ def test_xdist_s_workers_hand_their_points_over(run, tmp_path):
     lay_out(tmp_path, "half", "dying")
     options = "-p", "xdist.plugin", "-n2", "--dist=loadfile", "-k", "not stride"
     points, _, _ = pytest_run(tmp_path, *options)
-    found = {n["notebook"].partition("/")[0]: n for n in points["notebooks"]}
+    by_student = {n["notebook"].partition("/")[0]: n for n in points["notebooks"]}
     for name in ("half", "dying"):
-        assert found[name]["points"] == run.notebook(name)["points"]
-        assert found[name]["of"] == run.notebook(name)["of"], "also what was deselected"
+        assert by_student[name]["points"] == run.notebook(name)["points"]
+        assert by_student[name]["of"] == run.notebook(name)["of"], "also what was deselected"
 
 
 def test_without_nbval_it_is_inert_and_no_way_of_loading_it_loads_it_twice(tmp_path):
@@ -359,5 +359,5 @@ def test_an_error_in_a_cell_has_its_status(kind, value, status):
 def test_frames_of_the_workbook_s_own_python_are_left_out():
     frame = f"\x1b[32mFile {ROOT}/utils/judge/check.py:73\x1b[0m, in check(kernel)"
     lines = ["Cell In[3], line 1", frame, "KeyError: 'x'"]
-    found = trouble({"ename": "KeyError", "evalue": "'x'", "traceback": lines})
-    assert found.details == "Cell In[3], line 1\nKeyError: 'x'"
+    got = trouble({"ename": "KeyError", "evalue": "'x'", "traceback": lines})
+    assert got.details == "Cell In[3], line 1\nKeyError: 'x'"

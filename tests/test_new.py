@@ -25,8 +25,8 @@ SPEC, NOTEBOOK = "kernels/01_pairs/spec.py", "notebooks/01_pairs.ipynb"
 
 
 def files(root) -> dict[str, str]:
-    found = pairs.files(root).items()
-    return {path: data.decode() for path, data in found if not path.startswith("build/")}
+    mine = pairs.files(root).items()
+    return {path: data.decode() for path, data in mine if not path.startswith("build/")}
 
 
 def test_all_files_are_made_and_in_step(root):

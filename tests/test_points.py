@@ -24,8 +24,8 @@ GPU = "NVIDIA H200"
 
 @pytest.fixture(params=["with gates", "without"])
 def exercise(request):
-    found = exercise_named("swish")
-    return found if request.param == "with gates" else replace(found, gates=())
+    chosen = exercise_named("swish")
+    return chosen if request.param == "with gates" else replace(chosen, gates=())
 
 
 @pytest.mark.parametrize("tenths", [None, 10.0])
@@ -56,40 +56,40 @@ def test_debugging_is_not_timed():
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """What is told of an answer to swish: told(passed, backend), with these things made up."""
+def report(monkeypatch):
+    """What is told of an answer to swish: report(passed, backend), with these things made up."""
     monkeypatch.setattr(measure, "gpu", lambda: GPU)
     timing = Speed(GPU, 3.5, seconds=2e-3, reference=1e-3, calls=10)
     monkeypatch.setattr(speed, "beside_the_solution", lambda kernel: timing)
 
-    def told(passed=True, backend="cuda", unknown="", name="swish"):
-        found = Credit(*[passed] * 6, unknown=unknown)
+    def report(passed=True, backend="cuda", unknown="", name="swish"):
+        outcome = Credit(*[passed] * 6, unknown=unknown)
         for which in ("of_passed", "of_failed"):
-            monkeypatch.setattr(credit, which, lambda kernel, seed: found)
+            monkeypatch.setattr(credit, which, lambda kernel, seed: outcome)
         monkeypatch.setattr(assess, "_examined", lambda made, kernel: made)
         exercise = exercise_named(name)
         kernel = Kernel(exercise.name, "", backend, None, (), "0", exercise.shapes)
         return json.loads(assess.assess(Answer(**vars(kernel), exercise=exercise), passed))
 
-    return told
+    return report
 
 
-def test_a_right_answer_is_timed_on_a_gpu(told):
-    assert (told()["speed"]["tenths"], told()["speed"]["ratio"]) == (3.5, 2)
+def test_a_right_answer_is_timed_on_a_gpu(report):
+    assert (report()["speed"]["tenths"], report()["speed"]["ratio"]) == (3.5, 2)
 
 
-def test_without_a_gpu_nothing_is_timed(told):
-    assert "speed" not in told(backend="emulator")
+def test_without_a_gpu_nothing_is_timed(report):
+    assert "speed" not in report(backend="emulator")
 
 
-@pytest.mark.parametrize("found", [{"passed": False}, {"unknown": "wrong values"}])
-def test_what_is_wrong_is_not_timed_and_gets_no_points(told, found):
-    speed = told(**found)["speed"]
+@pytest.mark.parametrize("failing", [{"passed": False}, {"unknown": "wrong values"}])
+def test_what_is_wrong_is_not_timed_and_gets_no_points(report, failing):
+    speed = report(**failing)["speed"]
     assert speed["tenths"] == 0 and speed["gpu"] == GPU and not speed["seconds"]
 
 
-def test_a_kernel_to_be_fixed_is_not_timed(told):
-    assert "speed" not in told(name="laplace")
+def test_a_kernel_to_be_fixed_is_not_timed(report):
+    assert "speed" not in report(name="laplace")
 
 
 # --- what becomes of it in a grade

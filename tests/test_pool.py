@@ -67,14 +67,14 @@ def judged(status: Status, **more):
 
 
 @pytest.mark.parametrize(
-    "found",
+    "nbval",
     [
         judged(Status.FAULT, fault="nothing can be compiled here: ninja: error: no space"),
         judged(Status.PASSED, fault="nothing can be compiled here: no space"),
     ],
 )
-def test_a_fault_of_the_tools_is_no_students(found, folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(grading, "_nbval", found)
+def test_a_fault_of_the_tools_is_no_students(nbval, folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(grading, "_nbval", nbval)
     (folders[0] / "swish.cu").write_text("void swish() {}\n")
     terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
     made = pool.one((folders[0], terms, False))
@@ -106,8 +106,8 @@ def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_pat
         return {e.id: Record.of_exercise(e, status) for (e, _), status in pairs}
 
     monkeypatch.setattr(grading, "_nbval", nbval)
-    found = grading._run(answers(), Terms(TOPICS, "", str(tmp_path), budget=0.1))
-    assert [record.status for record in found.values()] == ["timeout", "not reached"]
+    records = grading._run(answers(), Terms(TOPICS, "", str(tmp_path), budget=0.1))
+    assert [record.status for record in records.values()] == ["timeout", "not reached"]
 
 
 def test_a_submission_is_read_once(graded, folders, tmp_path, monkeypatch):

@@ -42,8 +42,8 @@ def write(tmp_path):
 @pytest.fixture(scope="module")
 def built(request):
     """The executable of each program that the chosen tests ask for, as a future: two at a time."""
-    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    jobs = {(test["path"], "watch" in test) for test in asked if test.get("path") in PROGRAMS}
+    params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    jobs = {(test["path"], "watch" in test) for test in params if test.get("path") in PROGRAMS}
     with ThreadPoolExecutor(2) as pool:
         yield {
             (path, watched): pool.submit(build_program, path, watch=Watch() if watched else None)
@@ -82,10 +82,10 @@ CLEAN = """arrive_and_wait copy_pipeline producers_and_consumers group_copies gr
     "path", [path for path in PROGRAMS if path.stem in CLEAN], ids=lambda path: path.stem
 )
 def test_the_examples_are_found_to_be_clean(path, watch, built, tmp_path, capfd):
-    told = tmp_path / "told.json"
-    result = diagnose_program(built[path, True].result(), Watch(json=told), timeout=120)
+    report = tmp_path / "told.json"
+    result = diagnose_program(built[path, True].result(), Watch(json=report), timeout=120)
     out = capfd.readouterr().out
-    assert json.loads(told.read_text())["hazards"] == []
+    assert json.loads(report.read_text())["hazards"] == []
     assert result == 0 and ", 0 wrong\n" in out
 
 

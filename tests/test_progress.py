@@ -40,9 +40,9 @@ def test_a_pass_says_what_is_done_and_what_is_next_and_survives_a_restart(pairs,
     with pytest.raises(CheckFirst):
         bench(kernel)
     check(kernel)
-    told = capsys.readouterr().out
-    assert told.startswith("✓ 01.1 twice passed (")
-    assert "cases, no hazards) · 01: 1 of 2 · next: 01.2\n3 sizes up to n=70" in told
+    text = capsys.readouterr().out
+    assert text.startswith("✓ 01.1 twice passed (")
+    assert "cases, no hazards) · 01: 1 of 2 · next: 01.2\n3 sizes up to n=70" in text
 
     again = magics.compile_cell(ID, ANSWER)  # as another process would
     assert again.trusted

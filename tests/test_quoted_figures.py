@@ -60,11 +60,11 @@ def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
 
     `benched` is the kernel that the cell above the text has timed, if it has.
     """
-    quoted = [*of_tables(text), *((*found, "ms") for found in TOOK.findall(text))]
+    quoted = [*of_tables(text), *((*figure, "ms") for figure in TOOK.findall(text))]
     wrong = []
-    if benched and (found := ON_A_CARD.search(text)):
-        quoted.append((benched, found[2] or found[3], "ms"))
-        date, entry = found[1] or found[4], entry_of(benched)
+    if benched and (figure := ON_A_CARD.search(text)):
+        quoted.append((benched, figure[2] or figure[3], "ms"))
+        date, entry = figure[1] or figure[4], entry_of(benched)
         if date and entry and date != entry.date:
             wrong.append(f"{benched}: measured {date}, stored {entry.date}")
     known = [(*one, entry) for one in quoted if (entry := entry_of(one[0]))]
@@ -102,9 +102,9 @@ TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {}
     ],
 )
 def test_what_is_not_stored_is_found(text, benched, wrong):
-    count, found = disagreements(text, benched)
-    assert count and len(found) == len(wrong), found
-    assert all(one.startswith(start) for one, start in zip(found, wrong, strict=True))
+    count, lines = disagreements(text, benched)
+    assert count and len(lines) == len(wrong), lines
+    assert all(one.startswith(start) for one, start in zip(lines, wrong, strict=True))
 
 
 def test_variants_are_left_alone():

@@ -28,8 +28,8 @@ def store(tmp_path, place):
     place(results=tmp_path)
 
     def store(**entries: Entry) -> None:
-        found = Results("NVIDIA X", {key: value for key, value in entries.items()})
-        results.write(results.path_of("NVIDIA X"), found)
+        stored = Results("NVIDIA X", {key: value for key, value in entries.items()})
+        results.write(results.path_of("NVIDIA X"), stored)
 
     return store
 
@@ -81,18 +81,18 @@ def test_the_page_has_every_size_with_its_spread_and_rates(store):
 
 
 def test_a_peer_whose_times_lie_far_apart_gets_a_range_and_no_median(store):
-    found = entry(2.0)
-    ours, _, library = found.rows
+    got = entry(2.0)
+    ours, _, library = got.rows
     for p20, p80, beside in ((1.0, 8.0, "0.50–4.00 × (1–8 ms)"), (3.0, 4.0, "1.50 × (3 ms)")):
         compiled = Row("torch.compile", "compile", 3.0, p20, p80)
-        store(**{NAIVE: replace(found, rows=(ours, compiled, library))})
+        store(**{NAIVE: replace(got, rows=(ours, compiled, library))})
         assert rows(readme.readme_table())[0].endswith(f"| 0.50 × (1 ms) | {beside} |")
 
 
 def test_what_a_peer_does_beyond_the_kernel_stands_beside_its_time(store):
-    found = entry(2.0)
+    got = entry(2.0)
     library = Row("PyTorch, forward and backward", "library", 1.0, 1.0, 1.0, precision=FP32)
-    store(**{NAIVE: replace(found, rows=(*found.rows[:2], library))})
+    store(**{NAIVE: replace(got, rows=(*got.rows[:2], library))})
     both = "0.50 × (1 ms, forward and backward) | 1.50 × (3 ms, forward and backward) |"
     assert rows(readme.readme_table())[0].endswith(both)
 

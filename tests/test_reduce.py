@@ -53,7 +53,7 @@ def test_a_nan_is_the_minimum_of_its_group_and_of_no_other(kernel, place):
 
 
 def test_two_calls_in_a_row_do_not_race(kernel):
-    given = {"x": torch.randn(96)}
-    given |= {name: torch.zeros(96) for name in ("sums", "eights", "lows", "twice")}
+    arguments = {"x": torch.randn(96)}
+    arguments |= {name: torch.zeros(96) for name in ("sums", "eights", "lows", "twice")}
     for order in range(3):
-        assert diagnose_call(kernel, given, order=order).hazards == ()
+        assert diagnose_call(kernel, arguments, order=order).hazards == ()

@@ -184,13 +184,13 @@ def test_many_offsets_become_lines_of_one_file(library):
 def first_inlined(library) -> tuple[tuple[str, str], str]:
     """A code address of the inlined function, and the path of its file."""
     places = symbols.places((library[0], offset) for offset in library[1])
-    found = (code for code, place in places.items() if place and place[0].endswith("inner.h"))
-    code = next(found)
+    codes = (code for code, place in places.items() if place and place[0].endswith("inner.h"))
+    code = next(codes)
     return code, places[code][0]
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def lookups(monkeypatch):
     """The offsets that addr2line is asked for, a list for each of its runs; nothing is known."""
     runs, run = [], subprocess.run
 
@@ -203,23 +203,23 @@ def asked(monkeypatch):
     return runs
 
 
-def test_addr2line_is_asked_once_for_each_offset(library, asked):
+def test_addr2line_is_asked_once_for_each_offset(library, lookups):
     module, offsets = library
     first = symbols.places((module, offset) for offset in offsets[:4])
     again = symbols.places((module, offset) for offset in offsets)
-    assert asked == [offsets[:4], offsets[4:]]
+    assert lookups == [offsets[:4], offsets[4:]]
     assert first.items() <= again.items() and any(first.values())
 
 
-def test_no_more_lines_are_remembered_than_that(library, asked, monkeypatch):
+def test_no_more_lines_are_remembered_than_that(library, lookups, monkeypatch):
     monkeypatch.setattr(symbols, "KEPT", 3)
     codes = [(library[0], offset) for offset in library[1]]
     assert symbols.places(codes) == symbols.places(codes)
     assert len(symbols._known) == 3
-    assert asked[1] == library[1][:-3]  # those that were asked for last are still known
+    assert lookups[1] == library[1][:-3]  # those that were asked for last are still known
 
 
-def test_a_library_that_is_built_anew_has_lines_of_its_own(tmp_path, asked):
+def test_a_library_that_is_built_anew_has_lines_of_its_own(tmp_path, lookups):
     module, offsets = build(tmp_path)
     numbers = [int(offset, 16) for offset in offsets]
     assert 7 in symbols.resolve_lines(module, numbers, "inner.h")
@@ -258,8 +258,8 @@ def test_what_a_header_does_is_told_at_the_line_of_the_kernel_that_called_it(lib
     unknown = {"outer.cu": "x", "inner.h": ""}
     (report,) = read(json.dumps(event), lambda file, _: unknown[file.rpartition("/")[2]])
     assert "\n  by way of inner.h:7\n" in str(report)
-    (given,) = read(json.dumps(event | {"file": "inner.h", "line": 7}), sources(tmp_path))
-    assert given.line == 21 and given.within[0][1] == 7
+    (hazard,) = read(json.dumps(event | {"file": "inner.h", "line": 7}), sources(tmp_path))
+    assert hazard.line == 21 and hazard.within[0][1] == 7
 
 
 def test_a_launch_is_no_caller(library, tmp_path):

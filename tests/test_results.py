@@ -23,18 +23,18 @@ def test_what_is_written_is_read(folder):
     path = results.path_of("NVIDIA H200")
     results.write(path, Results("NVIDIA H200", {"01_naive_gemm/gemm_naive": entry()}))
     assert path.name == "NVIDIA_H200.json"
-    found = results.read(path)
-    assert found.gpu == "NVIDIA H200"
-    assert found.entries == {"01_naive_gemm/gemm_naive": entry()}
+    got = results.read(path)
+    assert got.gpu == "NVIDIA H200"
+    assert got.entries == {"01_naive_gemm/gemm_naive": entry()}
 
 
 def test_others_stay_when_one_is_measured_anew(folder):
     path = folder / "x.json"
     results.write(path, Results("A", {"t/one": entry(1.0), "t/two": entry(2.0)}))
     results.write(path, Results("A", {"t/two": entry(3.0, date="2026-12-01")}))
-    found = results.read(path).entries
-    assert found["t/one"] == entry(1.0)
-    assert found["t/two"].ours().median_ms == 3.0 and found["t/two"].date == "2026-12-01"
+    got = results.read(path).entries
+    assert got["t/one"] == entry(1.0)
+    assert got["t/two"].ours().median_ms == 3.0 and got["t/two"].date == "2026-12-01"
 
 
 def test_of_several_that_write_at_once_none_is_lost(folder):
@@ -50,14 +50,14 @@ def test_figures_of_several_sizes_stand_side_by_side(folder):
     for size in (exercise.at.bench, {"M": 64, "N": 64, "K": 64}, {"M": 8, "N": 8, "K": 8}):
         made = entry(float(size["M"]), sizes=size)
         results.write(path, Results("A", {results.key(exercise, size): made}))
-    found = results.read(path)
-    assert set(found.entries) == {
+    got = results.read(path)
+    assert set(got.entries) == {
         exercise.id,
         *(f"{exercise.id}, M={n} N={n} K={n}" for n in (8, 64)),
     }
-    assert {id_of(key) for key in found.entries} == {exercise.id}
-    assert dict(found.of(exercise)[0].sizes) == dict(exercise.at.bench)
-    assert len(found.of(exercise)) == 3
+    assert {id_of(key) for key in got.entries} == {exercise.id}
+    assert dict(got.of(exercise)[0].sizes) == dict(exercise.at.bench)
+    assert len(got.of(exercise)) == 3
     assert readme.readme_table().count("`gemm_naive`") == 1
 
 
@@ -109,12 +109,12 @@ def test_rows_of_older_files_have_the_precision_of_their_spec(folder):
     entries = {key: written(*labels) for key in keys}
     entries[keys[0]]["sizes"] = dict(catalog.load(keys[0]).at.bench)
     (folder / "x.json").write_text(json.dumps({"gpu": "A", "entries": entries}))
-    found = results.read(folder / "x.json").entries
-    precisions = {key: [row.precision for row in found[key].rows] for key in keys}
+    got = results.read(folder / "x.json").entries
+    precisions = {key: [row.precision for row in got[key].rows] for key in keys}
     assert precisions[keys[0]] == ["TF32", "fp32", "fp32", "TF32"]
     assert precisions[keys[1]] == ["three fp16", "fp32", "fp32", None]  # it has no such peer
     assert precisions[keys[2]] == [None] * 4
-    row = found[keys[0]].ours()
+    row = got[keys[0]].ours()
     assert (row.error, row.sustained_ms, row.clock_mhz, row.watts) == (None,) * 4
 
 
@@ -128,13 +128,13 @@ def test_of_as_many_figures_the_latest_come_first(folder):
     results.write(folder / "a.json", Results("A", {"t/one": entry(date="2026-01-01")}))
     results.write(folder / "b.json", Results("B", {"t/one": entry(date="2026-02-01")}))
     (folder / "ceilings.json").write_text("{}")
-    assert [found.gpu for found in results.stored()] == ["B", "A"]
-    assert [found.gpu for found in results.stored("A")] == ["A"]
+    assert [one.gpu for one in results.stored()] == ["B", "A"]
+    assert [one.gpu for one in results.stored("A")] == ["A"]
     results.write(folder / "a.json", Results("A", {"t/two": entry(date="2026-01-01")}))
-    assert [found.gpu for found in results.stored()] == ["A", "B"]
+    assert [one.gpu for one in results.stored()] == ["A", "B"]
 
 
 def test_every_file_in_the_repository_is_well_formed():
-    for found in results.stored():
-        for key, kept in found.entries.items():
+    for one in results.stored():
+        for key, kept in one.entries.items():
             assert results.key(catalog.load(id_of(key)), kept.sizes) == key

@@ -346,9 +346,12 @@ def test_the_clusters_of_a_kernel_are_told_of_in_its_line():
         "__global__ void __cluster_dims__(2, 1) __launch_bounds__(64) k(T* x) {\n"
         "}\n__cluster_dims__(N) __global__ void later(int* x);\n"
     )
-    found = body(kernels)
-    assert re.findall(r"DeclaredCluster \w+(\(.*\));", found) == ['("k", {2, 1})', '("later", {N})']
-    assert found.count("\n") == kernels.count("\n")
+    rewritten = body(kernels)
+    assert re.findall(r"DeclaredCluster \w+(\(.*\));", rewritten) == [
+        '("k", {2, 1})',
+        '("later", {N})',
+    ]
+    assert rewritten.count("\n") == kernels.count("\n")
     with pytest.raises(CompileError, match=r"wants a cluster's size as a number"):
         body("template <int N>\n__global__ void __cluster_dims__(N) k(int* x) {}\n")
 
@@ -366,9 +369,9 @@ def test_the_clusters_of_a_kernel_are_told_of_in_its_line():
     ],
 )
 def test_constant_memory_has_a_limit(text, sizes):
-    found = body(text + "\n")
-    assert re.findall(r"static_assert\(sizeof\((\w+)\) <= 65536", found) == sizes
-    assert found.count("\n") == 1
+    rewritten = body(text + "\n")
+    assert re.findall(r"static_assert\(sizeof\((\w+)\) <= 65536", rewritten) == sizes
+    assert rewritten.count("\n") == 1
 
 
 def test_only_a_plain_0_takes_code_away():

@@ -43,16 +43,16 @@ def dotted(path: Path) -> str:
 
 def imported(path: Path) -> set[str]:
     """The modules of utils that a module imports, anywhere in it, and those that it names."""
-    known, found = {dotted(module) for module in MODULES}, set()
+    known, modules = {dotted(module) for module in MODULES}, set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "utils":
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in known else node.module for name in names}
+            modules |= {name if name in known else node.module for name in names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.startswith("utils.")}
+            modules |= {alias.name for alias in node.names if alias.name.startswith("utils.")}
         elif isinstance(node, ast.Constant) and node.value in known:  # for import_module()
-            found.add(node.value)
-    return found - {dotted(path), "utils"}
+            modules.add(node.value)
+    return modules - {dotted(path), "utils"}
 
 
 def test_every_room_has_its_floor():

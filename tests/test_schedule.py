@@ -234,8 +234,8 @@ def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
     slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 100000000; j++) {}\n"
             "    int threads = 256;")  # fmt: skip
     check(kernel_of(slow), seed=1)
-    told = "".join(order)
-    assert told.startswith("dp") and told.count("pd") >= 3
+    text = "".join(order)
+    assert text.startswith("dp") and text.count("pd") >= 3
 
 
 @pytest.mark.parametrize("where", ["on a card", "not built"])
@@ -254,9 +254,9 @@ def test_nothing_is_called_before_it_is_diagnosed_where_that_would_be_wrong(
 def test_of_two_failures_that_of_a_diagnosed_call_is_told_and_it_alone_is_explained(monkeypatch):
     explained, genuine = [], explain.wrong_values
 
-    def wrong_values(kernel, case, *given):
+    def wrong_values(kernel, case, *arguments):
         explained.append(case)
-        return genuine(kernel, case, *given)
+        return genuine(kernel, case, *arguments)
 
     monkeypatch.setattr(instrumented, "begin", lambda kernel: never)  # until all are made
     monkeypatch.setattr(explain, "wrong_values", wrong_values)
@@ -289,15 +289,15 @@ def test_a_call_that_was_given_up_is_made_anew_in_its_turn(monkeypatch):
 def test_a_deadlock_is_known_from_a_call_that_was_only_stopped():
     barrier = "if (threadIdx.x < 16) __syncwarp();\n    __syncthreads();\n    if (i < n)"
     endless = (GUARD, ENDLESS.format("<"))
-    given = {"x": torch.ones(1), "out": torch.zeros(1), "n": 1}
+    arguments = {"x": torch.ones(1), "out": torch.zeros(1), "n": 1}
     for change, certain in (((GUARD, barrier), True), (endless, False)):
         with pytest.raises(KernelTimeout) as caught:
-            kernel_of(change).isolated(given, timeout=0.5)
+            kernel_of(change).isolated(arguments, timeout=0.5)
         assert caught.value.certain == certain
 
 
 def test_an_interrupt_in_an_early_call_ends_the_check_and_the_next_one_works(monkeypatch):
-    def interrupted(self, *given, **how):
+    def interrupted(self, *arguments, **how):
         raise KeyboardInterrupt
 
     kernel = kernel_of(edit="interrupted")
@@ -314,29 +314,34 @@ def test_an_interrupt_in_an_early_call_ends_the_check_and_the_next_one_works(mon
 
 @pytest.fixture
 def swish():
-    given = {"x": torch.linspace(-3, 3, 50), "out": torch.zeros(50), "n": 50}
+    arguments = {"x": torch.linspace(-3, 3, 50), "out": torch.zeros(50), "n": 50}
     kernel = kernel_of()
     other = instrumented.instrumented(kernel)
     pool.discard("emulator")  # none has called another kernel, which it would be put down to
-    kernel.isolated(given), other.watched(given)  # both have answered: what is in force is known
-    return lambda: kernel.isolated(given).after["out"], lambda: other.watched(given).after["out"]
+    (
+        kernel.isolated(arguments),
+        other.watched(arguments),
+    )  # both have answered: what is in force is known
+    return lambda: kernel.isolated(arguments).after["out"], lambda: other.watched(arguments).after[
+        "out"
+    ]
 
 
 def test_one_worker_is_called_while_another_one_runs(swish):
     run, watch = swish
-    found, told = [], []
+    results, said = [], []
 
     def action(answered):
-        told.append(answered())
-        found.append(run())
+        said.append(answered())
+        results.append(run())
         deadline = time.monotonic() + 20
         while not answered() and time.monotonic() < deadline:
             pass
-        told.append(answered())
+        said.append(answered())
 
     with workers.meanwhile(action):
         assert torch.equal(watch(), run())
-    assert torch.equal(found[0], run()) and told[-1]
+    assert torch.equal(results[0], run()) and said[-1]
 
 
 def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for(
@@ -346,10 +351,10 @@ def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for
     outer, genuine = [], workers.Worker._excess
     ask = workers.Worker.ask
 
-    def noted(self, within, do, *given, **command):
+    def noted(self, within, do, *arguments, **command):
         if do == "watch":
             outer.append(self)
-        return ask(self, within, do, *given, **command)
+        return ask(self, within, do, *arguments, **command)
 
     def excess(self):
         return "did too much" if self in outer else genuine(self)

@@ -48,30 +48,30 @@ def disguised(text: str) -> str:
     return re.sub(r"[ \t]+", "  /* mine */ ", text).replace("32", "0x20")
 
 
-def found(answers: dict, threshold: float = 80) -> dict:
+def alike(answers: dict, threshold: float = 80) -> dict:
     return {(p.first, p.second): p for p in report(answers, threshold)}
 
 
 def test_the_same_text_is_found():
     text = own("mean", "fold", "leap")
-    pairs = found(
+    pairs = alike(
         {"ada": {NORM: text}, "bob": {NORM: text}, "cyd": {NORM: own("pick", "jump", "pack")}}
     )
     assert list(pairs) == [("ada", "bob")]
-    (alike,) = pairs["ada", "bob"].exercises
-    assert (alike.exercise, alike.percent, alike.how) == (NORM, 100, SAME)
+    (one,) = pairs["ada", "bob"].exercises
+    assert (one.exercise, one.percent, one.how) == (NORM, 100, SAME)
 
 
 def test_a_copy_in_disguise_is_found():
     text = own("mean", "fold", "leap")
-    pairs = found({"ada": {NORM: text}, "bob": {NORM: disguised(text)}})
+    pairs = alike({"ada": {NORM: text}, "bob": {NORM: disguised(text)}})
     assert pairs["ada", "bob"].exercises[0].how == RENAMED
 
 
 def test_a_copy_with_something_else_around_it_is_found():
     text = own("mean", "fold", "leap", "dual")
     padded = disguised(own("pick", "mean", "fold", "leap", "dual", "jump", "pack"))
-    pairs = found({"ada": {NORM: text}, "bob": {NORM: padded}})
+    pairs = alike({"ada": {NORM: text}, "bob": {NORM: padded}})
     assert 80 <= pairs["ada", "bob"].percent <= 100
     assert pairs["ada", "bob"].exercises[0].how == ""
 
@@ -81,7 +81,7 @@ def test_the_threshold_is_in_percent():
         "ada": {NORM: own("mean", "fold", "leap", "dual")},
         "bob": {NORM: own("mean", "fold", "pick", "jump")},
     }
-    assert not found(answers, 80) and 30 < found(answers, 30)["ada", "bob"].percent < 70
+    assert not alike(answers, 80) and 30 < alike(answers, 30)["ada", "bob"].percent < 70
 
 
 def test_what_all_were_given_does_not_count():
@@ -93,16 +93,16 @@ def test_what_all_were_given_does_not_count():
         "cyd": {NORM: starter(NORM)},
         "dan": {NORM: starter(NORM) + "// hello"},
     }
-    assert not [pair for pair in found(answers, 5) if SOLUTION not in pair]
+    assert not [pair for pair in alike(answers, 5) if SOLUTION not in pair]
 
 
 def test_a_short_answer_says_too_little():
     text = solution(SWISH)
-    assert found({"ada": {SWISH: text}, "bob": {SWISH: text}}) == {}
+    assert alike({"ada": {SWISH: text}, "bob": {SWISH: text}}) == {}
 
 
 def test_the_published_solution_is_recognised():
-    pairs = found({"ada": {WARP: disguised(solution(WARP))}, "bob": {WARP: solution(WARP)}})
+    pairs = alike({"ada": {WARP: disguised(solution(WARP))}, "bob": {WARP: solution(WARP)}})
     assert pairs[SOLUTION, "bob"].exercises[0].how == SAME
     assert pairs[SOLUTION, "ada"].exercises[0].how == RENAMED
 
@@ -112,16 +112,16 @@ def test_what_many_write_is_how_one_writes_it():
     more += [(a, a, b) for a, b in more]
     answers = {" ".join(m): {NORM: own("mean", "fold", "leap", *m)} for m in more}
     apart = ("dual pick", "jump pack")  # have nothing in common beside what all have
-    assert apart not in found(answers, 30)
-    assert apart in found({name: answers[name] for name in apart}, 30)
+    assert apart not in alike(answers, 30)
+    assert apart in alike({name: answers[name] for name in apart}, 30)
     for more in (["tiny"], ["tiny", "race"]):  # of the first hardly anything is left
         answers[" ".join(more)] = {NORM: own("mean", "fold", "leap", *more)}
-    assert ("tiny", "tiny race") not in found(answers, 30)
+    assert ("tiny", "tiny race") not in alike(answers, 30)
 
 
 def test_a_ring_costs_a_line_a_student_not_a_line_a_pair():
     text = own("mean", "fold", "leap")
-    pairs = found({f"student {i:02}": {NORM: text} for i in range(30)})
+    pairs = alike({f"student {i:02}": {NORM: text} for i in range(30)})
     assert len(pairs) == 29 and {first for first, _ in pairs} == {"student 00"}
 
 
@@ -145,7 +145,7 @@ def test_prints_do_not_hang_on_the_process():
 def test_a_broken_text_breaks_nothing(text):
     whole = own("mean", "fold", "leap")
     answers = {"ada": {NORM: text}, "bob": {NORM: whole}, "cyd": {NORM: whole}}
-    assert list(found(answers)) == [("bob", "cyd")]
+    assert list(alike(answers)) == [("bob", "cyd")]
 
 
 def test_the_report_is_written_as_csv_and_markdown(tmp_path):
@@ -156,8 +156,8 @@ def test_the_report_is_written_as_csv_and_markdown(tmp_path):
     assert head == ["first", "second", "exercise", "percent", "how"]
     assert row[2:] == [NORM, "100", SAME]
     assert "'=x|`<b>⟨U+000A⟩⟨U+202E⟩" in row
-    told = (tmp_path / "alike.md").read_text()
-    (line,) = [line for line in told.splitlines() if NORM in line]
+    table = (tmp_path / "alike.md").read_text()
+    (line,) = [line for line in table.splitlines() if NORM in line]
     assert f"`{NORM}` 100 % ({SAME})" in line and r"\|\`\<b\>" in line
 
 

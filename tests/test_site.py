@@ -25,12 +25,12 @@ class Page(HTMLParser):
         self.feed(self.text)
 
     def handle_starttag(self, tag, pairs):
-        given = dict(pairs)
-        self.ids.add(given.get("id"))
-        self.links += [given["href"]] if tag == "a" and "href" in given else []
-        self.loads += [given["href"]] if tag == "link" and "href" in given else []
-        self.loads += [given["src"]] if "src" in given else []
-        self.alts += [given.get("alt")] if tag == "img" else []
+        attributes = dict(pairs)
+        self.ids.add(attributes.get("id"))
+        self.links += [attributes["href"]] if tag == "a" and "href" in attributes else []
+        self.loads += [attributes["href"]] if tag == "link" and "href" in attributes else []
+        self.loads += [attributes["src"]] if "src" in attributes else []
+        self.alts += [attributes.get("alt")] if tag == "img" else []
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def test_nothing_is_fetched_from_another_host(pages):
         assert [address for address in page.loads if urlparse(address).netloc] == []
     folder = pages["index.html"].path.parent
     for sheet in folder.rglob("*.css"):
-        found = re.findall(r"(?:url\(|@import)[^;)]*//[^;)]*", sheet.read_text())
-        assert [text for text in found if "data:" not in text] == [], sheet.name
+        links = re.findall(r"(?:url\(|@import)[^;)]*//[^;)]*", sheet.read_text())
+        assert [text for text in links if "data:" not in text] == [], sheet.name
 
 
 def test_chapters_are_joined(pages):
@@ -93,8 +93,8 @@ def test_the_site_is_read_at_every_width(pages):
 def _is_read(chromium, index: Path, width: int, judged: bool) -> None:
     """`judged`: also by axe, of which nothing found here hangs on the width."""
     page = chromium.new_page(viewport={"width": width, "height": 900})
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     for name in ("index.html", "02_shared_memory_tiling.html"):
         page.goto(f"file://{index.with_name(name)}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -108,7 +108,7 @@ def _is_read(chromium, index: Path, width: int, judged: bool) -> None:
     tiles.get_by_role("button", name="next phase").click()
     assert status(tiles).startswith("phase 1, 2 of ")
     assert choose_the_next_line(page)[1].startswith("line 18: store of Ws, warp 0 of")
-    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
+    assert [address for address in requests if not address.startswith(("file:", "data:"))] == []
     page.close()
 
 

@@ -197,19 +197,19 @@ def times(swish, monkeypatch):
 
 
 def test_the_ratio_is_that_of_medians(times):
-    found, _ = times([0.02, 0.09, 0.02], [0.01] * 4 + [0.5] + [0.01] * 9)
-    assert (found.ratio, found.tenths) == (pytest.approx(2), pytest.approx(3.5))
-    assert (found.seconds, found.reference) == (pytest.approx(0.02), pytest.approx(0.01))
+    ratio, _ = times([0.02, 0.09, 0.02], [0.01] * 4 + [0.5] + [0.01] * 9)
+    assert (ratio.ratio, ratio.tenths) == (pytest.approx(2), pytest.approx(3.5))
+    assert (ratio.seconds, ratio.reference) == (pytest.approx(0.02), pytest.approx(0.01))
 
 
 def test_what_every_run_costs_is_in_neither_time(times):
-    found, _ = times([0.02] * speed.ROUNDS)
-    assert found.overhead == 0.01 and found.ratio == pytest.approx(2)
+    ratio, _ = times([0.02] * speed.ROUNDS)
+    assert ratio.overhead == 0.01 and ratio.ratio == pytest.approx(2)
 
 
 def test_at_most_half_of_a_run_is_taken_for_what_every_run_costs(times):
-    found, _ = times([0.0] * speed.ROUNDS, [0.01] * 20)
-    assert found.overhead == 0.005 and 0 < found.ratio < 0.1
+    ratio, _ = times([0.0] * speed.ROUNDS, [0.01] * 20)
+    assert ratio.overhead == 0.005 and 0 < ratio.ratio < 0.1
 
 
 def test_both_run_in_turn_and_every_run_of_the_answer_is_verified(times):
@@ -230,18 +230,18 @@ def test_how_many_calls_a_run_has_is_not_the_answers_to_say(times):
     "error", [CheckFailed(Reason.WRONG_VALUES, "x"), KernelTimeout("x"), MemoryError("x")]
 )
 def test_who_fails_while_he_is_timed_gets_no_points(times, error):
-    found, _ = times([0.01, error])
-    assert found.tenths == 0 and "x" in found.message
+    ratio, _ = times([0.01, error])
+    assert ratio.tenths == 0 and "x" in ratio.message
 
 
 def test_who_spoils_the_solutions_time_gets_no_points(times):
-    found, _ = times([0.01] * speed.ROUNDS, [0.01] * 3 + [KernelTimeout("late")])
-    assert found.tenths == 0 and "late" in found.message
+    ratio, _ = times([0.01] * speed.ROUNDS, [0.01] * 3 + [KernelTimeout("late")])
+    assert ratio.tenths == 0 and "late" in ratio.message
 
 
 def test_where_the_solution_cannot_be_timed_nothing_is(times):
-    found, _ = times([0.01] * speed.ROUNDS, [OSError("no memory can be lent")])
-    assert found.tenths is None and "no memory can be lent" in found.message
+    ratio, _ = times([0.01] * speed.ROUNDS, [OSError("no memory can be lent")])
+    assert ratio.tenths is None and "no memory can be lent" in ratio.message
 
 
 def test_an_answer_is_stopped_where_it_can_earn_nothing_any_more(times):

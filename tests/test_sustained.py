@@ -55,10 +55,10 @@ def nobody_else(tmp_path, monkeypatch):
 
 def test_the_time_is_that_of_the_last_half(monkeypatch):
     gpu = Gpu(monkeypatch, launch=0.01)
-    found = sustained.sustained([gpu.call(0.5), gpu.call(1.5)], 1.0)
-    assert found.milliseconds == pytest.approx(1.0)
+    got = sustained.sustained([gpu.call(0.5), gpu.call(1.5)], 1.0)
+    assert got.milliseconds == pytest.approx(1.0)
     assert gpu.done >= 1e3 * sustained.SECONDS
-    assert (found.clock_mhz, found.watts) == (None, None)
+    assert (got.clock_mhz, got.watts) == (None, None)
 
 
 def test_a_call_shorter_than_its_launch_is_not_told(monkeypatch):

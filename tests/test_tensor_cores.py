@@ -86,9 +86,9 @@ void mixed(float* halves, float* floats, int times) {
 def test_products_of_two_types_in_a_row(times):
     """A warp meets for many products at once, but only for those of one type."""
     kernel = compile_cuda(MIXED, "mixed", backend="emulator")
-    given = {"halves": torch.zeros(128), "floats": torch.zeros(128), "times": times}
-    seen = diagnose_call(kernel, given)
-    for after in (kernel.isolated(given).after, seen.after):
+    arguments = {"halves": torch.zeros(128), "floats": torch.zeros(128), "times": times}
+    seen = diagnose_call(kernel, arguments)
+    for after in (kernel.isolated(arguments).after, seen.after):
         assert (after["halves"] == 2 * 16 * times).all() and (after["floats"] == 8 * times).all()
     assert seen.hazards == ()
 
@@ -106,8 +106,8 @@ def test_scales_of_halves_whose_product_no_float_holds(exponents):
     """What is split is as exact as floats wherever these hold the result."""
     kernel = compile_cuda(SPLIT, "split", backend="emulator")
     x, W = (torch.randn(9, 2048) * 2.0**e for e in exponents)
-    given = {"x": x, "W": W, "b": torch.zeros(9), "out": torch.zeros(9, 9), "M": 9, "N": 9}
-    out = kernel.isolated({**given, "K": 2048}).after["out"].double()
+    arguments = {"x": x, "W": W, "b": torch.zeros(9), "out": torch.zeros(9, 9), "M": 9, "N": 9}
+    out = kernel.isolated({**arguments, "K": 2048}).after["out"].double()
     expected = x.double() @ W.double().T
     assert (out - expected).norm() <= 2e-6 * expected.norm()
 

@@ -62,11 +62,11 @@ def products(library, type_: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -
 
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize(
-    "asked", ["mma_{}_{}", "wgmma_{}_{}_1_1", "wgmma_{}_{}_1_0", "wgmma_{}_{}_2_1"]
+    "names", ["mma_{}_{}", "wgmma_{}_{}_1_1", "wgmma_{}_{}_1_0", "wgmma_{}_{}_2_1"]
 )
-def test_every_bit_is_the_cards(library, type_, asked):
-    a, b, c, d = (ASKED[asked.format(type_, name)] for name in "abcd")
-    c = np.zeros_like(c) if asked.endswith("_0") else c
+def test_every_bit_is_the_cards(library, type_, names):
+    a, b, c, d = (ASKED[names.format(type_, name)] for name in "abcd")
+    c = np.zeros_like(c) if names.endswith("_0") else c
     for sums in (products, in_rows):
         assert d.size > 900 and np.array_equal(sums(library, type_, a, b, c), d)
 
@@ -122,8 +122,12 @@ def test_a_sum_without_products_is_what_the_whole_sum_would_be(library):
     kernel = compile_cuda(ZEROS, "zeros", backend="emulator")
     c = np.array([-0.0, 1e-40, -1.5, np.inf], np.float32)
     for factor in (0x0000, 0xBC00, 0x7C00, 0x7E00):  # 0, -1, infinity, NaN
-        given = {"c": torch.from_numpy(c), "out": torch.zeros(32, 4), "factor": factor * 0x10001}
-        got = kernel.isolated(given).after["out"].numpy().view(np.uint32)
+        arguments = {
+            "c": torch.from_numpy(c),
+            "out": torch.zeros(32, 4),
+            "factor": factor * 0x10001,
+        }
+        got = kernel.isolated(arguments).after["out"].numpy().view(np.uint32)
         a, b = np.zeros((1, 1, 16), np.uint32), np.full((1, 4, 16), factor, np.uint32)
         expected = products(library, "f16", a, b, c.view(np.uint32).reshape(1, 1, 4))
         assert np.array_equal(got, np.broadcast_to(expected.reshape(4), (32, 4))), hex(factor)
@@ -160,6 +164,6 @@ def test_the_copy_engine_makes_of_floats_what_an_h200_makes(type_, expected):
     """7: as they are; 11: rounded to TF32. NaNs, infinities and subnormals are among them."""
     kernel = compile_cuda(COPY, "copy", backend="emulator")
     words = torch.from_numpy(COPIED["words"].view(np.float32)).reshape(-1, 32)
-    given = {"words": words, "copied": torch.zeros(words.shape, dtype=torch.uint32)}
-    after = kernel.isolated({**given, "rows": len(words), "type": type_}).after["copied"]
+    arguments = {"words": words, "copied": torch.zeros(words.shape, dtype=torch.uint32)}
+    after = kernel.isolated({**arguments, "rows": len(words), "type": type_}).after["copied"]
     assert np.array_equal(after.numpy().ravel(), COPIED[expected])

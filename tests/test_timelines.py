@@ -30,9 +30,9 @@ def folder(tmp_path, place):
 def test_the_latest_figures_are_taken(folder):
     for name, date in (("a", "2026-11-20"), ("b", "2026-11-22"), ("c", "2026-11-21")):
         (folder / f"{name}.json").write_text(json.dumps(data(date)))
-    found = timelines.stored()
-    assert (found.gpu, found.date) == ("Some GPU", "2026-11-22")
-    line = found.models["gn_leaky_relu_double"]
+    got = timelines.stored()
+    assert (got.gpu, got.date) == ("Some GPU", "2026-11-22")
+    line = got.models["gn_leaky_relu_double"]
     assert line.linear == 2.7 and line.tail == pytest.approx(0.26)
 
 
@@ -50,12 +50,12 @@ def test_no_file_at_all_says_what_makes_one(folder):
 
 def test_the_picture_is_the_same_every_time_and_says_its_figures(folder):
     (folder / "x.json").write_text(json.dumps(data()))
-    found = timelines.stored()
-    svg = timelines.picture(found).svg()
-    assert svg == timelines.picture(found).svg()
+    got = timelines.stored()
+    svg = timelines.picture(got).svg()
+    assert svg == timelines.picture(got).svg()
     assert "task 62 eager: linear 2.7 ms, group_norm 0.2 ms" in svg
     with pytest.raises(WorkbookError, match="gn_leaky_relu_double"):
-        timelines.picture(found, ["gn_min_bias"])
+        timelines.picture(got, ["gn_min_bias"])
 
 
 def test_each_part_has_a_name_in_the_legend_and_a_look_of_its_own(folder):
@@ -67,8 +67,8 @@ def test_each_part_has_a_name_in_the_legend_and_a_look_of_its_own(folder):
 
 
 def test_the_stored_ones_are_of_all_five_models():
-    found: Timelines = timelines.stored()
-    assert set(found.models) == set(MODELS)
-    for line in found.models.values():
+    stored: Timelines = timelines.stored()
+    assert set(stored.models) == set(MODELS)
+    for line in stored.models.values():
         assert [label for label, _ in line.fused] == ["linear", line.name]
         assert min(ms for _, ms in (*line.eager, *line.fused)) > 0

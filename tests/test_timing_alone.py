@@ -26,8 +26,8 @@ class Run:
         return "passed"
 
     def event(self, kind, exercise):
-        found = self._rows.get(exercise.name)
-        return {"id": exercise.id, "gpu": "a card", "date": "2026-11-25", **found} if found else {}
+        row = self._rows.get(exercise.name)
+        return {"id": exercise.id, "gpu": "a card", "date": "2026-11-25", **row} if row else {}
 
 
 class Exercise:

@@ -36,15 +36,15 @@ void k(const float* x, float* out, int n) {
 
 
 @pytest.fixture(scope="module")
-def told():
+def lines():
     """What thread 3 of block 1 tells."""
     kernel = compile_cuda(TEXT, "k", backend="emulator", first_line=2)
     arguments = {"x": torch.arange(64.0), "out": torch.zeros(64), "n": 5}
     return values(kernel, arguments, (1, 0, 0), (3, 0, 0))
 
 
-def test_values_come_with_their_lines_in_the_order_of_the_run(told):
-    assert [(value.line, value.name, value.value) for value in told] == [
+def test_values_come_with_their_lines_in_the_order_of_the_run(lines):
+    assert [(value.line, value.name, value.value) for value in lines] == [
         (6, "t", "3"), (6, "row", "1"),
         (8, "from[3]", "35"), (8, "s[1][3]", "35"),
         (9, "sum", "0"),

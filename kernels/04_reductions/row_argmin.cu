@@ -1,18 +1,18 @@
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
 
-struct Found {  // an element of a row, and where it stands
+struct Entry {  // an element of a row, and where it stands
     float value;
     int column;
 };
 
 // Whichever PyTorch's argmin prefers: NaN, then the smaller value, then the smaller column.
-__device__ Found first(Found a, Found b) {
+__device__ Entry first(Entry a, Entry b) {
     return a;  // your code here
 }
 
 // The first of all 32 lanes, in every lane.
-__device__ Found warp_first(Found mine) {
+__device__ Entry warp_first(Entry mine) {
     // your code here
     return mine;
 }
@@ -25,8 +25,8 @@ __global__ void row_argmin_kernel(const float* x, long long* out, int channels) 
     int t = threadIdx.x;
     int warp = t / 32, lane = t % 32;
     const float* row = x + blockIdx.x * channels;
-    Found nothing = {INFINITY, channels};  // every element comes before that
-    Found mine = nothing;
+    Entry nothing = {INFINITY, channels};  // every element comes before that
+    Entry mine = nothing;
     // your code here
     if (t == 0) {
         out[blockIdx.x] = mine.column;

@@ -85,17 +85,17 @@ def kinds_of_rows(sizes, generator, nan=True):
 
 def groups_of_x(sizes, generator):
     """The same for GroupNorm alone, whose kernels call the values x."""
-    given = kinds_of_rows(sizes, generator)
-    return {"x": given["y"], "weight": given["weight"], "grad_out": given["grad_out"]}
+    drawn = kinds_of_rows(sizes, generator)
+    return {"x": drawn["y"], "weight": drawn["weight"], "grad_out": drawn["grad_out"]}
 
 
 def with_scale(sizes, generator):
     """The same where the parameter is a factor: every fourth one brings values which e^x does not
     hold."""
-    given = kinds_of_rows(sizes, generator)
-    scale = given.pop("shift")
+    drawn = kinds_of_rows(sizes, generator)
+    scale = drawn.pop("shift")
     scale[3::4] *= 300
-    return {**given, "scale": scale}
+    return {**drawn, "scale": scale}
 
 
 def away_from(kink: Tensor, grad_out: Tensor) -> Tensor:
@@ -105,47 +105,47 @@ def away_from(kink: Tensor, grad_out: Tensor) -> Tensor:
 
 def away_from_zero(sizes, generator):
     """For LeakyReLU, whose derivative jumps at 0."""
-    given = kinds_of_rows(sizes, generator)
-    given.pop("shift")
-    wide = [given[name].double() for name in ("y", "weight", "bias")]
+    drawn = kinds_of_rows(sizes, generator)
+    drawn.pop("shift")
+    wide = [drawn[name].double() for name in ("y", "weight", "bias")]
     z = torch.group_norm(wide[0], sizes["groups"], *wide[1:], EPS)
-    return {**given, "grad_out": away_from(z, given["grad_out"])}
+    return {**drawn, "grad_out": away_from(z, drawn["grad_out"])}
 
 
 def around_zero(sizes, generator, nan=True):
     """Where the activation comes first. No group is far from zero: a group of equal values has no
     digits."""
-    given = kinds_of_rows(sizes, generator, nan)
-    given.pop("bias")
+    drawn = kinds_of_rows(sizes, generator, nan)
+    drawn.pop("bias")
     channels, groups = sizes["channels"], sizes["groups"]
     group = torch.arange(channels, device=generator.device) * groups // channels
-    given["shift"] *= torch.where(group % 2 == 0, 0.5, 1e-3)
+    drawn["shift"] *= torch.where(group % 2 == 0, 0.5, 1e-3)
     if channels == groups:  # a lone value is its mean, but for a rounding, 316 times it
-        given["weight"] *= 0.05
-    return given
+        drawn["weight"] *= 0.05
+    return drawn
 
 
 def away_from_one(sizes, generator):
     """For hardtanh, whose derivative jumps at -1 and 1: values so near that rounding decides on
     which side they are become smaller. No NaN: PyTorch takes its derivative for 0 or 1, as it
     happens."""
-    given = around_zero(sizes, generator, nan=False)
-    near = ((given["y"].double() + given["shift"]).abs() - 1).abs() < 1e-3
-    given["y"] = torch.where(near, given["y"] * 0.9 - 0.005 * given["shift"].sign(), given["y"])
-    return given
+    drawn = around_zero(sizes, generator, nan=False)
+    near = ((drawn["y"].double() + drawn["shift"]).abs() - 1).abs() < 1e-3
+    drawn["y"] = torch.where(near, drawn["y"] * 0.9 - 0.005 * drawn["shift"].sign(), drawn["y"])
+    return drawn
 
 
 def minima(sizes, generator):
     """Minima where the forward found them: of GroupNorm with a bias, which no gradient needs.
     No NaN: autograd multiplies those of a group by 0, and spreads them."""
-    given = kinds_of_rows(sizes, generator, nan=False)
-    given.pop("shift")
-    bias = given.pop("bias")
-    z = torch.group_norm(given["y"], sizes["groups"], given["weight"], bias, EPS)
+    drawn = kinds_of_rows(sizes, generator, nan=False)
+    drawn.pop("shift")
+    bias = drawn.pop("bias")
+    z = torch.group_norm(drawn["y"], sizes["groups"], drawn["weight"], bias, EPS)
     return {
-        **given,
+        **drawn,
         "argmin": z.min(dim=1).indices.int(),
-        "grad_out": given["grad_out"].T.contiguous(),
+        "grad_out": drawn["grad_out"].T.contiguous(),
     }
 
 

@@ -77,7 +77,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 }
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
-struct Given {
+struct Inputs {
     const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
@@ -86,7 +86,7 @@ struct Given {
 // parameter. For groups of any size.
 // One thread owns every 32nd value of a group, one warp the group. One block owns 8.
 template <class Chain>
-__global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, float* dbias,
+__global__ void backward_any_size_kernel(Inputs in, float* dy, float* dweight, float* dbias,
                                          float* dparameter) {
     int group = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (group >= in.rows * in.groups) return;  // the whole warp leaves
@@ -137,7 +137,7 @@ class Gradients {
 
     // Starts launch(lanes) where lanes() lanes fill a group, or the slow path.
     template <class Launch>
-    void launch(Launch launch, Given in, float* dy) const {
+    void launch(Launch launch, Inputs in, float* dy) const {
         if (dispatch(in.channels / in.groups, launch)) return;
         int blocks = (in.rows * in.groups + 7) / 8;
         backward_any_size_kernel<Chain><<<blocks, 256>>>(in, dy, part(0), part(1), part(2));

@@ -307,9 +307,9 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
 inline auto map_encoder() {
     static void* encode = [] {
         void* function = nullptr;
-        cudaDriverEntryPointQueryResult found;
+        cudaDriverEntryPointQueryResult result;
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                         cudaEnableDefault, &found);
+                                         cudaEnableDefault, &result);
         return function;
     }();
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode);

@@ -366,9 +366,9 @@ struct Channels {
 
 // Starts kernel(operands, more ...). Blocks that wait for rows which others split run all at once,
 // or not at all: the launch is cooperative.
-template <class TileConfig, class... More, class... Given>
+template <class TileConfig, class... More, class... Rest>
 void start(void (*kernel)(Operands, More...), const Prepared<TileConfig>& prepared,
-           const Channels& channels, Given... more) {
+           const Channels& channels, Rest... more) {
     Operands in = prepared.operands();
     AlignedRows b(channels.b, 1, in.N), weight(channels.weight, 1, in.N);
     AlignedRows bias(channels.bias, 1, in.N), extra(channels.extra, 1, in.N);

@@ -10,17 +10,17 @@ constexpr int TURN_ROWS = 64, TURN_COLS = 32;  // of a tile that is turned aroun
 // the order of the floats: 0 before. A NaN is left out.
 // One thread owns every 8th row of 256 for a column. One block of (32, 8) threads owns 32 columns.
 static __global__ void column_most_kernel(const float* x, unsigned* most, int rows, int cols) {
-    __shared__ float found[8][32];
+    __shared__ float largest[8][32];
     int col = blockIdx.x * 32 + threadIdx.x, first = blockIdx.y * 256;
     float mine = 0.0f;
 #pragma unroll 8
     for (int row = first + threadIdx.y; row < min(first + 256, rows); row += 8) {
         if (col < cols) mine = fmaxf(mine, fabsf(x[size_t(row) * cols + col]));
     }
-    found[threadIdx.y][threadIdx.x] = mine;
+    largest[threadIdx.y][threadIdx.x] = mine;
     __syncthreads();  // what all 8 warps found is there before the first warp reads it
     if (threadIdx.y > 0 || col >= cols) return;
-    for (int i = 1; i < 8; i++) mine = fmaxf(mine, found[i][threadIdx.x]);
+    for (int i = 1; i < 8; i++) mine = fmaxf(mine, largest[i][threadIdx.x]);
     atomicMax(&most[col], __float_as_uint(mine));  // the same in any order
 }
 

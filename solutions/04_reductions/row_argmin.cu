@@ -1,13 +1,13 @@
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
 
-struct Found {  // an element of a row, and where it stands
+struct Entry {  // an element of a row, and where it stands
     float value;
     int column;
 };
 
 // Whichever PyTorch's argmin prefers: NaN, then the smaller value, then the smaller column.
-__device__ Found first(Found a, Found b) {
+__device__ Entry first(Entry a, Entry b) {
     // BEGIN SOLUTION
     bool same = a.value == b.value || (isnan(a.value) && isnan(b.value));
     bool less = a.value < b.value || (isnan(a.value) && !isnan(b.value));
@@ -17,10 +17,10 @@ __device__ Found first(Found a, Found b) {
 }
 
 // The first of all 32 lanes, in every lane.
-__device__ Found warp_first(Found mine) {
+__device__ Entry warp_first(Entry mine) {
     // BEGIN SOLUTION
     for (int step = 16; step > 0; step /= 2) {
-        Found other;
+        Entry other;
         other.value = __shfl_xor_sync(0xffffffff, mine.value, step);
         other.column = __shfl_xor_sync(0xffffffff, mine.column, step);
         mine = first(mine, other);
@@ -37,8 +37,8 @@ __global__ void row_argmin_kernel(const float* x, long long* out, int channels) 
     int t = threadIdx.x;
     int warp = t / 32, lane = t % 32;
     const float* row = x + blockIdx.x * channels;
-    Found nothing = {INFINITY, channels};  // every element comes before that
-    Found mine = nothing;
+    Entry nothing = {INFINITY, channels};  // every element comes before that
+    Entry mine = nothing;
     // BEGIN SOLUTION
     for (int c = t; c < channels; c += THREADS) {
         mine = first(mine, {row[c], c});

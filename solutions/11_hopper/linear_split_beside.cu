@@ -16,14 +16,14 @@ __device__ void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]
     };
     copy(in.first + blockIdx.x);
     for (int r = in.first + blockIdx.x; r < in.N; r += gridDim.x, turn ^= 1) {
-        RowOfW& found = rows[turn];
+        RowOfW& row = rows[turn];
         wait_for_copies<0>();
         float most = 0.0f;
         for (int i = me; i < in.padded / 4; i += 128) most = fmaxf(most, largest(quads[i]));
         most = warp_max(most);
-        if (me % 32 == 0) found.most[me / 32] = most;
+        if (me % 32 == 0) row.most[me / 32] = most;
         sync_some(1, 128);  // the largest of every warp is there
-        for (int i = 0; i < 4; i++) most = fmaxf(most, found.most[i]);
+        for (int i = 0; i < 4; i++) most = fmaxf(most, row.most[i]);
         int exponent = exponent_of(most), few = 0;
         float up = ldexpf(1.0f, -exponent);
         for (int i = me; i < in.padded / 4; i += 128) {
@@ -36,9 +36,9 @@ __device__ void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]
         }
         copy(r + gridDim.x);  // its quads are read, and on their way while the rest is done
         few = __reduce_add_sync(0xffffffffu, few);
-        if (me % 32 == 0) found.imprecise[me / 32] = few;
+        if (me % 32 == 0) row.imprecise[me / 32] = few;
         sync_some(1, 128);  // the count of every warp is there
-        few = found.imprecise[0] + found.imprecise[1] + found.imprecise[2] + found.imprecise[3];
+        few = row.imprecise[0] + row.imprecise[1] + row.imprecise[2] + row.imprecise[3];
         if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         // BEGIN SOLUTION
         fence_async_global();  // what this thread wrote is seen by copies,

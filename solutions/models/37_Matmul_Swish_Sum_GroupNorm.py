@@ -186,20 +186,20 @@ def empty_tail_gradients(grad_output, y, weight, bias, parameter, groups):
 
 def run_tail_backward(grad_output, y, weight, bias, parameter, groups):
     """Gradients of y, weight, bias and parameter."""
-    found = empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)
+    grads = empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)
     y, weight, bias, *rest = kernels.tail_arguments(y, weight, bias, parameter, groups)
     if y.shape[0] == 0:
-        return tuple(gradient.zero_() for gradient in found)
-    parameter, dparameter = (rest[0], found[3]) if rest else (None, None)
-    kernels.tail_backward(y, weight, bias, parameter, grad_output, *found[:3], dparameter, groups)
-    return found
+        return tuple(gradient.zero_() for gradient in grads)
+    parameter, dparameter = (rest[0], grads[3]) if rest else (None, None)
+    kernels.tail_backward(y, weight, bias, parameter, grad_output, *grads[:3], dparameter, groups)
+    return grads
 
 
 def remember(ctx, inputs, output):
     """What the backward needs. y is no result to be differentiated."""
     x, W, b, weight, bias, parameter, groups, _, portable = inputs
     ctx.save_for_backward(x, W, b, weight, bias, parameter, output[1])
-    ctx.given = groups, portable
+    ctx.settings = groups, portable
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)
 
@@ -208,11 +208,11 @@ def gradients(ctx, grad_output, _):
     """Of all arguments of a forward."""
     if grad_output is None:  # the result took no part
         return (None,) * 9
-    groups, portable = ctx.given
+    groups, portable = ctx.settings
     wanted = ctx.needs_input_grad
-    found = backward(grad_output, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
+    grads = backward(grad_output, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
     return (
-        *(g if want else None for g, want in zip(found, wanted[:6], strict=True)),
+        *(g if want else None for g, want in zip(grads, wanted[:6], strict=True)),
         None,
         None,
         None,
@@ -227,9 +227,9 @@ def remember_tail(ctx, inputs, output):
 
 def tail_gradients(ctx, grad_output):
     """Of all arguments of a tail."""
-    found = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
+    grads = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
     wanted = ctx.needs_input_grad[:4]
-    return (*(g if want else None for g, want in zip(found, wanted, strict=True)), None)
+    return (*(g if want else None for g, want in zip(grads, wanted, strict=True)), None)
 
 
 def operator(name, run, empty, schema):
@@ -307,7 +307,7 @@ Tensor prepared(const Tensor& tensor) {
 
 // A number in words of PyTorch's, whose stream must not print it: a compiler that links a C++
 // library of its own into this one crashes there.
-std::string told(int64_t number) { return std::to_string(number); }
+std::string text(int64_t number) { return std::to_string(number); }
 
 void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
     TORCH_CHECK(tensor.is_cuda(), name, " is on ", tensor.device(), " and must be on a CUDA card");
@@ -320,13 +320,13 @@ void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
 // The tensors of N channels as kernels want them. Raises where they do not fit.
 std::vector<Tensor> of_channels(Tensor weight, Tensor bias, Maybe parameter, const Tensor& x,
                                 int64_t N, int64_t groups) {
-    TORCH_CHECK(groups > 0 && N % groups == 0, told(N), " channels are not ", told(groups),
+    TORCH_CHECK(groups > 0 && N % groups == 0, text(N), " channels are not ", text(groups),
                 " groups of one size");
     std::vector<Tensor> all;
     auto add = [&](const Tensor& tensor, const char* name) {
         check_kind(tensor, name, x);
-        TORCH_CHECK(tensor.numel() == N, name, " has ", told(tensor.numel()), " elements, not ",
-                    told(N));
+        TORCH_CHECK(tensor.numel() == N, name, " has ", text(tensor.numel()), " elements, not ",
+                    text(N));
         all.push_back(prepared(tensor));
     };
     add(weight, "GroupNorm's weight");
@@ -344,18 +344,18 @@ void check_size(int64_t most) {  // kernels count in int, and some beyond
 std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias,
                               Maybe parameter, int64_t groups) {
     check_kind(x, "x", x);
-    TORCH_CHECK(x.dim() == 2, "x has ", told(x.dim()),
+    TORCH_CHECK(x.dim() == 2, "x has ", text(x.dim()),
                 " dimensions and must have 2: (batch, features)");
     check_kind(W, "the linear layer's weight", x);
-    TORCH_CHECK(W.dim() == 2, "the linear layer's weight has ", told(W.dim()),
+    TORCH_CHECK(W.dim() == 2, "the linear layer's weight has ", text(W.dim()),
                 " dimensions and must have 2: (channels, features)");
-    TORCH_CHECK(W.size(1) == x.size(1), "x has ", told(x.size(1)),
-                " features, and the linear layer's weight takes ", told(W.size(1)));
+    TORCH_CHECK(W.size(1) == x.size(1), "x has ", text(x.size(1)),
+                " features, and the linear layer's weight takes ", text(W.size(1)));
     int64_t N = W.size(0);
     check_size(std::max({x.size(0) * N, x.numel(), W.numel()}));
     check_kind(b, "the linear layer's bias", x);
-    TORCH_CHECK(b.numel() == N, "the linear layer's bias has ", told(b.numel()), " elements, not ",
-                told(N));
+    TORCH_CHECK(b.numel() == N, "the linear layer's bias has ", text(b.numel()), " elements, not ",
+                text(N));
     std::vector<Tensor> all = {prepared(x), prepared(W), prepared(b)};
     for (Tensor& tensor : of_channels(weight, bias, parameter, x, N, groups)) all.push_back(tensor);
     return all;
@@ -365,7 +365,7 @@ std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tenso
 std::vector<Tensor> tail_arguments(Tensor y, Tensor weight, Tensor bias, Maybe parameter,
                                    int64_t groups) {
     check_kind(y, "the linear layer's result", y);
-    TORCH_CHECK(y.dim() == 2, "the linear layer's result has ", told(y.dim()),
+    TORCH_CHECK(y.dim() == 2, "the linear layer's result has ", text(y.dim()),
                 " dimensions and must have 2: (batch, channels)");
     check_size(y.numel());
     std::vector<Tensor> all = {prepared(y)};
@@ -400,8 +400,8 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
                    Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(grad_out);
-    start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
+    Tensor contiguous = prepared(grad_out);
+    start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(contiguous), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -920,7 +920,7 @@ __device__ inline float4 after_backward(float4 z, float4 p, float4 g, float4& dp
 }
 
 // Tensors of a call. parameter may be null, and bias, where the chain does not need z.
-struct Given {
+struct Inputs {
     const float *y, *weight, *bias, *parameter, *grad_out;
     int rows, channels, groups;
 };
@@ -929,7 +929,7 @@ struct Given {
 // parameter. For groups of any size.
 // One thread owns every 32nd value of a group, one warp the group. One block owns 8.
 template <class Chain>
-__global__ void backward_any_size_kernel(Given in, float* dy, float* dweight, float* dbias,
+__global__ void backward_any_size_kernel(Inputs in, float* dy, float* dweight, float* dbias,
                                          float* dparameter) {
     int group = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (group >= in.rows * in.groups) return;  // the whole warp leaves
@@ -980,7 +980,7 @@ class Gradients {
 
     // Starts launch(lanes) where lanes() lanes fill a group, or the slow path.
     template <class Launch>
-    void launch(Launch launch, Given in, float* dy) const {
+    void launch(Launch launch, Inputs in, float* dy) const {
         if (dispatch(in.channels / in.groups, launch)) return;
         int blocks = (in.rows * in.groups + 7) / 8;
         backward_any_size_kernel<Chain><<<blocks, 256, 0, current_stream()>>>(in, dy, part(0), part(1), part(2));
@@ -1427,9 +1427,9 @@ constexpr CUtensorMapDataType type_in_map<__nv_bfloat16>() {
 inline auto map_encoder() {
     static void* encode = [] {
         void* function = nullptr;
-        cudaDriverEntryPointQueryResult found;
+        cudaDriverEntryPointQueryResult result;
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                         cudaEnableDefault, &found);
+                                         cudaEnableDefault, &result);
         return function;
     }();
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode);
@@ -2119,9 +2119,9 @@ struct Channels {
 
 // Starts kernel(operands, more ...). Blocks that wait for rows which others split run all at once,
 // or not at all: the launch is cooperative.
-template <class TileConfig, class... More, class... Given>
+template <class TileConfig, class... More, class... Rest>
 void start(void (*kernel)(Operands, More...), const Prepared<TileConfig>& prepared,
-           const Channels& channels, Given... more) {
+           const Channels& channels, Rest... more) {
     Operands in = prepared.operands();
     AlignedRows b(channels.b, 1, in.N), weight(channels.weight, 1, in.N);
     AlignedRows bias(channels.bias, 1, in.N), extra(channels.extra, 1, in.N);
@@ -2257,14 +2257,14 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
     };
     copy(in.first + blockIdx.x);
     for (int r = in.first + blockIdx.x; r < in.N; r += gridDim.x, turn ^= 1) {
-        RowOfW& found = rows[turn];
+        RowOfW& row = rows[turn];
         wait_for_copies<0>();
         float most = 0.0f;
         for (int i = me; i < in.padded / 4; i += 128) most = fmaxf(most, largest(quads[i]));
         most = warp_max(most);
-        if (me % 32 == 0) found.most[me / 32] = most;
+        if (me % 32 == 0) row.most[me / 32] = most;
         sync_some(1, 128);  // the largest of every warp is there
-        for (int i = 0; i < 4; i++) most = fmaxf(most, found.most[i]);
+        for (int i = 0; i < 4; i++) most = fmaxf(most, row.most[i]);
         int exponent = exponent_of(most), few = 0;
         float up = ldexpf(1.0f, -exponent);
         for (int i = me; i < in.padded / 4; i += 128) {
@@ -2277,9 +2277,9 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
         }
         copy(r + gridDim.x);  // its quads are read, and on their way while the rest is done
         few = __reduce_add_sync(0xffffffffu, few);
-        if (me % 32 == 0) found.imprecise[me / 32] = few;
+        if (me % 32 == 0) row.imprecise[me / 32] = few;
         sync_some(1, 128);  // the count of every warp is there
-        few = found.imprecise[0] + found.imprecise[1] + found.imprecise[2] + found.imprecise[3];
+        few = row.imprecise[0] + row.imprecise[1] + row.imprecise[2] + row.imprecise[3];
         if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         fence_async_global();  // what this thread wrote is seen by copies,
         __threadfence();       // and by who learns of it from the next line
@@ -2525,17 +2525,17 @@ constexpr int TURN_ROWS = 64, TURN_COLS = 32;  // of a tile that is turned aroun
 // the order of the floats: 0 before. A NaN is left out.
 // One thread owns every 8th row of 256 for a column. One block of (32, 8) threads owns 32 columns.
 static __global__ void column_most_kernel(const float* x, unsigned* most, int rows, int cols) {
-    __shared__ float found[8][32];
+    __shared__ float largest[8][32];
     int col = blockIdx.x * 32 + threadIdx.x, first = blockIdx.y * 256;
     float mine = 0.0f;
 #pragma unroll 8
     for (int row = first + threadIdx.y; row < min(first + 256, rows); row += 8) {
         if (col < cols) mine = fmaxf(mine, fabsf(x[size_t(row) * cols + col]));
     }
-    found[threadIdx.y][threadIdx.x] = mine;
+    largest[threadIdx.y][threadIdx.x] = mine;
     __syncthreads();  // what all 8 warps found is there before the first warp reads it
     if (threadIdx.y > 0 || col >= cols) return;
-    for (int i = 1; i < 8; i++) mine = fmaxf(mine, found[i][threadIdx.x]);
+    for (int i = 1; i < 8; i++) mine = fmaxf(mine, largest[i][threadIdx.x]);
     atomicMax(&most[col], __float_as_uint(mine));  // the same in any order
 }
 

@@ -150,12 +150,12 @@ __global__ void dynamic_without_barrier(float* data) {
     data[threadIdx.x] = d[THREADS - 1 - threadIdx.x];
 }
 __global__ void same_value_by_all(int* data) {
-    __shared__ int found;
-    if (threadIdx.x == 0) found = 0;
+    __shared__ int flag;
+    if (threadIdx.x == 0) flag = 0;
     __syncthreads();
-    if (data[threadIdx.x] % 2 == 0) found = 1;
+    if (data[threadIdx.x] % 2 == 0) flag = 1;
     __syncthreads();
-    data[threadIdx.x] = found;
+    data[threadIdx.x] = flag;
 }
 
 // --- no race

@@ -37,8 +37,8 @@ LOOKS = {
 
 def pinned(package: str) -> str:
     """The version that constraints.txt names."""
-    found = re.search(rf"^{package}==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    return found[1]
+    match = re.search(rf"^{package}==(.+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    return match[1]
 
 
 def golden(picture: Picture) -> str:
@@ -46,9 +46,9 @@ def golden(picture: Picture) -> str:
     return replace(picture, text="none").svg()
 
 
-def pixels(found: re.Match) -> str:
+def pixels(match: re.Match) -> str:
     """An image within an SVG without what compressed it: zlib's releases differ in bytes."""
-    image = Image.open(io.BytesIO(base64.b64decode(found[1])))
+    image = Image.open(io.BytesIO(base64.b64decode(match[1])))
     return str((image.size, image.mode, np.asarray(image).tolist()))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support import traces
 from support.hazards import GLOBAL_OUT, picture, report
-from support.reading import beside, cells, edge, framed, told, wall, words
+from support.reading import beside, cells, edge, framed, order_of, wall, words
 from support.traces import simulate
 
 from utils.diagrams.parts.conflicts import read_unwritten
@@ -154,7 +154,7 @@ def test_an_element_that_is_written_too_late():
     assert "6 of the 10 elements of s are written, and this one is not" in shown.caption
     assert "written later, at line 8" in shown.caption
     verdict = "nobody has written it yet"
-    assert told(shown, verdict) == ["thread 6 R!", "thread 0 W"] and verdict in shown.alt
+    assert order_of(shown, verdict) == ["thread 6 R!", "thread 0 W"] and verdict in shown.alt
 
 
 def test_the_cells_say_what_was_written_by_then():
@@ -170,7 +170,7 @@ def test_the_cells_say_what_was_written_by_then():
 
 def test_an_element_that_nobody_ever_writes():
     shown = read_of(7)
-    assert told(shown, "nobody ever writes it") == ["thread 7 R!"]
+    assert order_of(shown, "nobody ever writes it") == ["thread 7 R!"]
     assert "Nobody writes it afterwards, either" in shown.caption
     assert "later" not in shown.caption
 
@@ -192,5 +192,5 @@ def test_an_atomic_update_reads_what_was_there():
         t.load(3, "s", 2)
 
     trace = simulate(kernel, (1,), (1,), {"out": (1,)}, [("s", 4)])
-    found = read_unwritten(trace.launches[0].accesses, trace.arrays[1])
-    assert found.tolist() == [True, False, True, False]
+    got = read_unwritten(trace.launches[0].accesses, trace.arrays[1])
+    assert got.tolist() == [True, False, True, False]

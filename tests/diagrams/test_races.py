@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.faulty import diagnosed, faulty_scene
 from support.hazards import GLOBAL_OUT, picture, race
-from support.reading import accesses, cells, excerpt, framed, joined, numbered, told, words
+from support.reading import accesses, cells, excerpt, framed, joined, numbered, order_of, words
 from support.traces import simulate
 
 from utils.diagrams.draw import render
@@ -64,12 +64,12 @@ def test_the_title_and_the_sentence_below_name_the_element_the_threads_and_the_l
 
 
 def test_each_of_the_two_has_a_row_of_its_own_in_the_order_of_the_run(shown):
-    assert told(shown, VERDICT) == ["thread 0 R!", "thread 7 W!"]
+    assert order_of(shown, VERDICT) == ["thread 0 R!", "thread 7 W!"]
     assert {a.detail for a in accesses(shown, VERDICT)} == {"warp 0"}
     assert joined(shown, VERDICT) == ["thread 0", "thread 7"]
     assert {"Accesses to s[7]", "line 3", "line 4", "R: reads", "W: writes"} <= set(words(shown))
     turned = picture(reverse(), race((0, "store", 3), (7, "load", 4), 0))
-    assert [a for a in told(turned, VERDICT) if "!" in a] == ["thread 0 W!", "thread 7 R!"]
+    assert [a for a in order_of(turned, VERDICT) if "!" in a] == ["thread 0 W!", "thread 7 R!"]
 
 
 def test_the_lines_that_race_are_marked_in_the_source_and_say_who_is_there(shown):
@@ -132,14 +132,14 @@ def test_only_what_touches_that_element_is_in_its_time_line():
 
     trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 8)])
     shown = picture(trace, race((0, "store", 4), (1, "store", 4), 4))
-    assert told(shown, VERDICT) == ["thread 0 W!", "thread 1 W!"]
+    assert order_of(shown, VERDICT) == ["thread 0 W!", "thread 1 W!"]
     assert not {"line 3", "line 5"} & set(words(shown))
 
 
 def test_of_many_accesses_those_of_the_race_alone_are_marked():
     shown = picture(reverse(), AGAIN)
-    assert [a for a in told(shown, VERDICT) if "!" in a] == ["thread 0 W!", "thread 7 R!"]
-    assert joined(shown, VERDICT) == ["thread 0", "thread 7"] and len(told(shown, VERDICT)) > 2
+    assert [a for a in order_of(shown, VERDICT) if "!" in a] == ["thread 0 W!", "thread 7 R!"]
+    assert joined(shown, VERDICT) == ["thread 0", "thread 7"] and len(order_of(shown, VERDICT)) > 2
 
 
 def test_of_one_threads_accesses_the_last_before_the_other_one_is_marked():
@@ -156,7 +156,7 @@ def test_of_one_threads_accesses_the_last_before_the_other_one_is_marked():
     trace = simulate(kernel, (1,), (2,), {"out": (1,)}, [("s", 2)])
     shown = picture(trace, race((0, "load", 4), (1, "store", 3), 1))
     one, other = "thread 0 R", "thread 1 W!"
-    assert told(shown, VERDICT) == [one, one, f"{one}!", other, one]
+    assert order_of(shown, VERDICT) == [one, one, f"{one}!", other, one]
 
 
 def test_repeated_accesses_are_counted():
@@ -194,7 +194,7 @@ ACROSS = race((0, "store", 3), (0, "load", 2), 5, block=(1, 0, 0), **GLOBAL_OUT)
 def test_of_two_blocks_the_blocks_are_named_and_no_barriers():
     shown = picture(blocks(), ACROSS)
     said = words(shown)
-    assert [a for a in told(shown, VERDICT) if "!" in a] == ["block 0 W!", "block 1 R!"]
+    assert [a for a in order_of(shown, VERDICT) if "!" in a] == ["block 0 W!", "block 1 R!"]
     assert {"block 0", "block 1", "1 other thread", "of block 2"} <= set(said)
     assert not any(word.startswith("phase") for word in said)
     assert "thread 0 reads out[5] at line 2" not in " ".join(said)  # of block 1, it says
@@ -243,7 +243,7 @@ def test_a_race_that_was_not_recorded_is_drawn_from_its_report():
     launch = replace(trace.launches[0], accesses=trace.launches[0].accesses[:0])
     shown = picture(replace(trace, truncated=True, launches=(launch,)), REVERSED)
     assert "The race lies beyond the accesses that were recorded" in shown.caption
-    assert told(shown, VERDICT) == ["thread 0 R!", "thread 7 W!"]
+    assert order_of(shown, VERDICT) == ["thread 0 R!", "thread 7 W!"]
 
 
 def test_a_race_in_a_header_is_found_without_its_lines():
@@ -276,7 +276,7 @@ def test_of_a_threads_many_reads_the_one_before_the_reported_write_is_shown():
     _, seen = diagnosed("shared")
     shown = render(faulty_scene("shared"), "hazards")
     assert seen.hazards[0].index == 32 and "63 more elements with a race" in words(shown)
-    assert [a for a in told(shown, VERDICT) if "!" in a] == ["thread 31 R!", "thread 32 W!"]
+    assert [a for a in order_of(shown, VERDICT) if "!" in a] == ["thread 31 R!", "thread 32 W!"]
 
 
 # --- parts
@@ -284,7 +284,7 @@ def test_of_a_threads_many_reads_the_one_before_the_reported_write_is_shown():
 
 def pairs_that_race(accesses: np.ndarray, across: bool) -> set[int]:
     """Elements that race, from the definition."""
-    found = set()
+    pairs = set()
     for i, a in enumerate(accesses):
         for b in accesses[:i]:
             apart = a["block"] != b["block"]
@@ -293,8 +293,8 @@ def pairs_that_race(accesses: np.ndarray, across: bool) -> set[int]:
             kinds = {int(a["kind"]), int(b["kind"])}
             harmless = kinds in ({LOAD}, {ATOMIC})
             if a["index"] == b["index"] and not harmless and (across or a["phase"] == b["phase"]):
-                found.add(int(a["index"]))
-    return found
+                pairs.add(int(a["index"]))
+    return pairs
 
 
 ACCESS = st.tuples(*(st.integers(0, n) for n in (2, 1, 2, 1, 2)))
@@ -302,9 +302,9 @@ ACCESS = st.tuples(*(st.integers(0, n) for n in (2, 1, 2, 1, 2)))
 
 @given(st.lists(ACCESS, max_size=14), st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_racing_elements_are_those_of_the_definition(given, across):
-    accesses = np.zeros(len(given), ACCESSES)
-    for one, (index, block, thread, phase, kind) in zip(accesses, given, strict=True):
+def test_racing_elements_are_those_of_the_definition(drawn, across):
+    accesses = np.zeros(len(drawn), ACCESSES)
+    for one, (index, block, thread, phase, kind) in zip(accesses, drawn, strict=True):
         values = {"index": index, "byte": 4 * index, "size": 4, "block": block}
         values |= {"thread": thread, "phase": phase, "kind": (LOAD, STORE, ATOMIC)[kind]}
         for name, value in values.items():

@@ -26,14 +26,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=0, help="processes; else one for each core")
     parser.add_argument("--fresh", action="store_true", help="try again what was tried before")
     parser.add_argument("--share", type=int, default=trial.SHARE, help="percent of the mutants")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     journal = workspace().build / "mutation" / "journal.jsonl"
-    if given.fresh:
+    if arguments.fresh:
         journal.unlink(missing_ok=True)
-    exercises = _chosen(given.which)
-    mutants = [mutant for e in exercises for mutant in trial.mutants(e, given.share)]
+    exercises = _chosen(arguments.which)
+    mutants = [mutant for e in exercises for mutant in trial.mutants(e, arguments.share)]
     known, reasons, unknown = survivors.known(), Counter(), 0
-    for mutant, fate in trial.try_all(mutants, journal, given.jobs):
+    for mutant, fate in trial.try_all(mutants, journal, arguments.jobs):
         reasons[fate.reason] += 1
         listed = mutant.name in known
         if fate.reason == trial.ALIVE and not listed:

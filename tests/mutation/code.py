@@ -82,15 +82,15 @@ class Code:
 
     def arguments(self, opening: int) -> list[tuple[int, int]]:
         """First and last token of each thing between two brackets that commas part."""
-        found, first, i = [], opening + 1, opening + 1
+        places, first, i = [], opening + 1, opening + 1
         while i < self.partner[opening]:
             if self[i] in _OPEN:
                 i = self.partner[i]
             elif self[i] == ",":
-                found.append((first, i - 1))
+                places.append((first, i - 1))
                 first = i + 1
             i += 1
-        return [*found, (first, i - 1)] if i > first else found
+        return [*places, (first, i - 1)] if i > first else places
 
     def reach(self, i: int, step: int, stops: frozenset[str]) -> int:
         """The last token from here on, forwards (step 1) or backwards (-1), before a stop or the
@@ -105,11 +105,11 @@ class Code:
     @cached_property
     def bodies(self) -> list[list[tuple[int, int]]]:
         """The statements of each block of each function: first and last token."""
-        found = []
+        every = []
         for i in range(len(self)):
             if self[i] == "{" and self[i - 1] in (")", "else", "const", ";", "{", "}"):
-                found.append(list(self._statements(i + 1, self.partner[i])))
-        return found
+                every.append(list(self._statements(i + 1, self.partner[i])))
+        return every
 
     def _statements(self, i: int, closing: int) -> Iterator[tuple[int, int]]:
         while i < closing:
@@ -158,26 +158,26 @@ class Code:
     @cached_property
     def _function(self) -> list[int]:
         """Of each token the last `}` or `;` that no bracket holds."""
-        found, last, depth = [], -1, 0
+        statements, last, depth = [], -1, 0
         for i in range(len(self)):
             depth += (self[i] in _OPEN) - (self[i] in _CLOSE)
-            found.append(last)
+            statements.append(last)
             if not depth and self[i] in ("}", ";"):
                 last = i
-        return found
+        return statements
 
     @cached_property
     def declared(self) -> set[int]:
         """The names that a declaration gives, those behind commas, too: `int a = b, c[4];`."""
-        found = set()
+        names = set()
         for i in range(len(self)):
             before = self.tokens[i - 1]
             if self.tokens[i].kind != "name" or before.kind != "name" or before.text == "return":
                 continue
-            found.add(i)
+            names.add(i)
             while self[i := self.reach(i, 1, frozenset(",;")) + 1] == ",":
-                found.add(i := i + 1)
-        return found
+                names.add(i := i + 1)
+        return names
 
     @cached_property
     def is_fixed(self) -> list[bool]:
@@ -196,7 +196,7 @@ class Code:
 
 def significant(text: str) -> list[Token]:
     """Tokens without spaces, comments and directives, `<` and `=` that touch as `<=`."""
-    tokens, found, i = tokenize(text), [], 0
+    tokens, kept, i = tokenize(text), [], 0
     while i < len(tokens):
         token = tokens[i]
         if token.kind == "punct":
@@ -207,9 +207,9 @@ def significant(text: str) -> list[Token]:
                     i += len(operator) - 1
                     break
         if token.kind not in ("space", "comment", "directive"):
-            found.append(token)
+            kept.append(token)
         i += 1
-    return found
+    return kept
 
 
 def word_diff(code: Code, start: int, end: int, new: str) -> str:

@@ -42,16 +42,16 @@ def mutations(text: str, name: str = "") -> list[Mutation]:
 
     `name` is the launcher's, whose declaration stays as it is.
     """
-    code, found, seen = Code(text, name), [], {_bare(text)}
+    code, made, seen = Code(text, name), [], {_bare(text)}
     for what, edits in OPERATORS.items():
         for edit in edits(code):
             mutated = text[: edit.start] + edit.new + text[edit.end :]
             if (bare := _bare(mutated)) not in seen:
                 seen.add(bare)
                 line = text.count("\n", 0, edit.start) + 1
-                found.append(Mutation(what, line, word_diff(code, *edit), mutated))
-    found.sort(key=lambda mutation: (mutation.line, mutation.operator))
-    return _numbered(found)
+                made.append(Mutation(what, line, word_diff(code, *edit), mutated))
+    made.sort(key=lambda mutation: (mutation.line, mutation.operator))
+    return _numbered(made)
 
 
 def _bare(text: str) -> str:
@@ -59,14 +59,14 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
-def _numbered(found: list[Mutation]) -> list[Mutation]:
+def _numbered(made: list[Mutation]) -> list[Mutation]:
     counts: dict[tuple[str, str], int] = {}
-    for i, mutation in enumerate(found):
+    for i, mutation in enumerate(made):
         key = mutation.operator, mutation.difference
         counts[key] = counts.get(key, 0) + 1
         if counts[key] > 1:
-            found[i] = mutation._replace(difference=f"{mutation.difference} ({counts[key]})")
-    return found
+            made[i] = mutation._replace(difference=f"{mutation.difference} ({counts[key]})")
+    return made
 
 
 def _each(code: Code, *texts: str) -> Iterator[int]:
@@ -255,12 +255,12 @@ size channels; shift bias; size groups; values partials"""
 
 
 def _others() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for pair in _PAIRS.split(";"):
         one, other = pair.split()
-        found.setdefault(one, []).append(other)
-        found.setdefault(other, []).append(one)
-    return found
+        names.setdefault(one, []).append(other)
+        names.setdefault(other, []).append(one)
+    return names
 
 
 _OTHERS = _others()

@@ -28,7 +28,7 @@ class Survivor:
 
 def read(text: str) -> dict[str, Survivor]:
     """Survivors by the names of their mutants. Raises ValueError with the line that is wrong."""
-    found: dict[str, Survivor] = {}
+    by_name: dict[str, Survivor] = {}
     kind, reason, open_ = "", "", False  # open_: the next line of a reason belongs to the last
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("== "):
@@ -41,10 +41,10 @@ def read(text: str) -> dict[str, Survivor]:
         elif line:
             if not (kind and reason):
                 raise ValueError(f"line {number}: no kind and reason stand above it")
-            if line in found:
-                raise ValueError(f"line {number}: it stands in line {found[line].line}, too")
-            found[line], open_ = Survivor(kind, reason, number), False
-    return found
+            if line in by_name:
+                raise ValueError(f"line {number}: it stands in line {by_name[line].line}, too")
+            by_name[line], open_ = Survivor(kind, reason, number), False
+    return by_name
 
 
 def known() -> dict[str, Survivor]:

@@ -78,8 +78,8 @@ def mutants(exercise: Exercise, share: int = SHARE) -> list[Mutant]:
     Of a larger share those of a smaller one are part.
     """
     made: list[Mutation] = mutations(catalog.solution_text(exercise), exercise.name)
-    found = [Mutant(exercise.id, *mutation) for mutation in made]
-    return [mutant for mutant in found if mutant.rank < share]
+    every = [Mutant(exercise.id, *mutation) for mutation in made]
+    return [mutant for mutant in every if mutant.rank < share]
 
 
 def all_mutants(share: int = SHARE) -> list[Mutant]:

@@ -33,7 +33,7 @@ int main() {
     for (int round = 0; round < rounds; ++round) moved += 1 + round % 3;
     int* device = to_device(x);
     rotate<<<1, n>>>(device, rounds);
-    const std::vector<int> found = to_host(device, n);
-    for (int i = 0; i < n; ++i) wrong += found[i] != (i + moved) % n;
+    const std::vector<int> got = to_host(device, n);
+    for (int i = 0; i < n; ++i) wrong += got[i] != (i + moved) % n;
     return verdict("arrive_and_wait", wrong);
 }

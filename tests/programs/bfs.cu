@@ -73,8 +73,8 @@ int main(int argc, char** argv) {
         CHECK(cudaMemcpy(&size, next_size, sizeof(int), cudaMemcpyDeviceToHost));
         std::swap(frontier, next);
     }
-    std::vector<int> found(n);
-    CHECK(cudaMemcpy(found.data(), distance, n * sizeof(int), cudaMemcpyDeviceToHost));
+    std::vector<int> got(n);
+    CHECK(cudaMemcpy(got.data(), distance, n * sizeof(int), cudaMemcpyDeviceToHost));
 
     std::vector<int> expected(start);
     std::queue<int> queue({source});
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
                 queue.push(w);
             }
     int wrong = 0;
-    for (int v = 0; v < n; ++v) wrong += found[v] != expected[v];
+    for (int v = 0; v < n; ++v) wrong += got[v] != expected[v];
     printf("bfs: %d vertices, %d launches, %d wrong\n", n, launches, wrong);
     return wrong != 0;
 }

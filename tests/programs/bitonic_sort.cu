@@ -41,8 +41,8 @@ int main() {
         sort_parts<<<n / 128, 64>>>(device, length);
     }
     std::sort(x.begin(), x.end());
-    const std::vector<int> found = to_host(device, n);
+    const std::vector<int> got = to_host(device, n);
     int wrong = 0;
-    for (int i = 0; i < n; ++i) wrong += found[i] != x[i];
+    for (int i = 0; i < n; ++i) wrong += got[i] != x[i];
     return verdict("bitonic_sort", wrong);
 }

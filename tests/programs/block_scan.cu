@@ -29,8 +29,8 @@ int main() {
     scan_parts<<<blocks, kThreads>>>(in, out, totals, n);
     scan_parts<<<1, kThreads>>>(totals, totals, nullptr, blocks);
     add_totals<<<blocks - 1, kThreads>>>(out, totals, n);
-    const std::vector<int> found = to_host(out, n);
+    const std::vector<int> got = to_host(out, n);
     int wrong = 0, sum = 0;
-    for (int i = 0; i < n; ++i) wrong += found[i] != (sum += x[i]);
+    for (int i = 0; i < n; ++i) wrong += got[i] != (sum += x[i]);
     return verdict("block_scan", wrong);
 }

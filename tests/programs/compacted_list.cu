@@ -29,9 +29,9 @@ int main() {
     positive<<<4, 96>>>(in, n, out, count);
     const size_t many = to_host(count, 1)[0];
     int wrong = many != expected.size();
-    std::vector<int> found = to_host(out, std::min(many, expected.size()));
-    std::sort(found.begin(), found.end());
+    std::vector<int> got = to_host(out, std::min(many, expected.size()));
+    std::sort(got.begin(), got.end());
     std::sort(expected.begin(), expected.end());
-    for (size_t i = 0; i < found.size(); ++i) wrong += found[i] != expected[i];
+    for (size_t i = 0; i < got.size(); ++i) wrong += got[i] != expected[i];
     return verdict("compacted_list", wrong);
 }

@@ -31,12 +31,12 @@ int main() {
     const std::vector<float> x = some_floats(64 * tiles);
     float *in = to_device(x), *out = to_device(std::vector<float>(64));
     sum_tiles<<<1, 64>>>(in, tiles, out);
-    const std::vector<float> found = to_host(out, 64);
+    const std::vector<float> got = to_host(out, 64);
     int wrong = 0;
     for (int t = 0; t < 64; ++t) {
         float sum = 0;
         for (int k = 0; k < tiles; ++k) sum += x[k * 64 + 63 - t];
-        wrong += differ(found[t], sum);
+        wrong += differ(got[t], sum);
     }
     return verdict("copy_pipeline", wrong);
 }

@@ -41,8 +41,8 @@ int main() {
     float* areas = to_device(std::vector<float>(n));
     make<<<2, 32>>>(shapes, n);
     measure<<<2, 32>>>(shapes, areas, n);
-    const std::vector<float> found = to_host(areas, n);
+    const std::vector<float> got = to_host(areas, n);
     int wrong = 0;
-    for (int i = 0; i < n; ++i) wrong += found[i] != (i % 2 ? 1 : 3) * i * i + i + 1;
+    for (int i = 0; i < n; ++i) wrong += got[i] != (i % 2 ? 1 : 3) * i * i + i + 1;
     return verdict("device_objects", wrong);
 }

@@ -24,16 +24,16 @@ int main() {
     int *ad = to_device(a), *bd = to_device(b), *out = to_device(a), wrong = 0;
     for (int which = 0; which < 3; ++which) {
         apply<<<2, 64>>>(which, ad, bd, out, n);
-        const std::vector<int> found = to_host(out, n);
+        const std::vector<int> got = to_host(out, n);
         for (int i = 0; i < n; ++i) {
             const int expected[] = {a[i] + b[i], a[i] * b[i], a[i] > b[i] ? a[i] : b[i]};
-            wrong += found[i] != expected[which];
+            wrong += got[i] != expected[which];
         }
     }
     Operation host_copy;
     CHECK(cudaMemcpyFromSymbol(&host_copy, chosen, sizeof host_copy));
     apply_one<<<2, 64>>>(host_copy, ad, bd, out, n);
-    const std::vector<int> found = to_host(out, n);
-    for (int i = 0; i < n; ++i) wrong += found[i] != a[i] * b[i];
+    const std::vector<int> got = to_host(out, n);
+    for (int i = 0; i < n; ++i) wrong += got[i] != a[i] * b[i];
     return verdict("function_tables", wrong);
 }

@@ -26,8 +26,8 @@ int main() {
         for (int i = 0; i < n * n; ++i) b[i] = next(a.data(), i % n, i / n, n);
         std::swap(a, b);
     }
-    const std::vector<unsigned char> found = to_host(now, n * n);
+    const std::vector<unsigned char> got = to_host(now, n * n);
     int wrong = 0;
-    for (int i = 0; i < n * n; ++i) wrong += found[i] != a[i];
+    for (int i = 0; i < n * n; ++i) wrong += got[i] != a[i];
     return verdict("game_of_life", wrong);
 }

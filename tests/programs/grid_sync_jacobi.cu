@@ -29,8 +29,8 @@ int main() {
     CHECK(cudaLaunchCooperativeKernel(heat, 5, 64, arguments));
     for (int step = 0; step < steps; ++step, std::swap(a, b))
         for (int i = 1; i < n - 1; ++i) b[i] = 0.25f * a[i - 1] + 0.5f * a[i] + 0.25f * a[i + 1];
-    const std::vector<float> found = to_host(steps % 2 ? next : now, n);
+    const std::vector<float> got = to_host(steps % 2 ? next : now, n);
     int wrong = 0;
-    for (int i = 0; i < n; ++i) wrong += differ(found[i], a[i]);
+    for (int i = 0; i < n; ++i) wrong += differ(got[i], a[i]);
     return verdict("grid_sync_jacobi", wrong);
 }

@@ -21,11 +21,11 @@ int main() {
     for (int i = 0; i < n; ++i) x[i] = i;
     int *in = to_device(x), *out = to_device(std::vector<int>(n));
     reverse_tiles<<<3, 128>>>(in, out, n);
-    const std::vector<int> found = to_host(out, n);
+    const std::vector<int> got = to_host(out, n);
     int wrong = 0;
     for (int i = 0; i < n; ++i) {
         const int first = i / 128 * 128, count = n - first < 128 ? n - first : 128;
-        wrong += found[i] != first + count - 1 - (i - first);
+        wrong += got[i] != first + count - 1 - (i - first);
     }
     return verdict("group_copies", wrong);
 }

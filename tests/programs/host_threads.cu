@@ -36,13 +36,13 @@ int main() {
             int *in = to_device(start), *out = to_device(start);
             for (int r = 0; r < rounds; ++r) collatz<<<4, 64, 0, stream>>>(in, out, n);
             CHECK(cudaStreamSynchronize(stream));
-            const std::vector<int> found = to_host(out, n);
+            const std::vector<int> got = to_host(out, n);
             for (int b = 0; b < 4; ++b) {
                 int longest = 0;
                 for (int i = 64 * b; i < 64 * b + 64; ++i)
                     longest = std::max(longest, steps_from(start[i]));
                 for (int i = 64 * b; i < 64 * b + 64; ++i)
-                    wrong[t] += found[i] != 1000 * longest + steps_from(start[i]);
+                    wrong[t] += got[i] != 1000 * longest + steps_from(start[i]);
             }
             CHECK(cudaFree(in));
             CHECK(cudaFree(out));

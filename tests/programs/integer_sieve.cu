@@ -8,8 +8,8 @@ __global__ void strike(unsigned* composite, int n) {
 }
 __global__ void count(const unsigned* composite, int words, int* primes) {
     const int w = blockIdx.x * blockDim.x + threadIdx.x;
-    const int found = w < words ? __popc(~composite[w]) : 0;
-    atomicAdd(primes, found);
+    const int got = w < words ? __popc(~composite[w]) : 0;
+    atomicAdd(primes, got);
 }
 __global__ void sizes(const unsigned* composite, unsigned* dense, int words) {
     const int w = blockIdx.x * blockDim.x + threadIdx.x;

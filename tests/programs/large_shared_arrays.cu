@@ -21,7 +21,7 @@ int main() {
     int wrong = cudaGetLastError() != cudaErrorInvalidValue;
     CHECK(cudaFuncSetAttribute(mirror, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     mirror<<<1, 128, bytes>>>(in, out, n);
-    const std::vector<int> found = to_host(out, n);
-    for (int i = 0; i < n; ++i) wrong += found[i] != n - 1 - i;
+    const std::vector<int> got = to_host(out, n);
+    for (int i = 0; i < n; ++i) wrong += got[i] != n - 1 - i;
     return verdict("large_shared_arrays", wrong);
 }

@@ -27,11 +27,11 @@ int main() {
     config.gridDim = dim3(4);
     config.blockDim = dim3(64);
     CHECK(cudaLaunchKernelEx(&config, scale<float>, x, 2.0f, n));
-    const std::vector<float> found = to_host(x, n);
+    const std::vector<float> got = to_host(x, n);
     int wrong = 0;
     for (int i = 0; i < n; ++i) {
         const float v = i % 2 ? 2 : 1;
-        wrong += found[i] != ((3 + v) * 3 + v) * 2;
+        wrong += got[i] != ((3 + v) * 3 + v) * 2;
     }
     return verdict("launches_by_pointer", wrong);
 }

@@ -30,7 +30,7 @@ int main() {
     float4* in = to_device(bodies);
     float3* out = to_device(std::vector<float3>(n));
     forces<<<3, 64>>>(in, out, n);
-    const std::vector<float3> found = to_host(out, n);
+    const std::vector<float3> got = to_host(out, n);
     int wrong = 0;
     for (int i = 0; i < n; ++i) {
         double sum = 0;
@@ -39,7 +39,7 @@ int main() {
             const double z = bodies[j].z - bodies[i].z, d = x * x + y * y + z * z + 0.01;
             sum += bodies[j].w * x / (d * std::sqrt(d));
         }
-        wrong += differ(found[i].x, float(sum), 1e-3f);
+        wrong += differ(got[i].x, float(sum), 1e-3f);
     }
     return verdict("n_bodies", wrong);
 }

@@ -32,7 +32,7 @@ int main() {
     for (int i = 0; i < n; ++i) x[i] = i;
     int* device = to_device(x);
     square<<<(n + block - 1) / block, block>>>(device, n);
-    const std::vector<int> found = to_host(device, n);
-    for (int i = 0; i < n; ++i) wrong += found[i] != i * i;
+    const std::vector<int> got = to_host(device, n);
+    for (int i = 0; i < n; ++i) wrong += got[i] != i * i;
     return verdict("occupancy_queries", wrong);
 }

@@ -32,8 +32,8 @@ int main() {
     int *in = to_device(labels), *counts = to_device(std::vector<int>(5));
     int* odd_device = to_device(std::vector<int>(2));
     count_labels<<<1, n>>>(in, counts, odd_device);
-    const std::vector<int> found = to_host(counts, 5), odds = to_host(odd_device, 2);
+    const std::vector<int> got = to_host(counts, 5), odds = to_host(odd_device, 2);
     int wrong = (odds[0] != odd) + (odds[1] != expected[3]);
-    for (int l = 0; l < 5; ++l) wrong += found[l] != expected[l];
+    for (int l = 0; l < 5; ++l) wrong += got[l] != expected[l];
     return verdict("partitions", wrong);
 }

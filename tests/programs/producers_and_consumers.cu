@@ -34,10 +34,10 @@ int main() {
     for (int i = 0; i < n; ++i) x[i] = 3 * i;
     int *in = to_device(x), *out = to_device(std::vector<int>(n));
     halves<<<1, 128>>>(in, out, tiles);
-    const std::vector<int> found = to_host(out, n);
+    const std::vector<int> got = to_host(out, n);
     int wrong = 0;
     for (int k = 0; k < tiles; ++k)
         for (int i = 0; i < kTile; ++i)
-            wrong += found[k * kTile + i] != x[k * kTile + kTile - 1 - i] / 2;
+            wrong += got[k * kTile + i] != x[k * kTile + kTile - 1 - i] / 2;
     return verdict("producers_and_consumers", wrong);
 }

@@ -16,9 +16,9 @@ __device__ int queens(int n, unsigned columns, unsigned left, unsigned right, in
     }
     return count;
 }
-__global__ void work(const int* x, int n, int* found, int* boards) {
+__global__ void work(const int* x, int n, int* got, int* boards) {
     const int t = threadIdx.x;
-    found[t] = find(x, 0, n, 3 * t);
+    got[t] = find(x, 0, n, 3 * t);
     if (t < 7) {
         const unsigned bit = 1u << t;
         atomicAdd(boards, queens(7, bit, bit << 1, bit >> 1, 1));
@@ -29,11 +29,11 @@ int main() {
     const int n = 64;
     std::vector<int> x(n);
     for (int i = 0; i < n; ++i) x[i] = 2 * i;
-    int *in = to_device(x), *found = to_device(std::vector<int>(32));
+    int *in = to_device(x), *got = to_device(std::vector<int>(32));
     int* boards = to_device(std::vector<int>(1));
-    work<<<1, 32>>>(in, n, found, boards);
+    work<<<1, 32>>>(in, n, got, boards);
     int wrong = to_host(boards, 1)[0] != 40;
-    const std::vector<int> places = to_host(found, 32);
+    const std::vector<int> places = to_host(got, 32);
     for (int t = 0; t < 32; ++t) wrong += places[t] != (t % 2 ? -1 : 3 * t / 2);
     return verdict("recursive_device", wrong);
 }

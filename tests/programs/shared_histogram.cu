@@ -25,7 +25,7 @@ int main() {
     unsigned* bins = to_device(std::vector<unsigned>(64));
     histogram<<<6, 128>>>(in, n, bins);
     int wrong = 0;
-    const std::vector<unsigned> found = to_host(bins, 64);
-    for (int b = 0; b < 64; ++b) wrong += found[b] != expected[b];
+    const std::vector<unsigned> got = to_host(bins, 64);
+    for (int b = 0; b < 64; ++b) wrong += got[b] != expected[b];
     return verdict("shared_histogram", wrong);
 }

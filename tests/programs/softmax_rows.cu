@@ -27,13 +27,13 @@ int main() {
     for (float& v : x) v *= 9;
     float *in = to_device(x), *out = to_device(x);
     softmax<<<2, dim3(32, 4)>>>(in, out, rows, columns);
-    const std::vector<float> found = to_host(out, rows * columns);
+    const std::vector<float> got = to_host(out, rows * columns);
     int wrong = 0;
     for (int r = 0; r < rows; ++r) {
         double sum = 0;
         for (int c = 0; c < columns; ++c) sum += std::exp(double(x[r * columns + c]));
         for (int c = 0; c < columns; ++c)
-            wrong += differ(found[r * columns + c], float(std::exp(x[r * columns + c]) / sum));
+            wrong += differ(got[r * columns + c], float(std::exp(x[r * columns + c]) / sum));
     }
     return verdict("softmax_rows", wrong);
 }

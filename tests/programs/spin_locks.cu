@@ -28,6 +28,6 @@ int main() {
     int* total = to_device(std::vector<int>(2));
     count<<<2, 64>>>(total);
     count_without_sleep<<<2, 64>>>(total + 1);
-    const std::vector<int> found = to_host(total, 2);
-    return verdict("spin_locks", (found[0] != 2 * 63 * 32) + (found[1] != 128));
+    const std::vector<int> got = to_host(total, 2);
+    return verdict("spin_locks", (got[0] != 2 * 63 * 32) + (got[1] != 128));
 }

@@ -29,9 +29,9 @@ int main() {
     int* index_device = to_device(index);
     int2* out = to_device(std::vector<int2>(n));
     gather<<<4, 32>>>(table, index_device, out, n);
-    const std::vector<int2> found = to_host(out, n);
+    const std::vector<int2> got = to_host(out, n);
     int wrong = 0;
-    for (int i = 0; i < n; ++i) wrong += found[i].x != index[i] || found[i].y != -index[i];
+    for (int i = 0; i < n; ++i) wrong += got[i].x != index[i] || got[i].y != -index[i];
 
     std::vector<float> stack(4 * 2 * 3);
     for (size_t i = 0; i < stack.size(); ++i) stack[i] = i;

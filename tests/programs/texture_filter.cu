@@ -33,9 +33,9 @@ int main() {
         cudaTextureObject_t texture = 0;
         CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
         sample<<<1, 32>>>(texture, at_device, out, int(at.size()));
-        const std::vector<float> found = to_host(out, at.size());
+        const std::vector<float> got = to_host(out, at.size());
         for (size_t i = 0; i < at.size(); ++i)
-            wrong += differ(found[i], filter ? linear[i] : point[i]);
+            wrong += differ(got[i], filter ? linear[i] : point[i]);
         CHECK(cudaDestroyTextureObject(texture));
     }
     CHECK(cudaFreeArray(array));

@@ -32,12 +32,12 @@ int main() {
     CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
     float4* out = to_device(std::vector<float4>(width * height));
     shift<<<height, width>>>(texture, out, width, height, 1.25f);
-    const std::vector<float4> found = to_host(out, width * height);
+    const std::vector<float4> got = to_host(out, width * height);
     int wrong = 0;
     for (int y = 0; y < height; ++y)
         for (int x = 0; x < width; ++x) {
             const uchar4 t = texels[y * width + (x + width / 4) % width];
-            const float4 f = found[y * width + x];
+            const float4 f = got[y * width + x];
             wrong += differ(f.x, t.x / 255.0f) || differ(f.y, t.y / 255.0f) ||
                      differ(f.z, t.z / 255.0f) || differ(f.w, 0.2f);
         }

@@ -23,9 +23,9 @@ int main() {
     float *in = to_device(x), *out = to_device(x);
     const dim3 grid((width + kTile - 1) / kTile, (height + kTile - 1) / kTile);
     transpose<true><<<grid, dim3(kTile, kRows)>>>(in, out, width, height);
-    const std::vector<float> found = to_host(out, width * height);
+    const std::vector<float> got = to_host(out, width * height);
     int wrong = 0;
     for (int r = 0; r < height; ++r)
-        for (int c = 0; c < width; ++c) wrong += found[c * height + r] != -x[r * width + c];
+        for (int c = 0; c < width; ++c) wrong += got[c * height + r] != -x[r * width + c];
     return verdict("tiled_transpose", wrong);
 }

@@ -28,12 +28,12 @@ int main() {
     for (int i = 0; i < 256; ++i) x[i] = (i * 29) % 251;
     int *in = to_device(x), *out = to_device(std::vector<int>(8));
     sums<<<1, 256>>>(in, out);
-    const std::vector<int> found = to_host(out, 8);
+    const std::vector<int> got = to_host(out, 8);
     int wrong = 0;
     for (int tile = 0; tile < 4; ++tile) {
         int sum = 0, high = 0;
         for (int i = 64 * tile; i < 64 * tile + 64; ++i) sum += x[i], high = std::max(high, x[i]);
-        wrong += found[2 * tile] != sum || found[2 * tile + 1] != high;
+        wrong += got[2 * tile] != sum || got[2 * tile + 1] != high;
     }
     return verdict("tiles_of_two_warps", wrong);
 }

@@ -23,12 +23,12 @@ int main() {
     const int n = 64;
     int* out = to_device(std::vector<int>(n));
     tiles<<<1, n>>>(out);
-    const std::vector<int> found = to_host(out, n);
+    const std::vector<int> got = to_host(out, n);
     int wrong = 0;
     for (int v = 0; v < n; ++v) {
         const int expected = v / 4 * 4 + 100 * (v ^ 1) + (v % 16 != 15) * 100000 + 200000 + 400000 +
                              (v / 16 == 1) * 800000 + v % 16 / 4 * 10000000;
-        wrong += found[v] != expected;
+        wrong += got[v] != expected;
     }
     return verdict("tiles_within_tiles", wrong);
 }

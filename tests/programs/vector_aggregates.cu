@@ -40,12 +40,12 @@ int main() {
     uint4* words = to_device(std::vector<uint4>(32));
     Particle* particles = to_device(std::vector<Particle>(32));
     quads<<<1, 32>>>(in_device, out, words, particles);
-    const std::vector<float4> found = to_host(out, 32);
+    const std::vector<float4> got = to_host(out, 32);
     const std::vector<uint4> passed = to_host(words, 32);
     const std::vector<Particle> made = to_host(particles, 32);
     int wrong = 0;
     for (int i = 0; i < 32; ++i) {
-        wrong += found[i].x != i + 1 || found[i].y != 2 || found[i].z != 6 || found[i].w != 12;
+        wrong += got[i].x != i + 1 || got[i].y != 2 || got[i].z != 6 || got[i].w != 12;
         wrong += passed[i].x != 31u - i || passed[i].w != 3;
         wrong += made[i].place.x != i || made[i].speed.y != i;
     }

@@ -31,8 +31,8 @@ int main() {
     for (int i = 0; i < n; ++i) x[i] = i % 5;
     int* device = to_device(x);
     scan_block<<<1, n>>>(device);
-    const std::vector<int> found = to_host(device, n);
+    const std::vector<int> got = to_host(device, n);
     int wrong = 0, sum = 0;
-    for (int i = 0; i < n; ++i) wrong += found[i] != (sum += x[i]);
+    for (int i = 0; i < n; ++i) wrong += got[i] != (sum += x[i]);
     return verdict("warp_scan", wrong);
 }

@@ -81,13 +81,13 @@ class Attempt:
 
 def attempts(folder: Path) -> list[Attempt]:
     """All texts below a folder, in order."""
-    found = []
+    attacks = []
     for path in sorted(folder.rglob("*.*")):
         if path.suffix == ".diff":
-            found += _differences(path)
+            attacks += _differences(path)
         elif path.suffix == ".cu":
-            found.append(_whole(path))
-    return found
+            attacks.append(_whole(path))
+    return attacks
 
 
 def exercise_named(name: str) -> Exercise:

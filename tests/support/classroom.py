@@ -104,22 +104,22 @@ class Student:
 
     def mismatches(self, grade: dict) -> list[str]:
         """Where a grade is not what it must be."""
-        found = []
+        lines = []
         for record in grade["exercises"]:
             fate = self.fates.get(record["exercise"], Fate(("not attempted",), 0))
             got = f"{record['status']}, {record['points']:g} points: {record['message'][:200]}"
             if record["status"] not in fate.statuses or record["points"] != fate.points:
                 wanted = f"{'/'.join(fate.statuses)}, {fate.points:g} points"
-                found.append(f"{record['number']} {record['name']}: {got!r}, not {wanted}")
+                lines.append(f"{record['number']} {record['name']}: {got!r}, not {wanted}")
             elif fate.says not in record["message"]:
-                found.append(f"{record['number']} {record['name']}: {got!r} lacks '{fate.says}'")
+                lines.append(f"{record['number']} {record['name']}: {got!r} lacks '{fate.says}'")
             if not all(c.isprintable() or c in "\n\t" for c in record["message"]):
-                found.append(f"{record['number']} {record['name']}: {got!r} is not printable")
+                lines.append(f"{record['number']} {record['name']}: {got!r} is not printable")
         total = round(sum(record["points"] for record in grade["exercises"]), 2)
         if total != grade["points"]:
-            found.append(f"{grade['points']} points are not the sum, {total}")
-        found += [f"no note says '{w}'" for w in self.notes if w not in "\n".join(grade["notes"])]
-        return [f"{self.kind} {self.name!r}: {line}" for line in found]
+            lines.append(f"{grade['points']} points are not the sum, {total}")
+        lines += [f"no note says '{w}'" for w in self.notes if w not in "\n".join(grade["notes"])]
+        return [f"{self.kind} {self.name!r}: {line}" for line in lines]
 
 
 def exercises(topics: Iterable[str] = TOPICS) -> list[Exercise]:

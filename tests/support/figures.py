@@ -15,5 +15,5 @@ def entry(median: float = 2.0, **fields) -> Entry:
         Row("cuBLAS", "library", 1.0, 0.9, 1.1, precision=FP32),
     )
     sizes = {"M": 64, "N": 64, "K": 64}
-    given = {"sizes": sizes, "bytes": 49152, "flops": 524288, "rows": rows, **STAMP, **fields}
-    return Entry(**given)
+    everything = {"sizes": sizes, "bytes": 49152, "flops": 524288, "rows": rows, **STAMP, **fields}
+    return Entry(**everything)

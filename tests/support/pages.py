@@ -7,10 +7,10 @@ def serious(page, within: str) -> list[str]:
     """What axe finds in a part of a page that keeps somebody from using it."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, context=within).response["violations"]
+    violations = Axe().run(page, context=within).response["violations"]
     return [
         f"{rule['id']}: {node['html'][:200]}"
-        for rule in found
+        for rule in violations
         for node in rule["nodes"]
         if rule["impact"] in ("serious", "critical")
     ]

@@ -42,13 +42,13 @@ def place(picture: Picture, word: str, nth: int = 0) -> tuple[float, float]:
 
 def legend(picture: Picture) -> dict[str, tuple]:
     """What is said beside each swatch -> the colour that it is filled with."""
-    found = {}
+    entries = {}
     for box in _boxes(picture):
         if np.allclose((box.get_width(), box.get_height()), SWATCH) and box.get_facecolor()[3]:
             x, y = box.get_x() + 0.2, box.get_y() + SWATCH / 2
             beside = [t for t in _texts(picture) if np.allclose(t.get_position(), (x, y))]
-            found |= {text.get_text(): box.get_facecolor()[:3] for text in beside}
-    return found
+            entries |= {text.get_text(): box.get_facecolor()[:3] for text in beside}
+    return entries
 
 
 def meaning(picture: Picture, color) -> str:
@@ -97,25 +97,25 @@ def at(picture: Picture, word: str, nth: int = 0) -> str:
 
 def framed(picture: Picture) -> list[tuple[int, int, str]]:
     """(row, column, meaning) of each cell with a dark frame."""
-    found = []
+    rows = []
     for box in _boxes(picture):
         if _same(box.get_edgecolor()[:3], cv.INK) and box.get_linewidth() == 2:
             x, y = box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2
             if cell := _under(picture, x, y):
                 number, row, column = cell
-                found.append((row, column, cells(picture, number)[row][column]))
-    return found
+                rows.append((row, column, cells(picture, number)[row][column]))
+    return rows
 
 
 def numbered(picture: Picture) -> dict[int, str]:
     """The rows of the first grid that carry a number, or another word, at their left."""
     left, right, bottom, top = _grids(picture)[0].get_extent()
-    found = {}
+    numbers = {}
     for text in _texts(picture):
         x, y = text.get_position()
         if text.get_ha() == "right" and left - 0.1 < x < left and top < y < bottom:
-            found[_under(picture, left, y)[1]] = text.get_text()
-    return found
+            numbers[_under(picture, left, y)[1]] = text.get_text()
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Access:
 def accesses(picture: Picture, verdict: str) -> list[Access]:
     """The time line, from left to right."""
     red = next(t.get_color() for t in _texts(picture) if t.get_text() == verdict)
-    found = []
+    rows = []
     for box in _boxes(picture):
         if np.allclose((box.get_width(), box.get_height()), GLYPH):
             x, y = box.get_x() + GLYPH / 2, box.get_y() + GLYPH / 2
@@ -142,17 +142,17 @@ def accesses(picture: Picture, verdict: str) -> list[Access]:
             letter = _nearest(picture, y, lambda t, x=x: t.get_position()[0] == x)
             count = _nearest(picture, y - GLYPH / 2 - 0.08, lambda t, x=x: t.get_position()[0] == x)
             marked = _same(box.get_edgecolor()[:3], red)
-            found.append(Access(row, detail, letter, count, marked, x))
-    return sorted(found, key=lambda access: access.x)
+            rows.append(Access(row, detail, letter, count, marked, x))
+    return sorted(rows, key=lambda access: access.x)
 
 
 def _nearest(picture: Picture, y: float, fits) -> str:
     """The rightmost text of those at a height that fit."""
-    found = [t for t in _texts(picture) if abs(t.get_position()[1] - y) < NEAR and fits(t)]
-    return max(found, key=lambda t: t.get_position()[0]).get_text() if found else ""
+    near = [t for t in _texts(picture) if abs(t.get_position()[1] - y) < NEAR and fits(t)]
+    return max(near, key=lambda t: t.get_position()[0]).get_text() if near else ""
 
 
-def told(picture: Picture, verdict: str) -> list[str]:
+def order_of(picture: Picture, verdict: str) -> list[str]:
     """The time line in short: "thread 0 R!", the accesses of the verdict with a "!"."""
     return [f"{a.row} {a.letter}{'!' * a.marked}" for a in accesses(picture, verdict)]
 
@@ -180,7 +180,7 @@ class Line:
 
 def excerpt(picture: Picture) -> list[Line]:
     """The lines of the source below the picture."""
-    found = []
+    lines = []
     for text in _texts(picture):
         if text.get_ha() == "right" and text.get_family() == [cv.MONO]:
             y = text.get_position()[1]
@@ -194,8 +194,8 @@ def excerpt(picture: Picture) -> list[Line]:
                 _same(box.get_facecolor()[:3], MARKED) and box.get_y() < y < box.get_bbox().y1
                 for box in _boxes(picture)
             )
-            found.append(Line(text.get_text(), source, note, marked))
-    return found
+            lines.append(Line(text.get_text(), source, note, marked))
+    return lines
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Cell:
 
 def edge(picture: Picture) -> dict[str, Cell]:
     """Number of an element -> its cell, from left to right."""
-    found = {}
+    labels = {}
     boxes = [b for b in _boxes(picture) if np.isclose(b.get_height(), 0.28)]
     for box in sorted((b for b in boxes if b.get_width() >= CELL - NEAR), key=lambda b: b.get_x()):
         x, y = box.get_x() + box.get_width() / 2, box.get_y()
@@ -219,8 +219,8 @@ def edge(picture: Picture) -> dict[str, Cell]:
         number = next(t for t in mine if abs(t.get_position()[1] - y - 0.4) < NEAR)
         inside = not _same(number.get_color(), cv.BAD)
         said = meaning(picture, box.get_facecolor())
-        found[number.get_text()] = Cell(said, thread.get_text(), inside, x)
-    return found
+        labels[number.get_text()] = Cell(said, thread.get_text(), inside, x)
+    return labels
 
 
 def wall(picture: Picture) -> tuple[str, str]:

@@ -78,15 +78,17 @@ class TorchKernels:
         self, y, weight, bias, parameter, grad_out, dy, dweight, dbias, dparameter, groups
     ):
         self.calls.append("tail_backward")
-        given = [t.detach().requires_grad_() for t in (y, weight, bias, parameter) if t is not None]
+        leaves = [
+            t.detach().requires_grad_() for t in (y, weight, bias, parameter) if t is not None
+        ]
 
         def gradients():
-            out = self._tail(*given, *[None] * (4 - len(given)), groups)
-            return torch.autograd.grad(out, given, grad_out)
+            out = self._tail(*leaves, *[None] * (4 - len(leaves)), groups)
+            return torch.autograd.grad(out, leaves, grad_out)
 
         places = [t for t in (dy, dweight, dbias, dparameter) if t is not None]
-        for place, found in zip(places, elsewhere(gradients), strict=True):
-            place.copy_(found)
+        for place, gradient in zip(places, elsewhere(gradients), strict=True):
+            place.copy_(gradient)
 
     def column_sums(self, x: Tensor, sums: Tensor):
         self.calls.append("column_sums")

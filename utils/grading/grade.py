@@ -25,7 +25,7 @@ from utils.emulator import build
 from utils.grading import inert, points, submission
 from utils.grading.grades import Assessment, Grade, Mark
 from utils.grading.records import Record
-from utils.grading.submission import Found, Submission
+from utils.grading.submission import Submission, SubmittedText
 from utils.grading.verdicts import Status
 from utils.ground import files, settings
 from utils.ground.errors import ToolError, WorkbookError
@@ -97,7 +97,7 @@ def _course(topics: Iterable[str]) -> str:
     return hasher.hexdigest()
 
 
-def _mark(exercise: Exercise, answer: Found | None, record: Record | None) -> Mark:
+def _mark(exercise: Exercise, answer: SubmittedText | None, record: Record | None) -> Mark:
     if answer is None:
         return Mark.of_exercise(exercise, message="it is in none of the files")
     if record is None:

@@ -36,7 +36,7 @@ CodeCell = tuple[int, str, str]  # its number, its source, JSON of its metadata
 
 
 @dataclass(frozen=True)
-class Found:
+class SubmittedText:
     """The text of an answer, and where it stood."""
 
     text: str
@@ -47,7 +47,7 @@ class Found:
 class Submission:
     """The answers of a student by exercise id, and what to tell of how they were found."""
 
-    answers: dict[str, Found] = field(default_factory=dict)
+    answers: dict[str, SubmittedText] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     latest: float = 0.0  # when the newest file was written, in seconds since 1970
 
@@ -61,7 +61,7 @@ def read(folder: Path) -> Submission:
     """
     submission = Submission()
     known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
-    candidates: dict[str, list[Found]] = {}
+    candidates: dict[str, list[SubmittedText]] = {}
     for path, name in _files(folder, submission):
         try:
             if path.suffix == ".ipynb":
@@ -83,7 +83,9 @@ def read(folder: Path) -> Submission:
     return submission
 
 
-def _chosen(exercise: Exercise, candidates: list[Found], submission: Submission) -> Found:
+def _chosen(
+    exercise: Exercise, candidates: list[SubmittedText], submission: Submission
+) -> SubmittedText:
     tried = [answer for answer in candidates if not catalog.is_starter(exercise, answer.text)]
     texts = {answer.text for answer in tried}
     if len(texts) > 1:
@@ -160,13 +162,13 @@ def _cells(path: Path) -> list[CodeCell]:
 
 def _answers(
     cells: list[CodeCell], name: str, known: Mapping[str, Exercise]
-) -> Iterator[tuple[str, Found]]:
+) -> Iterator[tuple[str, SubmittedText]]:
     """The answers in a notebook, the last first."""
     for number, source, _ in reversed(cells):
         first, _, text = source.partition("\n")
         magic = _MAGIC.fullmatch(first.rstrip("\r"))
         if magic and magic[1] in known:
-            yield magic[1], Found(_cleaned(text), f"{name}, cell {number}")
+            yield magic[1], SubmittedText(_cleaned(text), f"{name}, cell {number}")
 
 
 def _meddling(cells: list[CodeCell], name: str) -> list[str]:
@@ -177,12 +179,14 @@ def _meddling(cells: list[CodeCell], name: str) -> list[str]:
     return [f"{name}: {', '.join(places[:TOLD])}{more}: it has no effect here"] if places else []
 
 
-def _source(path: Path, name: str, known: Mapping[str, Exercise]) -> Iterator[tuple[str, Found]]:
+def _source(
+    path: Path, name: str, known: Mapping[str, Exercise]
+) -> Iterator[tuple[str, SubmittedText]]:
     """The answer in a file NAME.cu or NN_topic/NAME.cu."""
     named = [id for id in known if id.rpartition("/")[2] == path.stem]
     named = [id for id in named if id.partition("/")[0] == path.parent.name] or named
     if len(named) == 1:
-        yield named[0], Found(_cleaned(_read(path, SOURCE)), name)
+        yield named[0], SubmittedText(_cleaned(_read(path, SOURCE)), name)
 
 
 def _read(path: Path, most: int) -> str:

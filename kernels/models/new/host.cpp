@@ -37,7 +37,7 @@ Tensor prepared(const Tensor& tensor) {
 
 // A number in words of PyTorch's, whose stream must not print it: a compiler that links a C++
 // library of its own into this one crashes there.
-std::string told(int64_t number) { return std::to_string(number); }
+std::string text(int64_t number) { return std::to_string(number); }
 
 void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
     TORCH_CHECK(tensor.is_cuda(), name, " is on ", tensor.device(), " and must be on a CUDA card");
@@ -50,13 +50,13 @@ void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
 // The tensors of N channels as kernels want them. Raises where they do not fit.
 std::vector<Tensor> of_channels(Tensor weight, Tensor bias, Maybe parameter, const Tensor& x,
                                 int64_t N, int64_t groups) {
-    TORCH_CHECK(groups > 0 && N % groups == 0, told(N), " channels are not ", told(groups),
+    TORCH_CHECK(groups > 0 && N % groups == 0, text(N), " channels are not ", text(groups),
                 " groups of one size");
     std::vector<Tensor> all;
     auto add = [&](const Tensor& tensor, const char* name) {
         check_kind(tensor, name, x);
-        TORCH_CHECK(tensor.numel() == N, name, " has ", told(tensor.numel()), " elements, not ",
-                    told(N));
+        TORCH_CHECK(tensor.numel() == N, name, " has ", text(tensor.numel()), " elements, not ",
+                    text(N));
         all.push_back(prepared(tensor));
     };
     add(weight, "GroupNorm's weight");
@@ -74,18 +74,18 @@ void check_size(int64_t most) {  // kernels count in int, and some beyond
 std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tensor bias,
                               Maybe parameter, int64_t groups) {
     check_kind(x, "x", x);
-    TORCH_CHECK(x.dim() == 2, "x has ", told(x.dim()),
+    TORCH_CHECK(x.dim() == 2, "x has ", text(x.dim()),
                 " dimensions and must have 2: (batch, features)");
     check_kind(W, "the linear layer's weight", x);
-    TORCH_CHECK(W.dim() == 2, "the linear layer's weight has ", told(W.dim()),
+    TORCH_CHECK(W.dim() == 2, "the linear layer's weight has ", text(W.dim()),
                 " dimensions and must have 2: (channels, features)");
-    TORCH_CHECK(W.size(1) == x.size(1), "x has ", told(x.size(1)),
-                " features, and the linear layer's weight takes ", told(W.size(1)));
+    TORCH_CHECK(W.size(1) == x.size(1), "x has ", text(x.size(1)),
+                " features, and the linear layer's weight takes ", text(W.size(1)));
     int64_t N = W.size(0);
     check_size(std::max({x.size(0) * N, x.numel(), W.numel()}));
     check_kind(b, "the linear layer's bias", x);
-    TORCH_CHECK(b.numel() == N, "the linear layer's bias has ", told(b.numel()), " elements, not ",
-                told(N));
+    TORCH_CHECK(b.numel() == N, "the linear layer's bias has ", text(b.numel()), " elements, not ",
+                text(N));
     std::vector<Tensor> all = {prepared(x), prepared(W), prepared(b)};
     for (Tensor& tensor : of_channels(weight, bias, parameter, x, N, groups)) all.push_back(tensor);
     return all;
@@ -95,7 +95,7 @@ std::vector<Tensor> arguments(Tensor x, Tensor W, Tensor b, Tensor weight, Tenso
 std::vector<Tensor> tail_arguments(Tensor y, Tensor weight, Tensor bias, Maybe parameter,
                                    int64_t groups) {
     check_kind(y, "the linear layer's result", y);
-    TORCH_CHECK(y.dim() == 2, "the linear layer's result has ", told(y.dim()),
+    TORCH_CHECK(y.dim() == 2, "the linear layer's result has ", text(y.dim()),
                 " dimensions and must have 2: (batch, channels)");
     check_size(y.numel());
     std::vector<Tensor> all = {prepared(y)};
@@ -130,8 +130,8 @@ void tail(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor result, 
 void tail_backward(Tensor y, Tensor weight, Tensor bias, Maybe parameter, Tensor grad_out,
                    Tensor dy, Tensor dweight, Tensor dbias, Maybe dparameter, int64_t groups) {
     c10::cuda::CUDAGuard guard(y.device());
-    Tensor given = prepared(grad_out);
-    start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(given), out(dy),
+    Tensor contiguous = prepared(grad_out);
+    start_tail_backward(in(y), in(weight), in(bias), in(parameter), in(contiguous), out(dy),
                         out(dweight), out(dbias), out(dparameter), y.size(0), y.size(1), groups);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

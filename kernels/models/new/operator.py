@@ -125,20 +125,20 @@ def empty_tail_gradients(grad_output, y, weight, bias, parameter, groups):
 
 def run_tail_backward(grad_output, y, weight, bias, parameter, groups):
     """Gradients of y, weight, bias and parameter."""
-    found = empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)
+    grads = empty_tail_gradients(grad_output, y, weight, bias, parameter, groups)
     y, weight, bias, *rest = kernels.tail_arguments(y, weight, bias, parameter, groups)
     if y.shape[0] == 0:
-        return tuple(gradient.zero_() for gradient in found)
-    parameter, dparameter = (rest[0], found[3]) if rest else (None, None)
-    kernels.tail_backward(y, weight, bias, parameter, grad_output, *found[:3], dparameter, groups)
-    return found
+        return tuple(gradient.zero_() for gradient in grads)
+    parameter, dparameter = (rest[0], grads[3]) if rest else (None, None)
+    kernels.tail_backward(y, weight, bias, parameter, grad_output, *grads[:3], dparameter, groups)
+    return grads
 
 
 def remember(ctx, inputs, output):
     """What the backward needs. y is no result to be differentiated."""
     x, W, b, weight, bias, parameter, groups, _, portable = inputs
     ctx.save_for_backward(x, W, b, weight, bias, parameter, output[1])
-    ctx.given = groups, portable
+    ctx.settings = groups, portable
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)
 
@@ -147,11 +147,11 @@ def gradients(ctx, grad_output, _):
     """Of all arguments of a forward."""
     if grad_output is None:  # the result took no part
         return (None,) * 9
-    groups, portable = ctx.given
+    groups, portable = ctx.settings
     wanted = ctx.needs_input_grad
-    found = backward(grad_output, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
+    grads = backward(grad_output, *ctx.saved_tensors, groups, wanted[0], wanted[1], portable)
     return (
-        *(g if want else None for g, want in zip(found, wanted[:6], strict=True)),
+        *(g if want else None for g, want in zip(grads, wanted[:6], strict=True)),
         None,
         None,
         None,
@@ -166,9 +166,9 @@ def remember_tail(ctx, inputs, output):
 
 def tail_gradients(ctx, grad_output):
     """Of all arguments of a tail."""
-    found = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
+    grads = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
     wanted = ctx.needs_input_grad[:4]
-    return (*(g if want else None for g, want in zip(found, wanted, strict=True)), None)
+    return (*(g if want else None for g, want in zip(grads, wanted, strict=True)), None)
 
 
 def operator(name, run, empty, schema):

@@ -1,13 +1,13 @@
 // Races by the letter that are harmless as long as all store the same value: told more mildly.
 #include "../case.cuh"
 
-__global__ void all_set_the_flag(const int* in, int* found) {
-    if (in[threadIdx.x] == 0) *found = 1;  // HAZARD race/same-value
+__global__ void all_set_the_flag(const int* in, int* flag) {
+    if (in[threadIdx.x] == 0) *flag = 1;  // HAZARD race/same-value
 }
 CASE(all_set_the_flag, 1, 64, zeros<int>(64), zeros<int>(1))
 
-__global__ void every_block_sets_the_flag(int* found) {
-    if (threadIdx.x == 0) *found = 1;  // HAZARD race/same-value
+__global__ void every_block_sets_the_flag(int* flag) {
+    if (threadIdx.x == 0) *flag = 1;  // HAZARD race/same-value
 }
 CASE(every_block_sets_the_flag, 3, 32, zeros<int>(1))
 

@@ -65,5 +65,5 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
                                              unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* found = nullptr);
+                                             cudaDriverEntryPointQueryResult* result = nullptr);
 }

@@ -43,11 +43,11 @@ void absent_lane(const Core& core, int thread, int source) {
 
 void end_absent_lanes() {
     if (!std::exchange(any, false)) return;
-    std::string found;
+    std::string where;
     heap().each([&](const Allocation& a) {
-        if (found.empty() && !a.freed) found = find_nobodys(a);
+        if (where.empty() && !a.freed) where = find_nobodys(a);
     });
-    if (!found.empty()) certain(hazard::absent_lane, "such a value has got to " + found);
+    if (!where.empty()) certain(hazard::absent_lane, "such a value has got to " + where);
 }
 
 }  // namespace emu

@@ -44,7 +44,7 @@ void hand_on(const void* address, const Accessor& me, Kind kind) {
 
 // What the atomics of a block's threads make known of it, by releases, which are numbered: of each
 // thread its fences before, and the latest phases so far.
-struct Told {
+struct Fenced {
     uint32_t number, fences;
 };
 struct Phases {
@@ -54,7 +54,7 @@ struct Phases {
 };
 struct OfBlock {
     std::vector<Phases> phases;
-    std::unordered_map<uint16_t, std::vector<Told>> by_thread;
+    std::unordered_map<uint16_t, std::vector<Fenced>> by_thread;
 };
 struct Word {
     uint32_t count = 0;  // of releases so far
@@ -117,8 +117,8 @@ void fence_of_block(const Accessor& me) {
 }
 
 bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me) {
-    auto found = known.find(me.id);
-    return found != known.end() && id < found->second.size() && moment < found->second[id];
+    auto it = known.find(me.id);
+    return it != known.end() && id < it->second.size() && moment < it->second[id];
 }
 
 void fence_atomic(const void* address, const Accessor& me, Kind kind) {
@@ -148,16 +148,16 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
 bool Across::ordered_across(const Party& party, const Accessor& me) {
     // Whether a release before this one was acquired makes known what the party did.
     auto tells = [&](const Acquired& a) {
-        auto found = a.word->of_block.find(party.block);
-        if (found == a.word->of_block.end()) return false;
-        const Phases* phases = last_before(found->second.phases, a.count);
+        auto it = a.word->of_block.find(party.block);
+        if (it == a.word->of_block.end()) return false;
+        const Phases* phases = last_before(it->second.phases, a.count);
         if (!phases) return false;
         if (party.phase < phases->fenced || (phases->all && party.phase <= phases->all))
             return true;
-        auto thread = found->second.by_thread.find(party.id);
-        if (thread == found->second.by_thread.end()) return false;
-        const Told* told = last_before(thread->second, a.count);
-        return told && party.fences < told->fences;
+        auto thread = it->second.by_thread.find(party.id);
+        if (thread == it->second.by_thread.end()) return false;
+        const Fenced* fenced = last_before(thread->second, a.count);
+        return fenced && party.fences < fenced->fences;
     };
     auto own = acquired.find(me.id);  // mostly it was this thread itself
     if (own != acquired.end() && std::any_of(own->second.begin(), own->second.end(), tells))

@@ -85,12 +85,12 @@ bool try_end(Core& core, const void* address, MemoryBarrier& b) {
 // In a block, for a thread that runs, of this block or of another one.
 MemoryBarrier& find(Core& home, Core& core, const void* address, EmuSite site) {
     auto& barriers = home.work().barriers;
-    auto found = barriers.find(address);
-    if (found == barriers.end())
+    auto it = barriers.find(address);
+    if (it == barriers.end())
         core.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, core.current->pc,
                   "nobody has initialised this barrier");
-    refresh(found->second);
-    return found->second;
+    refresh(it->second);
+    return it->second;
 }
 
 }  // namespace

@@ -81,9 +81,10 @@ bool in_host_memory(const Core& core, const void* address) {
     if (std::abs(p - reinterpret_cast<const char*>(&threadIdx)) < 4096) return false;
     const char *stack = static_cast<const char*>(core.launch->argument), *end = stack_end();
     const bool on_stack = p >= stack - kNear && p < end;
-    for (const char* given : host_pointers) {
-        const bool given_stack = given >= stack - kNear && given < end;
-        if (on_stack ? given_stack && p >= given && p < given + kNear : !given_stack) return true;
+    for (const char* pointer : host_pointers) {
+        const bool pointer_on_stack = pointer >= stack - kNear && pointer < end;
+        if (on_stack ? pointer_on_stack && p >= pointer && p < pointer + kNear : !pointer_on_stack)
+            return true;
     }
     return false;
 }

@@ -54,10 +54,10 @@ void watch_register(Core& core, const void* address, size_t size, Kind kind, con
         if (!h.held) return touch_sums(core, thread, reinterpret_cast<const float*>(h.first));
         const Conflict product{uint16_t(thread + 1), instruction_at(h.pc, kShared, kLoad, 16).id, 0,
                                kStore};
-        const HazardKind& told = h.waited_past  ? hazard::missing_commit
-                                 : writes(kind) ? hazard::early_write
-                                                : hazard::early_read_of_registers;
-        tell_hazard(core, told, instruction_at(pc, kGlobal, kind, size), kind, address, &product,
+        const HazardKind& row = h.waited_past  ? hazard::missing_commit
+                                : writes(kind) ? hazard::early_write
+                                               : hazard::early_read_of_registers;
+        tell_hazard(core, row, instruction_at(pc, kGlobal, kind, size), kind, address, &product,
                     "these registers belong to a product that is under way");
         return;
     }

@@ -54,12 +54,12 @@ std::string readable(const char* name) {
 }  // namespace
 
 std::vector<Symbol> variables(const char* path, size_t base) {
-    std::vector<Symbol> found;
+    std::vector<Symbol> objects;
     Mapped file(path);
     auto* header = file.at<Elf64_Ehdr>(0);
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
         header->e_ident[EI_CLASS] != ELFCLASS64)
-        return found;
+        return objects;
     auto* sections = file.at<Elf64_Shdr>(header->e_shoff, header->e_shnum);
     auto is_constant = [&](unsigned section) {
         if (section >= header->e_shnum || header->e_shstrndx >= header->e_shnum) return false;
@@ -79,11 +79,11 @@ std::vector<Symbol> variables(const char* path, size_t base) {
             if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || !s.st_size || s.st_shndx == SHN_UNDEF)
                 continue;
             if (s.st_name >= strings.sh_size) continue;
-            found.push_back({reinterpret_cast<const char*>(base + s.st_value), s.st_size,
-                             readable(text + s.st_name), is_constant(s.st_shndx)});
+            objects.push_back({reinterpret_cast<const char*>(base + s.st_value), s.st_size,
+                               readable(text + s.st_name), is_constant(s.st_shndx)});
         }
     }
-    return found;
+    return objects;
 }
 
 }  // namespace emu

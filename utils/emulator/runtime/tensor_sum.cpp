@@ -74,9 +74,9 @@ EMU_WIDE float plain_sum(int more, const Factor* a, const Factor* b, int halves,
 
     const int field = int(word >> 23 & 0xff), own_exponent = std::max(field, 1) - 127;
     const int64_t own = int64_t(word & 0x7fffff) | (field ? 0x800000 : 0);
-    int most = own ? own_exponent : kZero, found = 0;
-    for (int i = 0; i < 8; ++i) most = std::max(most, largest[i]), found |= any[i];
-    fine = !found;
+    int most = own ? own_exponent : kZero, odd = 0;
+    for (int i = 0; i < 8; ++i) most = std::max(most, largest[i]), odd |= any[i];
+    fine = !odd;
 
     Eight sum = {};
     EMU_EACH(h) {

@@ -104,10 +104,10 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long,
-                                             cudaDriverEntryPointQueryResult* found) {
+                                             cudaDriverEntryPointQueryResult* result) {
     const bool known = !strcmp(symbol, "cuTensorMapEncodeTiled");
     *function = known ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
-    if (found) *found = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    if (result) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
 }
 

@@ -75,8 +75,8 @@ static void load(Core& c, char* tile, const TileMap& map, int col, int row, char
         Core& to = c.peer(rank, site);
         char* there = to.shared.at(c.shared.offset(barrier));
         auto& barriers = to.work().barriers;
-        auto found = barriers.find(there);
-        if (found == barriers.end())
+        auto it = barriers.find(there);
+        if (it == barriers.end())
             c.fail(cudaErrorLaunchFailure, hazard::invalid_barrier, site, pc,
                    "nobody has initialised this barrier");
         TileCopy copy{map, col, row, to.shared.at(c.shared.offset(tile)), 0, 0, nullptr, pc};
@@ -87,7 +87,7 @@ static void load(Core& c, char* tile, const TileMap& map, int col, int row, char
                 begin_operation(copy.party, copy.moment, kStore, pc, {{tile, map.bytes()}});
             if (copy.operation) copy.operation->committed = true;
         }
-        found->second.copies.push_back(copy);
+        it->second.copies.push_back(copy);
     }
 }
 

@@ -25,10 +25,10 @@ BlockOperations* here = nullptr;               // the running block's
 const uint16_t* widened(const Clock& clock) {
     static uint16_t moments[kMostParties];
     static size_t used = 0;
-    const std::vector<uint16_t>& given = clock.moments;
-    std::copy(given.begin(), given.end(), moments);
-    if (given.size() < used) std::fill(moments + given.size(), moments + used, uint16_t(0));
-    used = given.size();
+    const std::vector<uint16_t>& latest = clock.moments;
+    std::copy(latest.begin(), latest.end(), moments);
+    if (latest.size() < used) std::fill(moments + latest.size(), moments + used, uint16_t(0));
+    used = latest.size();
     return moments;
 }
 
@@ -83,9 +83,9 @@ static bool knows_of(const AsyncOperation& operation, const Accessor& me) {
 
 const HazardKind& name_conflict(const Accessor& me, Kind kind, Conflict* conflict) {
     if (is_thread(conflict->id)) return hazard::async_race;
-    auto found = here->by_moment.find(key(conflict->id, conflict->moment));
-    if (found == here->by_moment.end()) return hazard::async_race;
-    const AsyncOperation& operation = *found->second;
+    auto it = here->by_moment.find(key(conflict->id, conflict->moment));
+    if (it == here->by_moment.end()) return hazard::async_race;
+    const AsyncOperation& operation = *it->second;
     conflict->id = operation.thread;
     if (!knows_of(operation, me)) return hazard::async_race;
     if (!operation.committed && operation.waited_past) return hazard::missing_commit;

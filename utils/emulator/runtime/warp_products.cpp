@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kPoison = 0xfffdfdfd;  // NaN
 
-struct Asked {  // by a lane
+struct LaneRequest {  // by a lane
     int type, n;
     float* d;
     uint64_t a, b;
@@ -129,13 +129,13 @@ void tell_products(Core& core, int warp, const HazardKind& kind, const void* pc,
 }
 
 // The sums in these registers; new ones where a product names them for the first time.
-WarpProducts::Sums& sums_of(WarpProducts& mine, const Asked (&asked)[32]) {
-    const Asked& first = asked[0];
+WarpProducts::Sums& sums_of(WarpProducts& mine, const LaneRequest (&requests)[32]) {
+    const LaneRequest& first = requests[0];
     for (WarpProducts::Sums& sums : mine.sums)
         if (sums.registers[0] == first.d && sums.n == first.n) return sums;
     WarpProducts::Sums& sums = mine.sums.emplace_back();
     sums.n = first.n;
-    for (int lane = 0; lane < 32; ++lane) sums.registers[lane] = asked[lane].d;
+    for (int lane = 0; lane < 32; ++lane) sums.registers[lane] = requests[lane].d;
     sums.values.resize(size_t(16 * first.n));
     return sums;
 }
@@ -190,10 +190,10 @@ AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile& a, c
                            &clock);
 }
 
-void begin(Core& core, int warp, const Asked (&asked)[32]) {
+void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
     WarpProducts& mine = core.work().products[size_t(warp)];
-    const Asked& first = asked[0];
-    WarpProducts::Sums& sums = sums_of(mine, asked);
+    const LaneRequest& first = requests[0];
+    WarpProducts::Sums& sums = sums_of(mine, requests);
     const Tile a(core.shared, first.a), b(core.shared, first.b);
     check_fence(core, warp, mine, sums, a);
     for (const Tile& tile : {a, b}) check_place(core, warp, mine.pc, tile);
@@ -279,10 +279,10 @@ void combine_warpgroup(unsigned lanes, Exchange& exchange) {
     } else if (kind == EMU_WGMMA_WAIT) {
         wait(c, warp, exchange.parameter[0]);
     } else {
-        Asked asked[32];
+        LaneRequest requests[32];
         for (int lane = 0; lane < 32; ++lane)
-            asked[lane] = *reinterpret_cast<const Asked*>(exchange.value[lane]);
-        begin(c, warp, asked);
+            requests[lane] = *reinterpret_cast<const LaneRequest*>(exchange.value[lane]);
+        begin(c, warp, requests);
     }
 }
 
@@ -341,9 +341,9 @@ extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, uint64_t b, int
                           EmuSite site) {
     core()->current->pc = EMU_CALLER;
     if (watching()) counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
-    Asked asked{type, n, d, a, b, add};
+    LaneRequest request{type, n, d, a, b, add};
     // wgmma of another shape is another instruction: lanes do not meet there.
-    together(EMU_WGMMA + type, uint64_t(&asked), n, site);
+    together(EMU_WGMMA + type, uint64_t(&request), n, site);
 }
 extern "C" void emu_wgmma_fence(EmuSite site) {
     core()->current->pc = EMU_CALLER;

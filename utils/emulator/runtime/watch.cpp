@@ -106,8 +106,8 @@ struct Races {
                     const void* address) const {
         Conflict c = others ? other : store;
         if (is_thread(me.id) && is_thread(c.id)) return false;
-        const HazardKind& told = name_conflict(me, kind, &c);
-        tell_hazard(core, told, in, kind, address, &c);
+        const HazardKind& row = name_conflict(me, kind, &c);
+        tell_hazard(core, row, in, kind, address, &c);
         return true;
     }
     // `begin` is where offset 0 is.

@@ -43,11 +43,11 @@ Otherwise = Callable[[Call], Values]
 
 
 def _left_out(step: Call) -> Values:
-    given = [arg for arg in step.args if isinstance(arg, Tensor)]
+    tensors = [arg for arg in step.args if isinstance(arg, Tensor)]
     binary = _binary(step)
     symbol = binary[0] if binary else step.name
     what = "the minus" if step.name == "neg" else WORDS.get(symbol, symbol)
-    for tensor in given:
+    for tensor in tensors:
         if step.result.shape == tensor.shape:
             yield f"without {what}", tensor
 
@@ -88,12 +88,12 @@ def _made_of(step: Call, value: object) -> Iterator[tuple[str, object, object]]:
 
 def _other_number(step: Call) -> Values:
     binary = _binary(step)
-    given: dict[Any, Any] = {**dict(enumerate(step.args)), **step.options}  # by place or name
-    for key, number in given.items():
+    arguments: dict[Any, Any] = {**dict(enumerate(step.args)), **step.options}  # by place or name
+    for key, number in arguments.items():
         if isinstance(number, float) or (binary and isinstance(number, int)):  # no dimension
             for other in dict.fromkeys((*NUMBERS, -number, 10 * number, number / 10)):
                 if other != number:
-                    changed = {**given, key: other}
+                    changed = {**arguments, key: other}
                     args = [changed.pop(i) for i in range(len(step.args))]
                     yield f"with {other:g} for {number:g}", step.function(*args, **changed)
     if binary and binary[0] == "/" and isinstance(binary[1], Tensor):

@@ -58,11 +58,11 @@ def _other_chains(chain: list[Step]) -> Iterator[tuple[str, list[Step]]]:
     moves = []
     for i, j, k in itertools.combinations(range(len(chain) + 1), 3):
         first, second = names[i:j], names[j:k]
-        told = [
+        descriptions = [
             (first, f"{' and '.join(first)} {_come(first)} after {second[-1]}"),
             (second, f"{' and '.join(second)} {_come(second)} before {first[0]}"),
         ]
-        for moved, words in told:
+        for moved, words in descriptions:
             twice = any(names.count(name) > 1 for name in moved)  # does not say which of them
             cost = twice, len(first) + len(second), len(moved), moved[0][0] not in "+*"
             moves.append((cost, words, chain[:i] + chain[j:k] + chain[i:j] + chain[k:]))
@@ -112,11 +112,11 @@ def _steps(call: Call, inputs: Mapping[str, object]) -> Iterator[Step]:
         yield f"* {named(weight)}", lambda v: v * weight
         yield f"+ {named(bias)}", lambda v: v + bias
     elif _changes(call.result, args):
-        given, told = args[0], NAMES.get(name, name)
-        others = [named(a) for a in args[1:] if a is not given]
+        tensor, label = args[0], NAMES.get(name, name)
+        others = [named(a) for a in args[1:] if a is not tensor]
         if name in ("add", "mul"):
-            told = f"{'+' if name == 'add' else '*'} {others[0]}" if others else "the doubling"
-        yield told, lambda v: function(*(v if a is given else a for a in args), **options)
+            label = f"{'+' if name == 'add' else '*'} {others[0]}" if others else "the doubling"
+        yield label, lambda v: function(*(v if a is tensor else a for a in args), **options)
 
 
 class _Rebuilding(TorchCalls):

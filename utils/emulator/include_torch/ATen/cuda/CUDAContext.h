@@ -12,9 +12,9 @@ using c10::cuda::getStreamFromPool;
 
 inline cudaDeviceProp* getCurrentDeviceProperties() {
     static cudaDeviceProp properties = [] {
-        cudaDeviceProp found;
-        cudaGetDeviceProperties(&found, 0);
-        return found;
+        cudaDeviceProp properties;
+        cudaGetDeviceProperties(&properties, 0);
+        return properties;
     }();
     return &properties;
 }
