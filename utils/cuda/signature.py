@@ -97,14 +97,14 @@ def parse_launcher(source: str, name: str) -> tuple[Parameter, ...]:
     Python can call; the message names the parameter.
     """
     functions = [f for f in _functions(Code(source)) if not f.has("__global__", "__device__")]
-    found = [f for f in functions if f.name == name]
-    if not found:
+    candidates = [f for f in functions if f.name == name]
+    if not candidates:
         others = ", ".join(sorted({f.name for f in functions})) or "none"
         raise DeclarationError(
             f"there is no launcher `void {name}(...)` at the top level of the text; "
             f"host functions found: {others}"
         )
-    signatures = [_signature(f) for f in found]
+    signatures = [_signature(f) for f in candidates]
     if len({tuple(p.ctype for p in signature) for signature in signatures}) > 1:
         raise DeclarationError(f"{name}: there are several functions of that name; keep one")
     return signatures[-1]  # the definition, where a declaration stands before it

@@ -204,9 +204,9 @@ def filled(kernel: Answer, sizes: Sizes, seeds: list[int], device: int | None) -
     run = None
     try:
         for call, seed in enumerate(seeds):
-            given = case_calls.arguments(kernel, _case(kernel, sizes, seed), kernel.device)
-            run = run or stopwatch.Run(kernel, given, len(seeds), device)
-            run.fill(call, given)
+            arguments = case_calls.arguments(kernel, _case(kernel, sizes, seed), kernel.device)
+            run = run or stopwatch.Run(kernel, arguments, len(seeds), device)
+            run.fill(call, arguments)
     except BaseException:
         if run:
             run.close()

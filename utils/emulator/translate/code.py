@@ -108,11 +108,11 @@ class Code:
 
     def shallow(self, start: int, stop: int) -> list[int]:
         """The positions between; of what is in brackets only the opening one."""
-        found = []
+        positions = []
         while start < stop:
-            found.append(start)
+            positions.append(start)
             start = self.after(start)
-        return found
+        return positions
 
     def line(self, position: int, first_line: int) -> int:
         """The line that a position is in, of a text that begins with `first_line`."""

@@ -70,10 +70,10 @@ class Macros:
             if word == "define" and (
                 match := re.match(r"#\s*define\s+(\w+)(\([^)]*\))?", token.text)
             ):
-                found = {
+                macros = {
                     t.text for t in tokenize(" " + token.text[match.end() :]) if t.kind == "name"
                 }
-                self.words[match[1]] |= found
+                self.words[match[1]] |= macros
 
     def resolved(self, names: Sequence[str]) -> frozenset[str]:
         """The names, and what those of them that are macros may stand for."""
@@ -221,7 +221,7 @@ def _variables(code: Code, start: int, stop: int, macros: Macros) -> Iterator[Va
 
 def locals_of(function: Function) -> set[str]:
     """The names of a function's parameters and variables, and of those of its lambdas."""
-    code, found = function.code, set()
+    code, names = function.code, set()
     for position in (*function.parameters, *function.body):
         if not code.is_name(position):
             continue
@@ -251,8 +251,8 @@ def locals_of(function: Function) -> set[str]:
         else:
             declared = before == ">" or (before in ("[", ",") and _in_binding(code, position))
         if declared:
-            found.add(code.text(position))
-    return found
+            names.add(code.text(position))
+    return names
 
 
 def _in_binding(code: Code, position: int) -> bool:

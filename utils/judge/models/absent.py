@@ -20,15 +20,15 @@ _THEIRS = re.compile(
 
 def absent(text: str) -> str:
     """What a build or an exception says is not there; "" where nothing of CUDA's is missed."""
-    for found in _ABSENT.finditer(text):
-        if (header := found["header"]) and _THEIRS.match(header):
+    for match in _ABSENT.finditer(text):
+        if (header := match["header"]) and _THEIRS.match(header):
             return f"the emulator has no header {header}"
-        if name := found["name"] or found["symbol"]:
+        if name := match["name"] or match["symbol"]:
             return f"the emulator has no {name}"
-        if found["member"]:
-            return f"the emulator has no {found['space']}::{found['member']}"
-        if found["ptx"]:
+        if match["member"]:
+            return f"the emulator has no {match['space']}::{match['member']}"
+        if match["ptx"]:
             return "the emulator has no PTX, which the file has in asm"
-        if found["said"]:
-            return found["said"].strip()
+        if match["said"]:
+            return match["said"].strip()
     return ""

@@ -30,12 +30,12 @@ def loads_a_state(session: Session, made: Made, generator: torch.Generator) -> N
     parameters."""
     named = list(made.reference.named_parameters())
     state = [bytes_of(torch.randn(p.shape, generator=generator)) for _, p in named]
-    told, values = requests.told(session, "state", made=made.number, blobs=state)
+    reply, values = requests.reply_to(session, "state", made=made.number, blobs=state)
     if list(values) != [*state, *state]:
         names = [n for (n, _), was, now in zip(named, state, values, strict=False) if was != now]
         said = ", ".join(names) or "what state_dict shows"
         raise Rejected(Why.STATE, f"after load_state_dict another state is there: {said}")
-    if told.get("unexpected"):
+    if reply.get("unexpected"):
         raise Rejected(Why.STATE, "load_state_dict does not know Model's own parameters")
 
 
@@ -45,8 +45,10 @@ def same_elsewhere(session: Session, task: Task, generator: torch.Generator) -> 
     if len(size.shapes) != 1:
         return
     x, least = torch.randn(size.shapes[0], generator=generator), torch.full((8,), LEAST)
-    given = {"text": task.text, "arguments": size.arguments, "seed": seed, "shape": size.shapes[0]}
-    _, values = requests.told(session, "reference", blobs=[bytes_of(x), bytes_of(least)], **given)
+    call = {"text": task.text, "arguments": size.arguments, "seed": seed, "shape": size.shapes[0]}
+    _, values = requests.reply_to(
+        session, "reference", blobs=[bytes_of(x), bytes_of(least)], **call
+    )
     leaf = x.clone().requires_grad_()
     output = task.make(size, seed)(leaf)
     (grad,) = torch.autograd.grad(output.sum(), leaf)

@@ -120,7 +120,7 @@ class Call:
 class Answer:
     """What came of a call: hints in `told`, and bytes."""
 
-    told: Header
+    header: Header
     output: bytes = b""
     after: list[bytes] = field(default_factory=list)  # of the inputs, then of the parameters
     grads: list[bytes | None] = field(default_factory=list)
@@ -130,20 +130,22 @@ class Answer:
     @property
     def raised(self) -> str:
         """The exception that came instead."""
-        return f"{self.told['raised']}: {self.told.get('text')}" if "raised" in self.told else ""
+        return (
+            f"{self.header['raised']}: {self.header.get('text')}" if "raised" in self.header else ""
+        )
 
 
 # --- rules for one answer
 
 
-def same_parameters(told: object, named: list[tuple[str, nn.Parameter]]) -> None:
+def same_parameters(reply: object, named: list[tuple[str, nn.Parameter]]) -> None:
     """Raises Rejected where those that a process tells of are not those of Model."""
     wanted = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
-    if told == wanted:
+    if reply == wanted:
         return
-    if not (isinstance(told, list) and all(isinstance(t, list) and len(t) == 3 for t in told)):
+    if not (isinstance(reply, list) and all(isinstance(t, list) and len(t) == 3 for t in reply)):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-    theirs, ours = [str(t[0]) for t in told], [n for n, _ in named]
+    theirs, ours = [str(t[0]) for t in reply], [n for n, _ in named]
     if missing := [name for name in ours if name not in theirs]:
         say = f"it has no {', '.join(missing)}"
     elif more := [name for name in theirs if name not in ours]:
@@ -152,7 +154,7 @@ def same_parameters(told: object, named: list[tuple[str, nn.Parameter]]) -> None
         say = "they come in another order"
     else:
         say = ", ".join(
-            f"{w[0]} is {t[1:]}, not {w[1:]}" for t, w in zip(told, wanted, strict=True) if t != w
+            f"{w[0]} is {t[1:]}, not {w[1:]}" for t, w in zip(reply, wanted, strict=True) if t != w
         )
     raise Rejected(Why.PARAMETERS, f"{say}; Model has {', '.join(ours)}")
 
@@ -164,29 +166,29 @@ def about(parameter: Tensor, blob: bytes) -> bool:
     return torch.allclose(tensor_of(blob, parameter.shape), parameter, rtol=1e-4, atol=1e-5)
 
 
-def answers_of(told: Header, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
+def answers_of(header: Header, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
     """The blobs of each call, in their places. Raises Rejected where they do not add up."""
-    found, blobs = [], iter(values)
+    answers, blobs = [], iter(values)
     try:
-        for call, result in zip(calls, told["results"], strict=True):
+        for call, result in zip(calls, header["results"], strict=True):
             if not isinstance(result, dict):
                 raise TypeError
             if "raised" in result:
-                found.append(Answer(result))
+                answers.append(Answer(result))
                 continue
             flags = [flag is True for flag in result["grads"]]
             output = next(blobs)
             after = [next(blobs) for _ in (*call.inputs, *call.state)]
             grads = [next(blobs) if flag else None for flag in flags]
             half = len(grads) // 2
-            found.append(Answer(result, output, after, grads[:half], grads[half:]))
-        for answer in found:
+            answers.append(Answer(result, output, after, grads[:half], grads[half:]))
+        for answer in answers:
             answer.kept = b"" if answer.raised else next(blobs)
         if next(blobs, None) is not None:
             raise ValueError
     except (KeyError, TypeError, ValueError, StopIteration):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question") from None
-    return found
+    return answers
 
 
 def place_of(call: Call, number: int, calls: Sequence[Call]) -> str:
@@ -196,15 +198,15 @@ def place_of(call: Call, number: int, calls: Sequence[Call]) -> str:
 
 def output_of(answer: Answer, shape: torch.Size, place: str) -> Tensor:
     """The output, where it is a plain tensor of that shape. Raises Rejected."""
-    told = answer.told
-    if told.get("kind") not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        raise Rejected(Why.NOT_A_TENSOR, f"{place}: forward returned a {told.get('kind')}"[:300])
-    if told.get("error"):
-        raise Rejected(Why.LAUNCH, f"{place}: {told['error']}"[:300])
-    if told.get("shape") != list(shape):
-        raise Rejected(Why.SHAPE, f"{place}: {told.get('shape')}, not {list(shape)}"[:300])
-    if told.get("type") != "float32":
-        raise Rejected(Why.DTYPE, f"{place}: {told.get('type')}, not float32"[:300])
+    header = answer.header
+    if header.get("kind") not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        raise Rejected(Why.NOT_A_TENSOR, f"{place}: forward returned a {header.get('kind')}"[:300])
+    if header.get("error"):
+        raise Rejected(Why.LAUNCH, f"{place}: {header['error']}"[:300])
+    if header.get("shape") != list(shape):
+        raise Rejected(Why.SHAPE, f"{place}: {header.get('shape')}, not {list(shape)}"[:300])
+    if header.get("type") != "float32":
+        raise Rejected(Why.DTYPE, f"{place}: {header.get('type')}, not float32"[:300])
     if len(answer.output) != 4 * shape.numel():
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
     return tensor_of(answer.output, shape)
@@ -224,7 +226,7 @@ def gradients_right(
     answer: Answer, expected: dict[str, Truth], names: Sequence[str], place: str
 ) -> None:
     """Raises Rejected where one of the gradients `names` is missing or wrong."""
-    if answer.told.get("trains") is not True:
+    if answer.header.get("trains") is not True:
         raise Rejected(
             Why.NO_TRAINING, f"{place}: the output hangs on no parameter: no backward was written"
         )
@@ -236,10 +238,10 @@ def gradients_right(
             raise Rejected(Why.NO_TRAINING, f"{place}: {name} gets no gradient")
         if len(grad) != 4 * truth.value.numel() or len(again) != len(grad):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name} has another shape or dtype")
-        if found := accuracy.objection(tensor_of(grad, truth.value.shape), truth):
-            raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {found[0]}: {found[1]}")
-        if found := accuracy.objection(tensor_of(again, truth.value.shape), truth.times(0.5)):
-            second = f"that of {name} when asked for once more: {found[0]}: {found[1]}"
+        if problem := accuracy.objection(tensor_of(grad, truth.value.shape), truth):
+            raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {problem[0]}: {problem[1]}")
+        if problem := accuracy.objection(tensor_of(again, truth.value.shape), truth.times(0.5)):
+            second = f"that of {name} when asked for once more: {problem[0]}: {problem[1]}"
             raise Rejected(Why.GRADIENT, f"{place}: {second}")
 
 

@@ -11,9 +11,9 @@ from utils.process.guest.framing import Header
 TOLD = 200  # events that are read
 
 
-def found(session: Session, told: Header) -> list[Report]:
+def reports_of(session: Session, header: Header) -> list[Report]:
     """The hazards, with lines of the file's CUDA text; a race of equal values is none."""
-    text = told.get("hazards")
+    text = header.get("hazards")
     events = "\n".join(_placed(text, session)) if isinstance(text, str) else ""
     lines = session.source.splitlines()
 

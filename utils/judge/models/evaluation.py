@@ -34,7 +34,7 @@ _KERNEL = "__global__"
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
 
 
-def asked(path: Path, task: int | None, reference: Path | None) -> tuple[str, Task]:
+def read_request(path: Path, task: int | None, reference: Path | None) -> tuple[str, Task]:
     """A file's text, and what it should compute. Raises WorkbookError where that is not known."""
     if not path.is_file():
         raise ArgumentValueError(f"there is no file {path}")
@@ -87,8 +87,8 @@ class Trial:
         bookkeeping.loads_a_state(session, made[0], self.generator)
         calls = plan.draw(made)
         idle = plan.idle(made[0])
-        told, answers = requests.call(session, [*calls, *idle])
-        hazards = diagnosis.found(session, told)
+        reply, answers = requests.call(session, [*calls, *idle])
+        hazards = diagnosis.reports_of(session, reply)
         requests.surroundings(session)
         bookkeeping.same_elsewhere(session, self.task, self.generator)
         self.count = len(calls)
@@ -114,15 +114,15 @@ class Trial:
         """None for a size that is refused in words, as one may be that is not the first."""
         seed = self.seed + self.models
         reference = self.task.make(size, seed)
-        told, values = requests.made(session, size, seed, reference)
-        if "error" in told:
-            said = f"{told['error']}: {told.get('text', '')}"[:500]
+        reply, values = requests.made(session, size, seed, reference)
+        if "error" in reply:
+            said = f"{reply['error']}: {reply.get('text', '')}"[:500]
             if not refusable or requests.absent_here(session, said):
                 raise requests.raised(session, f"with {size}: {said}")
             self.notes.append(f"Not judged: {size}, which it refuses: {said}")
             return None
         named = list(reference.named_parameters())
-        same_parameters(told.get("parameters"), named)
+        same_parameters(reply.get("parameters"), named)
         bookkeeping.same_values(named, values)
         self.models += 1
         return Made(self.models - 1, size, reference)
@@ -154,7 +154,8 @@ class Trial:
                 raise Rejected(Why.LIBRARY, said)
             truth = call.expected(made.reference)["output"]
             output = output_of(answer, truth.value.shape, "PyTorch's own operations switched off")
-            if found := accuracy.objection(output, truth):
+            if problem := accuracy.objection(output, truth):
                 raise Rejected(
-                    Why.LIBRARY, f"without PyTorch's own operations it is {found[0]}: {found[1]}"
+                    Why.LIBRARY,
+                    f"without PyTorch's own operations it is {problem[0]}: {problem[1]}",
                 )

@@ -35,7 +35,7 @@ class Judging:
     def run(self) -> None:
         """First what the process tells against itself, then the values."""
         for number, answer in enumerate(self.answers):
-            if refused := answer.told.get("refused"):
+            if refused := answer.header.get("refused"):
                 place = place_of(self.calls[number], number, self.calls) if self._is(number) else ""
                 what = f"{place}: forward asks PyTorch for {refused}; what follows the products"
                 raise Rejected(Why.LIBRARY, f"{what} must be its own kernels' work")
@@ -71,7 +71,7 @@ class Judging:
             call, said = self.calls[number], self.answers[number].raised
             alike = [i for i in range(len(self.calls)) if self.calls[i].made == call.made]
             whole = self._of(number).size != self._of(0).size and set(alike) <= set(raised)
-            if self.answers[number].told.get("foreign"):
+            if self.answers[number].header.get("foreign"):
                 raise Rejected(Why.NOT_A_TENSOR, f"{self._place(number)}: {said}")
             if not whole and not call.strided:
                 raise Rejected(Why.RAISED, f"with {self._place(number)}: {said}")
@@ -86,12 +86,12 @@ class Judging:
         output = output_of(answer, truth.value.shape, place)
         same_inputs(call, answer, self._names(number), place)
         late = answer.kept != answer.output
-        if found := accuracy.objection(output, truth):
+        if problem := accuracy.objection(output, truth):
             if late:
                 raise Rejected(Why.CHANGED, f"{place}: it was not done when it was returned")
             others = {i: e["output"] for i, e in expected.items() if i != number}
             if (other := whose(output, others)) is not None:
                 raise Rejected(Why.STALE, f"{place}: it returned what call {other + 1} asks for")
-            raise Rejected(Why(found[0]), f"{place}: {found[1]}")
+            raise Rejected(Why(problem[0]), f"{place}: {problem[1]}")
         if late:
             raise Rejected(Why.CHANGED, f"{place}: a later call has changed what this one returned")

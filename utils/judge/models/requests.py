@@ -37,12 +37,12 @@ def safely(action: Callable[..., T], *arguments: object) -> T:
 
 def load(session: Session, text: str, mode: str = "plain") -> None:
     """Load a file into a fresh process. Raises Rejected."""
-    told, _ = session.ask(LOADING, "load", text=text, mode=mode)
-    if "error" in told:
-        said = str(told.get("text", ""))
+    reply, _ = session.ask(LOADING, "load", text=text, mode=mode)
+    if "error" in reply:
+        said = str(reply.get("text", ""))
         why = Why.BUILD if said.startswith("Error building extension") else Why.LOAD
-        raise raised(session, f"{told['error']}: {said}", why)
-    if told.get("new") is not True:
+        raise raised(session, f"{reply['error']}: {said}", why)
+    if reply.get("new") is not True:
         raise Rejected(Why.NO_MODEL, "the file defines no class ModelNew")
     if mode == "plain":
         surroundings(session)
@@ -50,10 +50,10 @@ def load(session: Session, text: str, mode: str = "plain") -> None:
 
 def surroundings(session: Session) -> None:
     """What a file has changed or left behind. Raises Rejected where it has."""
-    told, _ = session.ask(CALLING, "after")
+    reply, _ = session.ask(CALLING, "after")
     if session.processes():
         raise Rejected(Why.LEFT, "a process that it has started still runs")
-    left, changed = told.get("left"), told.get("changed")
+    left, changed = reply.get("left"), reply.get("changed")
     if not (isinstance(left, list) and isinstance(changed, list)):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
     if left:
@@ -62,7 +62,7 @@ def surroundings(session: Session) -> None:
         raise Rejected(Why.PATCHED, f"it changes {', '.join(map(str, changed))}"[:500])
 
 
-def told(session: Session, do: str, **command: Any) -> Message:
+def reply_to(session: Session, do: str, **command: Any) -> Message:
     """The answer to a command that no honest model fails. Raises Rejected."""
     answer, values = session.ask(CALLING, do, most=1 << 28, **command)
     if "error" in answer:

@@ -64,7 +64,7 @@ class Emulated(Machine):
     def __init__(self, runtime: str, device: str, capability: tuple[int, int], guarded: bool):
         """`guarded`: host code cannot reach the memory, and every launch is diagnosed."""
         self.capability, self.guarded = capability, guarded
-        self.events, self.told = os.memfd_create("events"), 0
+        self.events, self.seen = os.memfd_create("events"), 0
         ctypes.CDLL(None).setenv(b"EMU_REPORT_FD", str(self.events).encode(), 1)
         self.runs_on(runtime)
         library = ctypes.PyDLL(device)
@@ -107,8 +107,8 @@ class Emulated(Machine):
 
     def hazards(self) -> str:
         """What the diagnosis has told since the last time; modules as numbers of builds."""
-        data = os.pread(self.events, TOLD, self.told)
-        self.told += len(data)
+        data = os.pread(self.events, TOLD, self.seen)
+        self.seen += len(data)
         text = data.decode(errors="replace")
         for number, path in enumerate(self.modules):
             text = text.replace(f'"{path}"', f'"build {number}"')

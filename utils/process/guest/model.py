@@ -54,10 +54,10 @@ from . import framing, lockdown, machine
 
 def _import_extensions() -> types.ModuleType:
     """It asks at once whether there is a card. That starts CUDA, which no fork could use then."""
-    asked, torch.cuda.is_available = torch.cuda.is_available, lambda: True
-    found = importlib.import_module("torch.utils.cpp_extension")
-    torch.cuda.is_available = asked
-    return found
+    is_available, torch.cuda.is_available = torch.cuda.is_available, lambda: True
+    module = importlib.import_module("torch.utils.cpp_extension")
+    torch.cuda.is_available = is_available
+    return module
 
 
 cpp_extension = _import_extensions()
@@ -119,15 +119,15 @@ _SYS = "stdout stderr stdin excepthook exit modules settrace setprofile".split()
 
 
 def _names() -> dict[str, object]:
-    found: dict[str, object] = {}
+    names: dict[str, object] = {}
     for place, module in _MODULES.items():
-        found |= {f"{place}.{name}": value for name, value in vars(module).items()}
+        names |= {f"{place}.{name}": value for name, value in vars(module).items()}
     for place in _CLASSES:
         kind = operator.attrgetter(place.removeprefix("torch."))(torch)
-        found |= {f"{place}.{name}": inspect.getattr_static(kind, name) for name in dir(kind)}
+        names |= {f"{place}.{name}": inspect.getattr_static(kind, name) for name in dir(kind)}
     for kind in (Session, machine.Emulated, machine.Card, framing.Channel):
-        found |= {f"{kind.__qualname__}.{n}": v for n, v in vars(kind).items() if n != "clock"}
-    return found | {f"sys.{name}": getattr(sys, name) for name in _SYS}
+        names |= {f"{kind.__qualname__}.{n}": v for n, v in vars(kind).items() if n != "clock"}
+    return names | {f"sys.{name}": getattr(sys, name) for name in _SYS}
 
 
 def _settings() -> dict[str, object]:
@@ -169,25 +169,25 @@ class Surroundings:
     def changed(self) -> list[str]:
         """Names of what was put in another's place, and of settings that were changed."""
         now = _names()
-        found = [name for name, was in self.names.items() if now.get(name) is not was]
-        given = _settings()
-        return found + [name for name, was in self.settings.items() if given[name] != was]
+        names = [name for name, was in self.names.items() if now.get(name) is not was]
+        settings = _settings()
+        return names + [name for name, was in self.settings.items() if settings[name] != was]
 
     def left(self) -> list[str]:
         """Names of threads that were left behind."""
         time.sleep(0.01)
-        found = set(_tasks().values()) - set(self.tasks.values())
-        return sorted(name for name in found if not name.startswith(self.own)) + [
+        tasks = set(_tasks().values()) - set(self.tasks.values())
+        return sorted(name for name in tasks if not name.startswith(self.own)) + [
             thread.name for thread in threading.enumerate() if thread is not threading.main_thread()
         ]
 
 
 def _tasks() -> dict[str, str]:
-    found = {}
+    tasks = {}
     for task in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError), open(f"/proc/self/task/{task}/comm") as file:
-            found[task] = file.read().strip()
-    return found
+            tasks[task] = file.read().strip()
+    return tasks
 
 
 # --- one connection
@@ -211,11 +211,11 @@ class Session:
         """Answer until the other side is gone."""
         while command := self.channel.command():
             try:
-                told, values = getattr(self, command.pop("do"))(command.pop("blobs"), **command)
+                reply, values = getattr(self, command.pop("do"))(command.pop("blobs"), **command)
             except BaseException as error:  # also SystemExit
-                told = {"error": type(error).__name__, "text": str(error)[:TEXT]}
+                reply = {"error": type(error).__name__, "text": str(error)[:TEXT]}
                 values = []
-            self.channel.tell(told, values)
+            self.channel.tell(reply, values)
 
     def load(self, blobs: Blobs, text: str, mode: str) -> framing.Message:
         """Run the file's text as a module."""
@@ -280,19 +280,19 @@ class Session:
     def _made(self, model: torch.nn.Module, values: bool) -> framing.Message:
         self.models.append(model)
         named = list(_named(model))
-        told = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
-        return {"parameters": told}, [self._bytes(p) for _, p in named] if values else []
+        described = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
+        return {"parameters": described}, [self._bytes(p) for _, p in named] if values else []
 
     def state(self, blobs: Blobs, made: int) -> framing.Message:
         """Load a state by nn.Module's own way; tells what the parameters are then, and what the
         model's own state_dict has of them."""
         model = self.models[made]
         named = list(_named(model))
-        given = {n: self._tensor(b, p.shape) for (n, p), b in zip(named, blobs, strict=True)}
-        missing = model.load_state_dict(given, strict=False).unexpected_keys
-        told = model.state_dict()
-        found = [*(p for _, p in named), *(told[n] for n, _ in named)]
-        return {"unexpected": list(missing)}, [self._bytes(_detach(tensor)) for tensor in found]
+        state = {n: self._tensor(b, p.shape) for (n, p), b in zip(named, blobs, strict=True)}
+        missing = model.load_state_dict(state, strict=False).unexpected_keys
+        kept = model.state_dict()
+        tensors = [*(p for _, p in named), *(kept[n] for n, _ in named)]
+        return {"unexpected": list(missing)}, [self._bytes(_detach(tensor)) for tensor in tensors]
 
     def calls(self, blobs: Blobs, calls: list[dict[str, Any]]) -> framing.Message:
         """Call models, each time with new contents in the same tensors. Nothing is told before the
@@ -301,9 +301,9 @@ class Session:
         values: Blobs = []
         outputs: list[Tensor] = []
         for call in calls:
-            told, found, output = self._one(call, rest)
-            results.append(told)
-            values += found
+            header, tensors, output = self._one(call, rest)
+            results.append(header)
+            values += tensors
             outputs += [output] if output is not None else []
         with _plain():
             values += [self._bytes(output) for output in outputs]
@@ -327,18 +327,18 @@ class Session:
         for number in call["frozen"]:
             parameters[number].requires_grad_(False)
         try:
-            told, output, grads = self._call(model, inputs, parameters, grad_output, call)
+            header, output, grads = self._call(model, inputs, parameters, grad_output, call)
         except BaseException as error:  # also SystemExit
-            told = {"raised": type(error).__name__, "text": str(error)[:TEXT]}
-            told |= {"refused": self.machine.refused(), "foreign": isinstance(error, NotATensor)}
-            return told, [], None
+            header = {"raised": type(error).__name__, "text": str(error)[:TEXT]}
+            header |= {"refused": self.machine.refused(), "foreign": isinstance(error, NotATensor)}
+            return header, [], None
         finally:
             for number in call["frozen"]:
                 parameters[number].requires_grad_(True)
-        told["grads"] = [grad is not None for grad in grads]
+        header["grads"] = [grad is not None for grad in grads]
         with _plain():
-            found = [*inputs, *parameters, *(g for g in grads if g is not None)]
-            return told, [self.output, *(self._bytes(tensor) for tensor in found)], output
+            tensors = [*inputs, *parameters, *(g for g in grads if g is not None)]
+            return header, [self.output, *(self._bytes(tensor) for tensor in tensors)], output
 
     def _call(
         self,
@@ -360,14 +360,14 @@ class Session:
         grads: Sequence[Tensor | None] = []
         if grad_output and output.requires_grad:
             wanted = [t for t in (*inputs, *parameters) if t.requires_grad]
-            given = self._tensor(grad_output, output.shape)
+            gradient = self._tensor(grad_output, output.shape)
             if call["expanded"]:
-                given = given[:1].expand(output.shape)
-            grads = self.machine.call(machine.BACKWARD, idle, _gradients, output, wanted, given)
-        told: framing.Header = {"kind": kind, "error": self.machine.error(), "refused": refused}
-        told |= {"shape": list(output.shape), "trains": bool(output.requires_grad)}
-        told["type"] = str(output.dtype).removeprefix("torch.")
-        return told, output, grads
+                gradient = gradient[:1].expand(output.shape)
+            grads = self.machine.call(machine.BACKWARD, idle, _gradients, output, wanted, gradient)
+        header: framing.Header = {"kind": kind, "error": self.machine.error(), "refused": refused}
+        header |= {"shape": list(output.shape), "trains": bool(output.requires_grad)}
+        header["type"] = str(output.dtype).removeprefix("torch.")
+        return header, output, grads
 
     def _forward(self, model: torch.nn.Module, inputs: list[Tensor]) -> tuple[Tensor, str]:
         """The output, and whose it is, while nothing that PyTorch may not do can be done. What it
@@ -460,12 +460,12 @@ class Session:
         exec(compile(text, "reference.py", "exec"), module.__dict__)
         _seed(seed)
         model, x = module.Model(*_tuples(arguments)), _frombuffer(bytearray(blobs[0]), dtype=_float)
-        x, found = x.reshape(tuple(shape)), [_frombuffer(bytearray(blobs[1]), dtype=_float) * 0.5]
+        x, halves = x.reshape(tuple(shape)), [_frombuffer(bytearray(blobs[1]), dtype=_float) * 0.5]
         for moved in (False, True):
             leaf = _detach(self.machine.on(x) if moved else x).requires_grad_()
             output = (self.machine.on(model) if moved else model)(leaf)
-            found += [output, *_grad(output.sum(), [leaf])]
-        return {}, [self._bytes(_detach(tensor)) for tensor in found]
+            halves += [output, *_grad(output.sum(), [leaf])]
+        return {}, [self._bytes(_detach(tensor)) for tensor in halves]
 
     def release(self, blobs: Blobs) -> framing.Message:
         """Use no memory any more that was handed over; who is judged is not asked to."""
