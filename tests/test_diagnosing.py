@@ -426,6 +426,6 @@ WAIT = """cudaEvent_t done;
 def test_what_a_launcher_leaves_in_a_stream_is_waited_for(flags, end, kinds):
     kernel = compile_cuda(STREAMS.format(flags=flags, end=end), "run", backend="emulator")
     for _ in range(2):  # nothing of the first call is known to the second
-        found = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
-        assert [f"{hazard.kind}/{hazard.variant}" for hazard in found] == kinds
-        assert not kinds or "fill" in str(found[-1])
+        hazards = diagnose_call(kernel, {"out": torch.zeros(32)}).hazards
+        assert [f"{hazard.kind}/{hazard.variant}" for hazard in hazards] == kinds
+        assert not kinds or "fill" in str(hazards[-1])

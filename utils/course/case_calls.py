@@ -39,8 +39,8 @@ def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argu
 
     Raises DeclarationError where the launcher's parameters are not those of the exercise.
     """
-    exercise, given = kernel.exercise, {**case.scalars, **case.sizes}
-    known = [*exercise.shapes, *given]
+    exercise, numbers = kernel.exercise, {**case.scalars, **case.sizes}
+    known = [*exercise.shapes, *numbers]
     values: dict[str, Argument] = {}
     for parameter in kernel.parameters:
         if parameter.is_stream:
@@ -49,7 +49,7 @@ def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argu
         if name not in known or parameter.is_tensor != (name in exercise.shapes):
             raise DeclarationError(
                 f"{kernel.name} has a parameter '{parameter.ctype} {name}'; its exercise knows "
-                f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(given)}"
+                f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(numbers)}"
             )
         if name in case.tensors:
             values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
@@ -57,7 +57,7 @@ def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argu
             shape = dimensions(exercise.shapes[name], case.sizes)
             values[name] = poison(shape, parameter.dtype, device)
         else:
-            values[name] = given[name]
+            values[name] = numbers[name]
     missing = [name for name in exercise.shapes if name not in values]
     if missing:
         raise DeclarationError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from utils.emulator.reports import Report, read, remarks, told
+from utils.emulator.reports import Report, messages, read, remarks
 from utils.emulator.symbols import places
 from utils.emulator.traffic import LaunchTraffic, Traffic, read_launches
 from utils.ground.wording import many
@@ -64,20 +64,20 @@ def write_json(outcome: Outcome, path: Path) -> None:
     """Write an outcome to a file, for other programs."""
     whole = {
         "exit": outcome.exit,
-        "hazards": [_told(hazard) for hazard in outcome.hazards],
-        "remarks": [_told(remark) for remark in outcome.remarks],
+        "hazards": [_to_json(hazard) for hazard in outcome.hazards],
+        "remarks": [_to_json(remark) for remark in outcome.remarks],
         "untold": outcome.untold,
-        "launches": [launch.told() for launch in outcome.launches],
+        "launches": [launch.to_json() for launch in outcome.launches],
     }
     path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
-def _told(hazard: Report) -> dict[str, object]:
+def _to_json(hazard: Report) -> dict[str, object]:
     always = """kind variant space kernel file line other_line block thread other_thread
         count""".split()
-    told = {name: getattr(hazard, name) for name in always}
-    more = {name: value for name, value in vars(hazard).items() if name not in told and value}
-    return told | more
+    record = {name: getattr(hazard, name) for name in always}
+    more = {name: value for name, value in vars(hazard).items() if name not in record and value}
+    return record | more
 
 
 def show(outcome: Outcome, console: Console) -> None:
@@ -87,13 +87,13 @@ def show(outcome: Outcome, console: Console) -> None:
     for hazard in outcome.hazards:
         by_kind[hazard.kind].append(hazard)
     for kind, hazards in by_kind.items():
-        for text in told(hazards[:SHOWN]):
+        for text in messages(hazards[:SHOWN]):
             out(text)
         if rest := hazards[SHOWN:]:
             lines = ", ".join(dict.fromkeys(str(h.line) for h in rest[:10] if h.line))
             more = "many" if kind in outcome.untold else str(len(rest))
             out(f"… and {more} more of this kind, such as at line {lines}")
-    for text in told(outcome.remarks[:SHOWN]):
+    for text in messages(outcome.remarks[:SHOWN]):
         out(text)
     for launch in _runs(outcome.launches):
         out(_title(launch))
@@ -106,8 +106,8 @@ def _verdict(outcome: Outcome) -> str:
     if not outcome.hazards:
         return f"no hazards in {many(len(outcome.launches), 'launch')}"
     kinds = Counter(hazard.kind for hazard in outcome.hazards)
-    found = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-    return f"{many(len(outcome.hazards), 'hazard')}: {found}"
+    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    return f"{many(len(outcome.hazards), 'hazard')}: {counts}"
 
 
 def _runs(launches: Sequence[LaunchTraffic]) -> list[LaunchTraffic]:

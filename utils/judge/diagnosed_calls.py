@@ -79,11 +79,11 @@ class DiagnosedCalls(Judge):
         known = self.ascending()
         return known[1 : 1 + len(known) // 2] or known
 
-    def diagnosis_of(self, given: Arguments) -> Diagnosis:
+    def diagnosis_of(self, arguments: Arguments) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
         fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
         kernel, timeout = self.kernel, verdict.TIMEOUT
-        return diagnosis.diagnose_call(kernel, given, unwritten=fresh, timeout=timeout)
+        return diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, timeout=timeout)
 
     def _watch(
         self,
@@ -97,11 +97,13 @@ class DiagnosedCalls(Judge):
         `probes` are the oracle's; with 0 of them the values are not judged.
         """
         case = self.case(sizes, family)
-        given = case_calls.arguments(self.kernel, case)
+        arguments = case_calls.arguments(self.kernel, case)
         if sliced:
             late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
             case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
-            given |= {name: case_calls.sliced(case_calls.tensors(given)[name]) for name in sliced}
+            arguments |= {
+                name: case_calls.sliced(case_calls.tensors(arguments)[name]) for name in sliced
+            }
         expecting = self.expecting(case, "cpu", probes) if probes else dict
 
         def meanwhile(answered: Callable[[], bool]) -> None:
@@ -110,13 +112,13 @@ class DiagnosedCalls(Judge):
 
         try:
             with workers.meanwhile(meanwhile):
-                seen = self.diagnosis_of(given)
+                seen = self.diagnosis_of(arguments)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
         if seen.error and seen.error.name in _REFUSED:
             why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
-            told = diagnosis.tell(why) if why else str(seen.error)
-            raise CheckFailed(Reason.LAUNCH_ERROR, told) from seen.error
+            message = diagnosis.tell(why) if why else str(seen.error)
+            raise CheckFailed(Reason.LAUNCH_ERROR, message) from seen.error
         named = self.exercise.faulty  # where the learner is to name the fault
         self.remarks = Remarks(launches="" if named else launches.swapped(seen.launches))
         if seen.hazards:
@@ -128,11 +130,11 @@ class DiagnosedCalls(Judge):
         values = [str(remark) for remark in seen.remarks[:1]]
         values += [] if named else launches.reading(self.exercise, case, seen)
         self.remarks = replace(self.remarks, values=tuple(values))
-        expected, before = expecting(), case_calls.tensors(given)
+        expected, before = expecting(), case_calls.tensors(arguments)
         for name in expected:
             unchanged = bits(seen.after[name]) == bits(before[name])
             self.judge(case, name, seen.after[name], expected[name], unchanged)
-        found = floors.objection(self.exercise, seen)
-        if found and probes:  # where values are not judged, they may be another call's
-            self._objections.append((found[0], case, found[1]))
+        problem = floors.objection(self.exercise, seen)
+        if problem and probes:  # where values are not judged, they may be another call's
+            self._objections.append((problem[0], case, problem[1]))
         return seen, case

@@ -39,14 +39,14 @@ class Set:
     """One set of inputs on the GPU, and what the kernel must make of them."""
 
     case: Case
-    given: dict[str, Argument]  # the kernel's arguments
+    arguments: dict[str, Argument]  # the kernel's arguments
     expected: dict[str, Expected]
     truth: dict[str, Tensor]  # in float64, of the first set
     error: float | None  # of the kernel's outputs against that
 
     def output(self, name: str) -> Tensor:
         """One that the kernel writes."""
-        return case_calls.tensors(self.given)[name]
+        return case_calls.tensors(self.arguments)[name]
 
 
 @dataclass
@@ -58,14 +58,14 @@ class Timed:
 
     def sustained(self, looks: Looks | None) -> Row:
         """The row with its time under load, where that can be known."""
-        found = self.again(looks, self.row.median_ms)
-        if found is None:
+        looked = self.again(looks, self.row.median_ms)
+        if looked is None:
             return self.row
         return replace(
             self.row,
-            sustained_ms=found.milliseconds,
-            clock_mhz=found.clock_mhz,
-            watts=found.watts,
+            sustained_ms=looked.milliseconds,
+            clock_mhz=looked.clock_mhz,
+            watts=looked.watts,
         )
 
 
@@ -143,11 +143,11 @@ def _sets(kernel: Answer, sizes: Mapping[str, int]) -> list[Set]:
         case = cases.sample(exercise, sizes, cases.usual(exercise), generator, kernel.dtypes)
         tensors = {name: tensor.cuda() for name, tensor in case.tensors.items()}
         case = Case(case.sizes, case.family, tensors, case.scalars)
-        given = case_calls.arguments(kernel, case, "cuda")
-        kernel(**given)
+        arguments = case_calls.arguments(kernel, case, "cuda")
+        kernel(**arguments)
         torch.cuda.synchronize()
         expected = oracle.expect(exercise, case, kernel.dtypes, "cuda", probes=2)
-        written = case_calls.tensors(given)
+        written = case_calls.tensors(arguments)
         for name, right in expected.items():
             got = written[name]
             bad = mismatch.wrong(got, right)
@@ -165,7 +165,7 @@ def _sets(kernel: Answer, sizes: Mapping[str, int]) -> list[Set]:
             # What every timed call is compared with: float32 is enough beside the bound.
             value = right.value.to(written[name].dtype)
             expected[name] = Expected(value, right.bound.float())
-        sets.append(Set(case, given, expected, truth, error))
+        sets.append(Set(case, arguments, expected, truth, error))
         used = free - torch.cuda.mem_get_info()[0]
         if used * (len(sets) + 1) > free * len(sets) * 0.7:
             break
@@ -202,26 +202,26 @@ def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Timed:
         with card.together():
             for chosen in sets:
                 prepare(chosen)
-        calls = [lambda chosen=chosen: kernel(**chosen.given) for chosen in sets]
-        found = sustained(calls, once_ms, looks)
-        if found:
+        calls = [lambda chosen=chosen: kernel(**chosen.arguments) for chosen in sets]
+        looked = sustained(calls, once_ms, looks)
+        if looked:
             with card.together():
                 for chosen in sets:
                     verify(chosen)
                 judge()
-        return found
+        return looked
 
-    times = rested.times(lambda chosen: kernel(**chosen.given), sets, flush, prepare, verify)
+    times = rested.times(lambda chosen: kernel(**chosen.arguments), sets, flush, prepare, verify)
     judge()
     own = kernel.exercise.precision_of(sets[0].case.sizes)
     return Timed(_row(kernel.name, "ours", times, own, sets[0].error), again)
 
 
 def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
-    given = {id(s): reads(peer.function, s.case.values) for s in sets}
+    values = {id(s): reads(peer.function, s.case.values) for s in sets}
 
     def call(chosen: Set) -> Any:
-        return peer.function(**given[id(chosen)])
+        return peer.function(**values[id(chosen)])
 
     if peer.kind == "compile":
         with peers.compiling():

@@ -44,7 +44,7 @@ constexpr uint32_t kTooMany = ~0u;  // the sides of all hazards of a kind that a
 
 std::map<HazardKey, Hazard> hazards;
 std::map<std::string, size_t> hazards_of_kind;
-size_t told = 0;                                              // hazards, in the whole run
+size_t reported = 0;                                              // hazards, in the whole run
 std::set<std::pair<const void*, const char*>> known_of_host;  // by place and variant
 
 uint3 position(unsigned thread, const dim3& block) {
@@ -96,20 +96,20 @@ bool new_hazard(const std::string& kind, uint32_t side, uint32_t other_side,
                 const std::string& array, size_t* number) {
     // One race has two sides; whichever came second, it is the same one.
     HazardKey key{kind, std::min(side, other_side), std::max(side, other_side), array};
-    auto found = hazards.find(key);
-    if (found == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
+    auto it = hazards.find(key);
+    if (it == hazards.end() && hazards_of_kind[kind] >= kMostHazards) {
         key = HazardKey{kind, kTooMany, kTooMany, ""};
-        found = hazards.find(key);
-        if (found == hazards.end()) hazards[key] = Hazard{0, 1};
-        else ++found->second.count;
+        it = hazards.find(key);
+        if (it == hazards.end()) hazards[key] = Hazard{0, 1};
+        else ++it->second.count;
         return false;
     }
-    if (found != hazards.end()) {
-        ++found->second.count;
+    if (it != hazards.end()) {
+        ++it->second.count;
         return false;
     }
     ++hazards_of_kind[kind];
-    hazards[key] = Hazard{* number = ++told, 1};
+    hazards[key] = Hazard{* number = ++reported, 1};
     return true;
 }
 
@@ -223,7 +223,7 @@ void tell_of_host(const HazardKind& kind, const Allocation& a, const void* addre
     if (!known_of_host.insert({pc, kind.variant}).second) return;
     Json json;
     json.text("event", "hazard");
-    json.number("number", ++told);
+    json.number("number", ++reported);
     json.text("kind", kind.kind);
     json.text("variant", kind.variant);
     json.text("space", "global");
@@ -266,7 +266,7 @@ void tell_unordered_copy(const Allocation& a, const void* address, Kind access,
 void tell_left(const std::string& kernel) {
     Json json;
     json.text("event", "hazard");
-    json.number("number", ++told);
+    json.number("number", ++reported);
     json.text("kind", hazard::left_in_stream.kind);
     json.text("variant", hazard::left_in_stream.variant);
     json.text("space", "global");
@@ -353,7 +353,7 @@ void end_hazards() {
 }
 
 void forget_hazards() {
-    told = 0;
+    reported = 0;
     known_of_host.clear();
 }
 
