@@ -44,7 +44,7 @@ constexpr uint32_t kTooMany = ~0u;  // the sides of all hazards of a kind that a
 
 std::map<HazardKey, Hazard> hazards;
 std::map<std::string, size_t> hazards_of_kind;
-size_t reported = 0;                                              // hazards, in the whole run
+size_t reported = 0;                                          // hazards, in the whole run
 std::set<std::pair<const void*, const char*>> known_of_host;  // by place and variant
 
 uint3 position(unsigned thread, const dim3& block) {
