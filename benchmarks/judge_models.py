@@ -54,7 +54,7 @@ def main(
     paths = [p for p in paths if not (emulator and model_files.for_a_card(p))]
     rows = []
     start = time.perf_counter()
-    print(f"A model that is right: {probe.objection(backend) or 'is found so'}", flush=True)
+    print(f"A model that is right: {probe.obstacle(backend) or 'is found so'}", flush=True)
     with boxed(backend) as box, model_runtime.Peers(task, backend) as peers:
         print(f"PyTorch's own are ready after {time.perf_counter() - start:.1f} s {peers.failed}")
         for path in paths:

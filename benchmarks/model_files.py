@@ -3,9 +3,9 @@
     python benchmarks/model_files.py [--save results/model_files.md] [--only 88]
 
 - Right: KernelBench's rules. Five seeds, `Model` in PyTorch fp32, allclose with atol = rtol = 1e-4.
-- Times: those of both_ways.py, with the precision of each row; floors are of rested times. A
-  forward is one without gradients. A training step is forward, backward from a given grad_output,
-  and SGD; of an inner layer x gets a gradient too.
+- Times: those of both_ways.py, with the precision of each row; what is required is of rested
+  times. A forward is one without gradients. A training step is forward, backward from a given
+  grad_output, and SGD; of an inner layer x gets a gradient too.
 - Beside its kernel: `ModelNew`, and the launches that it ends in, in the same rounds. With the host
   ahead of the card, so that only the card's time counts; and in KernelBench's way, where the card
   waits for a host that takes longer than the flush of the L2.
@@ -42,7 +42,7 @@ from utils.process import card
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = {int(p.name.partition("_")[0]): p for p in (ROOT / "solutions/models").glob("*.py")}
-FLOORS = {88: 3.0, 62: 3.0, 75: 3.0, 94: 3.0, 37: 2.4}  # times eager fp32, forward
+REQUIRED = {88: 3.0, 62: 3.0, 75: 3.0, 94: 3.0, 37: 2.4}  # times eager fp32, forward
 STEPS = 200
 BESIDE = 31  # rounds of the table of ModelNew and its kernel
 RATES = {88: 0.1, 62: 0.05, 75: 0.01, 94: 0.1, 37: 1.0}  # of learning
@@ -167,11 +167,11 @@ def forward_times(task: Task) -> None:
         }
         ms = times(calls)
     table("forward, no_grad", ms)
-    floor = FLOORS[task.number]
+    required = REQUIRED[task.number]
     ratio, slow = (ms["PyTorch fp32"].rested / ms[k].rested for k in ("**ours**", "ours, portable"))
     tell(
-        f"\n- forward: {ratio:.2f}x eager (floor {floor}: {verdict(ratio >= floor)}); "
-        f"portable {slow:.3f}x (floor 1.05: {verdict(slow >= 1.05)})"
+        f"\n- forward: {ratio:.2f}x eager (required {required}: {verdict(ratio >= required)}); "
+        f"portable {slow:.3f}x (required 1.05: {verdict(slow >= 1.05)})"
     )
 
 
@@ -296,9 +296,9 @@ def by_kernelbench(task: Task) -> None:
 
     with torch.no_grad():
         means = [mean(model) for model in task.pair(1)]
-    ratio, floor = means[0] / means[1], 5.0 if task.number == 37 else 4.0
+    ratio, required = means[0] / means[1], 5.0 if task.number == 37 else 4.0
     said = f"{means[0]:.3f} ms eager, {means[1]:.3f} ours, {ratio:.2f}x"
-    tell(f"\n- in KernelBench's way: {said} (floor {floor}: {verdict(ratio >= floor)})")
+    tell(f"\n- in KernelBench's way: {said} (required {required}: {verdict(ratio >= required)})")
 
 
 def training_times(task: Task) -> None:
@@ -321,8 +321,8 @@ def training_times(task: Task) -> None:
         ours_ms = ms["**ours**"].rested
         eager, compiled = (ms[k].rested / ours_ms for k in ("PyTorch fp32", "torch.compile"))
         tell(
-            f"\n- training step, {what}: {eager:.2f}x eager (floor 1.5: {verdict(eager >= 1.5)}), "
-            f"{compiled:.2f}x torch.compile (floor 1.2: {verdict(compiled >= 1.2)})"
+            f"\n- training step, {what}: {eager:.2f}x eager (required 1.5: {verdict(eager >= 1.5)})"
+            f", {compiled:.2f}x torch.compile (required 1.2: {verdict(compiled >= 1.2)})"
         )
         del theirs, ours, other, third, fast, models, steps
 

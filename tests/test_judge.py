@@ -118,7 +118,7 @@ def test_values_are_held_to_what_float32_can_do(change, reason):
     x, linear = torch.rand(5, 40), torch.nn.Linear(40, 30)
     state = [p.detach() for p in linear.parameters()]
     truth = accuracy.truths(linear, state, [x])["output"]
-    got = accuracy.objection(change(truth.value.float()), truth)
+    got = accuracy.deviation(change(truth.value.float()), truth)
     assert (got and got[0]) == reason
 
 
@@ -134,7 +134,7 @@ def test_a_gradient_that_is_a_sum_of_the_slope_may_be_rounded_as_one():
 def test_memory_that_nobody_wrote_is_told_from_wrong_values():
     truth = accuracy.Truth(torch.zeros(2, dtype=torch.float64), 0.0, 0.0)
     poison = torch.full((2,), accuracy.POISON, dtype=torch.int32).view(torch.float32)
-    assert accuracy.objection(poison, truth) == (
+    assert accuracy.deviation(poison, truth) == (
         "not written",
         "2 of 2 elements were never written",
     )

@@ -152,7 +152,7 @@ def test_a_run_that_calls_nothing_leaves_nothing_right(task, peers):
         model_runtime.clock(peers._session, Peers.EAGER, arrays, SMALL, 10)
         inputs, state = model_runtime.values(task, SMALL, 2, None)
         truth = accuracy.truths(task.make(SMALL, 0), state, inputs)["output"]
-        assert accuracy.objection(arrays.tensor(1, "output"), truth) is None
+        assert accuracy.deviation(arrays.tensor(1, "output"), truth) is None
 
 
 def test_every_call_has_values_and_places_of_its_own(task):
@@ -189,7 +189,7 @@ def test_a_time_that_no_card_can_reach_is_none(full, box, peers, monkeypatch):
 
 
 def test_of_a_card_that_is_not_known_no_time_is_refused(full):
-    assert model_runtime.floor(full, full.own, "a card") == 0
+    assert model_runtime.least_milliseconds(full, full.own, "a card") == 0
 
 
 def test_runtime_is_told_beside_both():
@@ -227,7 +227,7 @@ def test_where_the_judge_does_not_find_pytorch_right_it_times_nothing(
 def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypatch):
     path = tmp_path / "88.py"
     path.write_text(text_of(FILES / "honest/as_it_is.py"))
-    probe.objection.cache_clear()
+    probe.obstacle.cache_clear()
     monkeypatch.setattr(model_nvcc, "library", no_headers)
     boxes, genuine = [], Box._around
 
@@ -239,7 +239,7 @@ def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypat
     verdict = model_runtime.judge(path, backend="cuda")
     assert verdict.passed and verdict.runtime is None and boxes == ["cuda", "emulator"]
     assert "This card is not used" in verdict.notes[-1], str(verdict)
-    probe.objection.cache_clear()
+    probe.obstacle.cache_clear()
 
 
 def no_headers(*texts):

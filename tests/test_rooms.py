@@ -11,8 +11,8 @@ import pytest
 from utils.ground.paths import ROOT
 
 UTILS = ROOT / "utils"
-# Each floor may use those below it, and of its own floor nobody but itself.
-FLOORS = (
+# Each layer may use those below it, and of its own layer nobody but itself.
+LAYERS = (
     ("__init__",),  # what notebooks import: it names where its functions live
     ("cli", "magics"),  # the doors
     ("doctor",),
@@ -26,7 +26,7 @@ FLOORS = (
     ("emulator",),
     ("ground",),
 )
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 MODULES = sorted(path for path in UTILS.rglob("*.py"))
 GUESTS = sorted((UTILS / "process/guest").glob("*.py"))  # programs, and what those import
 
@@ -56,19 +56,19 @@ def imported(path: Path) -> set[str]:
 
 
 def test_every_room_has_its_floor():
-    assert {room(dotted(path)) for path in MODULES} == set(FLOOR)
+    assert {room(dotted(path)) for path in MODULES} == set(LAYER)
 
 
 def test_there_are_few_rooms_and_few_modules_outside_of_them():
     rooms = [path for path in UTILS.iterdir() if (path / "__init__.py").is_file()]
-    assert len(rooms) <= 11 and len(list(UTILS.glob("*.py"))) <= 4 and len(FLOORS) <= 12
+    assert len(rooms) <= 11 and len(list(UTILS.glob("*.py"))) <= 4 and len(LAYERS) <= 12
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_no_import_runs_back_up(path):
-    mine = FLOOR[room(dotted(path))]
+    mine = LAYER[room(dotted(path))]
     for module in imported(path):
-        theirs = FLOOR[room(module)]
+        theirs = LAYER[room(module)]
         same = room(module) == room(dotted(path))
         assert theirs > mine or same, f"{dotted(path)} uses {module}"
 

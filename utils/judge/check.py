@@ -24,8 +24,8 @@ from utils.ground import events, settings
 from utils.ground.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
-from utils.judge.passed import Passed, tell
 from utils.judge.schedule import Schedule
+from utils.judge.summary import Passed, tell
 from utils.process import card
 
 

@@ -11,7 +11,7 @@ from utils.course import case_calls, case_sizes, cases, catalog
 from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise, Sizes, inputs_of
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
-from utils.judge import floors, oracle, statements
+from utils.judge import oracle, provenance, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.plain_calls import PlainCalls
 from utils.judge.verdict import FEW
@@ -53,7 +53,7 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         whole = len(seen) == len(few)
         works = any(_works(exercise, s) for s in seen)
         clean = works and whole and not any(s.hazards or s.error for s in seen)
-        own = whole and all(floors.objection(exercise, s) is None for s in seen)
+        own = whole and all(provenance.violation(exercise, s) is None for s in seen)
         small = own and _holds(lambda: _try(plain, few))
         if works and not small and _starter_works(diagnosed, few):
             works = clean = False

@@ -13,7 +13,7 @@ from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
 from utils.ground.errors import CheckFailed, Reason, ToolError
-from utils.judge import explain, floors, gates, launches, oracle, verdict
+from utils.judge import explain, gates, launches, oracle, provenance, verdict
 from utils.judge.mismatch import bits
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
 from utils.process import workers
@@ -35,7 +35,7 @@ class DiagnosedCalls(Judge):
     def __init__(self, kernel: Answer, seed: int):
         super().__init__(kernel, seed)
         self.meanwhile: Meanwhile = lambda until: None
-        self._objections: list[tuple[Reason, Case, str]] = []  # to who did the work
+        self._violations: list[tuple[Reason, Case, str]] = []  # to who did the work
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
@@ -60,7 +60,7 @@ class DiagnosedCalls(Judge):
 
     def _object(self) -> None:
         """Say that kernels did not do the work, if so. Wrong values have been told before that."""
-        for reason, case, message in self._objections:
+        for reason, case, message in self._violations:
             self.fail(reason, case, message)
 
     def judge_gates(self) -> None:
@@ -134,7 +134,7 @@ class DiagnosedCalls(Judge):
         for name in expected:
             unchanged = bits(seen.after[name]) == bits(before[name])
             self.judge(case, name, seen.after[name], expected[name], unchanged)
-        problem = floors.objection(self.exercise, seen)
+        problem = provenance.violation(self.exercise, seen)
         if problem and probes:  # where values are not judged, they may be another call's
-            self._objections.append((problem[0], case, problem[1]))
+            self._violations.append((problem[0], case, problem[1]))
         return seen, case

@@ -81,7 +81,7 @@ def judge(
     compute.
     """
     text, wanted = evaluation.read_request(path, task, reference)
-    if backend != "emulator" and (why := probe.objection(backend)):
+    if backend != "emulator" and (why := probe.obstacle(backend)):
         with boxed() as box:
             verdict = evaluation.judge_text(text, wanted, box, seed)
             note = f"This card is not used, for a model that is right is not found so: {why}"
@@ -280,7 +280,7 @@ class Race:
                     raise Rejected(Why.PARAMETER, f"{where}: {name} was written to")
             truth = accuracy.truths(model, state, inputs)["output"]
             output = arrays.tensor(call, "output")
-            if problem := accuracy.objection(output, truth):
+            if problem := accuracy.deviation(output, truth):
                 self._objected(model, output, drawn, call, problem)
 
     def _objected(
@@ -295,13 +295,13 @@ class Race:
         for other, seed in enumerate(drawn):
             inputs, state = values(self.task, self.size, seed, self.device)
             truth = accuracy.truths(model, state, inputs)["output"]
-            if other != call and accuracy.objection(output, truth) is None:
+            if other != call and accuracy.deviation(output, truth) is None:
                 raise Rejected(Why.STALE, f"{where}: it gave what call {other + 1} asks for")
         raise Rejected(Why(problem[0]), f"{where}: {problem[1]}")
 
     def _believed(self, milliseconds: float) -> None:
         """Raises Rejected where no card can be that fast."""
-        least = floor(self.task, self.size, measure.gpu())
+        least = least_milliseconds(self.task, self.size, measure.gpu())
         if milliseconds < least:
             raise Rejected(
                 Why.TOO_FAST,
@@ -310,7 +310,7 @@ class Race:
             )
 
 
-def floor(task: Task, size: Size, gpu: str) -> float:
+def least_milliseconds(task: Task, size: Size, gpu: str) -> float:
     """Milliseconds below which nobody can compute this; 0 where nothing is known of the card."""
     arrays = arrays_of(task, size)
     moved = sum(tensor.nbytes for tensor in arrays.values())

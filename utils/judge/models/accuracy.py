@@ -93,7 +93,7 @@ def _evaluate(
     return values
 
 
-def objection(got: Tensor, truth: Truth) -> tuple[str, str] | None:
+def deviation(got: Tensor, truth: Truth) -> tuple[str, str] | None:
     """What is wrong with a tensor, of the right shape: one of "not written", "nan", "wrong values",
     "too imprecise", and a sentence. None where nothing is."""
     want = truth.value

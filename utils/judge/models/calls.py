@@ -238,9 +238,9 @@ def gradients_right(
             raise Rejected(Why.NO_TRAINING, f"{place}: {name} gets no gradient")
         if len(grad) != 4 * truth.value.numel() or len(again) != len(grad):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name} has another shape or dtype")
-        if problem := accuracy.objection(tensor_of(grad, truth.value.shape), truth):
+        if problem := accuracy.deviation(tensor_of(grad, truth.value.shape), truth):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {problem[0]}: {problem[1]}")
-        if problem := accuracy.objection(tensor_of(again, truth.value.shape), truth.times(0.5)):
+        if problem := accuracy.deviation(tensor_of(again, truth.value.shape), truth.times(0.5)):
             second = f"that of {name} when asked for once more: {problem[0]}: {problem[1]}"
             raise Rejected(Why.GRADIENT, f"{place}: {second}")
 
@@ -249,7 +249,7 @@ def whose(output: Tensor, truths: Mapping[int, Truth]) -> int | None:
     """The call, of these, that an output has the values of."""
     for other, truth in truths.items():
         alike = output.shape == truth.value.shape
-        if alike and accuracy.objection(output, truth) is None:
+        if alike and accuracy.deviation(output, truth) is None:
             return other
     return None
 

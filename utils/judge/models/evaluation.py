@@ -133,7 +133,7 @@ class Trial:
             truth = call.expected(made.reference)["output"]
             if len(answer.output) != 4 * truth.value.numel():
                 continue
-            if accuracy.objection(tensor_of(answer.output, truth.value.shape), truth) is None:
+            if accuracy.deviation(tensor_of(answer.output, truth.value.shape), truth) is None:
                 raise Rejected(
                     Why.NO_KERNEL, "the same values come out when none of its kernels runs"
                 )
@@ -154,7 +154,7 @@ class Trial:
                 raise Rejected(Why.LIBRARY, said)
             truth = call.expected(made.reference)["output"]
             output = output_of(answer, truth.value.shape, "PyTorch's own operations switched off")
-            if problem := accuracy.objection(output, truth):
+            if problem := accuracy.deviation(output, truth):
                 raise Rejected(
                     Why.LIBRARY,
                     f"without PyTorch's own operations it is {problem[0]}: {problem[1]}",

@@ -86,7 +86,7 @@ class Judging:
         output = output_of(answer, truth.value.shape, place)
         same_inputs(call, answer, self._names(number), place)
         late = answer.kept != answer.output
-        if problem := accuracy.objection(output, truth):
+        if problem := accuracy.deviation(output, truth):
             if late:
                 raise Rejected(Why.CHANGED, f"{place}: it was not done when it was returned")
             others = {i: e["output"] for i, e in expected.items() if i != number}

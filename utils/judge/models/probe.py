@@ -103,7 +103,7 @@ def task() -> Task:
 
 
 @cache
-def objection(backend: str) -> str:
+def obstacle(backend: str) -> str:
     """Why files cannot be judged on the card; "" where they can."""
     try:
         with boxed(backend) as box:

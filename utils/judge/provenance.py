@@ -9,10 +9,10 @@ from utils.cuda.isolation import Covered
 from utils.ground.errors import Reason
 from utils.watch.diagnosis import Diagnosis
 
-Objection = tuple[Reason, str]
+Violation = tuple[Reason, str]
 
 
-def objection(exercise: Exercise, seen: Diagnosis) -> Objection | None:
+def violation(exercise: Exercise, seen: Diagnosis) -> Violation | None:
     """Why a watched call is not the kernels' own work; None where it is."""
     if not seen.launches:
         return Reason.NO_KERNEL, "the launcher launched no kernel"
@@ -30,7 +30,7 @@ def objection(exercise: Exercise, seen: Diagnosis) -> Objection | None:
     return None
 
 
-def _input(exercise: Exercise, name: str, covered: Covered) -> Objection | None:
+def _input(exercise: Exercise, name: str, covered: Covered) -> Violation | None:
     """What is wrong with what was done to an input."""
     if name not in exercise.outputs and (covered.by_kernels or covered.by_launcher):
         who = "a kernel" if covered.by_kernels else "the launcher"

@@ -22,7 +22,7 @@ class Passed:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Message:
     line: str
     details: str
 
@@ -42,4 +42,4 @@ def tell(kernel: Answer, passed: Passed) -> None:
         progress.keep(kernel)
         if kernel.exercise.number:
             line += f" · {progress.standing(kernel.exercise)}"
-    show(_Told(line, passed.details))
+    show(_Message(line, passed.details))
