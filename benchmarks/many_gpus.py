@@ -99,7 +99,7 @@ def call(
     (M, K), N = tensors["x"].shape, len(tensors["W"])
     minimum = model.output != "rows channels"
     out = torch.empty((N, M) if minimum else (M, N), device="cuda")
-    values = {**tensors, "out": out, "M": M, "N": N, "K": K, "groups": groups, "products": 3}
+    values = {**tensors, "out": out, "M": M, "N": N, "K": K, "groups": groups, "terms": 3}
     if crosses and minimum:
         values["shift"] = torch.zeros_like(tensors["shift"])  # it is added when all have met
     taken = {p.name: values[p.name] for p in kernel.parameters}

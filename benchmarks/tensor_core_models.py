@@ -155,7 +155,7 @@ def ours(task: int, arguments: list[Tensor], groups: int) -> dict[str, Callable[
         return called
 
     hopper = solution(f"{name}_hopper")
-    calls = {"**TF32**": call(hopper, products=1), "**exact**": call(hopper, products=3)}
+    calls = {"**TF32**": call(hopper, terms=1), "**exact**": call(hopper, terms=3)}
     if task == 88:
         calls["**exact, mma.sync**"] = call(solution(f"{name}_split"))
     return calls

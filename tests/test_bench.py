@@ -328,9 +328,7 @@ def test_what_is_compiled_has_the_precision_of_the_kernel(monkeypatch):
     whole = catalog.load("11_hopper/linear_swish_bias_gn_hopper")
     labels = [
         next(
-            p.label
-            for p in peers.of(whole, {**whole.at.bench, "products": n})
-            if p.kind == "compile"
+            p.label for p in peers.of(whole, {**whole.at.bench, "terms": n}) if p.kind == "compile"
         )
         for n in (3, 1)
     ]
@@ -388,7 +386,7 @@ def test_a_prediction_is_the_larger_of_two_times():
 
 def test_an_exercise_of_two_ways_is_predicted_by_the_one_that_it_is_asked_for():
     exercise = catalog.load("11_hopper/linear_swish_bias_gn_hopper")
-    halves = [exercise.halves({**exercise.at.bench, "products": n}) for n in (3, 1)]
+    halves = [exercise.halves({**exercise.at.bench, "terms": n}) for n in (3, 1)]
     assert halves == [3, 2]  # one product in TF32 takes as long as two of halves
 
 

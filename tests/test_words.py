@@ -25,6 +25,8 @@ INSTEAD = {
     r"\b(is|are|was|were) served\b": "runs",
     r"\bdout\b": "grad_out in a kernel, grad_output in Python",
     r"(?<!negative )\b[Ss]lopes?\b": "derivative, grad_output",
+    r"\bint products\b|\bproducts(=| == )[13]\b|\"products\": [13]": "terms",
+    r"\bint high\(\)": "height() of a band; high() is a half",
     r"one number of many": "reduce many numbers to one",
     r"\bcounts further is not found": "a kernel that counts further is not caught",
     r"gives himself away": "gives itself away",

@@ -23,9 +23,9 @@ struct Tiles {
     __device__ int band() const { return number / (BAND * cols); }
     __device__ int within() const { return number % (BAND * cols); }
     // Its rows of tiles: the last band may have less.
-    __device__ int high() const { return min(BAND, rows - band() * BAND); }
-    __device__ int row() const { return (band() * BAND + within() % high()) * BM; }
-    __device__ int col() const { return within() / high() * BN; }
+    __device__ int height() const { return min(BAND, rows - band() * BAND); }
+    __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
+    __device__ int col() const { return within() / height() * BN; }
 };
 
 // full[s]: the tiles of stage s have come; empty[s]: all consumers are done with them. All threads

@@ -39,14 +39,13 @@ __global__ void __launch_bounds__(TileConfig::THREADS, 1)
 
 void linear_bias_hardtanh_mish_gn_hopper(const float* x, const float* W, const float* b,
                                          const float* weight, const float* bias, const float* shift,
-                                         float* out, int M, int N, int K, int groups,
-                                         int products) {
+                                         float* out, int M, int N, int K, int groups, int terms) {
     auto launch = [=](auto way, auto size) {
         auto kernel = linear_bias_hardtanh_mish_gn_kernel<decltype(way), decltype(size)::value>;
         start(kernel, Prepared<decltype(way)>(x, W, M, N, K), Channels{b, weight, bias, shift},
               out);
     };
-    if (choose(products, N / groups, launch)) return;
-    linear_bias(x, W, b, out, M, N, K, products);
+    if (choose(terms, N / groups, launch)) return;
+    linear_bias(x, W, b, out, M, N, K, terms);
     groupnorm_any_size<activate, identity>(out, weight, bias, shift, out, M, N, groups, EPS);
 }

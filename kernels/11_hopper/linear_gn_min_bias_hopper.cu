@@ -67,21 +67,21 @@ __global__ void spread_kernel(const unsigned* keys, const float* shift, float* o
 
 // The launcher of keys: the same for groups of any size; y: (M, N), for where that needs it.
 void find_keys(const float* x, const float* W, const Channels& of, unsigned* keys, float* y, int M,
-               int N, int K, int groups, int products) {
+               int N, int K, int groups, int terms) {
     auto launch = [=](auto way, auto size) {
         auto kernel = row_min_kernel<decltype(way), decltype(size)::value>;
         start(kernel, Prepared<decltype(way)>(x, W, M, N, K), of, keys);
     };
-    if (choose(products, N / groups, launch)) return;
-    linear_bias(x, W, of.b, y, M, N, K, products);
+    if (choose(terms, N / groups, launch)) return;
+    linear_bias(x, W, of.b, y, M, N, K, terms);
     row_min_any_size_kernel<<<M, 256>>>(y, of.weight, of.bias, keys, N, groups);
 }
 
 void linear_gn_min_bias_hopper(const float* x, const float* W, const float* b, const float* weight,
                                const float* bias, const float* shift, float* out, int M, int N,
-                               int K, int groups, int products) {
+                               int K, int groups, int terms) {
     Scratch<unsigned> keys(M);
     cudaMemsetAsync(keys.data, 0xff, M * sizeof(unsigned));
-    find_keys(x, W, {b, weight, bias}, keys.data, out, M, N, K, groups, products);
+    find_keys(x, W, {b, weight, bias}, keys.data, out, M, N, K, groups, terms);
     spread_kernel<<<dim3((M + 127) / 128, min(N, 256)), 128>>>(keys.data, shift, out, M, N);
 }

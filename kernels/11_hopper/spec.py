@@ -54,8 +54,8 @@ LADDER = At(
 
 WHOLE = At(
     check=tuple(
-        {**size(M, N, K), "groups": groups, "products": products}
-        for M, N, K, groups, products in (
+        {**size(M, N, K), "groups": groups, "terms": terms}
+        for M, N, K, groups, terms in (
             (1, 1, 1, 1, 1),
             (5, 16, 4, 1, 3),
             (3, 96, 7, 6, 3),
@@ -67,20 +67,20 @@ WHOLE = At(
         )
     ),
     card=tuple(
-        {**size(M, N, K), "groups": groups, "products": products}
-        for M, N, K, groups, products in (
+        {**size(M, N, K), "groups": groups, "terms": terms}
+        for M, N, K, groups, terms in (
             (1300, 4096, 500, 128, 1),  # several tiles a block, in two bands
             (300, 2400, 200, 100, 3),
             (513, 1024, 1024, 16, 3),
             (1100, 8192, 1000, 256, 3),  # the same, and most rows of W split beside
         )
     ),
-    bench={**size(1024, 8192, 8192), "groups": 256, "products": 3},
-    draw={**size(128, 128, 64), "groups": 4, "products": 3},
-    gates={**size(64, 128, 32), "groups": 4, "products": 3},
+    bench={**size(1024, 8192, 8192), "groups": 256, "terms": 3},
+    draw={**size(128, 128, 64), "groups": 4, "terms": 3},
+    gates={**size(64, 128, 32), "groups": 4, "terms": 3},
     drawn=(
-        {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8), "products": (3, 3)},
-        {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "products": (1, 1)},
+        {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8), "terms": (3, 3)},
+        {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "terms": (1, 1)},
     ),
 )
 FEW = 2  # multiprocessors of the emulator's card, so that a block owns several tiles
@@ -101,13 +101,13 @@ def in_tf32(function):
     return under(Precision.TF32, function)
 
 
-def tensor_cores(products):
+def tensor_cores(terms):
     """All of x * W^T by tensor cores: so many products, or as many as a size of that name says."""
     return Gate(
         "operations of tensor cores",
         1.0,
         "let wgmma multiply, for the whole of x and W, high and low halves where they are split",
-        ideal=lambda M, N, K, products=products, **more: products * 2 * M * N * K,
+        ideal=lambda M, N, K, terms=terms, **more: terms * 2 * M * N * K,
         at_least=True,
     )
 
@@ -127,19 +127,19 @@ def product(name, reference, at, **more):
     )
 
 
-def of_products(products, **sizes):
-    """The precision of a model whose `products` is a size."""
-    return Precision.SPLIT_FP16 if products == 3 else Precision.TF32
+def of_terms(terms, **sizes):
+    """The precision of a model whose `terms` is a size."""
+    return Precision.SPLIT_FP16 if terms == 3 else Precision.TF32
 
 
 def whole(name, operations, out="M N", **more):
-    """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside. `products`
+    """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside. `terms`
     of a tensor core: 1, of floats as they lie; or 3, of halves, as exact as fp32."""
     model = MODELS[name]
 
-    @takes("x", "W", "b", "weight", "bias", *model.extra, "groups", "products")
-    def reference(x, W, products, **more):
-        x, W = (to_tf32(x), to_tf32(W)) if products == 1 else (x, W)
+    @takes("x", "W", "b", "weight", "bias", *model.extra, "groups", "terms")
+    def reference(x, W, terms, **more):
+        x, W = (to_tf32(x), to_tf32(W)) if terms == 1 else (x, W)
         return model.whole(x, W, **more)
 
     bench = size(model.rows, model.channels, model.features)
@@ -156,12 +156,12 @@ def whole(name, operations, out="M N", **more):
             "reference": reference,
             "peers": {"PyTorch": model.whole, "PyTorch TF32": in_tf32(model.whole)},
             "library": "PyTorch",
-            "flops": lambda M, N, K, groups, products: 2 * M * N * K + (9 + operations) * M * N,
-            "at": replace(WHOLE, bench={**bench, "groups": model.groups, "products": 3}),
+            "flops": lambda M, N, K, groups, terms: 2 * M * N * K + (9 + operations) * M * N,
+            "at": replace(WHOLE, bench={**bench, "groups": model.groups, "terms": 3}),
             "outliers": ("x", "W"),
             "needs": "sm_90a",
             "multiprocessors": FEW,
-            "precision": of_products,
+            "precision": of_terms,
             "eps": True,
             "follows": {"groups": "N"},
             "gates": (tensor_cores(3), NOT_IN_FLOATS),

@@ -68,10 +68,10 @@ __global__ void __launch_bounds__(TileConfig::THREADS, 1)
     }
 }
 
-// The launcher of that. products: 1, of floats as they lie, or 3, as exact as fp32
+// The launcher of that. terms: 1, of floats as they lie, or 3, as exact as fp32
 inline void linear_bias(const float* x, const float* W, const float* b, float* out, int M, int N,
-                        int K, int products) {
+                        int K, int terms) {
     Channels of = {b};
-    if (products == 1) start(linear_bias_kernel<Tf32>, Prepared<Tf32>(x, W, M, N, K), of, out);
+    if (terms == 1) start(linear_bias_kernel<Tf32>, Prepared<Tf32>(x, W, M, N, K), of, out);
     else start(linear_bias_kernel<Beside>, Prepared<Beside>(x, W, M, N, K), of, out);
 }

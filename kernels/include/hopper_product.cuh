@@ -95,9 +95,9 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<TileConfig>& ring, const 
 // columns: with Tf32 for one product, else Beside, and the size as a constant. Returns whether it
 // did.
 template <class Launch>
-bool choose(int products, int size, Launch launch) {
+bool choose(int terms, int size, Launch launch) {
     auto with = [=](auto constant) {
-        products == 1 ? launch(Tf32(), constant) : launch(Beside(), constant);
+        terms == 1 ? launch(Tf32(), constant) : launch(Beside(), constant);
         return true;
     };
     if (size == 16) return with(std::integral_constant<int, 16>());

@@ -69,9 +69,9 @@ struct Tiles {
     __device__ void next() { number += gridDim.x; }
     __device__ int band() const { return number / (BAND * cols); }
     __device__ int within() const { return number % (BAND * cols); }
-    __device__ int high() const { return min(BAND, rows - band() * BAND); }  // the last may be less
-    __device__ int row() const { return (band() * BAND + within() % high()) * BM; }
-    __device__ int col() const { return within() / high() * BN; }
+    __device__ int height() const { return min(BAND, rows - band() * BAND); }  // of the last less
+    __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
+    __device__ int col() const { return within() / height() * BN; }
 };
 
 // Tiles of one round: rows of 128 bytes along K.

@@ -46,13 +46,13 @@ __global__ void __launch_bounds__(TileConfig::THREADS, 1)
 void linear_gn_swish_multiply_swish_hopper(const float* x, const float* W, const float* b,
                                            const float* weight, const float* bias,
                                            const float* scale, float* out, int M, int N, int K,
-                                           int groups, int products) {
+                                           int groups, int terms) {
     auto launch = [=](auto way, auto size) {
         auto kernel = linear_gn_swish_multiply_swish_kernel<decltype(way), decltype(size)::value>;
         start(kernel, Prepared<decltype(way)>(x, W, M, N, K), Channels{b, weight, bias, scale},
               out);
     };
-    if (choose(products, N / groups, launch)) return;
-    linear_bias(x, W, b, out, M, N, K, products);
+    if (choose(terms, N / groups, launch)) return;
+    linear_bias(x, W, b, out, M, N, K, terms);
     groupnorm_any_size<identity, activate>(out, weight, bias, scale, out, M, N, groups, EPS);
 }

@@ -23,10 +23,10 @@ struct Tiles {
     __device__ int band() const { return number / (BAND * cols); }
     __device__ int within() const { return number % (BAND * cols); }
     // Its rows of tiles: the last band may have less.
-    __device__ int high() const { return min(BAND, rows - band() * BAND); }
+    __device__ int height() const { return min(BAND, rows - band() * BAND); }
     // BEGIN SOLUTION
-    __device__ int row() const { return (band() * BAND + within() % high()) * BM; }
-    __device__ int col() const { return within() / high() * BN; }
+    __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
+    __device__ int col() const { return within() / height() * BN; }
     // STARTER: __device__ int row() const { return 0; }  // replace: your code here
     // STARTER: __device__ int col() const { return 0; }
     // END SOLUTION

@@ -1744,9 +1744,9 @@ struct Tiles {
     __device__ void next() { number += gridDim.x; }
     __device__ int band() const { return number / (BAND * cols); }
     __device__ int within() const { return number % (BAND * cols); }
-    __device__ int high() const { return min(BAND, rows - band() * BAND); }  // the last may be less
-    __device__ int row() const { return (band() * BAND + within() % high()) * BM; }
-    __device__ int col() const { return within() / high() * BN; }
+    __device__ int height() const { return min(BAND, rows - band() * BAND); }  // of the last less
+    __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
+    __device__ int col() const { return within() / height() * BN; }
 };
 
 // Tiles of one round: rows of 128 bytes along K.
@@ -2314,9 +2314,9 @@ __device__ inline void multiply(float (&y)[SUMS], Ring<TileConfig>& ring, const 
 // columns: with Tf32 for one product, else Beside, and the size as a constant. Returns whether it
 // did.
 template <class Launch>
-bool choose(int products, int size, Launch launch) {
+bool choose(int terms, int size, Launch launch) {
     auto with = [=](auto constant) {
-        products == 1 ? launch(Tf32(), constant) : launch(Beside(), constant);
+        terms == 1 ? launch(Tf32(), constant) : launch(Beside(), constant);
         return true;
     };
     if (size == 16) return with(std::integral_constant<int, 16>());
