@@ -74,7 +74,7 @@ def test_the_examples_verify_themselves(path, built, capfd):
 CLEAN = """arrive_and_wait copy_pipeline producers_and_consumers group_copies grid_sync_sum
     grid_sync_jacobi tiles_of_two_warps partitions group_reduction vector_aggregates spin_locks
     last_block host_threads device_objects memory_pools launches_by_pointer half_dot_product
-    texture_wraps block_scan bitonic_sort""".split()
+    texture_wraps block_scan bitonic_sort wmma_products""".split()
 
 
 @pytest.mark.parametrize("watch", ["watched"])
@@ -346,7 +346,6 @@ LACKING = {
     "cuRAND": "\n#include <curand_kernel.h>\nint main() {}",
     "cuBLAS": "\n#include <cublas_v2.h>\nint main() {}",
     "compilation at run time (NVRTC)": "\n#include <nvrtc.h>\nint main() {}",
-    "WMMA": "\n#include <mma.h>\nint main() {}",
     "inline PTX": '__global__ void k(int* x) {\nasm("mov.u32 %0, %%laneid;" : "=r"(*x)); }\n'
     "int main() {}",
     "driver API": "#include <cuda.h>\nint main() { return cuInit(0); }",

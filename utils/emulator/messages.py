@@ -43,7 +43,6 @@ _MISSING = {
     "NVML": r"nvml\w*(\.h)?",
     "CUTLASS": r"(cutlass|cute)(/.*)?",
     "compilation at run time (NVRTC)": r"nvrtc\w*(\.h)?",
-    "WMMA": r"mma\.h|nvcuda|wmma",
     "8-bit floats": r"cuda_fp[468]\.h|__nv_fp[468]\w*",
     "mipmapped arrays": r"cuda\w*[mM]ipmap\w*",
     "texture references": r"texture|cudaBindTexture\w*|cudaUnbindTexture",
