@@ -10,7 +10,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.emulator import build
 from utils.ground.paths import ROOT
 
-ASKED = np.load(ROOT / "tests/calibration/tensor_cores.npz")
+OPERANDS = np.load(ROOT / "tests/calibration/tensor_cores.npz")
 TYPES = {
     "f16": (0, 16),
     "bf16": (1, 16),
@@ -65,7 +65,7 @@ def products(library, type_: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -
     "names", ["mma_{}_{}", "wgmma_{}_{}_1_1", "wgmma_{}_{}_1_0", "wgmma_{}_{}_2_1"]
 )
 def test_every_bit_is_the_cards(library, type_, names):
-    a, b, c, d = (ASKED[names.format(type_, name)] for name in "abcd")
+    a, b, c, d = (OPERANDS[names.format(type_, name)] for name in "abcd")
     c = np.zeros_like(c) if names.endswith("_0") else c
     for sums in (products, in_rows):
         assert d.size > 900 and np.array_equal(sums(library, type_, a, b, c), d)
@@ -98,7 +98,7 @@ def test_eight_sums_at_once_are_those_one_by_one(library, type_, spread):
 
 def test_the_questions_tell_models_apart(library):
     """A sum in float32, each product rounded in, is another one often enough."""
-    a, b, c, d = (ASKED[f"mma_f16_{name}"] for name in "abcd")
+    a, b, c, d = (OPERANDS[f"mma_f16_{name}"] for name in "abcd")
     sums = c.view(np.float32)
     with np.errstate(all="ignore"):
         for i in range(a.shape[2]):

@@ -3,6 +3,7 @@
 A private word costs every reader a lookup. What a reader stumbled over once does not come back.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -45,6 +46,8 @@ RIGHT = {
     (r"(?<!negative )\b[Ss]lopes?\b", "tests/mutants/07"): "a mutant's name: of LeakyReLU",
     (r"\b[Dd]oubts?\b", "notebooks/cpp.ipynb"): "'when in doubt' is what one says",
 }
+# Names that say when a value came, and not what it is: messages, matches, arguments, a request.
+PARTICIPLES = {"told", "found", "given", "asked"}
 NOT_TEXT = (".png", ".gif", ".json", ".ico")
 
 
@@ -87,3 +90,26 @@ def test_no_word_is_a_private_one(word):
         if pattern.search(line)
     ]
     assert lines == [], f"instead: {INSTEAD[word]}"
+
+
+def names(tree: ast.Module) -> Iterator[str]:
+    """What a module names: variables, parameters, attributes, functions, classes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+
+
+def test_a_name_says_what_it_is():
+    modules = {path: text for path, text in texts().items() if path.endswith(".py")}
+    private = [
+        f"{path}: {name}"
+        for path, text in modules.items()
+        if any(word in text for word in PARTICIPLES)
+        for name in names(ast.parse(text))
+        if name.strip("_").lower() in PARTICIPLES
+    ]
+    private += [path for path in modules if re.search(r"/_?(told|found|given|asked)\.py$", path)]
+    assert private == []

@@ -30,7 +30,7 @@ _MEDDLING = re.compile(
     r"ast_transformers|NBVAL_\w+|nbval-[\w-]+|raises-exception|register_(?:line_|cell_)+magic"
     r"|utils\.(?:judge|grading|watch|cuda)\b|builtins|os\._exit"
 )
-TOLD = 5  # of these in a note
+NAMED = 5  # of these in a note
 
 CodeCell = tuple[int, str, str]  # its number, its source, JSON of its metadata
 
@@ -115,8 +115,8 @@ def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
             submission.notes.append(f"only the first {FILES} files and folders were looked at")
             break
     if planted:
-        names = [inert.line(str(path.relative_to(folder))) for path in planted[:TOLD]]
-        more = f" and {len(planted) - TOLD} more" if len(planted) > TOLD else ""
+        names = [inert.line(str(path.relative_to(folder))) for path in planted[:NAMED]]
+        more = f" and {len(planted) - NAMED} more" if len(planted) > NAMED else ""
         submission.notes.append(f"{', '.join(names)}{more}: not needed, and not run")
     topics, regular = catalog.topics(), []
     for path in paths:
@@ -175,8 +175,8 @@ def _meddling(cells: list[CodeCell], name: str) -> list[str]:
     """A note on what would change the grading, were it run."""
     matches = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
     places = [f"cell {number} ({match[0]})" for number, match in matches if match]
-    more = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
-    return [f"{name}: {', '.join(places[:TOLD])}{more}: it has no effect here"] if places else []
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    return [f"{name}: {', '.join(places[:NAMED])}{more}: it has no effect here"] if places else []
 
 
 def _source(

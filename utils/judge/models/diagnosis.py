@@ -8,7 +8,7 @@ from utils.emulator.reports import Report
 from utils.process.box import Session
 from utils.process.guest.framing import Header
 
-TOLD = 200  # events that are read
+EVENTS = 200  # events that are read
 
 
 def reports_of(session: Session, header: Header) -> list[Report]:
@@ -30,7 +30,7 @@ def reports_of(session: Session, header: Header) -> list[Report]:
 def _placed(text: str, session: Session) -> Iterator[str]:
     """Events that name the libraries as they are on this side."""
     names = {f"build {number}": str(path) for number, path in enumerate(session.built)}
-    for line in text.splitlines()[:TOLD]:
+    for line in text.splitlines()[:EVENTS]:
         try:
             event = json.loads(line)
         except ValueError:

@@ -25,7 +25,7 @@ OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid
 _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ sqrt_ div_.Tensor"
 
 _CARD = torch.device("cuda", 0)
-TOLD = 4 << 20  # bytes of events that are read at once
+AT_ONCE = 4 << 20  # bytes of events that are read at once
 GAP = 16 << 20  # bytes between two tensors
 HAZARDS = 1 << 16  # characters of them that are passed on
 # Taken before a file is loaded, which may put others in their places.
@@ -107,7 +107,7 @@ class Emulated(Machine):
 
     def hazards(self) -> str:
         """What the diagnosis has told since the last time; modules as numbers of builds."""
-        data = os.pread(self.events, TOLD, self.seen)
+        data = os.pread(self.events, AT_ONCE, self.seen)
         self.seen += len(data)
         text = data.decode(errors="replace")
         for number, path in enumerate(self.modules):
