@@ -6,7 +6,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import groupby
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def _to_json(hazard: Report) -> dict[str, object]:
 
 def show(outcome: Outcome, console: Console) -> None:
     """Tell the first few hazards of each kind, and what each line of each kernel cost."""
-    out = partial(console.out)
+    out = console.out
     by_kind: dict[str, list[Report]] = defaultdict(list)
     for hazard in outcome.hazards:
         by_kind[hazard.kind].append(hazard)

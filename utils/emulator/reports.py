@@ -122,15 +122,15 @@ class Report:
             return f"the mask names thread {self.other_thread}, {gone}"
         if self.variant == "left-out":
             return f"waits here; thread {self.other_thread} has come to the kernel's end without it"
-        story = f"{_VERBS[self.access]} {self._elements()}" if self.access else "waits here"
+        story = f"{VERBS[self.access]} {self._elements()}" if self.access else "waits here"
         if self.other_kernel and self.other_access:
-            story += f"; {self.other_kernel} {_VERBS[self.other_access]} it"
+            story += f"; {self.other_kernel} {VERBS[self.other_access]} it"
             story += f" at line {self.other_line}" if self.other_line else ""
             story += ", and nothing says which comes first"
         elif self.other_thread:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
-            story += f" {_VERBS[self.other_access]} it" if self.other_access else ""
+            story += f" {VERBS[self.other_access]} it" if self.other_access else ""
             where = f" of {self.other_file}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
             story += ", with the same value" if self.equal else ""
@@ -160,7 +160,7 @@ REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
         lambda it: it.space == "global" and it.count > 1,
     ),
 }
-_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 def messages(hazards: Iterable[Report]) -> list[str]:

@@ -24,8 +24,10 @@ from utils.watch.grouping import packed, rank
 
 MOST = 1 << 20  # accesses that are recorded
 LOAD, STORE, ATOMIC = 0, 1, 2
+KINDS = "load", "store", "atomic"  # by number
 BLOCK = 3  # in place of a kind: a warp begins a basic block
 GLOBAL, SHARED = 0, 1
+SPACES = "global", "shared"
 
 # The runtime's records (utils/emulator/runtime/trace.h).
 ACCESS = np.dtype(

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from utils.diagrams.parts.scene import KINDS, Scene, linear
+from utils.diagrams.parts.scene import Scene, linear
 from utils.emulator.reports import Report
 from utils.emulator.traffic import Position
 from utils.watch.access_patterns import WARP, elements
-from utils.watch.trace import ATOMIC, GLOBAL, LOAD, SHARED, STORE, Array, Launch, Records
-
-NUMBERS = {name: number for number, name in KINDS.items()}  # of kinds of access
+from utils.watch.trace import ATOMIC, GLOBAL, KINDS, LOAD, SHARED, STORE, Array, Launch, Records
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def _accesses(launch: Launch, number: int | None, party: Party, lines: bool) -> 
     """The numbers of a party's accesses of its kind, those of its line if `lines`, to an array or
     to beside it."""
     a = launch.accesses
-    mine = a["kind"] == NUMBERS[party.access]
+    mine = a["kind"] == KINDS.index(party.access)
     mine &= a["block"] == linear(party.block, launch.grid, "block")
     mine &= a["thread"] == linear(party.thread, launch.block, "thread")
     if lines:

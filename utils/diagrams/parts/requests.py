@@ -7,7 +7,7 @@ wherever nothing does, the picture beside it stands.
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
-from utils.diagrams.parts.scene import KINDS, Instruction, Scene, coordinate_text, instructions
+from utils.diagrams.parts.scene import Instruction, Scene, coordinate_text, instructions
 from utils.ground.wording import many
 from utils.watch.access_patterns import (
     WARP,
@@ -17,7 +17,7 @@ from utils.watch.access_patterns import (
     sectors_per_request,
     service_phases,
 )
-from utils.watch.trace import SHARED
+from utils.watch.trace import KINDS, SHARED
 
 MIME = "application/vnd.cuda-workbook.requests+json"
 MOST, WARPS = 8, 32  # instructions, and warps of each, to choose among

@@ -8,20 +8,7 @@ import numpy as np
 from utils.emulator.reports import Report
 from utils.ground.errors import WorkbookError
 from utils.watch.access_patterns import WARP
-from utils.watch.trace import (
-    ATOMIC,
-    GLOBAL,
-    LOAD,
-    MOST,
-    SHARED,
-    STORE,
-    Array,
-    Launch,
-    Records,
-    Trace,
-)
-
-KINDS = {LOAD: "load", STORE: "store", ATOMIC: "atomic"}
+from utils.watch.trace import GLOBAL, LOAD, MOST, SPACES, Array, Launch, Records, Trace
 
 
 @dataclass(frozen=True)
@@ -192,6 +179,3 @@ def instructions(scene: Scene, space: int) -> list[Instruction]:
     if not chosen and scene.line is not None:
         raise WorkbookError(f"line {scene.line} makes no access to {SPACES[space]} memory")
     return chosen
-
-
-SPACES = {GLOBAL: "global", SHARED: "shared"}

@@ -20,7 +20,6 @@ from utils.watch.trace import ATOMIC, LOAD, SHARED, STORE, Array, Records
 # None of them is a colour of timeline.COLORS.
 HERE, ALSO, FINE = cv.RED, cv.tint(cv.RED, 0.5), cv.rgb(cv.MID)
 WORDS = {LOAD: "reads", STORE: "writes", ATOMIC: "updates at once (atomic)"}
-VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
 @dataclass(frozen=True)

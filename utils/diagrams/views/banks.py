@@ -5,11 +5,11 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import instructions_left_out
-from utils.diagrams.parts.scene import KINDS, Instruction, Scene, instructions, shape_text
+from utils.diagrams.parts.scene import Instruction, Scene, instructions, shape_text
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 from utils.watch.access_patterns import BANKS, WARP, WORD, bank_conflicts, lanes, service_phases
-from utils.watch.trace import SHARED
+from utils.watch.trace import KINDS, SHARED
 
 MOST = 8  # instructions in one picture
 COLUMN = 0.2  # inches of a bank

@@ -8,8 +8,8 @@ from utils.diagrams.parts.array_edge import elements_in
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.conflicts import element_of
 from utils.diagrams.parts.scene import Scene, coordinate_text, element
-from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject, opening
-from utils.emulator.reports import Report
+from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject, opening
+from utils.emulator.reports import VERBS, Report
 from utils.ground.wording import many
 
 

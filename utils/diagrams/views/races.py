@@ -7,15 +7,15 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts import stepping, story, timeline
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import NUMBERS, Party, of_array, racing
+from utils.diagrams.parts.conflicts import Party, of_array, racing
 from utils.diagrams.parts.phases import as_matrix
-from utils.diagrams.parts.scene import KINDS, Scene, shape_text, times
-from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
+from utils.diagrams.parts.scene import Scene, shape_text, times
+from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject
 from utils.diagrams.parts.timeline import Event
-from utils.emulator.reports import Report
+from utils.emulator.reports import VERBS, Report
 from utils.ground.wording import many
 from utils.watch.access_patterns import touches
-from utils.watch.trace import LOAD, SHARED, STORE
+from utils.watch.trace import KINDS, LOAD, SHARED, STORE
 
 VERDICT = "nothing orders these two"
 
@@ -99,7 +99,7 @@ def _run(subject: Subject, across: bool) -> tuple[list[tuple[str, str]], list[Ev
     events = story.events_of(subject, accesses, who, marks, phases=not across)
     if not events:  # beyond what is recorded
         events = [
-            Event(row, NUMBERS[party.access], party.line or 0, None, 1, True)
+            Event(row, KINDS.index(party.access), party.line or 0, None, 1, True)
             for row, party in enumerate(subject.racers)
         ]
     return rows, events

@@ -8,7 +8,6 @@ from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts.canvas import Canvas
 from utils.diagrams.parts.captions import instructions_left_out
 from utils.diagrams.parts.scene import (
-    KINDS,
     Instruction,
     Scene,
     coordinate_text,
@@ -26,7 +25,7 @@ from utils.watch.access_patterns import (
     lanes,
     sectors_per_request,
 )
-from utils.watch.trace import GLOBAL
+from utils.watch.trace import GLOBAL, KINDS
 
 MOST = 8  # instructions in one picture
 STRIP = 6.9  # inches for lanes and memory

@@ -5,13 +5,13 @@ import numpy as np
 from utils.diagrams.parts import canvas as cv
 from utils.diagrams.parts import story
 from utils.diagrams.parts.canvas import Canvas
-from utils.diagrams.parts.conflicts import NUMBERS, of_array, read_unwritten
+from utils.diagrams.parts.conflicts import of_array, read_unwritten
 from utils.diagrams.parts.scene import Scene, coordinate_text
-from utils.diagrams.parts.story import ALSO, FINE, HERE, VERBS, Subject
+from utils.diagrams.parts.story import ALSO, FINE, HERE, Subject
 from utils.diagrams.parts.timeline import Event
-from utils.emulator.reports import Report
+from utils.emulator.reports import VERBS, Report
 from utils.watch.access_patterns import touches
-from utils.watch.trace import LOAD, SHARED
+from utils.watch.trace import KINDS, LOAD, SHARED
 
 
 def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
@@ -37,7 +37,7 @@ def draw(scene: Scene, report: Report) -> tuple[Canvas, str, str, str]:
         rows.append(more)
     phases = len(np.unique(launch.accesses["block"][accesses])) == 1
     events = story.events_of(subject, accesses, who, (subject.seen.at,), phases)
-    events = events or [Event(0, NUMBERS[party.access], report.line or 0, None, 1, True)]
+    events = events or [Event(0, KINDS.index(party.access), report.line or 0, None, 1, True)]
     verdict = "nobody has written it yet" if writer else "nobody ever writes it"
     if report.access == "atomic":
         verdict = "nobody has set it before"
