@@ -3,6 +3,7 @@
 import functools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -115,6 +116,20 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int, int]]:
     change = np.diff(padded, axis=1)
     (row, first), (_, end) = np.nonzero(change == 1), np.nonzero(change == -1)
     return list(zip(row.tolist(), first.tolist(), end.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells side by side, from the upper left corner on, in inches."""
+
+    left: float
+    top: float
+    cell: float  # wide
+    tall: float
+
+    def at(self, x: float, y: float) -> Point:
+        """Where so many cells to the right and down is."""
+        return self.left + x * self.cell, self.top + y * self.tall
 
 
 class Canvas:
@@ -246,26 +261,21 @@ class Canvas:
         some eyes confuse.
         """
         height = height or cell
-        rows, columns = colors.shape[:2]
-        extent = (x, x + columns * cell, y + rows * height, y)
+        grid, (rows, columns) = Grid(x, y, cell, height), colors.shape[:2]
+        right, bottom = grid.at(columns, rows)
+        extent = (x, right, bottom, y)
         drawn = self.axes.imshow(
             colors, extent=extent, interpolation="none", aspect="auto", origin="upper", zorder=1
         )
         drawn.set_clip_on(False)
         if min(cell, height) >= 0.05:
-            across = [
-                ((x, y + r * height), (x + columns * cell, y + r * height)) for r in range(1, rows)
-            ]
-            down = [
-                ((x + c * cell, y), (x + c * cell, y + rows * height)) for c in range(1, columns)
-            ]
-            self.lines(across + down, "white", 0.6)
+            lines = [(grid.at(0, r), grid.at(columns, r)) for r in range(1, rows)]
+            lines += [(grid.at(c, 0), grid.at(c, rows)) for c in range(1, columns)]
+            self.lines(lines, "white", 0.6)
         if edges:
-            self._weak_edges(x, y, colors, cell, height)
+            self._weak_edges(grid, colors)
 
-    def _weak_edges(
-        self, x: float, y: float, colors: np.ndarray, cell: float, height: float
-    ) -> None:
+    def _weak_edges(self, grid: Grid, colors: np.ndarray) -> None:
         """Where two cells differ, or one and the page, and some eyes would not see it: a line.
 
         White is no cell, and what is as pale as PALE may blend with the page: nothing is there.
@@ -276,22 +286,9 @@ class Canvas:
         page[luminance(page) >= luminance(rgb(PALE)) - 1e-6] = 1
         across = _weak(page[:-1, 1:-1], page[1:, 1:-1])
         down = _weak(page[1:-1, :-1], page[1:-1, 1:])
-        self.lines(
-            [
-                *(
-                    ((x + a * cell, y + r * height), (x + b * cell, y + r * height))
-                    for r, a, b in _runs(across)
-                ),
-                *(
-                    ((x + c * cell, y + a * height), (x + c * cell, y + b * height))
-                    for c, a, b in _runs(down.T)
-                ),
-            ],
-            INK,
-            0.7,
-            zorder=2,
-            capstyle="projecting",
-        )
+        lines = [(grid.at(a, r), grid.at(b, r)) for r, a, b in _runs(across)]
+        lines += [(grid.at(c, a), grid.at(c, b)) for c, a, b in _runs(down.T)]
+        self.lines(lines, INK, 0.7, capstyle="projecting")
 
     def legend(self, entries: Iterable[Swatch]) -> None:
         """In lines from the margin on; moves y on."""

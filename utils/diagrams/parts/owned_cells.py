@@ -1,37 +1,17 @@
 """The elements of an array, coloured by the thread that owns each: a strip, or a matrix."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from utils.diagrams.parts import canvas as cv
-from utils.diagrams.parts.canvas import Canvas
+from utils.diagrams.parts.canvas import Canvas, Grid
 from utils.diagrams.parts.scene import coordinate_text, element
 from utils.watch.access_patterns import WARP, Owners
 from utils.watch.trace import Array, Launch
 
 FEW = 640  # elements of a strip that are so few that each carries a number
 STRIP = 7.68  # inches
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Elements in lines of `columns`, from the upper left corner on, in inches."""
-
-    left: float
-    top: float
-    cell: float
-    tall: float
-    columns: int
-
-    def at(self, x: float, y: float) -> cv.Point:
-        """Where so many cells to the right and down is."""
-        return self.left + x * self.cell, self.top + y * self.tall
-
-    def of(self, element: int) -> cv.Point:
-        """Where the cell of an element begins."""
-        return self.at(element % self.columns, element // self.columns)
 
 
 def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
@@ -41,7 +21,7 @@ def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     rows = -(-n // columns)
     cell, left, top = STRIP / columns, cv.MARGIN + 0.75, page.y
     tall = cell if n <= FEW else 0.16
-    grid = _Grid(left, top, cell, tall, columns)
+    grid = Grid(left, top, cell, tall)
     colors = np.ones((rows * columns, 3))
     colors[:n] = _colors(owned, launch)
     page.cells(left, top, colors.reshape(rows, columns, 3), cell, tall)
@@ -54,8 +34,8 @@ def strip(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
             names = [_name(owned, launch, i) for i in cells]
             page.in_cells(left, y, names, cell, [cv.ink_on(colors[i]) for i in cells])
     for i in np.flatnonzero(owned.threads != 1).tolist():
-        _mark(page, *grid.of(i), cell, tall, owned.threads[i] > 1)
-    _outlines(page, owned, launch, grid, named=n > FEW)
+        _mark(page, *grid.at(i % columns, i // columns), cell, tall, owned.threads[i] > 1)
+    _outlines(page, owned, launch, grid, columns, named=n > FEW)
     page.y = top + rows * tall + 0.05
 
 
@@ -64,9 +44,11 @@ def _name(owned: Owners, launch: Launch, element: int) -> str:
     return str(owned.thread[element] % launch.threads) if owned.threads[element] == 1 else ""
 
 
-def _outlines(page: Canvas, owned: Owners, launch: Launch, grid: _Grid, named: bool) -> None:
+def _outlines(
+    page: Canvas, owned: Owners, launch: Launch, grid: Grid, columns: int, named: bool
+) -> None:
     """A line around each run of elements of one block and pass; their names where there is room."""
-    n, columns = len(owned.thread), grid.columns
+    n = len(owned.thread)
     block = np.where(owned.thread < 0, -1, owned.thread // launch.threads)
     passes = np.where(owned.thread < 0, 0, owned.turn)
     keys = block if n <= FEW and passes.max() == 0 else block * (passes.max() + 1) + passes
@@ -116,7 +98,7 @@ def matrix(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
     rows, columns = array.shape
     cell = cv.snap(min(0.2, 7.5 / columns, 6.2 / rows))
     left, top = cv.MARGIN + 0.5, page.y + 0.1
-    grid, colors = _Grid(left, top, cell, cell, columns), _colors(owned, launch)
+    grid, colors = Grid(left, top, cell, cell), _colors(owned, launch)
     first = (owned.thread >= 0) & (owned.thread < WARP) & (launch.threads > WARP)
     colors[first] = cv.lane_color(owned.thread[first])
     page.cells(left, top, colors.reshape(rows, columns, 3), cell)
@@ -129,7 +111,7 @@ def matrix(page: Canvas, array: Array, owned: Owners, launch: Launch) -> None:
         around = _between(lane >= 0, np.ones(lane.shape, bool), grid)
         page.lines(around, cv.INK, 1.2, zorder=4)
     for i in np.flatnonzero(owned.threads != 1).tolist():
-        _mark(page, *grid.of(i), cell, cell, owned.threads[i] > 1)
+        _mark(page, *grid.at(i % columns, i // columns), cell, cell, owned.threads[i] > 1)
     for i, run, deep in _first_runs(np.where(first, owned.thread, -1).reshape(rows, columns)):
         name = str(owned.thread[i])
         if run * cell >= cv.text_width(name, cv.SMALL) and deep * cell >= 0.1:
@@ -164,7 +146,7 @@ def _first_runs(lane: np.ndarray) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _between(values: np.ndarray, where: np.ndarray, grid: _Grid) -> list[list[cv.Point]]:
+def _between(values: np.ndarray, where: np.ndarray, grid: Grid) -> list[list[cv.Point]]:
     """Lines between neighbours of different value, one of them in `where`; neighbours' as one."""
     segments = []
     for turned in (False, True):
@@ -179,7 +161,7 @@ def _between(values: np.ndarray, where: np.ndarray, grid: _Grid) -> list[list[cv
     return segments
 
 
-def _walls(page: Canvas, block: np.ndarray, grid: _Grid) -> None:
+def _walls(page: Canvas, block: np.ndarray, grid: Grid) -> None:
     """Thick lines wherever two neighbours belong to different blocks."""
     across, down = block[:, 1:] != block[:, :-1], block[1:] != block[:-1]
     walls = [(grid.at(c + 1, r), grid.at(c + 1, r + 1)) for r, c in np.argwhere(across)]
