@@ -2,17 +2,19 @@
 
 import io
 import json
+import operator
+import re
 from pathlib import Path
 
 import pytest
 import torch
 from support.box import needs_box
 from support.command import workbook
-from support.model_files import FILES, head, of, reasons, text_of
+from support.model_files import FILES, head, of, parts, reasons, share, text_of
 
 from utils.cuda.model_box import boxed
 from utils.ground.errors import ArgumentValueError, ToolError, WorkbookError
-from utils.judge.models import accuracy, evaluation, requests, tasks
+from utils.judge.models import accuracy, evaluation, plan, requests, sizes, tasks
 from utils.process import sandbox
 from utils.process.guest import framing
 from utils.timing import model_runtime
@@ -50,6 +52,60 @@ def test_a_cheat_is_rejected_for_its_reason(path, task, box, monkeypatch):
 def test_an_honest_file_passes(path, task, box):
     verdict = judged(path, task, box)
     assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("name", share("more_cheats.txt"))
+def test_another_cheat_is_rejected_for_its_reason(name, task, box):
+    allowed, text = parts("more_cheats.txt")[name]
+    verdict = evaluation.judge_text(text, task, box, SEED)
+    assert not verdict.passed and verdict.reason in allowed, str(verdict)
+    assert all(line.isprintable() for line in str(verdict).splitlines())
+
+
+@pytest.mark.parametrize("name", share("more_honest.txt"))
+def test_another_honest_file_is_called_right_or_what_is_missing_is_named(name, task, box):
+    (wanted,), text = parts("more_honest.txt")[name]
+    verdict = evaluation.judge_text(text, task, box, SEED)
+    if wanted == "passes":
+        assert verdict.passed, str(verdict)
+    else:
+        assert verdict.evaluation == "not judged" and verdict.reason == wanted, str(verdict)
+        assert "the emulator has no header" in verdict.message
+
+
+def test_a_hazard_names_the_line_of_the_file(task, box):
+    verdict = evaluation.judge_text(parts("more_cheats.txt")["race_in_shared_memory"][1], task, box)
+    assert "race between two threads in kernel 'shared_tail_kernel'" in verdict.message
+    assert re.search(r"cuda_sources:\d+: .* \| sums\[t\] = sum;", verdict.message)
+
+
+@pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)
+def test_sizes_that_are_drawn_are_of_the_tasks_kind(path):
+    task, generator = tasks.read(path), torch.Generator().manual_seed(3)
+    drawn = [size for _ in range(8) for size in sizes.secret(task, generator)]
+    assert len(set(drawn)) > 4 and not set(drawn) & set(task.small)
+    (own,) = sizes.own_channels(task, generator)
+    assert own.arguments[1] == task.own.arguments[1] and own.arguments[0] == sizes.LITTLE
+    for size in (*drawn, own, sizes.other_batch(task, own, generator)):
+        assert task.make(size, 0)(*map(torch.rand, size.shapes)).isfinite().all()
+
+
+def test_a_plan_has_every_form_of_call_and_mixes_the_models(task):
+    generator = torch.Generator().manual_seed(1)
+    made = [plan.Made(n, task.small[0], task.make(task.small[0], 0)) for n in range(4)]
+    calls = plan.Plan(task, generator).draw(made)
+    names = "train strided expanded frozen".split()
+    forms = [operator.attrgetter(name) for name in names]
+    assert all(c.grad_output is not None for c in calls if c.expanded or c.frozen)
+    assert all(any(form(c) for c in calls) for form in forms)
+    assert any(not c.mode for c in calls) and any(plan.CHANGED in c.kind for c in calls)
+    assert {len(c.inputs[0]) for c in calls} > {6} and calls[0].made == 0
+    turns = [c.made for c in calls]
+    assert turns != sorted(turns) and set(turns) == {0, 1, 2, 3}
+    for before, call in zip(calls, calls[1:], strict=False):
+        if plan.CHANGED in call.kind and before.made == call.made:
+            pairs = zip(before.state, call.state, strict=True)
+            assert sum(int((a != b).sum()) for a, b in pairs) == 1
 
 
 @pytest.mark.parametrize("path", tasks.references(), ids=lambda path: path.stem)

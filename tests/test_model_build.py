@@ -2,15 +2,17 @@
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from support.box import needs_box
 
-from utils.cuda import model_build, model_flags
+from utils.cuda import model_build, model_flags, toolchain
 from utils.ground import files
 from utils.ground.errors import CompileError, KernelTimeout
 from utils.ground.wording import one_line
+from utils.judge.models.absent import absent
 from utils.judge.models.verdict import Rejected, Verdict, Why
 
 CUDA = Path("/opt/cuda")
@@ -92,3 +94,43 @@ def test_a_message_is_one_line_that_no_terminal_acts_on():
             ("Evaluation: failed", "Reason", "Seed", "bad")
         )
     assert Verdict("t", False, 1, Why.NOT_HERE).as_json()["evaluation"] == "not judged"
+
+
+ASKED = """mprotect syscall dlsym dlopen fork open sigaction pthread_create prctl mmap
+    emu_open_memory emu_rehearse emu_watch_end _ZN2at6native10group_normEv
+    _ZN2at3cpu7sigmoidEv""".split()
+DEFINED = "__tsan_write4 emu_lend_memory cudaLaunchKernel __wrap_malloc".split()
+
+
+@pytest.mark.parametrize("name", [*ASKED, *DEFINED])
+def test_what_a_library_may_not_ask_for_or_define_is_refused(name, tmp_path):
+    body = "{}" if name in DEFINED else "; void f() { " + name + "(); }"
+    (tmp_path / "f.cpp").write_text(f'extern "C" void {name}() {body}\n')
+    command = [toolchain.cxx(), "-w", "-fno-builtin", "-shared", "-fPIC", "f.cpp", "-o", "f.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    with pytest.raises(CompileError, match=name):
+        model_build.judge_symbols(tmp_path / "f.so", "")
+
+
+@pytest.mark.parametrize("word", ['no_sanitize("thread")', "no_sanitize_thread", "__no_sanitize__"])
+def test_the_diagnosis_cannot_be_switched_off_in_the_text(word):
+    with pytest.raises(CompileError, match="keeps the diagnosis"):
+        model_build.library([], [f"__attribute__(({word})) void f() {{}}"], [], "m")
+
+
+@pytest.mark.parametrize(
+    "said, missing",
+    [
+        ("x.cu:1:10: fatal error: cublas_v2.h: No such file or directory", "header cublas_v2.h"),
+        ("fatal error: cub/cub.cuh: No such file or directory", "header cub/cub.cuh"),
+        ("error: 'cudaGraphInstantiate' was not declared in this scope", "cudaGraphInstantiate"),
+        ("ImportError: undefined symbol: cublasCreate_v2", "cublasCreate_v2"),
+        ("error: impossible constraint in 'asm'", "PTX"),
+        ("fatal error: my_kernels.h: No such file or directory", ""),
+        ("error: 'blockId' was not declared in this scope", ""),
+        ("RuntimeError: x must be contiguous", ""),
+    ],
+)
+def test_what_the_emulator_alone_lacks_is_named(said, missing):
+    found = absent(said)
+    assert (missing in found and found) if missing else found == ""

@@ -1,5 +1,8 @@
 """The model files of tests/models: cheats, honest ones, and cheats against the clock."""
 
+import os
+import re
+import subprocess
 from pathlib import Path
 
 from utils.ground.paths import ROOT
@@ -35,3 +38,47 @@ def reasons(path: Path) -> list[str]:
 def for_a_card(path: Path) -> bool:
     """Whether it takes a card to find out."""
     return "on a card" in path.read_text().partition("\n")[0]
+
+
+MORE = """
+torch::Tensor shared_tail(torch::Tensor y, torch::Tensor w, torch::Tensor b, torch::Tensor s,
+                          int64_t groups, bool barriers);
+void touch(torch::Tensor x, int64_t at, int64_t how, int64_t blocks);
+torch::Tensor to_host(torch::Tensor x, int64_t how);
+torch::Tensor in_cpp(torch::Tensor y, torch::Tensor w, torch::Tensor b, torch::Tensor s,
+                     int64_t groups, int64_t how);
+torch::Tensor one_pass(torch::Tensor y, torch::Tensor w, torch::Tensor b, torch::Tensor s,
+                       int64_t groups);
+torch::Tensor last_block(torch::Tensor x, bool fence);
+torch::Tensor asks_a_lot(torch::Tensor y, torch::Tensor w, torch::Tensor b, torch::Tensor s,
+                         int64_t groups);
+torch::Tensor by_accessors(torch::Tensor x);
+"""
+
+
+def more_head() -> str:
+    """The same with the kernels of more.cu, too."""
+    cuda = (FILES / "more.cu").read_text()
+    names = " ".join(re.findall(r"(\w+)\(", MORE))
+    text = head().replace('"""\nCPP = """', f'{cuda}"""\nCPP = """{MORE}', 1)
+    return text.replace('FUNCTIONS = "', f'FUNCTIONS = "{names} ', 1)
+
+
+def parts(name: str) -> dict[str, tuple[list[str], str]]:
+    """The files of a file of many: by name, what each is rejected for, and its whole text."""
+    found = {}
+    for part in (FILES / name).read_text().split("\n# --- ")[1:]:
+        title, _, text = part.partition("\n")
+        stem, _, reasons = title.partition(": ")
+        found[stem] = (reasons.split(", ") if reasons else [], f"{more_head()}\n\n{text}")
+    return found
+
+
+def share(name: str, of: int = 3) -> list[str]:
+    """Names of files in a file of many: one in three, which ones follows from the commit. All where
+    WORKBOOK_ALL_MODELS is set, in about four minutes."""
+    names = list(parts(name))
+    if os.environ.get("WORKBOOK_ALL_MODELS"):
+        return names
+    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT)
+    return names[int(done.stdout.strip() or "0", 16) % of :: of]

@@ -18,7 +18,7 @@ import torch
 
 from utils.cuda import model_flags, toolchain
 from utils.cuda.messages import complaint
-from utils.emulator import build
+from utils.emulator import build, linked
 from utils.emulator.translate import rewriter
 from utils.ground import files
 from utils.ground.errors import CompileError, KernelTimeout, ToolError
@@ -32,6 +32,17 @@ LIMIT = 300  # seconds for a step of a build
 _SHIMS = Path(build.__file__).parent / "include_torch"
 _DEVICE = Path(build.__file__).parent / "torch_device/device.cpp"
 TORCH = Path(torch.__file__).parent
+# What PyTorch's headers need besides a kernel's library; and its code for the CPU, which would read
+# a card's memory.
+_BINDING = re.compile(r"_?Py\w+|pthread_mutex_\w+|strdup|getenv|__libc_single_threaded|THP\w+")
+_CPUS = re.compile(r"_ZNK?2at(6native|3cpu)\w+")
+# How an access is not announced; in whatever way the word is put together.
+_HIDDEN = re.compile(r"(__)?no_sanitize\w*|no_instrument_function|push_macro")
+_NOTHING_HIDDEN = [
+    f"-D{before}no_sanitize{rest}=unused"
+    for before in ("", "__")
+    for rest in ("(x)", "_thread", "_thread__", "__(x)")
+]
 LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
@@ -52,9 +63,12 @@ def library(
 
     Raises CompileError, KernelTimeout and ToolError.
     """
-    text = _text("\n".join(cpp), "\n".join(cuda), list(functions), module)
+    cpp, cuda = "\n".join(cpp), "\n".join(cuda)
+    if hidden := _HIDDEN.search(cpp + cuda):
+        raise CompileError(f"{hidden[0]} keeps the diagnosis from what a kernel does")
+    text = _text(cpp, cuda, list(functions), module)
     words = [toolchain.cxx(), *_flags(watched), f"-DTORCH_EXTENSION_NAME={module}"]
-    words += _macros(cflags, cuda_flags, ldflags)
+    words += [*_macros(cflags, cuda_flags, ldflags), *_NOTHING_HIDDEN]
     words += ["-x", "c++", "main.cpp", "-shared", "-o", NAME, *_link()]
     parts = [text, words, torch.__version__, build.digest(), _shims()]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
@@ -64,8 +78,17 @@ def library(
             work.mkdir()
             (work / "main.cpp").write_text(text, errors="surrogateescape")
             runs_on = [build.include_dir(), build.runtime_library().parent, _SHIMS]
-            run(words, work, [*runs_on, *torch_folders()])
+            run([*words, f"-fdebug-prefix-map={work}=."], work, [*runs_on, *torch_folders()])
+            judge_symbols(work / NAME, f"{cpp}\n{cuda}")
     return folder / NAME
+
+
+def judge_symbols(library: Path, text: str) -> None:
+    """Pass a library that needs no more of its process than a model file does: no system calls,
+    threads or files, nothing of the emulator's, and not PyTorch's code for the CPU, past which no
+    operation is seen. Raises CompileError."""
+    named = "cuda_sources"
+    linked.judge(library, source=text, filename=named, besides=_BINDING, refused=_CPUS)
 
 
 def _text(cpp: str, cuda: str, functions: list[str], module: str) -> str:

@@ -52,8 +52,17 @@ def _emulators() -> frozenset[str]:
     return frozenset(re.findall(r"\bemu_\w+", texts)) - {"emu_set_time_limit"}
 
 
-def judge(library: Path, *, source: str, filename: str, first_line: int) -> None:
-    """Pass a library whose text needs no more than an answer may.
+def judge(
+    library: Path,
+    *,
+    source: str,
+    filename: str,
+    first_line: int = 1,
+    besides: re.Pattern[str] | None = None,
+    refused: re.Pattern[str] | None = None,
+) -> None:
+    """Pass a library whose text needs no more than an answer may, and the names `besides`, but for
+    those that are `refused`.
 
     Raises CompileError, as `file:line: error: …` where the text has the name.
     """
@@ -63,7 +72,7 @@ def judge(library: Path, *, source: str, filename: str, first_line: int) -> None
                 _refuse(
                     name, "is defined here, but is not the text's own", source, filename, first_line
                 )
-        elif not _may_ask_for(name):
+        elif _is(refused, name) or not (_may_ask_for(name) or _is(besides, name)):
             _refuse(
                 name,
                 "is called, which an answer may not: it has CUDA's functions, the mathematics, "
@@ -72,6 +81,10 @@ def judge(library: Path, *, source: str, filename: str, first_line: int) -> None
                 filename,
                 first_line,
             )
+
+
+def _is(pattern: re.Pattern[str] | None, name: str) -> bool:
+    return pattern is not None and bool(pattern.fullmatch(name))
 
 
 def _may_ask_for(name: str) -> bool:

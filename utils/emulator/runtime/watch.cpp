@@ -320,7 +320,13 @@ static inline void look(const void* address, size_t size, Kind kind, const void*
         return access_global(core, address, size, kind, pc);
     if (any_registers && core.stacks.holds(address))
         return watch_register(core, address, size, kind, pc);
-    if (any_pinned && writes(kind) && is_pinned(address)) cover_to_host();
+    if (any_pinned && writes(kind) && is_pinned(address)) {
+        cover_to_host();
+        if (device_memory->locked())
+            tell_hazard(core, hazard::host_memory, instruction_at(pc, kGlobal, kind, size), kind,
+                        address, nullptr,
+                        "writes to the host's memory, where the host can read it");
+    }
     // What is left is mostly the thread's own: its variables, the launch's arguments.
     if (!host_pointers.empty() && in_host_memory(core, address))
         tell_hazard(core, hazard::host_memory, instruction_at(pc, kGlobal, kind, size), kind,

@@ -14,7 +14,7 @@ _ABSENT = re.compile(
     r"|(?P<said>[^.;/]*(the emulator has no|operation not supported)[^.;/]*)"
 )
 _THEIRS = re.compile(
-    r"(cu[a-z]*|cub|thrust|mma|nv\w*|cooperative_groups|cutlass|cute|ATen|c10|torch|nccl|math)\b.*"
+    r"(cu\w*|cub|thrust|mma|nv\w*|cooperative_groups|cutlass|cute|ATen|c10|torch|nccl|math)\b.*"
 )
 
 

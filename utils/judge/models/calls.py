@@ -1,5 +1,6 @@
 """The calls that a model is tried by: what goes in, what came out, and the rules for one answer."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -55,7 +56,18 @@ def add_outliers(
 CONSTANT = "constant"  # what is normalised has no spread
 
 
-def make_constant(inputs: Sequence[Tensor], state: Sequence[Tensor]) -> None:
+FAR = "far from 0"  # what is normalised has a mean beside which its spread is small
+OFFSET = 100.0
+
+
+def move_far(state: Sequence[Tensor]) -> None:
+    """Add as much to the bias behind each matrix."""
+    for matrix, bias in itertools.pairwise(state):
+        if matrix.ndim == 2 and bias.shape == matrix.shape[:1]:
+            bias += OFFSET
+
+
+def make_constant(state: Sequence[Tensor]) -> None:
     """Let every channel be like the first: a norm then divides by the root of eps."""
     for tensor in state:
         tensor[...] = tensor[:1]

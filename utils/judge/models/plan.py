@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from utils.judge.models import sizes
 from utils.judge.models.calls import (
     CONSTANT,
+    FAR,
     KINDS,
     OUTLIERS,
     Call,
     add_outliers,
     make_constant,
+    move_far,
     randomised,
 )
 from utils.judge.models.tasks import Size, Task
@@ -31,6 +33,7 @@ _FORMS: list[dict[str, object]] = [
     {"grad_output": True, "expanded": True},
     {"batch": True},
     {"kind": CONSTANT},
+    {"kind": FAR},
     {"grad_output": True, "frozen": True},
     {"change": True},
     {"mode": False},
@@ -100,14 +103,16 @@ class Plan:
         return call
 
     def _values(self, made: Made, size: Size, kind: str) -> tuple[list[Tensor], list[Tensor]]:
-        draw = KINDS["normal" if kind == CONSTANT else kind]
+        draw = KINDS.get(kind, KINDS["normal"])
         inputs = [draw(shape, self.generator) for shape in size.shapes]
         fresh = self.task.make(made.size, self._below(1 << 30))
         state = [randomised(p.detach(), self.generator) for p in fresh.parameters()]
         if kind == OUTLIERS:
             add_outliers(inputs, state, self.generator)
         if kind == CONSTANT:
-            make_constant(inputs, state)
+            make_constant(state)
+        if kind == FAR:
+            move_far(state)
         return state, inputs
 
     def _changed(

@@ -270,6 +270,8 @@ class Stream:
         pass
 
     def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("__"):
+            raise AttributeError(name)
         return lambda *args, **kwargs: None
 
     def query(self) -> bool:
@@ -315,6 +317,9 @@ def pose(capability: tuple[int, int]) -> None:
         "reset_peak_memory_stats": None,
     }.items():
         setattr(torch.cuda, name, lambda *args, _answer=answer, **kwargs: _answer)
+    setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)  # noqa: B010
+    for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
+        setattr(torch.cuda.nvtx, name, lambda *args, **kwargs: None)
     setattr(torch.UntypedStorage, "clone", _cloned)  # noqa: B010  # which copy.deepcopy() asks for
     for name in ("Stream", "Event", "stream", "device", "current_stream", "default_stream"):
         setattr(torch.cuda, name, Stream)

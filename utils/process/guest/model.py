@@ -110,6 +110,8 @@ _MODULES = {
     "machine": machine,
     "__main__": sys.modules["__main__"],
 }
+# Of the environment, what files set for builds that are not theirs to make here.
+_FOR_BUILDS = "TORCH_CUDA_ARCH_LIST MAX_JOBS CUDA_HOME CUDA_LAUNCH_BLOCKING TORCH_EXTENSIONS_DIR"
 _HOOKS = [
     value
     for name, value in vars(torch.nn.modules.module).items()
@@ -151,7 +153,7 @@ def _settings() -> dict[str, object]:
         "sys.gettrace()": sys.gettrace(),
         "sys.getprofile()": sys.getprofile(),
         "atexit": atexit._ncallbacks(),
-        "os.environ": dict(os.environ),
+        "os.environ": {n: v for n, v in os.environ.items() if n not in _FOR_BUILDS.split()},
         "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
         "hooks of all modules": sum(len(hooks) for hooks in _HOOKS),
         "timers": [signal.getitimer(which) for which in (0, 1, 2)],
@@ -205,6 +207,7 @@ class Session:
         self.models: list[torch.nn.Module] = []
         self.inputs: dict[tuple[object, ...], Tensor] = {}
         self.module = types.ModuleType("model")
+        self.built: dict[str, tuple[object, types.ModuleType]] = {}
         self.output = b""
 
     def serve(self) -> None:
@@ -248,7 +251,10 @@ class Session:
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
         bare = bool(how.get("no_implicit_headers"))
-        self.channel.tell({"build": {**wanted, "module": name, "bare": bare}})
+        asked = {**wanted, "module": name, "bare": bare}
+        if (known := self.built.get(name)) and known[0] == asked:
+            return known[1]  # as PyTorch does
+        self.channel.tell({"build": asked})
         built = self.channel.command() or {"error": "Gone", "text": "nobody builds it any more"}
         if "error" in built:
             raise RuntimeError(f"Error building extension '{name}': {built['text']}")
@@ -262,6 +268,7 @@ class Session:
         loader.exec_module(module)
         self.machine.loaded(path)
         sys.modules[name] = module
+        self.built[name] = asked, module
         return module
 
     def make(

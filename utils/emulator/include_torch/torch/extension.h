@@ -4,9 +4,21 @@
 #pragma once
 #include <ATen/Dispatch.h>
 #include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/types.h>
+
+// What PyTorch's headers have for nvcc alone.
+namespace at {
+template <typename T>
+struct RestrictPtrTraits {
+    typedef T* __restrict__ PtrType;
+};
+}  // namespace at
+namespace torch {
+using at::RestrictPtrTraits;
+}
 
 // Tensors of the CPU pose as those of a card, where that is asked for.
 #ifdef EMU_TENSORS_OF_THE_CPU
