@@ -160,6 +160,24 @@ def test_a_reference_that_is_none_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "returned, message", [("x, x", "Model gives a tuple"), ("x.gone", "Model does not take")]
+)
+def test_a_reference_that_cannot_be_judged_is_told(returned, message, tmp_path):
+    (tmp_path / "two.py").write_text(f"""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {returned}
+def get_inputs():
+    return [torch.rand(2, 3)]
+def get_init_inputs():
+    return []
+""")
+    with pytest.raises(WorkbookError, match=message):
+        tasks.read(tmp_path / "two.py")
+
+
+@pytest.mark.parametrize(
     "change, reason",
     [
         (lambda x: x * (1 + 2.0**-12), "too imprecise"),

@@ -67,7 +67,23 @@ def read(path: Path) -> Task:
         message = f"{type(error).__name__}: {error}"
         raise WorkbookError(f"{path.name} is no reference: {message}") from error
     small = [Size(tuple(arguments), tuple(map(tuple, shapes))) for arguments, shapes in sizes]
-    return Task(path.stem, text, model, own, small or [own])
+    task = Task(path.stem, text, model, own, small or [own])
+    _require_tensor(path, task)
+    return task
+
+
+def _require_tensor(path: Path, task: Task) -> None:
+    """Raises WorkbookError where Model does not run, or gives what is no tensor."""
+    size = task.small[0]
+    try:
+        with torch.device("meta"), torch.no_grad():
+            output = task.model(*size.arguments)(*map(torch.empty, size.shapes))
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        raise WorkbookError(f"{path.name}: Model does not take {size}: {message}") from error
+    if not isinstance(output, Tensor):
+        kind = type(output).__name__
+        raise WorkbookError(f"{path.name}: Model gives a {kind}; one tensor can be judged")
 
 
 def _shapes(module: types.ModuleType) -> tuple[tuple[int, ...], ...]:
