@@ -59,20 +59,20 @@ class Rules:
     """The texts of a program, gathered one by one, and judged together."""
 
     def __init__(self) -> None:
-        self._arguments_of: list[tuple[Code, str, int]] = []
+        self._texts: list[tuple[Code, str, int]] = []
 
     def add(self, code: Code, filename: str, first_line: int) -> None:
         """A text of the program, its own or a header's."""
-        self._arguments_of.append((code, filename, first_line))
+        self._texts.append((code, filename, first_line))
 
     def judge(self) -> list[Function]:
         """The functions that are for the host alone. Raises CompileError, as `file:line: error: …`,
         for what nvcc would not compile."""
         macros = Macros()
-        for code, _, _ in self._arguments_of:
+        for code, _, _ in self._texts:
             macros.add(code)
         texts = []
-        for code, filename, first_line in self._arguments_of:
+        for code, filename, first_line in self._texts:
             texts.append(_Text(code, filename, first_line, *functions_and_variables(code, macros)))
         known = _Known(texts, macros)
         for text in texts:
