@@ -121,6 +121,8 @@ def test_what_could_switch_the_diagnosis_off_is_refused(text, message):
         "int a[3] = {[](int i) { return i; }(1)}; int b = a[a[0]];",
         'const char* s = "asm __attribute__ emu_ \\" \\n";  // asm, __builtin_memcpy\n/* emu:: */',
         "char c = '\\'', d = '\"'; int n = 1'000'000;",
+        'const char *r = "R", *row = "Row %d", *u = u8"Row"; char c = \'R\';',
+        'const char* s = "Row";\r\n#define MAX(a, b) \\\r\n    ((a) > (b) ? (a) : (b))\r\n',
         "template <class T> struct A { A<::std::pair<T, T>>* next; };",
         "int x = 5 %3; bool y = x<0 ? true : false; float emulated, workbooks, asmany, _mine;",
         "__global__ void __launch_bounds__(256, 2) k(const float* __restrict__ x) { __ldg(x); }",

@@ -107,7 +107,7 @@ def _in_code(
                 yield start, said
             if text in _MEMORY and (after != "(" or before == "&"):
                 yield start, f"{text} can be called, but not passed on or put in brackets"
-        elif token.kind == "string" and "R" in text[:3]:
+        elif token.kind == "string" and "R" in text.partition('"')[0]:
             yield start, "a raw string has no use in an answer"
         elif token.kind == "punct":
             if text == "\\":
