@@ -266,6 +266,12 @@ HAZARDS = {
         "phase has 0, and a wait for 1 goes through a fresh barrier.",
         Reason.TIMEOUT, Picture.WAITS,
     ),
+    "deadlock/registers": Hazard(
+        "a wait for registers that cannot end",
+        "Warps can take only what others have given back: all of a block's together have at most "
+        "65,536. Let those that need few call fewer_registers() first, or ask for less.",
+        Reason.TIMEOUT,
+    ),
     "deadlock": Hazard(
         "the threads wait for each other forever",
         "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "

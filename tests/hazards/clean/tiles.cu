@@ -372,3 +372,10 @@ CASE_OF(by_an_attribute) {
     for (int i = 0; i < 4; ++i)
         if (ranks[i] != float(i % 2)) printf("block %d has rank %g\n", i, ranks[i]), exit(7);
 }
+
+__global__ void __launch_bounds__(384, 1) registers_change_hands(float* out) {
+    if (threadIdx.x >= 128) more_registers<232>();
+    else fewer_registers<40>();
+    out[threadIdx.x] = 1.0f;
+}
+CASE(registers_change_hands, 1, 384, zeros<float>(384))

@@ -596,3 +596,9 @@ __global__ void waits_for_a_phase_by_its_number(float* out) {
     out[threadIdx.x] = 1;
 }
 CASE(waits_for_a_phase_by_its_number, 1, 32, zeros<float>(32))
+
+__global__ void __launch_bounds__(384, 1) nobody_gives_registers_back(float* out) {
+    if (threadIdx.x >= 128) more_registers<232>();  // HAZARD deadlock/registers
+    out[threadIdx.x] = 1.0f;
+}
+CASE(nobody_gives_registers_back, 1, 384, zeros<float>(384))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory_barriers.h"
+#include "register_pool.h"
 #include "tensor_cores.h"
 #include "thread_copies.h"
 #include "tile_stores.h"
@@ -15,13 +16,17 @@ namespace emu {
 
 struct BlockWork {
     explicit BlockWork(int threads)
-        : copies(size_t(threads)), stores(size_t(threads)), products(size_t(threads + 31) / 32) {}
+        : copies(size_t(threads)),
+          stores(size_t(threads)),
+          products(size_t(threads + 31) / 32),
+          registers(threads) {}
     std::map<const void*, MemoryBarrier> barriers;
     std::map<int, NamedBarrier> named;
     std::unique_ptr<Batches> batches;    // of its threads, where there are any
     std::vector<ThreadCopies> copies;    // by thread
     std::vector<TileStores> stores;      // by thread
     std::vector<WarpProducts> products;  // by warp
+    RegisterPool registers;
 };
 
 bool advance_barriers(class Core& core);  // nobody can go on: lets tiles land, if somebody waits
@@ -29,5 +34,6 @@ void end_work(class Core& core);          // the block's last thread has left
 void begin_incoming(class Core& core);    // tiles that other blocks send, from here on
 void end_stores(class Core& core);
 void end_products(class Core& core);
+void end_registers(class Core& core);
 
 }  // namespace emu

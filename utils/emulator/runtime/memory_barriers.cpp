@@ -124,6 +124,7 @@ void end_work(Core& core) {
                             copy.operation->thread - 1);
     end_stores(core);
     end_products(core);
+    end_registers(core);
 }
 
 }  // namespace emu

@@ -24,6 +24,7 @@ void emu_wgmma_fence(EmuSite site);
 void emu_wgmma_commit(EmuSite site);
 void emu_wgmma_wait(int most, EmuSite site);
 void emu_sync_some(int name, int threads, EmuSite site);
+void emu_set_registers(int count, EmuSite site);  // of each thread of the warp
 void emu_barrier_arrive_at(void* barrier, int rank, EmuSite site);
 void emu_load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row, void* barrier,
                              unsigned blocks, EmuSite site);
@@ -91,14 +92,15 @@ EMU_WGMMAS(wgmma_tf32, EMU_TF32)
 #undef EMU_WGMMAS
 #undef EMU_WGMMA
 
-// Threads have as many registers here as they like.
 template <int N>
-void fewer_registers() {
+EMU_INLINE void fewer_registers(EMU_HERE) {
     static_assert(N % 8 == 0 && 24 <= N && N <= 256, "a multiple of 8 from 24 to 256");
+    emu_set_registers(N, here);
 }
 template <int N>
-void more_registers() {
+EMU_INLINE void more_registers(EMU_HERE) {
     static_assert(N % 8 == 0 && 24 <= N && N <= 256, "a multiple of 8 from 24 to 256");
+    emu_set_registers(N, here);
 }
 EMU_INLINE void sync_some(int name, int threads, EMU_HERE) { emu_sync_some(name, threads, here); }
 
