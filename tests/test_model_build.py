@@ -132,5 +132,5 @@ def test_the_diagnosis_cannot_be_switched_off_in_the_text(word):
     ],
 )
 def test_what_the_emulator_alone_lacks_is_named(said, missing):
-    found = absent(said)
-    assert (missing in found and found) if missing else found == ""
+    lacking = absent(said)
+    assert (missing in lacking and lacking) if missing else lacking == ""

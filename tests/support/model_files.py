@@ -66,12 +66,12 @@ def more_head() -> str:
 
 def parts(name: str) -> dict[str, tuple[list[str], str]]:
     """The files of a file of many: by name, what each is rejected for, and its whole text."""
-    found = {}
+    groups = {}
     for part in (FILES / name).read_text().split("\n# --- ")[1:]:
         title, _, text = part.partition("\n")
         stem, _, reasons = title.partition(": ")
-        found[stem] = (reasons.split(", ") if reasons else [], f"{more_head()}\n\n{text}")
-    return found
+        groups[stem] = (reasons.split(", ") if reasons else [], f"{more_head()}\n\n{text}")
+    return groups
 
 
 def share(name: str, of: int = 3) -> list[str]:

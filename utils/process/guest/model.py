@@ -251,10 +251,10 @@ class Session:
         lists |= {flag: how.get(flag) for flag in flags}
         wanted = {key: [v] if isinstance(v, str) else list(v or []) for key, v in lists.items()}
         bare = bool(how.get("no_implicit_headers"))
-        asked = {**wanted, "module": name, "bare": bare}
-        if (known := self.built.get(name)) and known[0] == asked:
+        request = {**wanted, "module": name, "bare": bare}
+        if (known := self.built.get(name)) and known[0] == request:
             return known[1]  # as PyTorch does
-        self.channel.tell({"build": asked})
+        self.channel.tell({"build": request})
         built = self.channel.command() or {"error": "Gone", "text": "nobody builds it any more"}
         if "error" in built:
             raise RuntimeError(f"Error building extension '{name}': {built['text']}")
@@ -268,7 +268,7 @@ class Session:
         loader.exec_module(module)
         self.machine.loaded(path)
         sys.modules[name] = module
-        self.built[name] = asked, module
+        self.built[name] = request, module
         return module
 
     def make(
