@@ -74,10 +74,10 @@ def test_libcudart_gets_the_name_that_the_linker_wants(tmp_path, folder):
     library = tmp_path / "cuda" / folder / "libcudart.so.13"
     library.parent.mkdir(parents=True)
     library.write_text("")
-    library = toolchain.cudart_folder(tmp_path / "cuda")
-    assert library != library.parent
-    assert (library / "libcudart.so").resolve() == library
-    assert toolchain.cudart_folder(tmp_path / "cuda") == library
+    linked = toolchain.cudart_folder(tmp_path / "cuda")
+    assert linked != library.parent
+    assert (linked / "libcudart.so").resolve() == library
+    assert toolchain.cudart_folder(tmp_path / "cuda") == linked
     (library.parent / "libcudart.so").write_text("")
     assert toolchain.cudart_folder(tmp_path / "cuda") == library.parent
 

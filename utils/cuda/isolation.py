@@ -19,6 +19,7 @@ from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.process import card, pool
 from utils.process.arena import Layout, OutOfBoundsWrite
 from utils.process.child import GRACE, Gone
+from utils.process.guest import framing
 from utils.process.guest.framing import Header
 from utils.process.workers import Worker
 
@@ -169,8 +170,8 @@ class Call:
 
     def _watch(self, worker: Worker, unwritten: Collection[str], most: int, order: int) -> Watched:
         layout, command = self._load(worker)
-        record = 32  # bytes of an access
-        arena = worker.memory(layout.size + most * record)
+        size = layout.size + most * framing.ACCESS
+        arena = worker.memory(size)
         layout.fill(arena)
         for said, region in zip(command["regions"], layout.regions, strict=True):
             said["name"] = "/".join(region.names)
@@ -180,7 +181,7 @@ class Call:
             self.timeout + GRACE,
             do="watch",
             blobs=[self._slots(layout)],
-            size=layout.size + most * record,
+            size=size,
             tail=layout.size,
             trace=most,
             most=MAX_LAUNCHES,
@@ -199,7 +200,7 @@ class Call:
             for region, base in zip(layout.regions, reply["bases"], strict=True)
             for name in region.names
         }
-        count = reply["accesses"] * record
+        count = reply["accesses"] * framing.ACCESS
         return Watched(
             after={name: layout.read(arena, name) for name in layout.tensors},
             events=events,

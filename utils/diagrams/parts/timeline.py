@@ -13,6 +13,10 @@ COLORS = {LOAD: cv.BLUE, STORE: cv.ORANGE, ATOMIC: cv.PURPLE}
 GLYPH = 0.27  # inches
 ROW, BAND = 0.62, 0.42  # inches: of a row; between the first two
 BARRIER = 0.36  # inches
+GAP = 0.12  # inches: beside the names, above the picture, around what is left out
+ABOVE = 0.32  # inches: of the first row, for the phases
+BELOW, BELOW_ONE = 0.38, 0.56  # inches: the last row, for the verdict; where there is one row alone
+WIDEST = 0.8  # inches: of an event's column
 MOST = 6  # columns
 
 
@@ -71,20 +75,20 @@ def draw(
     used = sorted({event.row for event in shown if isinstance(event, Event)})
     rows = [rows[i] for i in used]
     shown = [replace(e, row=used.index(e.row)) if isinstance(e, Event) else e for e in shown]
-    names = 0.12 + max(cv.text_width(text, cv.SMALL, bold=True) for row in rows for text in row)
-    left, right, top = x + names, cv.WIDTH - cv.MARGIN, page.y + 0.12
+    names = GAP + max(cv.text_width(text, cv.SMALL, bold=True) for row in rows for text in row)
+    left, right, top = x + names, cv.WIDTH - cv.MARGIN, page.y + GAP
     breaks = _barriers(shown)
     fixed = {
-        i: cv.text_width(_left_out(e), cv.SMALL) + 0.12
+        i: cv.text_width(_left_out(e), cv.SMALL) + GAP
         for i, e in enumerate(shown)
         if isinstance(e, int)
     }
     room = right - left - sum(fixed.values()) - BARRIER * len(breaks)
-    unit = min(room / (len(shown) - len(fixed)), 0.8)
-    heights = [top + 0.32]
+    unit = min(room / (len(shown) - len(fixed)), WIDEST)
+    heights = [top + ABOVE]
     for row in range(1, len(rows)):
         heights.append(heights[-1] + ROW + (BAND if row == 1 else 0))
-    end = heights[-1] + (0.38 if len(rows) > 1 else 0.56)
+    end = heights[-1] + (BELOW if len(rows) > 1 else BELOW_ONE)
     for (name, detail), y in zip(rows, heights, strict=True):
         page.text(x, y - 0.07, name, size=cv.SMALL, bold=True)
         page.small(x, y + 0.09, detail)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HEADER = 1 << 24  # bytes, at most
 PIECE = 1 << 20  # bytes of a read
+ACCESS, LAUNCH = 32, 104  # bytes of the runtime's records: emulator/runtime/trace.h holds them
 
 Header = dict[str, "Any"]  # as JSON has it
 Message = tuple[Header, list[bytes]]

@@ -241,7 +241,7 @@ class Executor:
         first, truncated, shared = ctypes.c_void_p(), ctypes.c_int(), []
         library.emu_trace_end.restype = library.emu_trace_launches.restype = ctypes.c_size_t
         count = library.emu_trace_end(ctypes.byref(first), ctypes.byref(truncated))
-        ctypes.memmove(tail, first, 32 * count)
+        ctypes.memmove(tail, first, framing.ACCESS * count)
         launches = library.emu_trace_launches(ctypes.byref(first))
         size = ctypes.c_size_t
         visitor = ctypes.CFUNCTYPE(None, ctypes.c_char_p, size, size, ctypes.POINTER(size))
@@ -255,7 +255,7 @@ class Executor:
         library.emu_shared_arrays(visitor(visit))
         return {
             "accesses": count,
-            "blobs": [ctypes.string_at(first, 104 * launches) if launches else b""],
+            "blobs": [ctypes.string_at(first, framing.LAUNCH * launches) if launches else b""],
             "shared": shared,
             "truncated": bool(truncated),
         }
