@@ -64,7 +64,7 @@ def test_what_the_card_has_no_instructions_for_runs_on_the_emulator(monkeypatch)
     assert kernel.backend == "emulator"
 
 
-@pytest.mark.parametrize(("asked", "count"), [(0, 16), (3, 3)])
+@pytest.mark.parametrize(("wanted", "count"), [(0, 16), (3, 3)])
 def test_the_emulators_card_has_as_many_multiprocessors_as_an_exercise_asks_for(wanted, count):
     text = """__global__ void mish_kernel(float* out, int count, int most) {
         out[threadIdx.x] = threadIdx.x ? most : count;

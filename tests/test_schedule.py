@@ -314,17 +314,20 @@ def test_an_interrupt_in_an_early_call_ends_the_check_and_the_next_one_works(mon
 
 @pytest.fixture
 def swish():
+    """What calls the kernel, and what has a call diagnosed; each gives the kernel's output."""
     arguments = {"x": torch.linspace(-3, 3, 50), "out": torch.zeros(50), "n": 50}
     kernel = kernel_of()
     other = instrumented.instrumented(kernel)
     pool.discard("emulator")  # none has called another kernel, which it would be put down to
-    (
-        kernel.isolated(arguments),
-        other.watched(arguments),
-    )  # both have answered: what is in force is known
-    return lambda: kernel.isolated(arguments).after["out"], lambda: other.watched(arguments).after[
-        "out"
-    ]
+
+    def run():
+        return kernel.isolated(arguments).after["out"]
+
+    def watch():
+        return other.watched(arguments).after["out"]
+
+    run(), watch()  # both have answered: what is in force is known
+    return run, watch
 
 
 def test_one_worker_is_called_while_another_one_runs(swish):
@@ -364,7 +367,9 @@ def test_who_does_too_much_meanwhile_is_ended_although_another_one_is_waited_for
 
     def action(answered):
         monkeypatch.setattr(workers.Worker, "_excess", excess)
-        run()
+        deadline = time.monotonic() + 20
+        while outer[0].process.poll() is None and time.monotonic() < deadline:
+            run()  # who is waited for looks at the others now and then
         ended.append(outer[0].process.poll())
         monkeypatch.setattr(workers.Worker, "_excess", genuine)
 
