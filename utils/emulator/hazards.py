@@ -254,6 +254,13 @@ HAZARDS = {
         "wrote the tile calls fence_async() after its stores, before the barrier.",
         Reason.RACE,
     ),
+    "missing-fence/global": Hazard(
+        "a store to global memory that a copy need not see",
+        "Copies of tiles read global memory by a way of their own: who stored calls "
+        "fence_async_global() behind its stores, or who begins the copy does, once it has learned "
+        "of them.",
+        Reason.RACE,
+    ),
     "missing-fence/registers": Hazard(
         "a product whose registers are not ready for it",
         "Call wgmma_fence() before the first product, and again when the sums were read or "

@@ -379,3 +379,30 @@ __global__ void __launch_bounds__(384, 1) registers_change_hands(float* out) {
     out[threadIdx.x] = 1.0f;
 }
 CASE(registers_change_hands, 1, 384, zeros<float>(384))
+
+// Written by threads, read by a copy: a fence of either side joins the two ways.
+__global__ void written_and_copied(const __grid_constant__ Map map, float* matrix, float* out,
+                                   bool by_writers) {
+    TILES(1);
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) barrier_init(&full, 1);
+    fence_barriers();
+    for (int i = threadIdx.x; i < 64 * 64; i += 32) matrix[i] = 1.0f;
+    if (by_writers) fence_async_global();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (!by_writers) fence_async_global();
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];
+}
+CASE_OF(a_fence_of_the_writers) {
+    float* matrix = zeros<float>(64 * 64);
+    written_and_copied<<<1, 32>>>(make_map(matrix, 64, 64, 64), matrix, zeros<float>(32), true);
+}
+CASE_OF(a_fence_of_the_reader) {
+    float* matrix = zeros<float>(64 * 64);
+    written_and_copied<<<1, 32>>>(make_map(matrix, 64, 64, 64), matrix, zeros<float>(32), false);
+}

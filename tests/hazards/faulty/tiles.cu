@@ -602,3 +602,21 @@ __global__ void __launch_bounds__(384, 1) nobody_gives_registers_back(float* out
     out[threadIdx.x] = 1.0f;
 }
 CASE(nobody_gives_registers_back, 1, 384, zeros<float>(384))
+
+__global__ void copied_by_another_way(const __grid_constant__ Map map, float* matrix, float* out) {
+    TILES(1);
+    __shared__ Barrier full;
+    INIT(full, 1);
+    for (int i = threadIdx.x; i < 64 * 64; i += 32) matrix[i] = 1.0f;  // WITH
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        barrier_arrive_expect(&full, BYTES);
+        load_tile(tiles[0], &map, 0, 0, &full);  // HAZARD missing-fence/global
+    }
+    barrier_wait(&full, 0);
+    out[threadIdx.x] = tiles[0][0][threadIdx.x];
+}
+CASE_OF(copied_by_another_way) {
+    float* matrix = zeros<float>(64 * 64);
+    copied_by_another_way<<<1, 32>>>(make_map(matrix, 64, 64, 64), matrix, zeros<float>(32));
+}

@@ -27,6 +27,7 @@ inline constexpr HazardKind
     early_read{"early-read"}, early_read_of_registers{"early-read", "registers"},
     early_write{"early-write"}, async_race{"async-race"}, missing_commit{"missing-commit"},
     missing_wait{"missing-wait"}, missing_fence{"missing-fence"},
+    missing_fence_of_global{"missing-fence", "global"},
     missing_fence_of_registers{"missing-fence", "registers"}, byte_count{"byte-count"},
     invalid_copy{"invalid-copy"}, invalid_barrier{"invalid-barrier"}, invalid_map{"invalid-map"},
     invalid_descriptor{"invalid-descriptor"}, invalid_rank{"invalid-rank"},

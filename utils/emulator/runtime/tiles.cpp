@@ -28,12 +28,17 @@ void check_tile(Core& core, const void* tile, const TileMap& map, Kind kind, Emu
 // What the tile holds of the matrix is read or written by the running thread.
 void watch_matrix(const TileMap& map, int col, int row, Kind kind, const void* pc) {
     for (uint32_t r = 0; r < map.tile_rows; ++r)
-        if (const Inside part = inside(map, col, row + int(r)); part.count)
+        if (const Inside part = inside(map, col, row + int(r)); part.count) {
             watch_uncounted(part.from, part.count * map.element, kind, pc);
+            if (kind == kLoad) watch_unfenced(part.from, part.count * map.element, pc);
+        }
 }
 
 void finish(TileStores::Store& store) {
-    if (running.core) watch_matrix(store.map, store.col, store.row, kStore, store.pc);
+    if (running.core) {
+        watch_matrix(store.map, store.col, store.row, kStore, store.pc);
+        watch_async_fence();  // it came by the way that copies come by
+    }
     store_tile(store.map, store.col, store.row, store.tile);
     end_operation(store.operation);
 }
@@ -133,6 +138,8 @@ extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, i
     mine.under_way.push_back(
         {map, col, row, static_cast<const char*>(tile), mine.group, pc, operation});
 }
+
+extern "C" void emu_fence_async_global() { watch_async_fence(); }
 
 extern "C" void emu_commit_stores() {
     TileStores& mine = core()->work().stores[size_t(core()->current_index())];

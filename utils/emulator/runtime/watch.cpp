@@ -44,7 +44,8 @@ uint16_t now[kMaxThreads];
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
 bool any_synced = false, uncounted = false;
-uint32_t tile_fences = 0, last_tile_fence[kMaxThreads];  // counted over all threads
+std::map<std::pair<uint32_t, uint16_t>, uint32_t> async_fences;  // the last phase, by block, thread
+uint32_t tile_fences = 0, last_tile_fence[kMaxThreads];          // counted over all threads
 
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
 bool find_allocation(Instruction& in, const void* address, size_t size) {
@@ -306,6 +307,28 @@ void watch_tile_fence() {
     if (running.core) last_tile_fence[running.me.id - 1] = ++tile_fences;
 }
 
+void watch_async_fence() {
+    if (running.core) async_fences[{block_serial, running.me.id}] = phase_serial;
+}
+
+void watch_unfenced(const void* address, size_t size, const void* pc) {
+    Instruction& in = instruction_at(pc, kGlobal, kLoad, size);
+    if (async_fences.count({block_serial, running.me.id}) || !find_allocation(in, address, size))
+        return;
+    const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
+    bool said = false;
+    in.shadow->each(place, size, [&](Word& word, size_t at, unsigned) {
+        const Across::Party store = said ? Across::Party{} : last_store(word);
+        if (!store.block) return;
+        const auto fence = async_fences.find({store.block, store.id});
+        if (fence != async_fences.end() && fence->second >= store.phase) return;
+        const Conflict other{store.id, store.instruction, store.block, kStore};
+        said = true;
+        tell_hazard(*running.core, hazard::missing_fence_of_global, in, kLoad, in.shadow_first + at,
+                    &other);
+    });
+}
+
 static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     struct Looking {
@@ -388,6 +411,7 @@ void watch_launch(const Launch& launch) {
     device_memory = &heap();
     fences_launch();
     words_launch(phase_serial + 1);
+    async_fences.clear();
     cover_launch();
     begin_traffic();
     lend_modules((const void*)launch.body);

@@ -61,6 +61,10 @@ uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t 
                    const uint16_t* known, const void* pc);
 void touch_again(const AsyncOperation& operation, const void* address, size_t size);
 void touch_as_store(const AsyncOperation& operation, const void* address, size_t size);
+// What the running thread stored to global memory is seen by copies of tiles, and its copies see
+// what others stored; and whether that is so of what a copy of its reads.
+void watch_async_fence();
+void watch_unfenced(const void* address, size_t size, const void* pc);
 // To device memory, while no kernel runs.
 void watch_host_access(const void* address, size_t size, Kind kind, const void* pc);
 

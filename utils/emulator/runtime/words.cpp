@@ -153,6 +153,12 @@ Noted touch_alone(Word& word, const Accessor& me, Kind kind, std::vector<uint16_
     return noted;
 }
 
+Across::Party last_store(const Word& word) {
+    if (!word.has_cell()) return counts(word.writer) ? party_of(word.writer) : Across::Party{};
+    const Across& across = word.cell->across;
+    return across.epoch == epoch_first ? across.writer : Across::Party{};
+}
+
 void divide_record(Word& whole, std::array<Word, 4>& bytes, uint32_t place) {
     if (whole.has_cell()) {
         GlobalCell& old = *whole.cell;

@@ -74,6 +74,8 @@ inline Noted touch_cell(GlobalCell& cell, const Accessor& me, Kind kind,
     noted.race |= cell.across.touch(epoch_first, me, kind, conflict);
     return noted;
 }
+// The last plain store to a word in this launch, by block and thread; block 0: there is none.
+Across::Party last_store(const Word& word);
 Noted touch_alone(Word& word, const Accessor& me, Kind kind, std::vector<uint16_t>& moments,
                   Conflict* conflict);
 

@@ -24,6 +24,7 @@ void emu_wgmma_fence(EmuSite site);
 void emu_wgmma_commit(EmuSite site);
 void emu_wgmma_wait(int most, EmuSite site);
 void emu_sync_some(int name, int threads, EmuSite site);
+void emu_fence_async_global();
 void emu_set_registers(int count, EmuSite site);  // of each thread of the warp
 void emu_barrier_arrive_at(void* barrier, int rank, EmuSite site);
 void emu_load_tile_multicast(void* tile, const CUtensorMap* map, int col, int row, void* barrier,
@@ -61,7 +62,7 @@ EMU_INLINE void wait_for_stores(EMU_HERE) {
     emu_wait_for_stores(MOST, here);
 }
 inline void fence_async() { emu_fence_async(); }
-inline void fence_async_global() {}
+inline void fence_async_global() { emu_fence_async_global(); }
 inline void prefetch(const CUtensorMap* map, EMU_HERE) { emu_check_map(map, here); }
 
 EMU_INLINE unsigned address_in_shared(const void* pointer, EMU_HERE) {
