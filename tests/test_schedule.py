@@ -233,6 +233,8 @@ def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
     monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: True)
     slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 100000000; j++) {}\n"
             "    int threads = 256;")  # fmt: skip
+    check(kernel_of(), seed=2)  # both workers have answered: what is in force is known
+    order.clear()
     check(kernel_of(slow), seed=1)
     text = "".join(order)
     assert text.startswith("dp") and text.count("pd") >= 3
