@@ -124,6 +124,16 @@ void begin_hazard(Json& json, const Core& core, const HazardKind& kind, size_t n
     json.position("thread", thread);
 }
 
+void describe(Json& json, const Instruction& in, Kind access, const Place& at) {
+    json.text("space", space_name(in.space));
+    json.code("", (const void*)in.pc);
+    json.text("access", kind_name(access));
+    json.text("array", at.array.c_str());
+    json.integer("index", at.first);
+    json.integer("last", at.last);
+    json.integer("length", at.length);
+}
+
 // What is begun and not waited for is on one of its sides.
 bool is_async(const HazardKey& hazard) {
     return hazard.kind == hazard::async_race.kind || hazard.kind == hazard::early_read.kind ||
@@ -189,13 +199,7 @@ void tell_hazard(const Core& core, const HazardKind& kind, const Instruction& in
     Json json;
     begin_hazard(json, core, kind, number,
                  core.fibre(thread < 0 ? core.current_index() : thread).index);
-    json.text("space", space_name(in.space));
-    json.code("", (const void*)in.pc);
-    json.text("access", kind_name(access));
-    json.text("array", at.array.c_str());
-    json.integer("index", at.first);
-    json.integer("last", at.last);
-    json.integer("length", at.length);
+    describe(json, in, access, at);
     if (message) json.text("message", message);
     if (other) {
         uint3 block = core.block;
@@ -247,13 +251,7 @@ void tell_unordered(const Core& core, const Instruction& in, Kind access, const 
     Json json;
     begin_hazard(json, core, hazard::race_of_streams, number,
                  core.fibre(core.current_index()).index);
-    json.text("space", space_name(in.space));
-    json.code("", (const void*)in.pc);
-    json.text("access", kind_name(access));
-    json.text("array", at.array.c_str());
-    json.integer("index", at.first);
-    json.integer("last", at.last);
-    json.integer("length", at.length);
+    describe(json, in, access, at);
     tell_other(json, other);
     json.end();
 }
