@@ -327,6 +327,21 @@ def test_nvccs_spelling_of_options_is_understood():
     assert translated(words.split()) == expected.split()
 
 
+def test_a_host_function_like_a_built_in_is_for_kernels_too(write, capfd):
+    """As with nvcc, which takes a definition with a built-in's parameters for that one's own."""
+    text = """int min(int a, int b) { return a < b ? a : b; }
+float fmaxf(const float a, const float b) { return a > b ? a : b; }
+template <class T> T max(T a, T b) { return a > b ? a : b; }
+__global__ void k(int* x) { x[threadIdx.x] = min(threadIdx.x, 5) + int(fmaxf(max(1, 2), 1.5f)); }
+int main() {
+ int *x, y[8]; cudaMalloc(&x, 32); k<<<1, 8>>>(x); cudaMemcpy(y, x, 32, cudaMemcpyDeviceToHost);
+ return 10 * min(y[7], 9) + int(2 * min(2.5, 1.5)) + ::min(3, 2); }
+"""
+    assert emulate(write(text)) == 75
+    assert emulate(write(f"namespace mine {{ {text} }} int main() {{ mine::main(); }}")) == 1
+    assert "'min' has no __device__" in capfd.readouterr().err
+
+
 def test_openmp_is_the_compilers_own(write):
     path = write(
         "#include <omp.h>\n__global__ void k(int* x, int v) { atomicAdd(x, v); }\n"

@@ -7,6 +7,7 @@ host's library. A real nvcc, where there is one, has the last word and sees more
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from utils.emulator.translate import built_ins
 from utils.emulator.translate.code import Code
 from utils.emulator.translate.functions import (
     Function,
@@ -79,8 +80,9 @@ class Rules:
             for position, message in known.objections(text):
                 line = text.code.line(position, text.first_line)
                 raise CompileError(f"{text.filename}:{line}: error: {message}")
-        every = [function for text in texts for function in text.functions if function.body]
-        return [f for f in every if f.on_host and not f.on_device]
+        every = [function for text in texts for function in text.functions]
+        built_ins.rename(every)
+        return [f for f in every if f.body and f.on_host and not f.on_device]
 
 
 class _Known:
@@ -104,6 +106,7 @@ class _Known:
             self.suspects |= {
                 name for name, functions in table.items() if not self._callable(functions)
             }
+        self.suspects -= {n for n, f in self.free.items() if built_ins.may_mean_built_in(f)}
 
     def objections(self, text: _Text) -> Iterator[tuple[int, str]]:
         """What is wrong in a text, and where."""

@@ -45,6 +45,17 @@ inline double max(float a, double b) { return fmax(a, b); }
 inline double min(double a, float b) { return fmin(a, b); }
 inline double max(double a, float b) { return fmax(a, b); }
 
+// Where a program defines one of them itself (translate/built_ins.py), the calls of the others.
+#define EMU_OWN(name)                    \
+    template <class... T>                \
+    inline auto emu_own_##name(T... a) { \
+        return name(a...);               \
+    }
+EMU_OWN(min)
+EMU_OWN(max)
+EMU_OWN(abs)
+#undef EMU_OWN
+
 // noexcept: newer C libraries declare some of these themselves, and so.
 inline double rsqrt(double x) noexcept { return 1.0 / sqrt(x); }
 inline float rsqrtf(float x) noexcept { return float(1.0 / sqrt(double(x))); }
