@@ -17,6 +17,7 @@ from utils.cuda.kernel import Kernel
 from utils.emulator import build
 from utils.ground import settings
 from utils.ground.errors import WorkbookError
+from utils.notebooks import cuda_cell
 from utils.notebooks.learner import hint, reset
 from utils.process import card, pool
 
@@ -110,6 +111,7 @@ def load(ipython: InteractiveShell) -> None:
 
     # IPython's decorator hides from types that this is a method.
     ipython.register_magic_function(cuda, "cell", "cuda")  # type: ignore[arg-type]
+    ipython.input_transformers_cleanup.insert(0, cuda_cell.without_comments)
     if settings.backend() == "cuda":
         ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
         ipython.events.register("post_run_cell", lambda *_: card.cell(False))

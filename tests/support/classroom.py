@@ -28,9 +28,10 @@ TOPICS = (
 )
 KINDS = {"perfect": 12, "partial": 18, "empty": 6, "broken": 12, "hostile": 12}  # of 60
 # The share of the points of what is partly right, and why: see utils/grading/points.py.
-ALL_BUT_GATES = 0.8  # right everywhere, without the technique; or it races on large sizes only
+ALL_BUT_GATES = 0.8  # right everywhere, without the technique
+RACES = 0.6  # the same, and it races on large sizes
 ONE_BLOCK = 0.55  # right and clean as long as a block, or a round, is enough
-WRONG = 0.3  # reads and writes what it should, cleanly; the values are wrong
+WRONG = 0.1  # reads and writes what it should; the values are wrong
 UNCLEAN = 0.1  # works, with a hazard at the smallest sizes
 NOTHING = 0.0
 STARTER = 0.0  # not more than the starter does, whose kernel writes something, too

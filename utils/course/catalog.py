@@ -76,6 +76,11 @@ def is_starter(exercise: Exercise, text: str) -> bool:
     return is_untouched(text, path.read_text())
 
 
+def is_solution(exercise: Exercise, text: str) -> bool:
+    """Whether a text is the published solution of an exercise, comments and white space aside."""
+    return exercise.number is not None and is_untouched(text, solution_text(exercise))
+
+
 def hints(exercise: Exercise) -> tuple[str, ...]:
     """The Markdown of each hint, from the first to the one that says most."""
     path = hints_path(exercise)

@@ -124,6 +124,8 @@ def _status(grade: Grade, days: int) -> str:
     words = ["empty" if set(statuses) == {Status.NOT_ATTEMPTED} else "graded"]
     if late := statuses.count(Status.NOT_REACHED):
         words.append(f"{late} not reached in time")
+    if published := sum(mark.published for mark in grade.exercises):
+        words.append(f"{published} as published")
     if days:
         words.append(f"{many(days, 'day')} late")
     return ", ".join(words)

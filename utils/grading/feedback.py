@@ -103,6 +103,8 @@ def _exercise(mark: Mark, exercise: Exercise) -> Iterator[str]:
     yield f"Task: {inert.escaped(exercise.title)}, in {outputs}. Status: {mark.status}."
     if mark.place:
         yield f"Your answer: {inert.code(mark.place)}"
+    if mark.published:
+        yield "It equals the workbook's published solution, comments and spaces aside."
     yield "\n".join(_parts(mark, exercise))
     if mark.status is Status.PASSED:
         return

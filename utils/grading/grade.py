@@ -21,14 +21,14 @@ import nbformat
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.emulator import build
+from utils.emulator import build, hazards
 from utils.grading import inert, points, submission
 from utils.grading.grades import Assessment, Grade, Mark
 from utils.grading.records import Record
 from utils.grading.submission import Submission, SubmittedText
 from utils.grading.verdicts import Status
 from utils.ground import files, settings
-from utils.ground.errors import ToolError, WorkbookError
+from utils.ground.errors import Reason, ToolError, WorkbookError
 from utils.ground.paths import environment, workspace
 from utils.notebooks import documents
 from utils.process import forkserver, sandbox
@@ -40,7 +40,8 @@ STATUSES = (  # that a grade can have
     *(Status.PASSED, Status.FAILED, Status.TIMEOUT, Status.CRASHED, Status.COMPILE_ERROR),
     *(Status.NOT_ATTEMPTED, Status.NOT_REACHED),
 )
-
+# For these a check rejects an answer that is not clean.
+UNCLEAN = {hazard.reason for hazard in hazards.HAZARDS.values()} - {Reason.LAUNCH_ERROR}
 
 Answer = tuple[Exercise, str]  # and its text
 
@@ -102,13 +103,21 @@ def _mark(exercise: Exercise, answer: SubmittedText | None, record: Record | Non
         return Mark.of_exercise(exercise, message="it is in none of the files")
     if record is None:
         return Mark.of_exercise(exercise, place=answer.place)
+    published = catalog.is_solution(exercise, answer.text)
     assessed = Assessment.from_json(record.assessed or {})
     seen = {name: getattr(assessed, name) for name in ("diagnosis", "picture", "alt", "speed")}
     made = Mark.of_exercise(
-        exercise, status=record.status, message=record.message, place=answer.place, **seen
+        exercise,
+        status=record.status,
+        message=record.message,
+        place=answer.place,
+        published=published,
+        **seen,
     )
     if (credit := assessed.credit) is None:
         return made
+    if Reason.begins(record.message) in UNCLEAN:  # at a larger size than credit tries
+        credit = replace(credit, clean=False)
     worth = points.earned(exercise, credit, assessed.speed.tenths if assessed.speed else None)
     parts = {part: round(value, 2) for part, value in worth.items()}
     made = replace(made, parts=parts, points=round(sum(parts.values()), 2))

@@ -58,6 +58,7 @@ class Mark:
     picture: str | None = None
     alt: str | None = None
     speed: Speed | None = None
+    published: bool = False  # the answer is the workbook's solution, comments and spaces aside
 
     @classmethod
     def of_exercise(cls, exercise: Exercise, **more: Any) -> Self:
@@ -72,7 +73,8 @@ class Mark:
 
     def to_json(self) -> JSON:
         """As JSON has it; `speed` is null where an answer compiled and was not timed."""
-        fields = present({**vars(self), "parts": dict(self.parts), "speed": None})
+        own = {"parts": dict(self.parts), "speed": None, "published": self.published or None}
+        fields = present(vars(self) | own)
         return fields | ({"speed": self.speed and self.speed.to_json()} if self.parts else {})
 
     def without_picture(self) -> Self:

@@ -41,8 +41,10 @@ def earned(exercise: Exercise, credit: Credit, tenths: float | None = None) -> d
     `tenths` are those of the points for speed, from timing.speed; None where nothing was timed.
     What is fast and wrong earns none.
     """
-    right = credit.small and credit.all and credit.clean
+    clean = credit.clean and credit.small  # of what computes something else, nobody asked
+    right = credit.small and credit.all and clean
     parts: dict[str, float] = {part: getattr(credit, part) for part in (*SHARES, "named")}
+    parts["clean"] = clean
     parts["fixed"] = right and (credit.gates or not exercise.gates)
     worth = shares(exercise, timed=tenths is not None)
     if tenths is not None and "speed" in worth:

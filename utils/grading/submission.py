@@ -5,32 +5,30 @@ the cells that begin with `%%cuda NN_topic/name` is taken. What cannot be read i
 the rest counts.
 """
 
+import ast
+import functools
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.grading import inert
+from utils.grading import handed_files, inert
+from utils.grading.handed_files import NAMED, UNREADABLE, HandedFile
 from utils.ground.errors import WorkbookError
+from utils.ground.paths import workspace
 from utils.ground.wording import many
+from utils.notebooks import cuda_cell
 
-NOTEBOOK, SOURCE = 16 << 20, 1 << 20  # bytes of a file, at most
 ANSWER = 256 << 10  # characters
-ALL = 64 << 20  # bytes of all files
-FILES, DEEP = 500, 6  # files and folders that are looked at; folders below each other
-_MAGIC = re.compile(r"%%cuda[ \t]+(\S+)[ \t]*")
-# What has no use in a learner's work: it would change how that is graded, were it run.
-_PLANTED = re.compile(r".*\.(py|pth|ini|cfg|toml|so)")
 _MEDDLING = re.compile(
     r"ast_transformers|NBVAL_\w+|nbval-[\w-]+|raises-exception|register_(?:line_|cell_)+magic"
     r"|utils\.(?:judge|grading|watch|cuda)\b|builtins|os\._exit"
 )
-NAMED = 5  # of these in a note
+# What browsers and file managers make of the name of a second copy.
+_COPY = re.compile(r"(?:[ _-]*(?:\(\d+\)|copy(?: \d+)?)|-\d+)+$", re.IGNORECASE)
 
 CodeCell = tuple[int, str, str]  # its number, its source, JSON of its metadata
 
@@ -52,27 +50,34 @@ class Submission:
     latest: float = 0.0  # when the newest file was written, in seconds since 1970
 
 
-def read(folder: Path) -> Submission:
-    """What is in a student's folder. Of an exercise that stands in several places, the first of
-    these counts that is no starter: the notebook of its own name, others from the newest on, each
-    from its last cell on, then .cu files.
+def read(*places: Path) -> Submission:
+    """What is in a student's folder, zip or files. Of an exercise that stands in several places,
+    the first of these counts that is no starter: the notebook of its own name, others from the
+    newest on, each from its last cell on, then .cu files.
 
     Raises WorkbookError where the folder cannot be read at all.
     """
-    submission = Submission()
     known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
+    try:
+        files, notes, latest = handed_files.gather(places)
+    except OSError as error:
+        raise WorkbookError(f"{error.filename} cannot be read: {error.strerror}") from None
+    submission = Submission({}, notes, latest)
     candidates: dict[str, list[SubmittedText]] = {}
-    for path, name in _files(folder, submission):
+    for file in files:
         try:
-            if path.suffix == ".ipynb":
-                cells = _cells(path)
-                answers = list(_answers(cells, name, known))
-                submission.notes += _meddling(cells, name)
+            if file.path.suffix == ".ipynb":
+                cells = _cells(file)
+                answers = list(_answers(cells, file.shown, known))
+                submission.notes += _meddling(cells, file.shown) + _lost(cells, file.shown)
             else:
-                answers = list(_source(path, name, known))
-        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+                answers = list(_source(file, known))
+                if not answers:
+                    note = f"{file.shown}: no exercise has this name, so it does not count"
+                    submission.notes.append(note)
+        except (*UNREADABLE, RecursionError, KeyError, TypeError, AttributeError) as error:
             why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            submission.notes.append(f"{name} cannot be read: {why}")
+            submission.notes.append(f"{file.shown} cannot be read: {why}")
             continue
         for id, answer in answers:
             if answer.text.strip():
@@ -96,56 +101,9 @@ def _chosen(
     return (tried or candidates)[0]
 
 
-def _files(folder: Path, submission: Submission) -> Iterator[tuple[Path, str]]:
-    """Notebooks, then sources, in the order in which they count, with what to call them."""
-    paths, planted, looked = [], [], 0
-    try:
-        os.listdir(folder)
-    except OSError as error:
-        raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
-    for here, folders, names in os.walk(folder):
-        depth = len(Path(here).relative_to(folder).parts)
-        folders[:] = sorted(f for f in folders if not f.startswith(".")) if depth < DEEP else []
-        first = [Path(here, name) for name in sorted(names)[: FILES - looked]]
-        planted += [path for path in first if _PLANTED.fullmatch(path.name)]
-        first = [path for path in first if not path.name.startswith(".")]
-        paths += [path for path in first if path.suffix in (".ipynb", ".cu")]
-        looked += 1 + len(names)
-        if looked > FILES:
-            submission.notes.append(f"only the first {FILES} files and folders were looked at")
-            break
-    if planted:
-        names = [inert.line(str(path.relative_to(folder))) for path in planted[:NAMED]]
-        more = f" and {len(planted) - NAMED} more" if len(planted) > NAMED else ""
-        submission.notes.append(f"{', '.join(names)}{more}: not needed, and not run")
-    topics, regular = catalog.topics(), []
-    for path in paths:
-        status = path.lstat()
-        shown = inert.line(str(path.relative_to(folder)))
-        if not stat.S_ISREG(status.st_mode):
-            submission.notes.append(f"{shown} is no file, but a link or a device: left out")
-            continue
-        most = NOTEBOOK if path.suffix == ".ipynb" else SOURCE
-        if status.st_size > most:
-            submission.notes.append(
-                f"{shown} has {status.st_size:,} bytes, more than {most:,}: left out"
-            )
-            continue
-        submission.latest = max(submission.latest, status.st_mtime)
-        order = path.suffix != ".ipynb", path.stem not in topics, -status.st_mtime, shown
-        regular.append((order, path, shown, status.st_size))
-    read = 0
-    for _, path, shown, size in sorted(regular):
-        read += size
-        if read > ALL:
-            submission.notes.append(f"{shown} and what follows is beyond {ALL:,} bytes: left out")
-            break
-        yield path, shown
-
-
-def _cells(path: Path) -> list[CodeCell]:
+def _cells(file: HandedFile) -> list[CodeCell]:
     """A notebook's code cells. Raises what malformed ones lead to."""
-    raw = json.loads(_read(path, NOTEBOOK))
+    raw = json.loads(_decoded(file.read()))
     if not isinstance(raw["cells"], list):
         raise ValueError("its cells are no list")
     cells = []
@@ -165,34 +123,81 @@ def _answers(
 ) -> Iterator[tuple[str, SubmittedText]]:
     """The answers in a notebook, the last first."""
     for number, source, _ in reversed(cells):
-        first, _, text = source.partition("\n")
-        magic = _MAGIC.fullmatch(first.rstrip("\r"))
-        if magic and magic[1] in known:
-            yield magic[1], SubmittedText(_cleaned(text), f"{name}, cell {number}")
+        parts = cuda_cell.parts(_cleaned(source)) if cuda_cell.MAGIC in source else None
+        if parts and parts[0] in known:
+            yield parts[0], SubmittedText(parts[1], f"{name}, cell {number}")
+
+
+def _lost(cells: list[CodeCell], name: str) -> list[str]:
+    """A note on each cell that looks like an answer and is none."""
+    exercises = catalog.exercises()
+    ids, names = {e.id for e in exercises}, {e.name for e in exercises}
+    notes = []
+    for number, source, _ in cells:
+        parts = cuda_cell.parts(source)
+        first = inert.line(next((line for line in source.splitlines() if line.strip()), ""))[:80]
+        if parts and parts[0] not in ids and ("/" in parts[0] or parts[0] in names):
+            why = f"begins with '{first}', and no exercise has this id"
+        elif parts is None and _is_cuda(source):
+            why = f"holds a kernel, but begins with '{first}' and not with '%%cuda NN_topic/name'"
+        else:
+            continue
+        notes.append(f"{name}, cell {number} {why}: it does not count")
+    return [
+        *notes[:NAMED],
+        *[f"{name}: {len(notes) - NAMED} more such cells"] * (len(notes) > NAMED),
+    ]
+
+
+def _is_cuda(source: str) -> bool:
+    """Whether a cell holds a kernel, and not as a text of Python's."""
+    if not re.search(r"^[ \t]*__global__\b", source, re.MULTILINE):
+        return False
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return False
 
 
 def _meddling(cells: list[CodeCell], name: str) -> list[str]:
-    """A note on what would change the grading, were it run."""
-    matches = [(n, _MEDDLING.search(f"{source}\n{metadata}")) for n, source, metadata in cells]
-    places = [f"cell {number} ({match[0]})" for number, match in matches if match]
+    """A note on what would change the grading, were it run; our own cells' lines are not meant."""
+    places = []
+    for number, source, metadata in cells:
+        lines = [line for line in source.splitlines() if line.strip() not in _own_lines()]
+        if match := _MEDDLING.search("\n".join([*lines, metadata])):
+            places.append(f"cell {number} ({match[0]})")
     more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
     return [f"{name}: {', '.join(places[:NAMED])}{more}: it has no effect here"] if places else []
 
 
-def _source(
-    path: Path, name: str, known: Mapping[str, Exercise]
-) -> Iterator[tuple[str, SubmittedText]]:
-    """The answer in a file NAME.cu or NN_topic/NAME.cu."""
-    named = [id for id in known if id.rpartition("/")[2] == path.stem]
-    named = [id for id in named if id.partition("/")[0] == path.parent.name] or named
+@functools.cache
+def _own_lines() -> frozenset[str]:
+    """Lines of the workbook's notebooks that would draw a note."""
+    lines: set[str] = set()
+    for path in workspace().notebooks.glob("*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = cell["source"] if cell["cell_type"] == "code" else ""
+            whole = source if isinstance(source, str) else "".join(source)
+            lines |= {line.strip() for line in whole.splitlines() if _MEDDLING.search(line)}
+    return frozenset(lines)
+
+
+def _source(file: HandedFile, known: Mapping[str, Exercise]) -> Iterator[tuple[str, SubmittedText]]:
+    """The answer in a file NAME.cu, however the copy is called."""
+    stem = file.path.stem
+    wanted = {stem.casefold(), _COPY.sub("", stem).casefold()}
+    named = [id for id in known if id.rpartition("/")[2].casefold() in wanted]
+    named = [id for id in named if id.partition("/")[0] == file.path.parent.name] or named
     if len(named) == 1:
-        yield named[0], SubmittedText(_cleaned(_read(path, SOURCE)), name)
+        yield named[0], SubmittedText(_cleaned(_decoded(file.read())), file.shown)
 
 
-def _read(path: Path, most: int) -> str:
-    """A file's text. Not through a link, should one have come to stand there meanwhile."""
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        return file.read(most + 1)[:most].decode("utf-8-sig", errors="replace")
+def _decoded(data: bytes) -> str:
+    """A text, in what encoding ever an editor of Windows has left it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def _cleaned(text: str) -> str:

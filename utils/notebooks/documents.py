@@ -14,6 +14,7 @@ from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.ground.errors import WorkbookError
 from utils.ground.paths import workspace
+from utils.notebooks import cuda_cell
 
 METADATA = {
     "kernelspec": {
@@ -24,7 +25,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("tags", "workbook")
-MAGIC = "%%cuda"
+MAGIC = cuda_cell.MAGIC
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -86,15 +87,14 @@ def to_text(notebook: nbformat.NotebookNode) -> str:
 
 def cuda_id(cell: nbformat.NotebookNode) -> str | None:
     """What stands behind `%%cuda` in a cell's first line; None for any other cell."""
-    first = str(cell.source).partition("\n")[0]
-    if cell.cell_type == "code" and first.split(" ")[0].strip() == MAGIC:
-        return first[len(MAGIC) :].strip()
-    return None
+    parts = cuda_cell.parts(str(cell.source)) if cell.cell_type == "code" else None
+    return parts[0] if parts else None
 
 
 def cuda_text(cell: nbformat.NotebookNode) -> str:
     """The CUDA text of a `%%cuda` cell, without the magic line."""
-    return str(cell.source).partition("\n")[2]
+    parts = cuda_cell.parts(str(cell.source))
+    return parts[1] if parts else ""
 
 
 def cuda_cells(notebook: nbformat.NotebookNode) -> dict[str, nbformat.NotebookNode]:
