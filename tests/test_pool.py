@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from utils.course import catalog
+from utils.grading import collect, pool, submission
 from utils.grading import grade as grading
-from utils.grading import pool, submission
 from utils.grading.grade import Terms
 from utils.grading.grades import Grade, Ungraded
 from utils.grading.records import Record
@@ -25,7 +25,7 @@ def graded(monkeypatch):
     """Names of the folders that were graded; the grade is made up."""
     seen = []
 
-    def grade(folder, terms, handed_in):
+    def grade(folder, terms, handed_in, again=()):
         seen.append(folder.name)
         time.sleep(0.02 * (len(folder.name) % 3))
         if folder.name == "cursed":
@@ -41,7 +41,7 @@ def folders(tmp_path):
     names = ["ada", "bobby", "cursed", "dorothea", "e"]
     for name in names:
         (tmp_path / "class" / name).mkdir(parents=True)
-    return grading.students(tmp_path / "class")
+    return collect.students(tmp_path / "class")[0]
 
 
 def test_each_is_graded_once_and_a_fault_of_ours_stops_nobody_else(graded, folders, tmp_path):
@@ -75,9 +75,9 @@ def judged(status: Status, **more):
 )
 def test_a_fault_of_the_tools_is_no_students(nbval, folders, tmp_path, monkeypatch):
     monkeypatch.setattr(grading, "_nbval", nbval)
-    (folders[0] / "swish.cu").write_text("void swish() {}\n")
+    (folders[0].places[0] / "swish.cu").write_text("void swish() {}\n")
     terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
-    made = pool.one((folders[0], terms, False))
+    made = pool.one(pool.Job(folders[0], terms, False))
     assert made.fault.startswith("ToolError: 00_start_here/swish: nothing can be compiled here:")
     assert not list((tmp_path / "store").glob("verdicts/*")), "the next run judges it"
 
@@ -86,14 +86,14 @@ def test_what_the_time_was_not_enough_for_is_told_and_is_judged_with_more(
     folders, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(grading, "_nbval", judged(Status.PASSED))
-    (folders[0] / "swish.cu").write_text("void swish() {}\n")
+    (folders[0].places[0] / "swish.cu").write_text("void swish() {}\n")
     store = tmp_path / "store"
     short = pool.terms(TOPICS, store, resume=False, boxed=False, budget=0.0)
-    mark, untouched = pool.one((folders[0], short, True)).exercises
+    mark, untouched = pool.one(pool.Job(folders[0], short, True)).exercises
     assert (mark.status, untouched.status) == (Status.NOT_REACHED, Status.NOT_ATTEMPTED)
     assert "the 0 s for this submission were over" in mark.message
     more = pool.terms(TOPICS, store, resume=True, boxed=False, budget=60.0)
-    assert pool.one((folders[0], more, True)).exercises[0].status is Status.PASSED
+    assert pool.one(pool.Job(folders[0], more, True)).exercises[0].status is Status.PASSED
 
 
 def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_path, monkeypatch):
@@ -112,9 +112,14 @@ def test_what_a_run_did_not_reach_is_not_run_again_when_the_time_is_over(tmp_pat
 
 def test_a_submission_is_read_once(graded, folders, tmp_path, monkeypatch):
     read, times = submission.read, []
-    monkeypatch.setattr(submission, "read", lambda folder: times.append(folder) or read(folder))
-    pool.one((folders[0], pool.terms(TOPICS, tmp_path / "store", resume=False), False))
-    assert times == folders[:1]
+
+    def counted(*places, clock):
+        times.append(places)
+        return read(*places)
+
+    monkeypatch.setattr(submission, "read", counted)
+    pool.one(pool.Job(folders[0], pool.terms(TOPICS, tmp_path / "store", resume=False), False))
+    assert times == [folders[0].places]
 
 
 def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path):
@@ -125,7 +130,7 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
     assert graded.count("ada") == graded.count("bobby") == 1
     assert len(whole) == 5 and whole["e"].notes == whole["ada"].notes, "the same secret"
 
-    (folders[0] / "swish.cu").write_text("void swish() {}\n")
+    (folders[0].places[0] / "swish.cu").write_text("void swish() {}\n")
     list(pool.graded(folders, again, resume=True))
     assert graded.count("ada") == 2, "what was handed in has changed"
     assert graded.count("bobby") == 1
@@ -182,6 +187,6 @@ def test_a_cluster_without_dask_is_told(monkeypatch, folders, tmp_path):
 
 def test_a_folder_without_students_is_told(tmp_path):
     with pytest.raises(WorkbookError, match="has no folders"):
-        grading.students(tmp_path)
+        collect.students(tmp_path)
     with pytest.raises(WorkbookError, match="cannot be read: No such file"):
-        grading.students(tmp_path / "nowhere")
+        collect.students(tmp_path / "nowhere")

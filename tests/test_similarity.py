@@ -150,8 +150,9 @@ def test_a_broken_text_breaks_nothing(text):
 
 def test_the_report_is_written_as_csv_and_markdown(tmp_path):
     text, evil = own("mean", "fold", "leap"), "=x|`<b>\n\u202e"
-    pairs = report({"ada": {NORM: text}, evil: {NORM: text}}, 80)
-    path = write(pairs, tmp_path / "alike.csv")
+    answers = {"ada": {NORM: text}, evil: {NORM: text}}
+    pairs = report(answers, 80)
+    path = write(pairs, tmp_path / "alike.csv", answers)
     head, row = csv.reader(path.open(encoding="utf-8", newline=""))
     assert head == ["first", "second", "exercise", "percent", "how"]
     assert row[2:] == [NORM, "100", SAME]
@@ -162,4 +163,17 @@ def test_the_report_is_written_as_csv_and_markdown(tmp_path):
 
 
 def test_a_class_without_copies_gets_a_report_that_says_so(tmp_path):
-    assert "None were found." in write([], tmp_path / "a.csv").with_suffix(".md").read_text()
+    assert "None were found." in write([], tmp_path / "a.csv", {}).with_suffix(".md").read_text()
+
+
+def test_the_page_shows_answers_side_by_side_and_marks_what_both_have(tmp_path):
+    text = own("mean", "fold", "leap")
+    other = "// mine\nint unlike;\n" + text.replace("mean", "average")
+    answers = {"ada": {NORM: text}, "<b>": {NORM: other}}
+    path = write(report(answers, 80), tmp_path / "alike.csv", answers)
+    html = path.with_suffix(".html").read_text()
+    left, right = re.findall(r"<pre>(.*?)</pre>", html, re.DOTALL)
+    assert "&lt;b&gt;" in html and "<b>" not in html
+    marked = [re.findall(r"<mark>(.*?)</mark>", column) for column in (left, right)]
+    assert len(marked[0]) == len(marked[1]) > 3
+    assert not any("unlike" in line or "// mine" in line for line in marked[1])

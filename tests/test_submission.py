@@ -149,7 +149,7 @@ def test_a_source_of_windows_is_read(tmp_path, encoding):
 
 def test_what_is_not_read_is_named(tmp_path):
     for name in ("report.pdf", "all.rar", "norm.cu", ".DS_Store", "timestamp.txt"):
-        (tmp_path / name).write_text("x")
+        (tmp_path / name).write_text("2026-11-30 12:00:00.5 UTC")
     said = notes(submission.read(tmp_path))
     assert "all.rar, report.pdf: not read" in said and "norm.cu: no exercise" in said
     assert "DS_Store" not in said and "timestamp" not in said

@@ -383,12 +383,36 @@ def grade(
     due: Annotated[
         datetime | None, typer.Option(help="such as 2026-11-30T23:59, in local time")
     ] = None,
-    late_per_day: Annotated[float, typer.Option(help="percent that each day late costs")] = 0.0,
-    jobs: Annotated[int, typer.Option(help="at once; 0: one a core")] = 0,
+    late_per_day: Annotated[
+        float, typer.Option(min=0, max=100, help="percent that each day late costs")
+    ] = 0.0,
+    grace: Annotated[float, typer.Option(min=0, help="hours after --due that cost nothing")] = 0.0,
+    times: Annotated[
+        Path | None, typer.Option(help="CSV: student_id, timestamp; when work was handed in")
+    ] = None,
+    clock: Annotated[
+        str, typer.Option(help="of others: auto, timestamp (nbgrader's), git or files")
+    ] = "auto",
+    assignment: Annotated[
+        str, typer.Option(help="its name; by default that of the folder of submissions")
+    ] = "",
+    again: Annotated[
+        list[str] | None,
+        typer.Option(help="grade a student or an exercise such as 04.6 anew, and keep the rest"),
+    ] = None,
+    statistics: Annotated[
+        Path | None, typer.Option(help="CSV: of each exercise who tried, who passed, the mean")
+    ] = None,
+    alike: Annotated[
+        float, typer.Option(min=1, max=100, help="percent, from which on --similar reports")
+    ] = 80.0,
+    jobs: Annotated[int, typer.Option(min=0, help="at once; 0: one a core")] = 0,
     cluster: Annotated[str, typer.Option(help="address of a Dask scheduler")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="keep what is graded already")] = False,
     store: Annotated[Path | None, typer.Option(help="what is kept meanwhile")] = None,
-    budget: Annotated[float, typer.Option(help="seconds for one submission, at most")] = 1800,
+    budget: Annotated[
+        float, typer.Option(min=1, help="seconds for one submission, at most")
+    ] = 1800,
     no_box: Annotated[
         bool,
         typer.Option("--trust-submissions", help="without a box: their code can do what you can"),
@@ -397,7 +421,10 @@ def grade(
     """Grade a class: from folders of notebooks to a table of points, and feedback."""
     from utils.course import selection
     from utils.grading import classroom
+    from utils.grading.lateness import Clock
 
+    if clock not in list(Clock):
+        _fail(f"--clock is one of {', '.join(Clock)}, not '{clock}'", 2)
     folder = submissions or (one.parent if one else None)
     if folder is None or (submissions and one):
         _fail("say which: a folder of submissions, or --one and a student's folder", 2)
@@ -410,12 +437,27 @@ def grade(
         jobs=jobs or os.cpu_count() or 1,
         cluster=cluster,
         budget=budget,
+        clock=Clock(clock),
+        assignment=assignment,
+        again=tuple(again or ()),
     )
     if one and not json:
         _fail("--one needs --json, the file that its grade goes to", 2)
     if one and json:
         raise typer.Exit(classroom.grade_one(plan, one, json))
-    wanted = classroom.Wanted(out, json_dir, feedback, similar, students, due, late_per_day)
+    wanted = classroom.Wanted(
+        table=out,
+        json_dir=json_dir,
+        feedback=feedback,
+        similar=similar,
+        students=students,
+        due=due,
+        late_per_day=late_per_day,
+        grace=grace,
+        times=times,
+        statistics=statistics,
+        alike=alike,
+    )
     raise typer.Exit(classroom.grade_all(plan, wanted, console))
 
 

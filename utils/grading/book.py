@@ -1,22 +1,21 @@
 """The table of a class: a row a student, as nbgrader, Moodle and Canvas read it.
 
 grades.csv begins with the columns that nbgrader exports. An instructor fills `manual` (points to
-add) and `comment`; a later run keeps both, and adds them again.
+add) and `comment`; a later run keeps both, and adds them again. What cannot be read is told before
+anything is graded, and never written over.
 """
 
-import csv
-import os
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from utils.course import catalog
-from utils.grading import inert
+from utils.grading import collect, tables
 from utils.grading.grades import Grade, Graded
+from utils.grading.lateness import Deadline
+from utils.grading.tables import Row, number
 from utils.grading.verdicts import Status
-from utils.ground import files
-from utils.ground.errors import WorkbookError
 from utils.ground.wording import many
 
 NBGRADER = (
@@ -25,8 +24,6 @@ NBGRADER = (
 )
 OWN = ("status", "manual", "comment", "timed")
 PEOPLE = ("student_id", "last_name", "first_name", "email")
-
-Row = dict[str, str]  # of a table, by column
 
 
 @dataclass(frozen=True)
@@ -37,19 +34,34 @@ class Rules:
     topics: tuple[str, ...]
     due: datetime | None = None
     late_per_day: float = 0.0  # percent of the raw score that each begun day costs
+    grace: timedelta = timedelta()  # after `due`, that costs nothing
+
+    def deadline(self, person: Mapping[str, str], path: Path) -> Deadline:
+        """Until when a student's work is in time: the class's, or one's own by the roster."""
+        return Deadline(self.due, self.grace).of(person, path)
 
 
 def roster(path: Path | None) -> dict[str, Row]:
-    """Who is in the class, from a CSV file with the columns of PEOPLE, by student_id.
+    """Who is in the class, from a CSV file with the columns of PEOPLE, by student_id. It may have
+    `due` and `grace` (hours) as well, of students with an extension.
 
-    Raises WorkbookError for a file without student_id.
+    Raises WorkbookError for a file without student_id, and for a time or a number that is none.
     """
-    if path is None:
-        return {}
-    rows = _rows(path)
-    if rows and "student_id" not in rows[0]:
-        raise WorkbookError(f"{path} has no column student_id; it has {', '.join(rows[0])}")
-    return {row["student_id"]: row for row in rows}
+    people = tables.read(path) if path else {}
+    for person in people.values():
+        Deadline().of(person, path or Path())
+    return people
+
+
+def before(path: Path) -> dict[str, Row]:
+    """The table as it stands, by student_id, nothing if there is none.
+
+    Raises WorkbookError where it cannot be read, or a student's manual points are no number.
+    """
+    rows = tables.read(path) if path.exists() else {}
+    for row in rows.values():
+        _manual(row, path)
+    return rows
 
 
 def write(
@@ -57,65 +69,94 @@ def write(
 ) -> list[Row]:
     """Write the table, and beside it NAME.moodle.csv and NAME.canvas.csv. Returns the rows.
 
-    Manual points and comments that stand in the table are kept. Raises WorkbookError where they
-    cannot be read, and then nothing is written.
+    Manual points, comments and columns of the instructor's own that stand in the table are kept,
+    and the table as it was, too, beside it. Raises WorkbookError where it cannot be read, and then
+    nothing is written.
     """
-    before = {row.get("student_id", ""): row for row in _rows(path)} if path.exists() else {}
+    earlier = before(path)
     exercises = [e for topic in rules.topics for e in catalog.topic(topic).values() if e.number]
     columns = [f"{e.number} {e.name}" for e in exercises]
     highest = sum(e.points for e in exercises)
-    rows: dict[str, Row] = {}
-    for grade in grades:
-        id = _free(named(grade.student), rows)
-        rows[id] = _row(grade, rules) | {"student_id": id}
-    for id in {*people, *before} - set(rows):  # nothing was handed in, this time
-        rows[id] = {"student_id": id, "raw_score": "0", "status": "missing", "timestamp": ""}
-    for id, row in rows.items():
-        known = {name: before.get(id, {}).get(name, "") for name in (*PEOPLE, "manual", "comment")}
-        row |= {name: people.get(id, {}).get(name) or known[name] for name in PEOPLE[1:]}
-        row |= {"manual": known["manual"], "comment": known["comment"]}
-        row |= {"assignment": rules.assignment, "max_score": _number(highest)}
-        row["duedate"] = rules.due.isoformat() if rules.due else ""
-        row["late_submission_penalty"] = penalty = row.get("late_submission_penalty", "0")
-        total = float(row["raw_score"]) - float(penalty) + _manual(row["manual"], id, path)
-        row["score"] = _number(max(0.0, total))
+    by_name = {grade.student: grade for grade in grades}
+    ids = collect.ids(by_name, people)
+    rows = {
+        ids[name]: row(grade, ids[name], rules, people, earlier, path)
+        for name, grade in by_name.items()
+    }
+    for id in {*people, *earlier} - set(rows):  # nothing was handed in, this time
+        missing = {"raw_score": "0", "status": "missing", "timestamp": ""}
+        rows[id] = _completed(missing, id, rules, people, earlier, path)
+    for made in rows.values():
+        made["max_score"] = number(highest)
+    known = {*NBGRADER, *OWN, *(f"{e.number} {e.name}" for e in catalog.exercises())}
+    theirs = [name for name in next(iter(earlier.values()), {}) if name not in known]
     ordered = [rows[id] for id in sorted(rows)]
-    _write(path, [*NBGRADER, *OWN, *columns], ordered)
-    _write(path.with_suffix(".moodle.csv"), *_moodle(ordered, rules))
-    _write(path.with_suffix(".canvas.csv"), *_canvas(ordered, rules, highest))
+    tables.back_up(path)
+    tables.write(path, [*NBGRADER, *OWN, *columns, *theirs], ordered)
+    tables.write(path.with_suffix(".moodle.csv"), *_moodle(ordered, rules))
+    tables.write(path.with_suffix(".canvas.csv"), *_canvas(ordered, rules, highest))
     return ordered
 
 
-def named(student: str) -> str:
-    """A student's name, which is that of a folder, as it can stand in a table."""
-    return inert.line(os.fsencode(student).decode("utf-8", "replace"))
+def row(
+    grade: Graded,
+    id: str,
+    rules: Rules,
+    people: Mapping[str, Row],
+    earlier: Mapping[str, Row],
+    path: Path,
+) -> Row:
+    """A student's row, but for max_score: what a grade says, and what people have written. A
+    grader's own fault leaves the score open to the instructor.
 
-
-def _free(name: str, taken: Container[str]) -> str:
-    """The name, or one that differs: of two folders that look alike, neither hides the other."""
-    number, candidate = 1, name
-    while candidate in taken:
-        number += 1
-        candidate = f"{name} ({number})"
-    return candidate
-
-
-def _row(grade: Graded, rules: Rules) -> Row:
-    """What a grade says; a grader's own fault leaves the score open to the instructor."""
+    `people` and `earlier` are the roster and the table at `path` as it was.
+    """
     if not isinstance(grade, Grade):
-        return {"raw_score": "0", "timestamp": "", "status": f"not graded: {grade.fault}"}
-    handed_in = datetime.fromtimestamp(grade.latest, UTC).replace(microsecond=0)
-    late = (handed_in - rules.due).total_seconds() if rules.due and grade.latest else 0
-    days = int(-(-late // 86400)) if late > 0 else 0
+        open_ = {"raw_score": "", "timestamp": "", "status": f"not graded: {grade.fault}"}
+        return _completed(open_, id, rules, people, earlier, path)
+    days = rules.deadline(people.get(id, {}), path).days_late(grade.latest)
     share = min(1.0, days * rules.late_per_day / 100)
-    return {
-        "raw_score": _number(grade.points),
+    handed_in = datetime.fromtimestamp(grade.latest, UTC).replace(microsecond=0)
+    made = {
+        "raw_score": number(grade.points),
         "timestamp": handed_in.isoformat() if grade.latest else "",
-        "late_submission_penalty": _number(grade.points * share),
+        "late_submission_penalty": number(grade.points * share),
         "timed": "no" if grade.timed == "" else grade.timed or "",
         "status": _status(grade, days),
-        **{f"{mark.number} {mark.name}": _number(mark.points) for mark in grade.exercises},
+        **{f"{mark.number} {mark.name}": number(mark.points) for mark in grade.exercises},
     }
+    return _completed(made, id, rules, people, earlier, path)
+
+
+def _completed(
+    made: Row,
+    id: str,
+    rules: Rules,
+    people: Mapping[str, Row],
+    earlier: Mapping[str, Row],
+    path: Path,
+) -> Row:
+    """With who it is, what an instructor has written, and the score."""
+    person, written = people.get(id, {}), earlier.get(id, {})
+    kept = {name: text for name, text in written.items() if name not in (*NBGRADER, *OWN)}
+    names = {name: person.get(name) or written.get(name, "") for name in PEOPLE[1:]}
+    by_hand = {"manual": "", "comment": written.get("comment", "")}
+    if written.get("manual", "").strip():
+        by_hand["manual"] = f"{_manual(written, path):g}"  # no comma: it is a number everywhere
+    made = kept | made | names | by_hand | {"student_id": id, "assignment": rules.assignment}
+    due = rules.deadline(person, path).due
+    made["duedate"] = due.isoformat() if due else ""
+    penalty = made.setdefault("late_submission_penalty", "0")
+    made["score"] = ""
+    if made["raw_score"]:
+        total = float(made["raw_score"]) - float(penalty) + _manual(written, path)
+        made["score"] = number(max(0.0, total))
+    return made
+
+
+def is_open(row: Mapping[str, str]) -> bool:
+    """Whether a student's score is not known yet: no gradebook is to hold a 0 for it."""
+    return not row["score"] or "not reached" in row.get("status", "")
 
 
 def _status(grade: Grade, days: int) -> str:
@@ -127,17 +168,13 @@ def _status(grade: Grade, days: int) -> str:
     if published := sum(mark.published for mark in grade.exercises):
         words.append(f"{published} as published")
     if days:
-        words.append(f"{many(days, 'day')} late")
+        words.append(f"{many(days, 'day')} late" + f" by {grade.clock}" * bool(grade.clock))
     return ", ".join(words)
 
 
-def _manual(text: str, id: str, path: Path) -> float:
-    try:
-        return float(text.replace(",", ".")) if text.strip() else 0.0
-    except ValueError:
-        raise WorkbookError(
-            f"{path}: the manual points of {id!r} are {text!r}; write a number, or nothing"
-        ) from None
+def _manual(row: Mapping[str, str], path: Path) -> float:
+    what = f"the manual points of {row.get('student_id', '')!r}"
+    return tables.as_number(row.get("manual", ""), what, path)
 
 
 def _moodle(rows: list[Row], rules: Rules) -> tuple[list[str], list[Row]]:
@@ -151,15 +188,16 @@ def _moodle(rows: list[Row], rules: Rules) -> tuple[list[str], list[Row]]:
         "Feedback",
     ]
     ours = ("student_id", "first_name", "last_name", "email", "score", "comment")
-    return columns, [
-        {c: row.get(o, "") for c, o in zip(columns, ours, strict=True)} for row in rows
-    ]
+    table = [{c: row.get(o, "") for c, o in zip(columns, ours, strict=True)} for row in rows]
+    for row, exported in zip(rows, table, strict=True):
+        exported[rules.assignment] *= not is_open(row)
+    return columns, table
 
 
 def _canvas(rows: list[Row], rules: Rules, highest: int) -> tuple[list[str], list[Row]]:
     """Canvas: Grades, Import; its second line says how many points there are."""
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", rules.assignment]
-    possible = {"Student": "    Points Possible", rules.assignment: _number(highest)}
+    possible = {"Student": "    Points Possible", rules.assignment: number(highest)}
     table = [possible]
     for row in rows:
         name = ", ".join(filter(None, (row.get("last_name"), row.get("first_name"))))
@@ -168,31 +206,7 @@ def _canvas(rows: list[Row], rules: Rules, highest: int) -> tuple[list[str], lis
                 "Student": name or row["student_id"],
                 "SIS User ID": row["student_id"],
                 "SIS Login ID": row.get("email") or row["student_id"],
-                rules.assignment: row["score"],
+                rules.assignment: "" if is_open(row) else row["score"],
             }
         )
     return columns, table
-
-
-def _rows(path: Path) -> list[Row]:
-    """The rows of a table, with what `inert.cell` has put before a cell taken away again."""
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise WorkbookError(f"{path} cannot be read: {error}") from None
-    return [
-        {name: (value or "").removeprefix("'") for name, value in row.items() if name}
-        for row in rows
-    ]
-
-
-def _write(path: Path, columns: list[str], rows: list[Row]) -> None:
-    with files.publish(path) as made, open(made, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="")
-        writer.writeheader()
-        writer.writerows({name: inert.cell(row.get(name)) for name in columns} for row in rows)
-
-
-def _number(value: float) -> str:
-    return f"{round(value, 2):g}"

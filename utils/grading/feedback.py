@@ -5,7 +5,9 @@ Messages and reports quote what the student wrote. They stand as code, of which 
 """
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from html import escape
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from utils.course import catalog
 from utils.course.exercise import Exercise, Gate
-from utils.grading import inert, points
+from utils.grading import inert, points, tables
 from utils.grading.grades import Grade, Mark
 from utils.grading.verdicts import Status
 from utils.ground import files
@@ -42,8 +44,8 @@ img { max-width: 100%; height: auto; background: #fff; }
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def write(grade: Grade, folder: str | Path) -> Path:
-    """Write a student's feedback.
+def write(grade: Grade, folder: str | Path, row: Mapping[str, str] | None = None) -> Path:
+    """Write a student's feedback; `row` is that of the table, which has the final score.
 
     feedback.md, feedback.html and the pictures go into a folder of the student's own in `folder`,
     which is returned. Pictures of an earlier grade are removed.
@@ -58,7 +60,7 @@ def write(grade: Grade, folder: str | Path) -> Path:
             name = _picture(mark)
             pictures[name] = inert.visible(mark.picture, most=PICTURE)
             files.write_text(own / name, pictures[name])
-    text = markdown(grade)
+    text = markdown(grade, row)
     files.write_text(own / f"{NAME}.md", text)
     files.write_text(
         own / f"{NAME}.html",
@@ -72,16 +74,43 @@ def safe_name(student: str) -> str:
     return inert.file_name(student)
 
 
-def markdown(grade: Grade) -> str:
+def markdown(grade: Grade, row: Mapping[str, str] | None = None) -> str:
     """The feedback as Markdown; its pictures are files beside it."""
     rows = [f"| {_name(m)} | {_of(m.points, m.of)} | {m.status} |" for m in grade.exercises]
     parts = [f"# Feedback for {inert.code(grade.student)}"]
-    parts.append(f"**{_of(grade.points, grade.of)} points.**")
+    parts += [f"**{_of(grade.points, grade.of)} points.**"] if row is None else _score(grade, row)
     parts.append("\n".join(f"- {inert.code(note)}" for note in grade.notes))
     parts.append("\n".join(["| exercise | points | status |", "| --- | --- | --- |", *rows]))
     for mark in grade.exercises:
         parts += _exercise(mark, catalog.load(mark.exercise))
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _score(grade: Grade, row: Mapping[str, str]) -> Iterator[str]:
+    """The final score, and how it came about, where it is not the sum of the points alone."""
+    late = float(row.get("late_submission_penalty") or 0)
+    manual = tables.as_number(row.get("manual", ""), "manual", Path())
+    yield f"**{_of(float(row['score'] or 0), grade.of)} points.**"
+    lines = [f"- your answers: {_of(grade.points, grade.of)}"]
+    if row.get("timestamp"):
+        by = f" (by {inert.code(grade.clock)})" if grade.clock else " (by the newest file)"
+        due = f", due {_when(row['duedate'])}" if row.get("duedate") else ""
+        lines.append(f"- handed in {_when(row['timestamp'])}{by}{due}")
+    if late or "late" in row.get("status", ""):
+        days = re.search(r"(\d+ days? late)", row.get("status", ""))
+        lines.append(f"- {days[1] if days else 'late'}: {-late:g}")
+    if manual:
+        lines.append(f"- your instructor has changed it by {manual:+g}")
+    if manual + grade.points - late < 0:
+        lines.append("- less than nothing is 0")
+    yield "\n".join(lines)
+    if comment := row.get("comment", "").strip():
+        yield f"Your instructor's comment: {inert.escaped(comment)}"
+
+
+def _when(iso: str) -> str:
+    """A time of the table, in local time."""
+    return f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _name(mark: Mark) -> str:

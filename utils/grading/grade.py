@@ -10,10 +10,9 @@ import hashlib
 import json
 import os
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,10 +22,13 @@ from utils.course import catalog
 from utils.course.exercise import Exercise
 from utils.emulator import build, hazards
 from utils.grading import inert, points, submission
+from utils.grading.collect import Student
 from utils.grading.grades import Assessment, Grade, Mark
+from utils.grading.lateness import Clock
 from utils.grading.records import Record
 from utils.grading.submission import Submission, SubmittedText
 from utils.grading.verdicts import Status
+from utils.grading.workdir import workdir
 from utils.ground import files, settings
 from utils.ground.errors import Reason, ToolError, WorkbookError
 from utils.ground.paths import environment, workspace
@@ -55,36 +57,44 @@ class Terms:
     store: str  # folder of verdicts and builds, shared by all who grade this class
     boxed: bool = True
     budget: float = BUDGET  # seconds for a submission: no answer is begun after that
+    clock: Clock = Clock.AUTO  # by what it is known when a submission came
 
 
-def grade(folder: str | Path, terms: Terms, handed_in: Submission | None = None) -> Grade:
-    """The grade of a student's folder, on the exercises of `terms.topics`.
+def grade(
+    student: Student | str | Path,
+    terms: Terms,
+    handed_in: Submission | None = None,
+    again: Container[str] = (),
+) -> Grade:
+    """The grade of a student, or of a student's folder, on the exercises of `terms.topics`.
 
-    Nothing is written but to `terms.store`. `handed_in` is what is in the folder, where that was
-    read before.
+    Nothing is written but to `terms.store`. `handed_in` is what was handed in, where that
+    was read before. Of exercises whose id is in `again` a verdict that is kept does not count.
     Raises WorkbookError where the folder cannot be read or there is no box, ToolError where the
     tools are at fault.
     """
-    folder = Path(folder)
+    student = student if isinstance(student, Student) else Student.of(Path(student))
     if terms.boxed:
         sandbox.require()
-    handed_in = handed_in or submission.read(folder)
+    handed_in = handed_in or submission.read(*student.places)
     answers = handed_in.answers
     exercises = [e for topic in terms.topics for e in catalog.topic(topic).values() if e.number]
-    records = _judged(handed_in, exercises, terms)
+    records = _judged(handed_in, exercises, terms, again)
     return Grade(
-        folder.name,
+        student.name,
         tuple(_mark(e, answers.get(e.id), records.get(e.id)) for e in exercises),
         handed_in.latest,
         tuple(handed_in.notes),
         {e.id: answers[e.id].text for e in exercises if e.id in answers},
+        clock=handed_in.clock,
     )
 
 
 def digest(handed_in: Submission, terms: Terms) -> str:
     """Of all that a grade hangs on: two calls of `grade` with the same one give the same grade."""
     answers = {id: answer.text for id, answer in handed_in.answers.items()}
-    parts = [answers, terms.topics, terms.seed, terms.budget, _course(terms.topics)]
+    parts = [answers, handed_in.notes, terms.topics, terms.seed, terms.budget]
+    parts.append(_course(terms.topics))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -129,7 +139,9 @@ def _mark(exercise: Exercise, answer: SubmittedText | None, record: Record | Non
 # --- judging what was not judged before
 
 
-def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> dict[str, Record]:
+def _judged(
+    handed_in: Submission, exercises: list[Exercise], terms: Terms, again: Container[str]
+) -> dict[str, Record]:
     """The plugin's record of each answer that is not the starter, by exercise id."""
     records, missing = {}, []
     course = _course(terms.topics)
@@ -138,7 +150,7 @@ def _judged(handed_in: Submission, exercises: list[Exercise], terms: Terms) -> d
         if answer is None or catalog.is_starter(exercise, answer.text):
             continue
         path = _kept(exercise, answer.text, terms, course)
-        if path.is_file():
+        if path.is_file() and exercise.id not in again:
             records[exercise.id] = Record.from_json(json.loads(path.read_text(encoding="utf-8")))
         else:
             missing.append((exercise, answer.text, path))
@@ -185,7 +197,8 @@ def _all(answers: list[Answer], status: Status, message: str) -> dict[str, Recor
 
 def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, Record]:
     """The plugin's records by exercise id. Raises WorkbookError where there is none at all."""
-    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+    with workdir() as work:
+        folder = str(work)
         text = documents.to_text(notebook(answers))
         Path(folder, "answers.ipynb").write_text(text, encoding="utf-8")
         report, said = Path(folder, "report.json"), Path(folder, "said.txt")
@@ -276,19 +289,3 @@ def notebook(answers: list[Answer]) -> nbformat.NotebookNode:
     for number, cell in enumerate(chosen):  # topics may have cells of one id
         cell["id"] = f"cell-{number}"
     return documents.canonical(nbformat.v4.new_notebook(cells=chosen))
-
-
-def students(folder: Path) -> list[Path]:
-    """The folders of a class, one a student, by name. Raises WorkbookError where there is none."""
-    try:
-        folders = sorted(
-            path for path in folder.iterdir() if path.is_dir() and not path.is_symlink()
-        )
-    except OSError as error:
-        raise WorkbookError(f"{folder} cannot be read: {error.strerror}") from None
-    folders = [path for path in folders if not path.name.startswith(".")]
-    if not folders:
-        raise WorkbookError(
-            f"{folder} has no folders; each student's work goes into one of its own"
-        )
-    return folders

@@ -88,11 +88,12 @@ class Grade:
 
     student: str
     exercises: Sequence[Mark]
-    latest: float = 0.0  # when the newest file was written, in seconds since 1970
+    latest: float = 0.0  # when it was handed in, in seconds since 1970
     notes: Sequence[str] = ()  # how the answers were found
     answers: Mapping[str, str] = field(default_factory=dict)  # texts by exercise id
     digest: str = ""  # of all that the grade depends on
     seconds: float = 0.0  # that it took
+    clock: str = ""  # what says when it was handed in; nothing: the newest file
 
     @property
     def points(self) -> float:
@@ -120,6 +121,7 @@ class Grade:
             data.get("answers", {}),
             data.get("digest", ""),
             data.get("seconds", 0.0),
+            data.get("clock", ""),
         )
 
     def to_json(self) -> JSON:
@@ -135,6 +137,7 @@ class Grade:
             "timed": self.timed,
             "digest": self.digest,
             "seconds": self.seconds,
+            **({"clock": self.clock} if self.clock else {}),
         }
 
     def without_pictures(self) -> Self:

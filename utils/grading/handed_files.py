@@ -26,6 +26,8 @@ MEMBERS = 5000  # of a zip
 NAMED = 5  # of these in a note
 UNREADABLE = (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 READ = (".ipynb", ".cu", ".zip")
+# lovelaceada_LATE_4711_815_swish-1.cu: the numbers are the user's and the submission's.
+CANVAS = re.compile(r"(?P<who>[^_]+)_(?:(?P<late>late)_)?(?P<id>\d+)_\d+_(?P<file>.+)", re.I)
 _MOST = {".ipynb": NOTEBOOK, ".cu": SOURCE, ".zip": ALL}
 # What has no use in a learner's work: it would change how that is graded, were it run.
 _PLANTED = re.compile(r".*\.(py|pth|ini|cfg|toml|so)")
@@ -100,7 +102,9 @@ def _in_place(place: Path, seen: _Seen) -> Iterator[HandedFile]:
     if place.is_dir():
         yield from _in_folder(place, seen)
     else:
-        yield from _file(place, PurePosixPath(place.name), seen)
+        match = CANVAS.fullmatch(place.name)
+        name = match["file"] if match else place.name  # as its author knows it
+        yield from _file(place, PurePosixPath(name), seen)
 
 
 def _in_folder(folder: Path, seen: _Seen) -> Iterator[HandedFile]:

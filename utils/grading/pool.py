@@ -10,21 +10,32 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.grading import grade as grading
 from utils.grading import submission
+from utils.grading.collect import Student
 from utils.grading.grade import Terms
 from utils.grading.grades import Grade, Graded, Ungraded
+from utils.grading.lateness import Clock
 from utils.ground import files, settings
 from utils.ground.errors import ToolError, WorkbookError
 
+REACHED = 20.0  # seconds for a scheduler to answer
 ABANDONED = 1800.0  # seconds after which nobody needs a build: a cell takes two minutes at most
 
-Job = tuple[Path, Terms, bool]  # and whether an earlier grade counts
+
+@dataclass(frozen=True)
+class Job:
+    """What one step of grading is asked for."""
+
+    student: Student
+    terms: Terms
+    resume: bool  # whether an earlier grade counts
+    again: tuple[str, ...] = ()  # ids of exercises of which no earlier verdict counts
 
 
 def terms(
@@ -34,6 +45,7 @@ def terms(
     *,
     boxed: bool = True,
     budget: float = grading.BUDGET,
+    clock: Clock = Clock.AUTO,
 ) -> Terms:
     """How a class is graded. What an earlier run left in the store goes, unless to `resume`."""
     store = store.resolve()
@@ -47,46 +59,55 @@ def terms(
     with files.alone(secret):  # of many that begin at once, one draws it
         if not secret.exists():
             files.write_text(secret, secrets.token_hex(16))
-    return Terms(tuple(topics), secret.read_text(), str(store), boxed, budget)
+    return Terms(tuple(topics), secret.read_text(), str(store), boxed, budget, clock)
 
 
 def graded(
-    folders: list[Path], terms: Terms, *, jobs: int = 1, cluster: str = "", resume: bool = False
+    students: list[Student],
+    terms: Terms,
+    *,
+    jobs: int = 1,
+    cluster: str = "",
+    resume: bool = False,
+    again: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Iterator[Graded]:
     """The grades of a class as they are made, in no order. `jobs` at once; with `cluster`, the
     address of a Dask scheduler, wherever its workers are: they must see the same files.
+    `again`: the ids of the exercises of each student, by name, that are judged anew.
 
     What goes wrong on our side with one of them makes it Ungraded, and the rest goes on.
     Raises ToolError where Dask is missing.
     """
-    work = [(folder, terms, resume) for folder in folders]
+    work = [Job(s, terms, resume, (again or {}).get(s.name, ())) for s in students]
     for made in _on_dask(work, cluster) if cluster else _local(work, jobs):
         _prune(Path(terms.store, "builds"))
         yield made
 
 
 def one(job: Job) -> Graded:
-    """The grade of a folder, or the one that was kept."""
-    folder, terms, resume = job
+    """The grade of a student, or the one that was kept: that, too, says when the work came now."""
+    student, terms = job.student, job.terms
     try:
-        kept = _kept(folder, terms)
-        handed_in = submission.read(folder)
+        kept = _kept(student, terms)
+        handed_in = submission.read(*student.places, clock=terms.clock)
+        handed_in.notes += student.notes
         digest = grading.digest(handed_in, terms)
-        if resume and kept.is_file():
+        if job.resume and not job.again and kept.is_file():
             earlier = json.loads(kept.read_text(encoding="utf-8"))
             if earlier.get("digest") == digest:
-                return Grade.from_json(earlier)
+                kept_grade = Grade.from_json(earlier)
+                return replace(kept_grade, latest=handed_in.latest, clock=handed_in.clock)
         start = time.perf_counter()
-        made = grading.grade(folder, terms, handed_in)
+        made = grading.grade(student, terms, handed_in, job.again)
         made = replace(made, digest=digest, seconds=round(time.perf_counter() - start, 2))
         files.write_text(kept, json.dumps(made.to_json()))
     except (WorkbookError, OSError, ValueError) as error:
-        return Ungraded(folder.name, f"{type(error).__name__}: {error}")
+        return Ungraded(student.name, f"{type(error).__name__}: {error}")
     return made
 
 
-def _kept(folder: Path, terms: Terms) -> Path:
-    name = hashlib.sha256(str(folder.name).encode(errors="surrogateescape")).hexdigest()[:24]
+def _kept(student: Student, terms: Terms) -> Path:
+    name = hashlib.sha256(student.name.encode(errors="surrogateescape")).hexdigest()[:24]
     return Path(terms.store, "grades", f"{name}.json")
 
 
@@ -114,7 +135,13 @@ def _on_dask(jobs: list[Job], address: str) -> Iterator[Graded]:
     except ImportError:
         raise ToolError("--cluster needs Dask: `pip install distributed`") from None
     resources = {"GPU": 1} if settings.backend() == "cuda" else {}
-    with Client(address, timeout="20s") as client:
+    try:
+        client = Client(address, timeout=f"{REACHED:g}s")
+    except (OSError, ValueError) as error:  # also of asyncio's and of Dask's own
+        raise ToolError(
+            f"no Dask scheduler answers at {address}: {error}. `dask scheduler` starts one"
+        ) from None
+    with client:
         futures = client.map(one, jobs, pure=False, resources=resources)
         for future, made in as_completed(futures, with_results=True):
             future.release()

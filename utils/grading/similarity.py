@@ -12,6 +12,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import combinations
 from pathlib import Path
 
@@ -29,6 +30,7 @@ THRESHOLD = 80.0  # percent
 SOLUTION = "(the workbook's solution)"  # takes part, as if it were a student
 LEAST = 60  # tokens of a student's own; fewer are alike by themselves
 FEWEST = 12  # prints, about 30 tokens, that are left to compare
+SHOWN = 200  # pairs side by side
 COMMON = 10  # a passage that more different texts have is how one writes it (-m of MOSS)
 GRAM, WINDOW = 10, 4  # of GRAM + WINDOW - 1 equal tokens in a row at least one print is kept
 SAME, RENAMED = "the same text", "the same but for names, numbers, comments and layout"
@@ -95,9 +97,17 @@ def report(answers: Mapping[str, Mapping[str, str]], threshold: float = THRESHOL
     return sorted(pairs, key=lambda p: (-len(p.exercises), -p.percent, p.first, p.second))
 
 
-def write(pairs: Sequence[Pair], path: str | Path) -> Path:
-    """Write the pairs to a .csv file, a line for each of their exercises, and to a .md file beside
-    it, a line for each pair. The path of the .csv file."""
+def write(
+    pairs: Sequence[Pair],
+    path: str | Path,
+    answers: Mapping[str, Mapping[str, str]],
+    threshold: float = THRESHOLD,
+) -> Path:
+    """Write the pairs to a .csv file, a line for each of their exercises, to a .md file beside it,
+    a line for each pair, and to a .html file, their answers side by side. The path of the first.
+
+    `answers` and `threshold` are what report() got.
+    """
     path = Path(path).with_suffix(".csv")
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
@@ -107,12 +117,13 @@ def write(pairs: Sequence[Pair], path: str | Path) -> Path:
         for alike in pair.exercises:
             writer.writerow((*students, alike.exercise, f"{alike.percent:.0f}", alike.how))
     files.write_text(path, table.getvalue())
-    files.write_text(path.with_suffix(".md"), _markdown(pairs))
+    files.write_text(path.with_suffix(".md"), _markdown(pairs, threshold))
+    files.write_text(path.with_suffix(".html"), _page(pairs, answers, threshold))
     return path
 
 
-def _markdown(pairs: Sequence[Pair]) -> str:
-    parts = ["# Answers that look alike", _INTRODUCTION]
+def _markdown(pairs: Sequence[Pair], threshold: float) -> str:
+    parts = ["# Answers that look alike", _introduction(threshold)]
     if not pairs:
         return "\n\n".join([*parts, "None were found."]) + "\n"
     rows = ["| first | second | exercises |", "| --- | --- | --- |"]
@@ -126,12 +137,88 @@ def _markdown(pairs: Sequence[Pair]) -> str:
     return "\n\n".join([*parts, f"{many(len(pairs), 'pair')}.", "\n".join(rows)]) + "\n"
 
 
-_INTRODUCTION = (
-    "Read these side by side. Short answers to one question are often alike without a copy. "
-    f"Left out: answers with fewer than {LEAST} tokens beside the starter and the worked kernels, "
-    f"and passages that more than {COMMON} different answers have. "
-    "Of answers that are the same, each is paired with the first."
-)
+def _introduction(threshold: float) -> str:
+    return (
+        "Read these side by side. Short answers to one question are often alike without a copy. "
+        f"Reported from {threshold:g} % on. "
+        f"Left out: answers with fewer than {LEAST} tokens beside the starter and the worked "
+        f"kernels, and passages that more than {COMMON} different answers have. "
+        "Of answers that are the same, each is paired with the first."
+    )
+
+
+# --- side by side
+
+
+def _page(pairs: Sequence[Pair], answers: Mapping[str, Mapping[str, str]], threshold: float) -> str:
+    """A page of HTML that needs no other file: of each pair the answers, with the lines marked that
+    the other has as well, and that are not the starter's."""
+    parts = [f"<p>{escape(_introduction(threshold))} The lines that both have are marked.</p>"]
+    for pair in pairs[:SHOWN]:
+        for alike in pair.exercises:
+            exercise = catalog.load(alike.exercise)
+            texts = [
+                catalog.solution_text(exercise) if name == SOLUTION else answers[name][exercise.id]
+                for name in (pair.first, pair.second)
+            ]
+            common = _common(exercise, *texts)
+            how = f" ({alike.how})" if alike.how else ""
+            parts.append(f"<h2>{escape(exercise.id)}, {alike.percent:.0f} %{escape(how)}</h2>")
+            cells = "".join(
+                f"<td><h3>{escape(inert.line(name))}</h3><pre>{_marked(text, common)}</pre></td>"
+                for name, text in zip((pair.first, pair.second), texts, strict=True)
+            )
+            parts.append(f"<table><tr>{cells}</tr></table>")
+    if len(pairs) > SHOWN:
+        parts.append(f"<p>{many(len(pairs) - SHOWN, 'more pair')}: see the table.</p>")
+    return _HTML.format(body="\n".join(parts))
+
+
+def _common(exercise: Exercise, one: str, other: str) -> Hashes:
+    """The grams that both texts have, and no starter."""
+    grams: Hashes = np.intersect1d(_grams(_tokens(one)), _grams(_tokens(other)))
+    return grams[~np.isin(grams, _starter_hashes(exercise))]
+
+
+def _marked(text: str, common: Hashes) -> str:
+    """HTML of a text, its lines that hold such grams marked."""
+    lines = [text.count("\n", 0, match.start()) for match in _code(text)]
+    held = set[int]()
+    for at in np.flatnonzero(np.isin(_grams(_tokens(text)), common)):
+        held.update(lines[at : at + GRAM])
+    shown = inert.visible(text.rstrip("\n")).split("\n")
+    marked = (
+        f"<mark>{escape(line)}</mark>" if number in held and line.strip() else escape(line)
+        for number, line in enumerate(shown)
+    )
+    return "\n".join(marked)
+
+
+_HTML = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Answers that look alike</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 1rem; }}
+table {{ width: 100%; table-layout: fixed; border-collapse: collapse; }}
+td {{ vertical-align: top; border: 1px solid #888; padding: 0.5rem; }}
+h2 {{ font-size: 1.2rem; }} h3 {{ font-size: 1rem; margin: 0; overflow-wrap: anywhere; }}
+pre {{ font-size: 0.8rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.5rem 0; }}
+mark {{ background: #ffe08a; color: #1c1e21; }}
+</style>
+</head>
+<body>
+<main>
+<h1>Answers that look alike</h1>
+{body}
+</main>
+</body>
+</html>
+"""
 
 
 # --- one exercise
@@ -193,13 +280,16 @@ def _starter_hashes(exercise: Exercise) -> Hashes:
     return np.unique(np.concatenate([_grams(_tokens(text)) for text in texts]))
 
 
+def _code(text: str) -> Iterator[re.Match[str]]:
+    """The tokens of a text, without its gaps."""
+    return (match for match in _TOKEN.finditer(text) if match.lastgroup != "gap")
+
+
 def _tokens(text: str) -> Hashes:
     """A number for each token of C++, the same for all names and all numbers."""
     tokens = []
-    for match in _TOKEN.finditer(text):
+    for match in _code(text):
         kind, token = str(match.lastgroup), match[0]
-        if kind == "gap":
-            continue
         kept = kind == "mark" or token in _WORDS or token.startswith("__")
         tokens.append(zlib.crc32((token if kept else kind).encode("utf-8", "replace")))
     return np.array(tokens, dtype=np.uint64)

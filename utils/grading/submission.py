@@ -15,8 +15,9 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.grading import handed_files, inert
+from utils.grading import handed_files, inert, lateness
 from utils.grading.handed_files import NAMED, UNREADABLE, HandedFile
+from utils.grading.lateness import Clock
 from utils.ground.errors import WorkbookError
 from utils.ground.paths import workspace
 from utils.ground.wording import many
@@ -47,10 +48,11 @@ class Submission:
 
     answers: dict[str, SubmittedText] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    latest: float = 0.0  # when the newest file was written, in seconds since 1970
+    latest: float = 0.0  # when it was handed in, in seconds since 1970
+    clock: str = ""  # what says so; nothing: the newest file
 
 
-def read(*places: Path) -> Submission:
+def read(*places: Path, clock: Clock = Clock.AUTO) -> Submission:
     """What is in a student's folder, zip or files. Of an exercise that stands in several places,
     the first of these counts that is no starter: the notebook of its own name, others from the
     newest on, each from its last cell on, then .cu files.
@@ -59,10 +61,11 @@ def read(*places: Path) -> Submission:
     """
     known = {exercise.id: exercise for exercise in catalog.exercises() if exercise.number}
     try:
-        files, notes, latest = handed_files.gather(places)
+        files, notes, newest = handed_files.gather(places)
+        latest, said, more = lateness.moment(places, newest, clock)
     except OSError as error:
         raise WorkbookError(f"{error.filename} cannot be read: {error.strerror}") from None
-    submission = Submission({}, notes, latest)
+    submission = Submission({}, [*notes, *more], latest, said)
     candidates: dict[str, list[SubmittedText]] = {}
     for file in files:
         try:
