@@ -16,9 +16,8 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
 from utils.ground import settings
-from utils.ground.errors import WorkbookError
-from utils.notebooks import cuda_cell
-from utils.notebooks.learner import hint, reset
+from utils.ground.errors import CompileError, WorkbookError
+from utils.notebooks import beginnings
 from utils.process import card, pool
 
 USAGE = (
@@ -56,8 +55,9 @@ def compile_cell(line: str, cell: str) -> Kernel:
 class Uncompiled:
     """What a cell binds that did not compile: whatever is asked of it, it says so."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, line: str, source: str):
         self._name = name
+        self._exercise_id, self._source = line, source  # for hint() and reset()
 
     def __repr__(self) -> str:
         return f"<{self._name} did not compile>"
@@ -70,6 +70,17 @@ class Uncompiled:
         if name.startswith("_"):  # what Python and IPython ask of any object
             raise AttributeError(name)
         self()
+
+
+def _explained(
+    shell: InteractiveShell,
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+    tb_offset: int | None = None,
+) -> list[str]:
+    explain = beginnings.explain if isinstance(error, NameError) else _interrupted
+    return explain(shell, kind, error, trace, tb_offset)
 
 
 def _interrupted(
@@ -90,18 +101,26 @@ def _interrupted(
 
 
 def load(ipython: InteractiveShell) -> None:
-    """Register `%%cuda` with IPython and start what its first cell needs."""
+    """Register `%%cuda` with IPython, once, and start what its first cell needs."""
+    known = ipython.magics_manager.magics["cell"].get("cuda")
+    if getattr(known, "__module__", "") == __name__:  # a cell below was run before the first one
+        return beginnings.bind(ipython)
 
     def cuda(line: str, cell: str) -> None:
         """Compile the cell with nvcc, or for the CPU, and bind the launcher's name."""
         line = line.strip()
         name = line.rpartition("/")[2]
         if name.isidentifier():  # a cell that fails must not leave its last kernel behind
-            ipython.user_ns[name] = Uncompiled(name)
+            ipython.user_ns[name] = Uncompiled(name, line, cell)
         first = settings.backend() == "emulator" and not build.is_built()
         if first:
             print("The emulator is built first, once on this machine: 10 to 30 seconds …")
-        kernel = ipython.user_ns[name] = compile_cell(line, cell)
+        try:
+            kernel = ipython.user_ns[name] = compile_cell(line, cell)
+        except CompileError as error:
+            if "/" in line and not settings.boxed():
+                error.args = (f"{error}\nhint({name}) shows a hint, reset({name}) the starter",)
+            raise
         if first:
             clear_output(wait=True)
         where = ""
@@ -111,12 +130,10 @@ def load(ipython: InteractiveShell) -> None:
 
     # IPython's decorator hides from types that this is a method.
     ipython.register_magic_function(cuda, "cell", "cuda")  # type: ignore[arg-type]
-    ipython.input_transformers_cleanup.insert(0, cuda_cell.without_comments)
     if settings.backend() == "cuda":
         ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
         ipython.events.register("post_run_cell", lambda *_: card.cell(False))
-    ipython.set_custom_exc((KeyboardInterrupt,), _interrupted)
-    for function in (hint, reset):
-        ipython.user_ns.setdefault(function.__name__, function)
+    ipython.set_custom_exc((KeyboardInterrupt, NameError), _explained)
+    beginnings.bind(ipython)
     pool.prestart()
     warmup.start()

@@ -112,6 +112,10 @@ def compile_wrong(exercise: Exercise, text: str, name: str) -> Answer:
 def exercise_of(kernel: Kernel) -> Exercise:
     """The exercise that a kernel answers. Raises WorkbookError for one that answers none."""
     exercise: Exercise | None = getattr(kernel, "exercise", None)
+    if not hasattr(kernel, "name"):
+        raise WorkbookError(
+            f"{kernel!r} is no kernel: run its '%%cuda' cell, then name what it binds"
+        )
     if exercise is None:
         raise WorkbookError(
             f"'{kernel.name}' belongs to no exercise, so its sizes, its inputs and what it must "

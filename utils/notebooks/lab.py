@@ -51,7 +51,9 @@ def variables() -> dict[str, str]:
     """The environment of JupyterLab, its kernels and its terminals, where `workbook` is found."""
     configuration = [str(EXTENSION), os.environ.get("JUPYTER_CONFIG_PATH")]
     search = [os.path.dirname(sys.executable), os.environ.get("PATH")]
+    data = [str(EXTENSION), os.environ.get("JUPYTER_PATH")]  # with our kernel, see beginnings.py
     return environment(
+        JUPYTER_PATH=os.pathsep.join(filter(None, data)),
         JUPYTER_CONFIG_PATH=os.pathsep.join(filter(None, configuration)),
         PATH=os.pathsep.join(filter(None, search)),
     )

@@ -55,7 +55,7 @@ def reset(kernel: object) -> None:
     from utils.notebooks import documents, sync
 
     exercise = _exercise(kernel)
-    texts: list[str] = [documents.answer(exercise), getattr(kernel, "source", "")]
+    texts: list[str] = [documents.answer(exercise), _source(kernel)]
     distinct = dict.fromkeys(text.strip("\n") for text in texts)
     own = [text for text in distinct if text and not catalog.is_starter(exercise, text)]
     kept = [sync.keep(f"{text}\n", exercise.name).relative_to(workspace().root) for text in own]
@@ -83,8 +83,16 @@ class _Reset:
         return {RESET: starter, "text/plain": str(self)}
 
 
+def _source(kernel: object) -> str:
+    """The text of the cell that has bound a kernel; also where it did not compile."""
+    text = getattr(kernel, "_source", None)
+    return str(getattr(kernel, "source", "") if text is None else text)
+
+
 def _exercise(kernel: object) -> Exercise:
     """The exercise of a kernel, or of a text that names one."""
+    if isinstance(line := getattr(kernel, "_exercise_id", None), str):  # it did not compile
+        kernel = line
     if isinstance(answered := getattr(kernel, "exercise", None), Exercise):
         return answered
     word = kernel if isinstance(kernel, str) else getattr(kernel, "name", "")
