@@ -121,3 +121,19 @@ def test_a_starter_that_passes_leaves_nothing_to_do(complete, monkeypatch):
 def test_the_margin_is_what_a_solution_might_cost_more_or_do_less(times, at_least, now, margin):
     gate = gates.Gate("blocks", times, "", at_least=at_least)
     assert author._margin(gate, Reading(now, 100)) == margin
+
+
+@pytest.mark.parametrize(
+    ("task", "empty"),
+    [
+        ("**Your task:**", True),
+        ("**Your task:** double it.", False),
+        ("**Your task:**\n\nNone yet.", True),
+        ("**Your task:** double it.\n\n### Exercise 01.2: `more`\n\n**Your task:**", False),
+    ],
+)
+def test_a_task_that_says_nothing_is_missing(complete, task, empty):
+    text = f"### Exercise 01.1: `twice`\n\ny = 2 x.\n\n{task}"
+    pairs.write_notebook(complete, pairs.new_markdown_cell(text))
+    said = author._cells(catalog.load("01_pairs/twice"))
+    assert ("notebook: 'Your task:' of '01_pairs/twice' says nothing" in said) == empty

@@ -98,7 +98,9 @@ def damage(folder) -> None:
 
 def pytest_run(folder, *options: str):
     """Run what is in a folder. Returns the JSON, JUnit's testcases by notebook and name, output."""
-    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-p", "no:cacheprovider"]
+    strict = "--nbval" in options
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    command += [] if strict else ["--nbval-lax"]
     command += ["-p", "utils.grading.nbval_plugin", "--workbook-assess", "--color=yes", *options]
     command += ["--workbook-json=points.json", "--junitxml=junit.xml", "--rootdir=.", "."]
     done = subprocess.run(
@@ -361,3 +363,17 @@ def test_frames_of_the_workbook_s_own_python_are_left_out():
     lines = ["Cell In[3], line 1", frame, "KeyError: 'x'"]
     got = trouble({"ename": "KeyError", "evalue": "'x'", "traceback": lines})
     assert got.details == "Cell In[3], line 1\nKeyError: 'x'"
+
+
+def test_strict_compares_with_outputs_as_files_have_them(tmp_path):
+    """nbformat writes outputs as lists of lines."""
+    output = v4.new_output("stream", text="one\ntwo\n")
+    wrong = v4.new_output("stream", text="one\nthree\n")
+    cells_ = [
+        v4.new_code_cell("print('one')\nprint('two')", outputs=[each]) for each in (output, wrong)
+    ]
+    write(v4.new_notebook(cells=cells_), tmp_path / "strict.ipynb")
+    assert '"two\\n"' in (tmp_path / "strict.ipynb").read_text()
+    _, cases, _ = pytest_run(tmp_path, "--nbval", "-o", "addopts=")
+    failed = {name for (_, name), case in cases.items() if case.find("failure") is not None}
+    assert failed == {"Cell 1"}

@@ -370,6 +370,9 @@ def grade(
     numbers: Annotated[
         list[str] | None, typer.Option("--notebook", help="that counts, such as 02; all by default")
     ] = None,
+    example: Annotated[
+        Path | None, typer.Option(help="write a class of twelve here, to try the grader with")
+    ] = None,
     one: Annotated[Path | None, typer.Option(help="grade this student's folder alone")] = None,
     json: Annotated[Path | None, typer.Option(help="with --one: where its grade goes")] = None,
     json_dir: Annotated[Path | None, typer.Option(help="a JSON file for each student")] = None,
@@ -421,10 +424,15 @@ def grade(
     """Grade a class: from folders of notebooks to a table of points, and feedback."""
     from utils.course import selection
     from utils.grading import classroom
+    from utils.grading import example as examples
     from utils.grading.lateness import Clock
 
     if clock not in list(Clock):
         _fail(f"--clock is one of {', '.join(Clock)}, not '{clock}'", 2)
+    if example:
+        print(f"written: {_short(examples.write(example))}, and beside it what each must get")
+        print(f"Grade it: {examples.command(Path(_short(example)))}")
+        raise typer.Exit(0)
     folder = submissions or (one.parent if one else None)
     if folder is None or (submissions and one):
         _fail("say which: a folder of submissions, or --one and a student's folder", 2)

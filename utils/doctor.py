@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from utils.ground.errors import WorkbookError
+from utils.process import sandbox
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ def _gpu() -> Finding:
         return Finding("GPU", "", advice="none: kernels run on the CPU, timings are stored ones")
     name, driver, capability = (part.strip() for part in card.split(","))
     return Finding("GPU", f"{name}, driver {driver}, sm_{capability.replace('.', '')}")
+
+
+def _box() -> Finding:
+    """What `workbook grade` and `workbook judge` run strangers' code in."""
+    try:
+        sandbox.require()
+    except WorkbookError as error:
+        return Finding("bubblewrap", "", advice=f"to grade or judge: {error}")
+    return Finding("bubblewrap", "there is a box for what others have written")
 
 
 def _torch() -> Finding:
@@ -96,6 +106,7 @@ def examine() -> list[Finding]:
         Finding("JupyterLab", _package("jupyterlab"), advice="pip install jupyterlab"),
         Finding("nbconvert", _package("nbconvert"), advice="pip install nbconvert, for HTML pages"),
         gpu,
+        _box(),
         *(_build_tools(bool(gpu.detail)) if torch.detail else ()),
     ]
 

@@ -119,7 +119,8 @@ def exercise_of(kernel: Kernel) -> Exercise:
     if exercise is None:
         raise WorkbookError(
             f"'{kernel.name}' belongs to no exercise, so its sizes, its inputs and what it must "
-            "compute are not known; begin its cell with '%%cuda NN_topic/name'"
+            "compute are not known; begin its cell with '%%cuda NN_topic/name', or call it with "
+            "small tensors of your own"
         )
     return exercise
 

@@ -4,6 +4,7 @@ Everything runs on the emulator, so it is the same on every machine.
 """
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import redirect_stdout
@@ -73,7 +74,13 @@ def _cells(exercise: Exercise) -> list[str]:
     lacks = [kind for kind in sync.kinds(exercise) if (exercise.id, kind) not in seen]
     if exercise.number and not any(f"check({exercise.name}" in cell.source for cell in cells):
         lacks.append(f"check({exercise.name})")
-    return [f"notebook: no {kind} of '{exercise.id}'" for kind in lacks]
+    missing = [f"notebook: no {kind} of '{exercise.id}'" for kind in lacks]
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    headed = rf"^### Exercise {re.escape(exercise.number or '')}:.*?(?=^### Exercise |\Z)"
+    section = re.search(headed, text, re.MULTILINE | re.DOTALL) if exercise.number else None
+    if section and re.search(r"\*\*Your task:?\*\*:?\s*(?:\Z|\n\n)", section[0]):
+        missing.append(f"notebook: 'Your task:' of '{exercise.id}' says nothing")
+    return missing
 
 
 # --- starter and solution

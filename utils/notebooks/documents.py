@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import nbformat
+from nbformat.v4.rwbase import rejoin_lines
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
@@ -35,9 +36,7 @@ def read(path: Path) -> nbformat.NotebookNode:
         if raw["nbformat"] != 4:
             raise WorkbookError(f"{path} has notebook format {raw['nbformat']}; 4 is needed")
         notebook: nbformat.NotebookNode = nbformat.from_dict(raw)
-        for cell in notebook.cells:  # nbformat allows a list of lines
-            if isinstance(cell.source, list):
-                cell.source = "".join(cell.source)
+        notebook = rejoin_lines(notebook)  # of sources and of outputs: files have lists of lines
         notebook.nbformat_minor = 5
         _name_cells(notebook)
         nbformat.validate(notebook)
