@@ -369,9 +369,8 @@ def test_strict_compares_with_outputs_as_files_have_them(tmp_path):
     """nbformat writes outputs as lists of lines."""
     output = v4.new_output("stream", text="one\ntwo\n")
     wrong = v4.new_output("stream", text="one\nthree\n")
-    cells_ = [
-        v4.new_code_cell("print('one')\nprint('two')", outputs=[each]) for each in (output, wrong)
-    ]
+    source = "print('one')\nprint('two')"
+    cells_ = [v4.new_code_cell(source, outputs=[o], execution_count=1) for o in (output, wrong)]
     write(v4.new_notebook(cells=cells_), tmp_path / "strict.ipynb")
     assert '"two\\n"' in (tmp_path / "strict.ipynb").read_text()
     _, cases, _ = pytest_run(tmp_path, "--nbval", "-o", "addopts=")

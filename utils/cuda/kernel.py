@@ -4,7 +4,9 @@ import ctypes
 import functools
 import struct
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +19,11 @@ from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
 from utils.cuda.signature import Parameter
 from utils.ground.errors import LaunchError
-from utils.ground.wording import many
+from utils.ground.wording import in_notebook, many
 from utils.process import card
 
 CALL_TIMEOUT = 60.0  # seconds that a call from a notebook may take
+SILENT = 5.0  # seconds after which it says that it goes on
 
 
 @dataclass(eq=False)
@@ -71,7 +74,8 @@ class Kernel:
             self._run_apart(arguments)
 
     def _run_apart(self, arguments: Arguments) -> None:
-        run = self._run(arguments, CALL_TIMEOUT)
+        with self._patience():
+            run = self._run(arguments, CALL_TIMEOUT)
         sys.stdout.write(run.stdout)
         if run.out_of_bounds:
             write, elements = run.out_of_bounds[0], many(len(run.out_of_bounds), "element")
@@ -84,6 +88,23 @@ class Kernel:
         written = [p for p in self.parameters if not p.is_const]
         for name, tensor in isolation.tensors_of(written, arguments).items():
             tensor.detach().copy_(run.after[name])
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Say in a notebook what is waited for, should it take long."""
+        text = (
+            f"{self.name} has not ended after {SILENT:g} s, and is stopped after "
+            f"{CALL_TIMEOUT:g} s; to stop it now: Kernel menu, Interrupt. Is there a loop "
+            "that never ends?"
+        )
+        timer = threading.Timer(SILENT, print, (text,), {"flush": True})
+        timer.daemon = True
+        if in_notebook():
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def isolated(
         self,

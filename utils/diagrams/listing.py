@@ -13,7 +13,8 @@ WIDE = 60  # characters of a line
 
 
 def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
-    """The lines of a kernel's text, and beside them requests of warps, what each costs, hazards."""
+    """The lines of a kernel's text, but for braces and comments, and beside them requests of warps,
+    what each costs, hazards."""
     traffic: dict[int, list[Traffic]] = defaultdict(list)  # by line; 0: of a header
     for launch in seen.launches:
         for entry in launch.traffic:
@@ -22,9 +23,10 @@ def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
     source = dict(enumerate(kernel.source.splitlines(), kernel.first_line))
     rows = []
     for line in [*source, *sorted(set(traffic) - set(source))]:
-        if len(source) > WHOLE and line not in traffic and line not in wrong:
-            continue
         text = source.get(line, "")
+        bare = not text.strip(" \t{}();") or text.lstrip().startswith("//")
+        if (bare or len(source) > WHOLE) and line not in traffic and line not in wrong:
+            continue
         head = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
         cells = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
         for i, costs in enumerate(cells):

@@ -41,7 +41,8 @@ FAULTS = {
     "eps in the wrong place": "eps is added to something else than the variance",
     "divided by n - 1": "the variance of a sample where that of all values is wanted",
 }
-FORM = "// fault: a name from the table, line 7"
+FORM = "// fault: NAME, line N"
+FORM_SAYS = f"it should read '{FORM}': NAME from the table, N counted with %%cuda as line 1"
 
 _LINE = re.compile(r"^[ \t]*//[ \t]*fault:(.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"(?P<name>.+?),?\s+lines?\s+(?P<lines>\d+(?:(?:\s*,\s*|\s+or\s+)\d+)*)")
@@ -110,11 +111,13 @@ def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
     try:
         fault = _read(text)
     except ValueError as error:
-        return Reason.FAULT_NOT_NAMED, str(error), f"it should read '{FORM}'"
+        return Reason.FAULT_NOT_NAMED, str(error), FORM_SAYS
     name, lines = fault.name == right.name, fault.lines <= right.lines
     if name and lines:
         return None
     advice = "count the lines of the cell as it was given, with %%cuda as line 1"
+    if lines:
+        advice = "which other fault of the table leaves what the report shows there?"
     return Reason.WRONG_DIAGNOSIS, HALVES[name, lines], advice
 
 

@@ -69,12 +69,55 @@
     return [plugin, theme, view.EditorView.editorAttributes.of({ class: "cm-cuda" })];
   }
 
+  // What Tab completes in a CUDA cell, beside the names that stand in it.
+  const WORDS =
+    `__global__ __device__ __host__ __shared__ __constant__ __restrict__ __launch_bounds__
+    __forceinline__ __syncthreads() __syncwarp() __threadfence() __threadfence_block()
+    __shfl_sync( __shfl_down_sync( __shfl_up_sync( __shfl_xor_sync( __ballot_sync( __activemask()
+    __ldg( __float2half( __half2float( threadIdx.x blockIdx.x blockDim.x gridDim.x threadIdx.y
+    blockIdx.y blockDim.y gridDim.y threadIdx.z blockIdx.z blockDim.z gridDim.z warpSize atomicAdd(
+    atomicMax( atomicMin( atomicExch( atomicCAS( cudaMemset( cudaMemsetAsync( cudaMemcpy(
+    cudaMalloc( cudaFree( cudaStream_t cudaGetLastError( unsigned float float2 float4 double
+    const constexpr return template typename static_cast continue size_t dim3 expf( sqrtf( rsqrtf(
+    fmaxf( fminf( fmaf( fabsf( logf( tanhf( erff( INFINITY`.split(/\s+/);
+
+  /** The words that could stand where `prefix` begins, in a cell of this text. */
+  function candidates(prefix, text) {
+    const own = text.match(/[A-Za-z_]\w{2,}/g) ?? [];
+    const known = new Set(WORDS.map((word) => word.replace(/[.(].*/, "")));
+    const words = [...WORDS, ...own.filter((word) => !known.has(word))];
+    return [...new Set(words)].filter((word) => word.startsWith(prefix) && word !== prefix);
+  }
+
+  /** Complete the name before the cursor: Tab again takes the next one that fits. Whether there was
+      one. */
+  let offered; // where and what the last Tab has put in, and what else there is
+  function complete({ state, dispatch }) {
+    const { from, empty } = state.selection.main;
+    if (!empty) return false;
+    const again = offered?.end === from && offered.text === state.sliceDoc(offered.start, from);
+    if (!again) {
+      const line = state.doc.lineAt(from);
+      const prefix = /[A-Za-z_][\w.]*$/.exec(state.sliceDoc(line.from, from))?.[0] ?? "";
+      if (prefix.length < 2 || /\w/.test(state.sliceDoc(from, from + 1))) return false;
+      const words = candidates(prefix, state.doc.toString());
+      if (!words.length) return false;
+      offered = { start: from - prefix.length, words: [...words, prefix], next: 0 };
+    }
+    const { start, words, next } = offered;
+    const text = words[next];
+    const end = start + text.length;
+    Object.assign(offered, { text, end, next: (next + 1) % words.length });
+    dispatch(state.update({ changes: { from: start, to: from, insert: text }, selection: { anchor: end } }));
+    return true;
+  }
+
   /** Give a code cell the CUDA mode for as long as it begins with %%cuda. */
   function follow(cell) {
     if (cell.type !== "code") return;
     let other = cell.mimeType;
     const update = () => {
-      const cuda = /^%%cuda\b/.test(cell.sharedModel.getSource());
+      const cuda = /^(?:\s*(?:#.*)?\n|%%time.*\n)*%%cuda\b/.test(cell.sharedModel.getSource());
       if (cell.mimeType !== MIME) other = cell.mimeType;
       const wanted = cuda ? MIME : other;
       if (cell.mimeType !== wanted) cell.mimeType = wanted;
@@ -172,9 +215,47 @@
     ),
   );
 
+  /** A link to a place in a notebook opens the notebook, and JupyterLab looks for the place before
+      the cells are there. Look again when they are. */
+  let wanted; // the fragment of the link that was followed last, and when
+  document.addEventListener(
+    "click",
+    (event) => {
+      const link = event.target.closest?.("a[href*='#']");
+      if (!link?.href.includes(".ipynb")) return;
+      wanted = { hash: new URL(link.href).hash, at: Date.now() };
+    },
+    true,
+  );
+  async function go(panel) {
+    if (!wanted || Date.now() - wanted.at > 20000) return;
+    const { hash } = wanted;
+    wanted = undefined;
+    await panel.revealed;
+    for (const wait of [300, 1000, 2000]) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      if (!panel.isDisposed) panel.content.setFragment?.(hash);
+    }
+  }
+
+  // Pictures are drawn dark on light: a dark page turns that round, and keeps the hues.
   const STYLE = `
     .workbook-picture { overflow-x: auto }
     .workbook-picture > img { max-width: 100%; min-width: 640px; height: auto }
+    .jp-NotebookPanel { container-type: inline-size }
+    @container (max-width: 800px) {
+      .jp-Notebook .jp-Cell { padding-left: 2px; padding-right: 2px }
+      .jp-Notebook .jp-InputPrompt, .jp-Notebook .jp-OutputPrompt { flex: 0 0 34px; min-width: 34px;
+        padding-left: 0; font-size: 10px }
+      .jp-RenderedHTMLCommon :is(td, th) { padding: 4px }
+      .workbook-picture > img { min-width: min(640px, 100%) }
+      .workbook-choice svg { min-width: min(640px, 100%) !important }
+    }
+    @container (max-width: 420px) {
+      .workbook-picture > img, .workbook-choice svg { min-width: 640px !important }
+    }
+    [data-jp-theme-light="false"] .workbook-picture > img { filter: invert(0.9) hue-rotate(180deg) }
+    .jp-RenderedText pre { word-break: normal; overflow-wrap: anywhere }
   `;
 
   async function createPlugin() {
@@ -217,10 +298,13 @@
         app.restored.then(() => {
           if (window.innerWidth < 700) app.shell.collapseLeft();
         });
-        // Tab completes Python. In CUDA it indents, to the next fourth column.
+        // Tab completes Python. In CUDA it completes a name that has begun, or else indents, to the
+        // next fourth column.
         app.commands.addCommand("workbook-cuda:indent", {
           execute: () => {
-            const { state, dispatch } = tracker.activeCell.editor.editor;
+            const editor = tracker.activeCell.editor.editor;
+            const { state, dispatch } = editor;
+            if (complete(editor)) return;
             const { from } = state.selection.main;
             const width = 4 - ((from - state.doc.lineAt(from).from) % 4);
             dispatch(state.replaceSelection(" ".repeat(width)));
@@ -238,6 +322,7 @@
         });
         tracker.widgetAdded.connect(async (_tracker, panel) => {
           await panel.context.ready;
+          go(panel);
           const cells = panel.content.model.cells;
           for (const cell of cells) follow(cell);
           cells.changed.connect((_cells, change) => {
