@@ -33,7 +33,7 @@ from utils.ground.errors import WorkbookError
 from utils.judge import oracle
 from utils.judge.models import accuracy, evaluation, probe, requests
 from utils.judge.models.calls import KINDS, randomised
-from utils.judge.models.tasks import Size, Task
+from utils.judge.models.task import Size, Task
 from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
 from utils.process import card
 from utils.process.box import Box, Session
@@ -74,13 +74,14 @@ def judge(
     reference: Path | None = None,
     seed: int | None = None,
     backend: str = "emulator",
+    forward_only: bool = False,
 ) -> Verdict:
     """The verdict on a file in KernelBench's format, and on a card its time if it has passed.
 
     Raises ToolError where there is no box, WorkbookError where it is not known what the file should
     compute.
     """
-    text, wanted = evaluation.read_request(path, task, reference)
+    text, wanted = evaluation.read_request(path, task, reference, forward_only)
     if backend != "emulator" and (why := probe.obstacle(backend)):
         with boxed() as box:
             verdict = evaluation.judge_text(text, wanted, box, seed)
@@ -124,6 +125,8 @@ class Peers:
 
     def __init__(self, task: Task, backend: str):
         """Without a card, there is no torch.compile beside it. Raises NotTimed."""
+        if not task.usual:
+            raise NotTimed("only tasks whose inputs are all float32 and drawn freely are timed")
         self.task, self.device = task, 0 if backend == "cuda" else None
         self._box = unboxed(backend)
         self._session = self._box.open()
@@ -146,7 +149,7 @@ class Peers:
         self._box.close()
 
     def _make(self, compiled: bool) -> None:
-        arguments = [compiled, *self.task.own.arguments]
+        arguments = requests.encoded([compiled, *self.task.own.arguments])
         request(self._session, COMPILING, "make", arguments=arguments, seed=0, values=False)
 
     def _compile(self) -> None:
@@ -249,7 +252,7 @@ class Race:
 
     def _request(self, session: Session, arrays: Arrays, within: float) -> float:
         requests.load(session, self.text)
-        arguments = self.size.arguments
+        arguments = requests.encoded(self.size.arguments)
         request(session, requests.CALLING, "make", arguments=arguments, seed=0, values=False)
         for _ in range(WARM):
             with closing(filled(self.task, self.size, seeds(WARM), self.device)) as warming:
@@ -359,6 +362,8 @@ def arrays_of(task: Task, size: Size) -> dict[str, Tensor]:
     with torch.device("meta"), torch.no_grad():
         model, inputs = task.model(*size.arguments), [torch.empty(shape) for shape in size.shapes]
         output = model(*inputs)
+    if not isinstance(output, Tensor) or output.dtype != torch.float32:
+        raise NotTimed("only tasks with one float32 output are timed")
     arrays = {f"input {i}": tensor for i, tensor in enumerate(inputs)}
     return arrays | dict(model.named_parameters()) | {"output": output}
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.judge.models import accuracy
-from utils.judge.models.accuracy import Truth
+from utils.judge.models.accuracy import How, Truth, named
 from utils.judge.models.verdict import Rejected, Why
 from utils.process.guest.framing import Header
 
@@ -25,6 +25,7 @@ def _heavy(shape: Sequence[int], generator: torch.Generator) -> Tensor:
     return _normal(shape, generator) / (squares / 2).sqrt()
 
 
+FLOATS = "float16 bfloat16 float32 float64".split()
 OUTLIERS = "outliers among normal"
 KINDS: dict[str, Draw] = {
     "uniform": lambda shape, g: torch.rand(shape, generator=g, device=g.device),
@@ -74,10 +75,28 @@ def make_constant(state: Sequence[Tensor]) -> None:
 
 
 def randomised(parameter: Tensor, generator: torch.Generator) -> Tensor:
-    """Matrices as a fresh model has them; what is 0 or 1 in one is neither here."""
-    if parameter.ndim == 2:
+    """Matrices and filters as a fresh model has them; what is 0 or 1 in one is neither here."""
+    many = parameter.ndim >= 2 and not _of_channels(parameter)
+    if parameter.ndim == 2 or many and bool((parameter != parameter.flatten()[0]).any()):
         return parameter
-    return parameter + 0.5 * _normal(parameter.shape, generator)
+    return (parameter + 0.5 * _normal(parameter.shape, generator)).to(parameter.dtype)
+
+
+def _of_channels(parameter: Tensor) -> bool:
+    """Whether it has one number for each of something, as a bias or a scale has."""
+    return parameter.numel() == max(parameter.shape, default=1)
+
+
+def running(model: nn.Module, generator: torch.Generator) -> dict[str, Tensor]:
+    """Running means and variances, by name, that a fresh model does not have."""
+    drawn = {}
+    for name, buffer in model.named_buffers():
+        noise = 0.5 * _normal(buffer.shape, generator)
+        if name.endswith("running_mean"):
+            drawn[name] = buffer + noise
+        if name.endswith("running_var"):
+            drawn[name] = buffer * noise.exp()
+    return drawn
 
 
 @dataclass
@@ -95,21 +114,31 @@ class Call:
     expanded: bool = False  # whether the grad_output is one row's, for all rows
     frozen: tuple[int, ...] = ()  # parameters, by number, that need no gradient
     idle: bool = False  # whether launches do nothing
+    types: tuple[str, ...] = ()  # of the inputs; () where all are float32
+    buffers: dict[str, Tensor] = field(default_factory=dict)  # that are set before it
 
     def expected(self, model: nn.Module) -> dict[str, Truth]:
         """Worked out after the run."""
-        return accuracy.truths(model, self.state, self.inputs, self.grad_output)
+        return accuracy.truths(model, self.state, self.inputs, self.grad_output, self.how())
+
+    def how(self) -> How:
+        """As the reference is told of it."""
+        return How(self.types, self.mode, self.buffers)
+
+    def kinds(self) -> list[str]:
+        """The types of the inputs."""
+        return list(self.types) or ["float32"] * len(self.inputs)
 
     def wanted(self, names: Sequence[str]) -> list[str]:
         """Of inputs and parameters, those that get gradients."""
         if self.grad_output is None:
             return []
-        inputs = [f"input {i}" for i in range(len(self.inputs))]
+        inputs = [f"input {i}" for i, kind in enumerate(self.kinds()) if kind in FLOATS]
         return [*inputs, *(n for i, n in enumerate(names) if i not in self.frozen)]
 
     def blobs(self) -> list[bytes]:
         """As the process gets it."""
-        tensors = [*self.state, *self.inputs]
+        tensors = [*self.state, *self.buffers.values(), *self.inputs]
         return [
             *map(bytes_of, tensors),
             bytes_of(self.grad_output) if self.grad_output is not None else b"",
@@ -119,11 +148,14 @@ class Call:
         """The same, besides the values."""
         shapes = [list(x.shape) for x in self.inputs]
         names = "train made mode strided expanded frozen idle".split()
-        return {"shapes": shapes, **{name: getattr(self, name) for name in names}}
+        described = {name: getattr(self, name) for name in names}
+        return {"shapes": shapes, "types": self.kinds(), "buffers": list(self.buffers), **described}
 
     def __str__(self) -> str:
-        rows = f", {self.inputs[0].shape[0]} rows" if self.inputs[0].ndim else ""
+        tensors = [x for x in self.inputs if x.ndim]
+        rows = f", {tensors[0].shape[0]} rows" if tensors else ""
         said = [word for word in ("strided", "expanded") if getattr(self, word)]
+        said += [] if self.mode else ["eval()"]
         said += ["some parameters frozen"] if self.frozen else []
         return ", ".join([f"{self.kind} values{rows}", *said])
 
@@ -133,7 +165,7 @@ class Answer:
     """What came of a call: hints in `told`, and bytes."""
 
     header: Header
-    output: bytes = b""
+    output: bytes = b""  # of all outputs, one behind the other
     after: list[bytes] = field(default_factory=list)  # of the inputs, then of the parameters
     grads: list[bytes | None] = field(default_factory=list)
     again: list[bytes | None] = field(default_factory=list)  # of half the grad_output, afterwards
@@ -173,9 +205,11 @@ def same_parameters(reply: object, named: list[tuple[str, nn.Parameter]]) -> Non
 
 def about(parameter: Tensor, blob: bytes) -> bool:
     """Whether these are its values, but for a last digit, which hangs on a processor's vectors."""
-    if len(blob) != 4 * parameter.numel():
+    if len(blob) != parameter.nbytes:
         return False
-    return torch.allclose(tensor_of(blob, parameter.shape), parameter, rtol=1e-4, atol=1e-5)
+    theirs = tensor_of(blob, parameter.shape, parameter.dtype)
+    slack = 1e-4 if parameter.element_size() > 2 else 1e-2
+    return torch.allclose(theirs, parameter, rtol=slack, atol=slack / 10)
 
 
 def answers_of(header: Header, values: list[bytes], calls: Sequence[Call]) -> list[Answer]:
@@ -208,20 +242,40 @@ def place_of(call: Call, number: int, calls: Sequence[Call]) -> str:
     return f"{call}, call {number + 1} of {len(calls)}"
 
 
-def output_of(answer: Answer, shape: torch.Size, place: str) -> Tensor:
-    """The output, where it is a plain tensor of that shape. Raises Rejected."""
+def outputs_of(answer: Answer, wanted: Sequence[Truth], place: str) -> list[Tensor]:
+    """The outputs, where they are plain tensors of these shapes and types. Raises Rejected."""
     header = answer.header
-    if header.get("kind") not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        raise Rejected(Why.NOT_A_TENSOR, f"{place}: forward returned a {header.get('kind')}"[:300])
+    described = header.get("outputs")
+    if not isinstance(described, list) or not all(isinstance(one, dict) for one in described):
+        raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
     if header.get("error"):
         raise Rejected(Why.LAUNCH, f"{place}: {header['error']}"[:300])
-    if header.get("shape") != list(shape):
-        raise Rejected(Why.SHAPE, f"{place}: {header.get('shape')}, not {list(shape)}"[:300])
-    if header.get("type") != "float32":
-        raise Rejected(Why.DTYPE, f"{place}: {header.get('type')}, not float32"[:300])
-    if len(answer.output) != 4 * shape.numel():
+    if len(described) != len(wanted) or (header.get("several") is True) != (len(wanted) > 1):
+        kind = "in a tuple or list" if header.get("several") is True else "on its own"
+        said = f"{place}: {len(described)} outputs {kind}, not {len(wanted)}"
+        raise Rejected(Why.NOT_A_TENSOR, said)
+    outputs, at = [], 0
+    for number, (one, truth) in enumerate(zip(described, wanted, strict=True)):
+        here = place if len(wanted) == 1 else f"{place}: {named(number)}"
+        shape = list(truth.value.shape)
+        if one.get("kind") not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+            raise Rejected(Why.NOT_A_TENSOR, f"{here}: forward returned a {one.get('kind')}"[:300])
+        if one.get("shape") != shape:
+            raise Rejected(Why.SHAPE, f"{here}: {one.get('shape')}, not {shape}"[:300])
+        if one.get("type") != truth.kind:
+            raise Rejected(Why.DTYPE, f"{here}: {one.get('type')}, not {truth.kind}"[:300])
+        data = answer.output[at : (at := at + truth.bytes)]
+        if len(data) != truth.bytes:
+            raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
+        outputs.append(tensor_of(data, shape, truth.dtype))
+    if at != len(answer.output):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
-    return tensor_of(answer.output, shape)
+    return outputs
+
+
+def outputs_among(truths: Mapping[str, Truth]) -> list[Truth]:
+    """What the outputs should be, in order."""
+    return [truths[name] for i in range(len(truths)) if (name := named(i)) in truths]
 
 
 def same_inputs(call: Call, answer: Answer, names: Sequence[str], place: str) -> None:
@@ -245,16 +299,19 @@ def gradients_right(
     if not len(answer.grads) == len(answer.again) == len(names):
         raise Rejected(Why.PROTOCOL, "its answer does not fit the question")
     for name, grad, again in zip(names, answer.grads, answer.again, strict=True):
-        truth = expected[name]
+        truth = expected.get(name)
+        if truth is None:  # Model's own is none
+            continue
         if grad is None or again is None:
             raise Rejected(Why.NO_TRAINING, f"{place}: {name} gets no gradient")
-        if len(grad) != 4 * truth.value.numel() or len(again) != len(grad):
+        if len(grad) != truth.bytes or len(again) != len(grad):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name} has another shape or dtype")
-        if problem := accuracy.deviation(tensor_of(grad, truth.value.shape), truth):
+        first, second = (tensor_of(g, truth.value.shape, truth.dtype) for g in (grad, again))
+        if problem := accuracy.deviation(first, truth):
             raise Rejected(Why.GRADIENT, f"{place}: that of {name}: {problem[0]}: {problem[1]}")
-        if problem := accuracy.deviation(tensor_of(again, truth.value.shape), truth.times(0.5)):
-            second = f"that of {name} when asked for once more: {problem[0]}: {problem[1]}"
-            raise Rejected(Why.GRADIENT, f"{place}: {second}")
+        if problem := accuracy.deviation(second, truth.times(0.5)):
+            said = f"that of {name} when asked for once more: {problem[0]}: {problem[1]}"
+            raise Rejected(Why.GRADIENT, f"{place}: {said}")
 
 
 def whose(output: Tensor, truths: Mapping[int, Truth]) -> int | None:
@@ -266,11 +323,16 @@ def whose(output: Tensor, truths: Mapping[int, Truth]) -> int | None:
     return None
 
 
-def tensor_of(blob: bytes, shape: Sequence[int]) -> Tensor:
-    """A float32 tensor of these bytes."""
-    return torch.frombuffer(bytearray(blob), dtype=torch.float32).reshape(tuple(shape))
+def tensor_of(blob: bytes, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
+    """A tensor of these bytes."""
+    if not blob:
+        return torch.empty(tuple(shape), dtype=dtype)
+    if dtype == torch.bool:  # any byte but 0 is true
+        return torch.frombuffer(bytearray(blob), dtype=torch.uint8).reshape(tuple(shape)) != 0
+    return torch.frombuffer(bytearray(blob), dtype=dtype).reshape(tuple(shape))
 
 
 def bytes_of(tensor: Tensor) -> bytes:
-    """Those of a float32 tensor, row by row."""
-    return tensor.detach().contiguous().numpy().tobytes()
+    """Those of a tensor, row by row."""
+    flat = tensor.detach().contiguous().view(-1)
+    return bytes(flat.view(torch.uint8).numpy().tobytes()) if flat.numel() else b""

@@ -16,15 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from utils.ground import files
 from utils.ground.errors import ArgumentValueError
+from utils.ground.wording import one_line
 from utils.judge.models import accuracy, bookkeeping, diagnosis, requests
-from utils.judge.models.calls import Answer, Call, output_of, same_parameters, tensor_of
+from utils.judge.models.accuracy import Truth
+from utils.judge.models.calls import Answer, Call, outputs_among, outputs_of, same_parameters
 from utils.judge.models.judging import Judging
 from utils.judge.models.plan import Made, Plan
 from utils.judge.models.sizes import own_channels, secret
-from utils.judge.models.tasks import Size, Task, find
+from utils.judge.models.task import NotJudged, Size, Task
+from utils.judge.models.tasks import find
 from utils.judge.models.verdict import Rejected, Verdict, Why
 from utils.judge.oracle import one_thread
 from utils.process.box import Box, Session
@@ -34,13 +38,23 @@ _KERNEL = "__global__"
 UNTIMED = "Runtime: not measured; correctness alone is judged, on the emulator"
 
 
-def read_request(path: Path, task: int | None, reference: Path | None) -> tuple[str, Task]:
-    """A file's text, and what it should compute. Raises WorkbookError where that is not known."""
+def read_request(
+    path: Path,
+    task: int | None,
+    reference: Path | None,
+    forward_only: bool = False,
+    known: Task | None = None,
+) -> tuple[str, Task]:
+    """A file's text, and what it should compute, unless that is `known`. Raises WorkbookError where
+    nobody can tell."""
     if not path.is_file():
         raise ArgumentValueError(f"there is no file {path}")
     if path.stat().st_size > LARGEST:
         raise ArgumentValueError(f"{path.name} has more than {LARGEST:,} bytes")
-    return files.read_source(path), find(path, task, reference)
+    wanted = known or find(path, task, reference)
+    if forward_only:
+        wanted = replace(wanted, trains=False, notes=(*wanted.notes, "Not judged: gradients"))
+    return files.read_source(path), wanted
 
 
 def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verdict:
@@ -48,7 +62,7 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
     seed = secrets.randbits(31) if seed is None else seed
     trial = Trial(text, task, box, seed)
     untimed = [UNTIMED] if box.backend == "emulator" else []
-    verdict = Verdict(passed=True, task=task.name, seed=seed)
+    verdict = Verdict(passed=True, task=task.name, seed=seed, gradients=task.trains)
     try:
         with one_thread(), torch.enable_grad():
             trial.run()
@@ -56,7 +70,11 @@ def judge_text(text: str, task: Task, box: Box, seed: int | None = None) -> Verd
     except Rejected as rejected:
         why, message = rejected.why, rejected.message
         verdict = replace(verdict, passed=False, reason=why, message=message)
-    return replace(verdict, notes=[*trial.notes, *untimed])
+    except (NotJudged, RuntimeError, ValueError, TypeError, LookupError) as error:
+        # Of the reference or the judge, so no fault of the file.
+        message = one_line(f"{type(error).__name__}: {error}")[:500]
+        verdict = replace(verdict, passed=False, reason=Why.NOT_HERE, message=message)
+    return replace(verdict, notes=[*trial.notes, *task.notes, *untimed])
 
 
 class Trial:
@@ -79,7 +97,7 @@ class Trial:
 
     def _tried(self, session: Session) -> None:
         """Does it compute what it should, by its own kernels, and nothing else?"""
-        requests.load(session, self.text)
+        requests.load(session, self.text, work=self.task.work)
         if _KERNEL not in session.source:
             raise Rejected(Why.NO_KERNEL, "the file has no kernel of its own compiled")
         plan = Plan(self.task, self.generator)
@@ -92,7 +110,8 @@ class Trial:
         requests.surroundings(session)
         bookkeeping.same_elsewhere(session, self.task, self.generator)
         self.count = len(calls)
-        judging = Judging(made, calls, answers, hazards)  # what is expected is worked out now
+        work = self.task.work
+        judging = Judging(made, calls, answers, hazards, work)  # what is expected is worked out now
         judging.run()
         self.notes += judging.notes
         self._by_kernels(made[0], idle, answers[len(calls) :])
@@ -125,15 +144,25 @@ class Trial:
         same_parameters(reply.get("parameters"), named)
         bookkeeping.same_values(named, values)
         self.models += 1
-        return Made(self.models - 1, size, reference)
+        has = reply.get("buffers")
+        wanted = [name for name, _ in reference.named_buffers() if "running_" in name]
+        buffers = isinstance(has, list) and set(wanted) <= {str(name) for name in has}
+        note = "Not judged: eval(), since ModelNew has no running means and variances"
+        if not buffers and note not in self.notes:
+            self.notes.append(note)
+        return Made(self.models - 1, size, reference, buffers=buffers)
 
     def _by_kernels(self, made: Made, idle: Sequence[Call], answers: Sequence[Answer]) -> None:
         """Raises Rejected where values come out right when no launch does anything."""
         for call, answer in zip(idle, answers, strict=True):
-            truth = call.expected(made.reference)["output"]
-            if len(answer.output) != 4 * truth.value.numel():
+            wanted = outputs_among(call.expected(made.reference))
+            if all(truth.dtype.itemsize == 1 for truth in wanted):  # fresh memory is as true as any
                 continue
-            if accuracy.deviation(tensor_of(answer.output, truth.value.shape), truth) is None:
+            try:
+                outputs = outputs_of(answer, wanted, "")
+            except Rejected:  # another answer: so they do something
+                continue
+            if all(map(_right, outputs, wanted)):
                 raise Rejected(
                     Why.NO_KERNEL, "the same values come out when none of its kernels runs"
                 )
@@ -141,21 +170,25 @@ class Trial:
     def _without_library(self, session: Session) -> None:
         """On a card, where no call is watched: PyTorch's own operations fail in this process, but
         for products and the like. The kernels must do."""
-        requests.load(session, self.text, "library off")
+        requests.load(session, self.text, "library off", self.task.work)
         made = self._make(session, self.task.small[0], refusable=False)
         assert made is not None  # else it has raised
         plan = Plan(self.task, self.generator)
         calls = [replace(call, idle=False) for call in plan.idle(made)]
-        calls = [replace(call, made=0, train=i % 2 == 1) for i, call in enumerate(calls)]
+        trains = self.task.trains
+        calls = [replace(c, made=0, train=trains and i % 2 == 1) for i, c in enumerate(calls)]
         _, answers = requests.call(session, calls)
         for call, answer in zip(calls, answers, strict=True):
             if answer.raised:
-                said = f"what follows the products must be its own kernels' work ({answer.raised})"
+                said = f"{self.task.work} must be its own kernels' work ({answer.raised})"
                 raise Rejected(Why.LIBRARY, said)
-            truth = call.expected(made.reference)["output"]
-            output = output_of(answer, truth.value.shape, "PyTorch's own operations switched off")
-            if problem := accuracy.deviation(output, truth):
-                raise Rejected(
-                    Why.LIBRARY,
-                    f"without PyTorch's own operations it is {problem[0]}: {problem[1]}",
-                )
+            wanted = outputs_among(call.expected(made.reference))
+            outputs = outputs_of(answer, wanted, "PyTorch's own operations switched off")
+            for output, truth in zip(outputs, wanted, strict=True):
+                if problem := accuracy.deviation(output, truth):
+                    said = f"without PyTorch's own operations it is {problem[0]}: {problem[1]}"
+                    raise Rejected(Why.LIBRARY, said)
+
+
+def _right(output: Tensor, truth: Truth) -> bool:
+    return accuracy.deviation(output, truth) is None

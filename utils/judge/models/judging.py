@@ -9,13 +9,15 @@ from utils.judge.models.calls import (
     Answer,
     Call,
     gradients_right,
-    output_of,
+    outputs_among,
+    outputs_of,
     place_of,
     same_inputs,
     whose,
 )
 from utils.judge.models.plan import Made
 from utils.judge.models.verdict import Rejected, Why
+from utils.judge.models.work import Work
 
 
 class Judging:
@@ -27,17 +29,19 @@ class Judging:
         calls: Sequence[Call],
         answers: Sequence[Answer],
         hazards: Sequence[Report],
+        work: Work,
     ):
         self.made = {model.number: model for model in made}
         self.calls, self.answers, self.hazards = calls, answers, hazards
         self.notes: list[str] = []
+        self.work = work
 
     def run(self) -> None:
         """First what the process tells against itself, then the values."""
         for number, answer in enumerate(self.answers):
             if refused := answer.header.get("refused"):
                 place = place_of(self.calls[number], number, self.calls) if self._is(number) else ""
-                what = f"{place}: forward asks PyTorch for {refused}; what follows the products"
+                what = f"{place}: forward asks PyTorch for {refused}; {self.work}"
                 raise Rejected(Why.LIBRARY, f"{what} must be its own kernels' work")
         if self.hazards:
             raise Rejected(Why.HAZARD, str(self.hazards[0]))
@@ -82,16 +86,19 @@ class Judging:
 
     def _one(self, number: int, expected: dict[int, dict[str, Truth]]) -> None:
         call, answer, place = self.calls[number], self.answers[number], self._place(number)
-        truth = expected[number]["output"]
-        output = output_of(answer, truth.value.shape, place)
+        wanted = outputs_among(expected[number])
+        outputs = outputs_of(answer, wanted, place)
         same_inputs(call, answer, self._names(number), place)
         late = answer.kept != answer.output
-        if problem := accuracy.deviation(output, truth):
+        for i, (output, truth) in enumerate(zip(outputs, wanted, strict=True)):
+            if not (problem := accuracy.deviation(output, truth)):
+                continue
             if late:
                 raise Rejected(Why.CHANGED, f"{place}: it was not done when it was returned")
-            others = {i: e["output"] for i, e in expected.items() if i != number}
+            others = {j: e[accuracy.named(i)] for j, e in expected.items() if j != number}
             if (other := whose(output, others)) is not None:
                 raise Rejected(Why.STALE, f"{place}: it returned what call {other + 1} asks for")
-            raise Rejected(Why(problem[0]), f"{place}: {problem[1]}")
+            which = place if len(outputs) == 1 else f"{place}: {accuracy.named(i)}"
+            raise Rejected(Why(problem[0]), f"{which}: {problem[1]}")
         if late:
             raise Rejected(Why.CHANGED, f"{place}: a later call has changed what this one returned")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from utils.cuda.model_box import boxed
 from utils.judge.models.evaluation import judge_text
-from utils.judge.models.tasks import Size, Task
+from utils.judge.models.task import Size, Task
 
 TEXT = '''
 import torch

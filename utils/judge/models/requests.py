@@ -1,14 +1,17 @@
 """What a judge asks of a file's process, besides calls; what goes wrong there is a rejection."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
+import torch
 from torch import nn
 
 from utils.judge.models.absent import absent
 from utils.judge.models.calls import Answer, Call, answers_of
-from utils.judge.models.tasks import Size
+from utils.judge.models.task import NotJudged, Size
 from utils.judge.models.verdict import Rejected, Why
+from utils.judge.models.work import Work
 from utils.process.box import Session
 from utils.process.child import Gone
 from utils.process.guest.framing import Header, Message
@@ -35,9 +38,10 @@ def safely(action: Callable[..., T], *arguments: object) -> T:
         raise Rejected(why, f"its process {gone}") from None
 
 
-def load(session: Session, text: str, mode: str = "plain") -> None:
-    """Load a file into a fresh process. Raises Rejected."""
-    reply, _ = session.ask(LOADING, "load", text=text, mode=mode)
+def load(session: Session, text: str, mode: str = "plain", work: Work | None = None) -> None:
+    """Load a file into a fresh process, in which PyTorch does no `work` that is the task's own.
+    Raises Rejected."""
+    reply, _ = session.ask(LOADING, "load", text=text, mode=mode, work=asdict(work or Work()))
     if "error" in reply:
         said = str(reply.get("text", ""))
         why = Why.BUILD if said.startswith("Error building extension") else Why.LOAD
@@ -73,7 +77,22 @@ def reply_to(session: Session, do: str, **command: Any) -> Message:
 def made(session: Session, size: Size, seed: int, reference: nn.Module) -> Message:
     """A ModelNew of a size: what is told of its parameters, and their values, or an error."""
     most = 8 * sum(p.numel() for p in reference.parameters()) + 4096
-    return session.ask(CALLING, "make", arguments=size.arguments, seed=seed, most=most)
+    return session.ask(CALLING, "make", arguments=encoded(size.arguments), seed=seed, most=most)
+
+
+def encoded(value: Any) -> Any:
+    """Arguments as JSON has them, from which the process makes the same again. Raises NotJudged."""
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [encoded(part) for part in value]}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: encoded(part) for key, part in value.items()}}
+    if isinstance(value, torch.dtype | torch.device):
+        return {type(value).__name__: str(value).removeprefix("torch.")}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise NotJudged(
+        f"get_init_inputs() gives a {type(value).__name__}, which cannot be handed over"
+    )
 
 
 def copied(session: Session, number: int) -> str:

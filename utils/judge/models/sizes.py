@@ -7,9 +7,12 @@ from typing import Any
 
 import torch
 
-from utils.judge.models.tasks import Size, Task
+from utils.judge.models import small
+from utils.judge.models.task import Size, Task, as_given
 
 TRIES = 400
+NEAR = 40  # tries for one near a size
+FURTHER = 3  # times the cost of a small size, at most
 LARGEST = 97  # of a secret size's numbers
 LITTLE = 8  # features of a model whose channels are the task's own
 WIDE = 1 << 17  # elements of a tensor there, at most
@@ -18,6 +21,8 @@ WIDE = 1 << 17  # elements of a tensor there, at most
 def secret(task: Task, generator: torch.Generator) -> list[Size]:
     """A size of the task's kind that is drawn: equal numbers stay equal. None where none is found
     that its Model takes."""
+    if task.source:
+        return _near(task, generator)
     like = task.small[int(torch.randint(len(task.small), (), generator=generator))]
     numbers = sorted(set(_numbers(like)))
     for _ in range(TRIES):
@@ -28,10 +33,39 @@ def secret(task: Task, generator: torch.Generator) -> list[Size]:
     return []
 
 
+def _near(task: Task, generator: torch.Generator) -> list[Size]:
+    """One near the small size, where sizes are numbers of the reference's text."""
+    changed = dict(task.small[0].changed)
+    assert task.source
+    for _ in range(NEAR):
+        drawn = {}
+        for number in task.source.numbers:
+            base = changed.get(number, number)
+            least, most = max(1, base // 2), base + base // 2
+            drawn[number] = least + int(torch.randint(most - least + 1, (), generator=generator))
+        with suppress(Exception):
+            size = small.at(task, drawn)
+            if (
+                size not in task.small
+                and small.bounded(task, size, FURTHER)
+                and task_runs(task, size)
+            ):
+                return [size]
+    return []
+
+
+def task_runs(task: Task, size: Size) -> bool:
+    """Whether Model gives finite values at a size, with values as its file draws them."""
+    with torch.no_grad():
+        model = task.make(size, 0).train(task.modes[0])
+        outputs = small.outputs_of(model(*as_given(task.drawn(size, 0), task.types)))
+    return all(output.numel() and output.isfinite().all() for output in outputs)
+
+
 def own_channels(task: Task, generator: torch.Generator) -> list[Size]:
     """The task's own channels, which a kernel may be written for, with few features and rows."""
     own = task.own
-    if not own.shapes or own in task.small or len(own.shapes[0]) != 2:
+    if task.source or not own.shapes or own in task.small or len(own.shapes[0]) != 2:
         return []
     rows = int(torch.randint(1, 3, (), generator=generator))
     features = own.shapes[0][-1]
@@ -56,6 +90,8 @@ def takes(task: Task, size: Size) -> bool:
 
 def other_batch(task: Task, size: Size, generator: torch.Generator) -> Size:
     """The same model's size with another number of rows, where Model takes it; else the same."""
+    if not task.usual:
+        return size
     rows = int(torch.randint(1, 10, (), generator=generator))
     other = replace(size, shapes=tuple((rows, *shape[1:]) for shape in size.shapes if shape))
     few = max(map(math.prod, other.shapes), default=0) <= WIDE

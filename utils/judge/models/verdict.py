@@ -87,6 +87,7 @@ class Verdict:
     calls: int = 0
     runtime: Runtime | None = None  # None where nothing was timed
     notes: list[str] = field(default_factory=list)
+    gradients: bool = True  # whether they were judged, too
 
     def as_json(self) -> dict[str, object]:
         """For other programs."""
@@ -104,6 +105,7 @@ class Verdict:
         if not self.passed:
             lines += [f"Reason: {self.reason}: {self.message}", f"Seed: {self.seed}"]
         else:
-            lines += [f"Task: {self.task}, {self.calls} calls beside float64, gradients too"]
+            too = ", gradients too" if self.gradients else ""
+            lines += [f"Task: {self.task}, {self.calls} calls beside float64{too}"]
         timed = [str(self.runtime)] if self.runtime else []
         return "\n".join(map(one_line, [*lines, *timed, *self.notes]))

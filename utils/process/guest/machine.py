@@ -9,7 +9,7 @@ import functools
 import mmap
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import torch
@@ -22,6 +22,7 @@ OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid
     rsqrt pow.Tensor_Scalar reciprocal div.Tensor var.correction var_mean.correction
     std.correction mean mean.dim sum sum.dim_IntList min min.dim max max.dim amin amax softmax
     _softmax std_mean.correction aminmax minimum maximum where.self""".split()
+PRODUCTS = "mm bmm mv dot addmm baddbmm addmv addr convolution".split()
 _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ sqrt_ div_.Tensor"
 
 _CARD = torch.device("cuda", 0)
@@ -70,6 +71,7 @@ class Emulated(Machine):
         library = ctypes.PyDLL(device)
         self._call, self._keep = library.device_call, library.device_keep
         self._kept, self._refused = library.device_kept, library.device_refused
+        self._allow = library.device_allow
         for function in (self._call, self._kept, self._refused):
             function.restype = ctypes.py_object
         self.modules: list[str] = []
@@ -97,9 +99,18 @@ class Emulated(Machine):
         `idle`: no launch does anything."""
         return self._call(phase, int(idle), ctypes.py_object(function), ctypes.py_object(arguments))
 
-    def keep(self, address: int, size: int) -> None:
-        """Copy memory, from within a call, to where nothing in that call gets at it."""
-        self._keep(ctypes.c_void_p(address), ctypes.c_size_t(size))
+    def allow(self, products: list[str], count: int, sums: int) -> None:
+        """What PyTorch may do in a forward from now on: these products, so many of them, and so
+        many sums of tensors; -1 for any number. It can be said once."""
+        names = " ".join(products).encode()
+        self._allow(ctypes.c_char_p(names), ctypes.c_long(count), ctypes.c_long(sums))
+
+    def keep(self, places: list[tuple[int, int]]) -> None:
+        """Copy memory, from within a call, to where nothing in that call gets at it: addresses and
+        sizes, one behind the other."""
+        for number, (address, size) in enumerate(places):
+            first = ctypes.c_int(number == 0)
+            self._keep(ctypes.c_void_p(address), ctypes.c_size_t(size), first)
 
     def kept(self) -> bytes:
         """What was kept last."""
@@ -150,7 +161,8 @@ class Card(Machine):
     def __init__(self) -> None:
         self.libraries: list[ctypes.CDLL] = []
         self.borrowed: list[device_memory.Piece] = []
-        self.place = 0, 0
+        self.places: list[tuple[int, int]] = []
+        self.products: list[str] | None = None  # None: all of them
 
     def begin(self) -> None:
         """Before a file is loaded: what PyTorch does once, when a card is first used, is done."""
@@ -172,15 +184,22 @@ class Card(Machine):
             library.launches_off(int(idle))
         return function(*arguments)
 
-    def keep(self, address: int, size: int) -> None:
+    def allow(self, products: list[str], count: int, sums: int) -> None:
+        """What PyTorch may do where its own operations are switched off: these products."""
+        self.products = products
+
+    def keep(self, places: list[tuple[int, int]]) -> None:
         """Nothing is told apart from within a call here."""
-        self.place = address, size
+        self.places = places
 
     def kept(self) -> bytes:
         """What was kept last."""
-        host = ctypes.create_string_buffer(self.place[1])
-        self.runtime.cudaMemcpy(host, ctypes.c_void_p(self.place[0]), ctypes.c_size_t(len(host)), 2)
-        return host.raw
+        parts = []
+        for address, size in self.places:
+            host = ctypes.create_string_buffer(size)
+            self.runtime.cudaMemcpy(host, ctypes.c_void_p(address), ctypes.c_size_t(size), 2)
+            parts.append(host.raw)
+        return b"".join(parts)
 
     def hazards(self) -> str:
         """Nobody diagnoses a card."""
@@ -192,7 +211,8 @@ class Card(Machine):
 
     def library_off(self) -> torch.library.Library:
         """PyTorch's own operations fail, for as long as what is returned is kept."""
-        return _switched_off("CUDA")
+        off = () if self.products is None else set(PRODUCTS) - set(self.products)
+        return _switched_off("CUDA", off)
 
     def on(self, what: Thing) -> Thing:
         """A tensor or a model, there."""
@@ -226,10 +246,11 @@ def _off(name: str, *args: object, **kwargs: object) -> None:
     raise RuntimeError(f"switched off: torch's own {name.partition('.')[0].strip('_')}")
 
 
-def _switched_off(key: str) -> torch.library.Library:
-    """Let PyTorch's own operations fail, but for products, sums of two tensors, copies, views."""
+def _switched_off(key: str, others: Iterable[str] = ()) -> torch.library.Library:
+    """Let PyTorch's own operations fail, and the others, but for products, sums of two tensors,
+    copies, views."""
     library = torch.library.Library("aten", "IMPL")
-    for name in (*OWN, *_IN_PLACE.split()):
+    for name in (*OWN, *_IN_PLACE.split(), *others):
         with contextlib.suppress(RuntimeError):
             library.impl(name, functools.partial(_off, name), key)
     return library

@@ -6,11 +6,11 @@ capability that it poses with, or else for a card. It imports PyTorch, and then 
 asked to: each fork serves one connection, and never more than one file. Messages are those of
 `framing.py`:
 
-    {"do": "load", "text", "mode"}: plain, trusted, library off                   {"new": bool}
-    {"do": "make", "arguments", "seed"}              {"parameters": [[name, shape, type]]}, values
+    {"do": "load", "text", "mode", "work"}: plain, trusted, library off           {"new": bool}
+    {"do": "make", "arguments", "seed"}   {"parameters": [[name, shape, type]], "buffers"}, values
     {"do": "copy", "made"}, {"do": "state", "made"}, values                      ..., values
     {"do": "calls", "calls": [...]}, values          {"results": [...], "hazards"}, values
-    {"do": "reference", "text", "arguments", "seed", "shape"}, values            {}, values
+    {"do": "reference", "text", "arguments", "seed", "shapes", ...}, values      {}, values
     {"do": "after"}                                  {"changed": [...], "left": [...]}
     {"do": "clock", "made", "size", "calls", ...}, an open file that stands for memory           {}
     {"do": "release"}                                                                            {}
@@ -42,7 +42,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -75,6 +75,9 @@ _contiguous, _cpu = _Base.contiguous, _Base.cpu
 _set_data = _Base.data.__set__  # type: ignore[attr-defined]  # of a class it is a descriptor
 _changed = torch.autograd.graph.increment_version
 _zeros_like = torch.zeros_like
+_Module = types.ModuleType
+_NUMBERS = {"python float": float, "python int": int, "python bool": bool}
+_HELD = {"python float": torch.float64, "python int": torch.int64, "python bool": torch.bool}
 _no_grad, _enable_grad, _seed = torch.no_grad, torch.enable_grad, torch.manual_seed
 _plain, _exit = torch._C.DisableTorchFunction, os._exit
 # The kinds of tensor that a forward may return, and no class that calls itself so.
@@ -220,13 +223,17 @@ class Session:
                 values = []
             self.channel.tell(reply, values)
 
-    def load(self, blobs: Blobs, text: str, mode: str) -> framing.Message:
-        """Run the file's text as a module."""
+    def load(
+        self, blobs: Blobs, text: str, mode: str, work: dict[str, Any] | None = None
+    ) -> framing.Message:
+        """Run the file's text as a module. `work`: what PyTorch may do in a forward."""
         vars(cpp_extension).update(load_inline=self.load_inline, load=_refuse)
         self.machine.begin()
         if "torch.library" in text or "torch.compile" in text:
             importlib.import_module("torch._dynamo")  # as they do: it patches a few itself
         self.surroundings = Surroundings(self.machine.threads)
+        if work:
+            self.machine.allow(work["products"], work["count"], work["sums"])
         if mode == "library off":
             self.switched = self.machine.library_off()
         if self.machine.guarded:
@@ -277,7 +284,7 @@ class Session:
         """A ModelNew; tells of its parameters, with their values where they are wanted."""
         _seed(seed)
         with _enable_grad():
-            made: torch.nn.Module = self.module.ModelNew(*_tuples(arguments))
+            made: torch.nn.Module = self.module.ModelNew(*_decoded(arguments))
         return self._made(self.machine.on(made), values)
 
     def copy(self, blobs: Blobs, made: int) -> framing.Message:
@@ -288,14 +295,16 @@ class Session:
         self.models.append(model)
         named = list(_named(model))
         described = [[n, list(p.shape), str(p.dtype).removeprefix("torch.")] for n, p in named]
-        return {"parameters": described}, [self._bytes(p) for _, p in named] if values else []
+        header: framing.Header = {"parameters": described, "buffers": list(_buffers(model))}
+        return header, [self._bytes(p) for _, p in named] if values else []
 
     def state(self, blobs: Blobs, made: int) -> framing.Message:
         """Load a state by nn.Module's own way; tells what the parameters are then, and what the
         model's own state_dict has of them."""
         model = self.models[made]
         named = list(_named(model))
-        state = {n: self._tensor(b, p.shape) for (n, p), b in zip(named, blobs, strict=True)}
+        pairs = zip(named, blobs, strict=True)
+        state = {n: self._tensor(b, p.shape, p.dtype) for (n, p), b in pairs}
         missing = model.load_state_dict(state, strict=False).unexpected_keys
         kept = model.state_dict()
         tensors = [*(p for _, p in named), *(kept[n] for n, _ in named)]
@@ -306,35 +315,40 @@ class Session:
         last call: what came of the first one must have stayed as it was."""
         rest, results = iter(blobs), []
         values: Blobs = []
-        outputs: list[Tensor] = []
+        made: list[list[Tensor]] = []
         for call in calls:
-            header, tensors, output = self._one(call, rest)
+            header, tensors, outputs = self._one(call, rest)
             results.append(header)
             values += tensors
-            outputs += [output] if output is not None else []
+            made += [outputs] if outputs is not None else []
         with _plain():
-            values += [self._bytes(output) for output in outputs]
+            values += [b"".join(map(self._bytes, outputs)) for outputs in made]
         return {"results": results, "hazards": self.machine.hazards()}, values
 
     def _one(
         self, call: dict[str, Any], blobs: Iterator[bytes]
-    ) -> tuple[framing.Header, Blobs, Tensor | None]:
-        """What is told of one call, the bytes of what came of it, and its output."""
+    ) -> tuple[framing.Header, Blobs, list[Tensor] | None]:
+        """What is told of one call, the bytes of what came of it, and its outputs."""
         model = self.models[call["made"]]
         parameters = [p for _, p in _named(model)]
         with _plain(), _no_grad():
             for parameter in parameters:
-                _copy_(parameter, self._tensor(next(blobs), parameter.shape))
+                _copy_(parameter, self._tensor(next(blobs), parameter.shape, parameter.dtype))
+            buffers = _buffers(model) if call["buffers"] else {}
+            for name in call["buffers"]:
+                _copy_(buffers[name], self._tensor(next(blobs), buffers[name].shape))
+            strided = call["strided"]
+            places = enumerate(zip(call["shapes"], call["types"], strict=True))
             inputs = [
-                self._input(next(blobs), (call["made"], i), shape, call["strided"])
-                for i, shape in enumerate(call["shapes"])
+                self._input(next(blobs), (call["made"], i), shape, kind, strided)
+                for i, (shape, kind) in places
             ]
         grad_output = next(blobs)
         _set_mode(model, call["mode"])
         for number in call["frozen"]:
             parameters[number].requires_grad_(False)
         try:
-            header, output, grads = self._call(model, inputs, parameters, grad_output, call)
+            header, made, grads = self._call(model, inputs, parameters, grad_output, call)
         except BaseException as error:  # also SystemExit
             header = {"raised": type(error).__name__, "text": str(error)[:TEXT]}
             header |= {"refused": self.machine.refused(), "foreign": isinstance(error, NotATensor)}
@@ -345,7 +359,7 @@ class Session:
         header["grads"] = [grad is not None for grad in grads]
         with _plain():
             tensors = [*inputs, *parameters, *(g for g in grads if g is not None)]
-            return header, [self.output, *(self._bytes(tensor) for tensor in tensors)], output
+            return header, [self.output, *(self._bytes(tensor) for tensor in tensors)], made
 
     def _call(
         self,
@@ -354,49 +368,72 @@ class Session:
         parameters: list[torch.nn.Parameter],
         grad_output: bytes,
         call: dict[str, Any],
-    ) -> tuple[framing.Header, Tensor, Sequence[Tensor | None]]:
-        """What is told of a call, its output and its gradients; the output's bytes are kept."""
+    ) -> tuple[framing.Header, list[Tensor], Sequence[Tensor | None]]:
+        """What is told of a call, its outputs and its gradients; the outputs' bytes are kept."""
         train, idle = call["train"], call["idle"]
         if train:
-            inputs = [_detach(tensor).requires_grad_() for tensor in inputs]
+            floats = [tensor.is_floating_point() and tensor.is_cuda for tensor in inputs]
+            pairs = zip(inputs, floats, strict=True)
+            inputs = [_detach(t).requires_grad_() if f else t for t, f in pairs]
         forward = self._forward if train else self._without_gradients
-        output, kind = self.machine.call(machine.FORWARD, idle, forward, model, inputs)
+        typed = zip(inputs, call["types"], strict=True)
+        arguments = [_NUMBERS[word](t.item()) if word in _NUMBERS else t for t, word in typed]
+        outputs, kinds, several = self.machine.call(
+            machine.FORWARD, idle, forward, model, arguments
+        )
         self.output, refused = self.machine.kept(), self.machine.refused()
-        if not kind:
-            raise NotATensor(f"forward returned {type(output).__name__}, not a tensor")
+        if not all(kinds):
+            said = ", ".join(type(one).__name__ for one in outputs)
+            raise NotATensor(f"forward returned {said}, not a tensor")
         grads: Sequence[Tensor | None] = []
-        if grad_output and output.requires_grad:
+        graded = [output for output in outputs if output.requires_grad]
+        if grad_output and graded and len(grad_output) == graded[0].nbytes:
+            output = graded[0]
             wanted = [t for t in (*inputs, *parameters) if t.requires_grad]
-            gradient = self._tensor(grad_output, output.shape)
+            gradient = self._tensor(grad_output, output.shape, output.dtype)
             if call["expanded"]:
                 gradient = gradient[:1].expand(output.shape)
             grads = self.machine.call(machine.BACKWARD, idle, _gradients, output, wanted, gradient)
-        header: framing.Header = {"kind": kind, "error": self.machine.error(), "refused": refused}
-        header |= {"shape": list(output.shape), "trains": bool(output.requires_grad)}
-        header["type"] = str(output.dtype).removeprefix("torch.")
-        return header, output, grads
+        header: framing.Header = {"error": self.machine.error(), "refused": refused}
+        header |= {"trains": bool(graded), "several": several}
+        header["outputs"] = [
+            {"kind": k, "shape": list(o.shape), "type": str(o.dtype).removeprefix("torch.")}
+            for o, k in zip(outputs, kinds, strict=True)
+        ]
+        return header, outputs, grads
 
-    def _forward(self, model: torch.nn.Module, inputs: list[Tensor]) -> tuple[Tensor, str]:
-        """The output, and whose it is, while nothing that PyTorch may not do can be done. What it
-        holds is kept before anything else of the file's can run."""
-        output = model(*inputs)
-        kind = _KINDS.get(type(output), "")
-        if kind:
+    def _forward(
+        self, model: torch.nn.Module, inputs: list[Any]
+    ) -> tuple[list[Tensor], list[str], bool]:
+        """The outputs, whose they are, and whether they are in a tuple or list, while nothing that
+        PyTorch may not do can be done. What they hold is kept before anything else of the file's
+        can run."""
+        made = model(*inputs)
+        several = type(made) in (tuple, list)
+        outputs = list(made) if several else [made]
+        kinds = [_KINDS.get(type(output), "") for output in outputs]
+        if all(kinds):
             with _plain(), _no_grad():
-                flat = _contiguous(_detach(output))
-                self.machine.keep(_pointer(flat), flat.numel() * flat.element_size())
-        return output, kind
+                flats = [_contiguous(_detach(output)) for output in outputs]
+                self.machine.keep([(_pointer(f), f.numel() * f.element_size()) for f in flats])
+        return outputs, kinds, several
 
     def _without_gradients(
-        self, model: torch.nn.Module, inputs: list[Tensor]
-    ) -> tuple[Tensor, str]:
+        self, model: torch.nn.Module, inputs: list[Any]
+    ) -> tuple[list[Tensor], list[str], bool]:
         with _no_grad():
             return self._forward(model, inputs)
 
-    def _input(self, blob: bytes, place: tuple[int, int], shape: Shape, strided: bool) -> Tensor:
-        """The same tensor for the same place and shape; `strided`: every other column of one."""
+    def _input(
+        self, blob: bytes, place: tuple[int, int], shape: Shape, kind: str, strided: bool
+    ) -> Tensor:
+        """The same tensor for the same place and shape; `strided`: every other column of one, where
+        it has columns. A number stays on the host."""
+        if kind in _NUMBERS:
+            return _frombuffer(bytearray(blob), dtype=_HELD[kind])[0]
+        strided = strided and len(shape) > 1
         key = *place, tuple(shape), strided
-        fresh = self._tensor(blob, shape)
+        fresh = self._tensor(blob, shape, getattr(torch, kind))
         if key not in self.inputs and strided:
             self.inputs[key] = fresh.repeat_interleave(2, -1)[..., ::2]
         return _copy_(self.inputs.setdefault(key, fresh), fresh)
@@ -406,11 +443,13 @@ class Session:
             flat = _contiguous(_cpu(_detach(tensor)))
             return bytes(flat.view(-1).view(torch.uint8).numpy())
         flat = _contiguous(_detach(tensor))
-        self.machine.keep(_pointer(flat), flat.numel() * flat.element_size())
+        self.machine.keep([(_pointer(flat), flat.numel() * flat.element_size())])
         return self.machine.kept()
 
-    def _tensor(self, blob: bytes, shape: Shape) -> Tensor:
-        flat = _frombuffer(bytearray(blob), dtype=torch.float32)
+    def _tensor(self, blob: bytes, shape: Shape, dtype: torch.dtype = _float) -> Tensor:
+        if not blob:
+            return self.machine.on(torch.empty(tuple(shape), dtype=dtype))
+        flat = _frombuffer(bytearray(blob), dtype=dtype)
         return self.machine.on(flat.reshape(tuple(shape)).clone())
 
     def clock(
@@ -459,20 +498,57 @@ class Session:
             return {"kernels": self.machine.kernels(lambda: self.models[made](*inputs))[:NAMES]}, []
 
     def reference(
-        self, blobs: Blobs, text: str, arguments: list[Any], seed: int, shape: Shape
+        self,
+        blobs: Blobs,
+        text: str,
+        arguments: Any,
+        seed: int,
+        shapes: list[Shape],
+        types: list[str],
+        mode: bool,
+        trains: bool,
     ) -> framing.Message:
         """What Model, of a text that can be trusted, gives in this process now: on the CPU, and
         where the models were. And what is left of the least numbers there are."""
-        module = types.ModuleType("reference")
+        module = _Module("reference")
         exec(compile(text, "reference.py", "exec"), module.__dict__)
         _seed(seed)
-        model, x = module.Model(*_tuples(arguments)), _frombuffer(bytearray(blobs[0]), dtype=_float)
-        x, halves = x.reshape(tuple(shape)), [_frombuffer(bytearray(blobs[1]), dtype=_float) * 0.5]
-        for moved in (False, True):
-            leaf = _detach(self.machine.on(x) if moved else x).requires_grad_()
-            output = (self.machine.on(model) if moved else model)(leaf)
-            halves += [output, *_grad(output.sum(), [leaf])]
-        return {}, [self._bytes(_detach(tensor)) for tensor in halves]
+        model = _set_mode(module.Model(*_decoded(arguments)), mode)
+        fresh = copy.deepcopy(model)  # it may count its calls
+        values = [_frombuffer(bytearray(blobs[-1]), dtype=_float) * 0.5]
+        values += self._evaluated(model, blobs, shapes, types, trains, _stay)
+        with contextlib.suppress(RuntimeError):  # what only a card's library has
+            moved = self.machine.on(fresh)
+            values += self._evaluated(moved, blobs, shapes, types, trains, self.machine.on)
+        return {}, [self._bytes(_detach(tensor)) for tensor in values]
+
+    def _evaluated(
+        self,
+        model: torch.nn.Module,
+        blobs: Blobs,
+        shapes: list[Shape],
+        types: list[str],
+        trains: bool,
+        move: Callable[[Tensor], Tensor],
+    ) -> list[Tensor]:
+        """Outputs, and gradients of the inputs where there are any."""
+        arguments: list[Any] = []
+        for blob, shape, kind in zip(blobs, shapes, types, strict=False):
+            dtype = _HELD[kind] if kind in _NUMBERS else getattr(torch, kind)
+            x = _frombuffer(bytearray(blob), dtype=dtype).reshape(tuple(shape)).clone()
+            if kind in _NUMBERS:
+                arguments.append(_NUMBERS[kind](x.item()))
+            else:
+                arguments.append(_detach(move(x)).requires_grad_(trains and x.is_floating_point()))
+        with torch.set_grad_enabled(trains):
+            made = model(*arguments)
+        outputs = list(made) if isinstance(made, (tuple, list)) else [made]
+        wanted = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
+        graded = [output for output in outputs if output.requires_grad]
+        if not (wanted and graded):
+            return outputs
+        grads = _grad(graded[0].sum(), wanted, allow_unused=True)
+        return outputs + [g for g in grads if g is not None]
 
     def release(self, blobs: Blobs) -> framing.Message:
         """Use no memory any more that was handed over; who is judged is not asked to."""
@@ -492,9 +568,20 @@ def _refuse(*args: object, **kwargs: object) -> None:
     raise RuntimeError("a model is one file: it compiles its CUDA by load_inline")
 
 
-def _tuples(value: Iterable[Any]) -> list[Any]:
-    """What JSON has made lists of: shapes."""
-    return [tuple(part) if isinstance(part, list) else part for part in value]
+def _decoded(value: Any) -> Any:
+    """Arguments again, of what JSON has for them."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "dict":
+        return {key: _decoded(part) for key, part in inner.items()}
+    if kind in ("tuple", "list"):
+        return (tuple if kind == "tuple" else list)(_decoded(part) for part in inner)
+    return torch.device(inner) if kind == "device" else getattr(torch, inner)
+
+
+def _stay(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _gradients(
@@ -516,6 +603,16 @@ def _named(model: torch.nn.Module, before: str = "") -> Iterator[tuple[str, torc
                 if type(parameter) is not _Parameter:
                     raise TypeError(f"{path}{name} is a {type(parameter).__name__}")
                 yield path + name, parameter
+
+
+def _buffers(model: torch.nn.Module) -> dict[str, Tensor]:
+    """The buffers of a model, in the same way."""
+    return {
+        path + name: buffer
+        for path, module in _modules(model, "")
+        for name, buffer in vars(module)["_buffers"].items()
+        if buffer is not None
+    }
 
 
 def _modules(model: torch.nn.Module, before: str) -> Iterator[tuple[str, torch.nn.Module]]:
