@@ -471,13 +471,23 @@ def grade(
 
 @app.command()
 def judge(
-    model: Annotated[Path, typer.Argument(help="a file in KernelBench's format, with ModelNew")],
+    model: Annotated[
+        Path | None, typer.Argument(help="a file in KernelBench's format, with ModelNew")
+    ] = None,
     task: Annotated[
         int | None, typer.Option(help="62, 75, 88, 94 or 37; else as the file is called")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="another task's file, one that you trust")
+        Path | None,
+        typer.Option(help="another task's file, one that you trust; or a folder of them"),
     ] = None,
+    suite: Annotated[Path | None, typer.Option(help="a folder of such files, instead")] = None,
+    out: Annotated[Path, typer.Option(help="of --suite, the rows")] = Path("judged.json"),
+    resume: Annotated[bool, typer.Option(help="of --suite, keep what is judged")] = False,
+    jobs: Annotated[int, typer.Option(help="of --suite, so many at once, else all cores")] = 0,
+    forward_only: Annotated[
+        bool, typer.Option("--forward-only", help="no gradients are asked for")
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="that of a verdict, to repeat it")] = None,
     json: Annotated[bool, typer.Option("--json", help="the verdict as JSON")] = False,
 ) -> None:
@@ -487,11 +497,51 @@ def judge(
     from utils.ground import settings
     from utils.timing.model_runtime import judge
 
+    if (model is None) == (suite is None):
+        _fail("a file, or --suite FOLDER", 2)
+    if suite:
+        raise typer.Exit(_judge_suite(suite, reference, (seed, forward_only), out, resume, jobs))
+    assert model
     with Console(stderr=True).status("building and judging: a first build takes half a minute"):
-        where = {"backend": settings.backend()}
-        verdict = judge(model, task=task, reference=reference, seed=seed, **where)
+        verdict = judge(
+            model,
+            task=task,
+            reference=reference,
+            seed=seed,
+            backend=settings.backend(),
+            forward_only=forward_only,
+        )
     print(dumps(verdict.as_json(), indent=2) if json else verdict, flush=True)
     raise typer.Exit({"passed": 0, "failed": 1}.get(verdict.evaluation, 2))
+
+
+def _judge_suite(
+    folder: Path,
+    references: Path | None,
+    how: tuple[int | None, bool],
+    out: Path,
+    resume: bool,
+    jobs: int,
+) -> int:
+    """Judge a folder, and print the table; the exit status."""
+    from collections import Counter
+
+    from rich.table import Table
+
+    from utils.judge.models import suite
+
+    work = suite.jobs_of(folder, references, *how)
+    rows = []
+    for row in suite.judged(work, out, resume, jobs or os.cpu_count() or 1):
+        rows.append(row)
+        print(f"{len(rows)} of {len(work)}: {row.file}: {row.evaluation}", file=sys.stderr)
+    table = Table("file", "task", "evaluation", "reason", "seconds")
+    for row in sorted(rows, key=lambda row: row.file):
+        table.add_row(row.file, row.task, row.evaluation, row.reason, f"{row.seconds:.1f}")
+    console.print(table)
+    counts = Counter(row.evaluation for row in rows)
+    console.print(", ".join(f"{n} {said}" for said, n in counts.items()) + f"; rows in {out}")
+    return 1 if counts["failed"] else 2 if counts["not judged"] else 0
 
 
 @app.command()
