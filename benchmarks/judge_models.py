@@ -25,7 +25,7 @@ from support import model_files
 from utils.cuda.model_box import boxed
 from utils.ground import settings
 from utils.judge.models import evaluation, probe, tasks
-from utils.judge.models.tasks import Size, Task
+from utils.judge.models.task import Size, Task
 from utils.judge.models.verdict import Verdict
 from utils.process.box import Box
 from utils.timing import model_runtime

@@ -20,7 +20,7 @@ from utils.cuda.arrays import Arrays
 from utils.cuda.model_box import boxed
 from utils.ground.errors import CompileError
 from utils.judge.models import accuracy, evaluation, probe, requests, tasks
-from utils.judge.models.tasks import Size
+from utils.judge.models.task import Size
 from utils.judge.models.verdict import Rejected, Runtime, Verdict, Why
 from utils.process import proc
 from utils.process.box import Box

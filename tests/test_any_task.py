@@ -1,0 +1,177 @@
+"""`workbook judge` for any task in KernelBench's format: small sizes, what PyTorch may do, types,
+many files at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from support.any_tasks import TASKS, AnyTask, parts
+from support.box import needs_box
+from support.command import workbook
+
+from utils.cuda.model_box import boxed
+from utils.judge.models import evaluation, sizes, small, suite, tasks, work
+from utils.judge.models.reference_text import ReferenceText
+from utils.judge.models.task import Task, as_given
+
+pytestmark = needs_box
+SEED = 5
+# One or two of each family: all are tried by benchmarks/judges.py.
+SAMPLE = "batch_norm values_and_places conv2d_grouped cross_entropy half_gelu".split()
+CHEATS = """product_by_columns convolution_by_pytorch sum_by_halves multiple_within_the_product
+    exponential_by_squaring sign_by_bits""".split()
+HONEST = "bias_by_pytorch divided_by_pytorch".split()
+
+
+@pytest.fixture(scope="module")
+def box():
+    with boxed() as box:
+        yield box
+
+
+def read(folder: Path, text: str, name: str = "task") -> Task:
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    return tasks.read(path)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_an_honest_file_passes_and_its_wrong_twin_does_not(name, box, tmp_path):
+    made = TASKS[name]
+    task = read(tmp_path, made.reference)
+    verdict = evaluation.judge_text(made.file(made.honest), task, box, SEED)
+    assert verdict.passed, str(verdict)
+    assert "Judged at sizes made small: " in str(verdict)
+    assert evaluation.judge_text(made.file(made.wrong), task, box, SEED).evaluation == "failed"
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_what_pytorch_computes_is_no_kernels_work(name, box, tmp_path):
+    made, allowed, text = parts("task_cheats.txt")[name]
+    verdict = evaluation.judge_text(text, read(tmp_path, made.reference), box, SEED)
+    assert not verdict.passed and verdict.reason in allowed, str(verdict)
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_what_pytorch_may_do_beside_is_not_refused(name, box, tmp_path):
+    made, _, text = parts("task_honest.txt")[name]
+    verdict = evaluation.judge_text(text, read(tmp_path, made.reference), box, SEED)
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("name", list(TASKS)[::8])
+def test_a_task_has_small_sizes_at_which_it_runs(name, tmp_path):
+    task = read(tmp_path, TASKS[name].reference)
+    (size,) = task.small
+    assert small.bounded(task, size, small.DEARER)
+    values = as_given(task.drawn(size, 3), task.types)
+    outputs = small.outputs_of(task.make(size, 3)(*values))
+    assert all(output.numel() and output.isfinite().all() for output in outputs)
+    generator = torch.Generator().manual_seed(1)
+    for other in sizes.secret(task, generator):
+        assert other.shapes != size.shapes or other.arguments != size.arguments
+
+
+def test_equal_numbers_stay_equal_and_what_the_model_uses_stays():
+    text = ReferenceText(
+        "N = 64 * 2\nKERNEL = 16\nclass Model:\n    def f(self, M): return KERNEL + M\n"
+        "M: int = 300\ndef get_inputs(): return [N, M, 128, 3, 0.5, KERNEL]\n",
+        "text",
+    )
+    assert text.numbers == [128, 300]
+    assert text.module({128: 12, 300: 7}).get_inputs() == [12, 7, 12, 3, 0.5, 16]
+
+
+HEAD = "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
+TAIL = "\n\ndef get_inputs():\n    return [{}]\n\n\ndef get_init_inputs():\n    return [{}]\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "said"),
+    [
+        ("return {'y': x}", "torch.rand(4, 5)", "Model gives dict"),
+        ("return x * 0 + 3", "torch.rand(4, 5)", "the same number whatever goes in"),
+        ("return torch.log(x - 2)", "torch.rand(4, 5)", "values that are not finite"),
+        ("return x + torch.rand(4, 5)", "torch.rand(4, 5)", "it is random"),
+        ("return x[0]", "[torch.rand(4, 5)]", "get_inputs() gives a list"),
+        ("return x.view(1 << 20, -1)", "torch.rand(4, 1 << 25)", "no sizes are found"),
+    ],
+)
+def test_what_cannot_be_judged_is_said_in_a_line_with_exit_2(body, inputs, said, tmp_path):
+    reference, model = tmp_path / "task.py", tmp_path / "model.py"
+    tail = TAIL.format(inputs, "")
+    reference.write_text(f"{HEAD}    def forward(self, x):\n        {body}\n{tail}")
+    model.write_text("class ModelNew: pass\n")
+    code, printed = workbook("judge", str(model), "--reference", str(reference))
+    assert code == 2, printed
+    (line,) = printed.strip().splitlines()[-1:]
+    assert said in line and "cannot be judged here" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "products", "count", "sums"),
+    [
+        ("square_matrix", False, 0, 0),
+        ("conv2d", False, 0, 0),
+        ("sum", False, 0, 0),
+        ("frobenius_norm", False, 0, 0),
+        ("diagonal", False, 0, 0),
+        ("gemm_residual", True, 1, 0),
+        ("gemm_relu_divide", True, -1, work.SPARE + 4),
+        ("gelu", False, -1, work.SPARE + 2),
+    ],
+)
+def test_what_pytorch_may_do_follows_from_the_reference(name, products, count, sums, tmp_path):
+    task = read(tmp_path, TASKS[name].reference)
+    allowed = task.work
+    assert (bool(allowed.products), allowed.count) == (products, count)
+    assert allowed.sums == sums or sums and abs(allowed.sums - sums) <= 2
+
+
+def test_arguments_arrive_as_they_are(box, tmp_path):
+    values = "[1, (2, 3)], (4, [5.0, None]), torch.float16, {'k': True}, 'word'"
+    lines = ["    def __init__(self, *a):", "        super().__init__()", "        {}", ""]
+    lines += ["    def forward(self, x):", "        return torch.relu(x)", "", ""]
+    text = HEAD + "\n".join(lines)
+    reference = text.format("pass") + "# sizes" + TAIL.format("torch.randn(4, 5)", values)
+    model = AnyTask("", reference, "", "").file('return u("relu", x)')
+    model = model.replace("        pass\n", f"        assert repr(a) == repr(({values}))\n")
+    assert "assert repr" in model
+    verdict = evaluation.judge_text(model, read(tmp_path, reference), box, SEED)
+    assert verdict.passed, str(verdict)
+
+
+def test_without_gradients_none_are_asked_for(box, tmp_path):
+    made = TASKS["softsign"]
+    text = made.file(made.honest) + (
+        "\nclass ModelNew(ModelNew):\n    def forward(self, x):\n"
+        "        return self.by_kernels(x.detach())\n"
+    )
+    model, reference = tmp_path / "model.py", tmp_path / "reference.py"
+    model.write_text(text)
+    reference.write_text(made.reference)
+    text, task = evaluation.read_request(model, None, reference)
+    assert evaluation.judge_text(text, task, box, SEED).reason == "does not train"
+    text, task = evaluation.read_request(model, None, reference, forward_only=True)
+    verdict = evaluation.judge_text(text, task, box, SEED)
+    assert verdict.passed and "gradients too" not in str(verdict), str(verdict)
+    assert "Not judged: gradients" in verdict.notes
+
+
+def test_a_suite_is_resumed_and_told_as_a_table_and_as_json(tmp_path, monkeypatch):
+    made = TASKS["relu"]
+    (tmp_path / "relu.py").write_text(made.file(made.honest))
+    (tmp_path / "relu_reference.py").write_text(made.reference)
+    (tmp_path / "nothing.py").write_text("class ModelNew: pass\n")
+    out = tmp_path / "rows.json"
+    words = "judge", "--suite", str(tmp_path), "--out", str(out), "--jobs", "1"
+    code, printed = workbook(*words)
+    assert code == 2 and "passed" in printed, printed
+    rows = {Path(row["file"]).stem: row for row in json.loads(out.read_text())}
+    assert rows["relu"]["evaluation"] == "passed" and rows["relu"]["task"] == "relu_reference"
+    assert rows["nothing"]["evaluation"] == "not judged" and "tells of no task" in str(rows)
+    monkeypatch.setattr(suite, "ProcessPoolExecutor", None)  # nobody is asked again
+    assert workbook(*words, "--resume")[0] == 2
+    jobs = suite.jobs_of(tmp_path, None, SEED)
+    assert [job.reference and job.reference.name for job in jobs] == [None, "relu_reference.py"]
