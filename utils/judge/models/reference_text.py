@@ -22,18 +22,25 @@ class ReferenceText:
     def __init__(self, text: str, name: str):
         """Raises SyntaxError."""
         self.text, self.name = text, name
-        self._tree = _Folded().visit(ast.parse(text))
+        self._tree: ast.Module = _Folded().visit(ast.parse(text))
         self._used = set(_used(symtable.symtable(text, name, "exec")))
         self.numbers = sorted({number_of(node) for node in _sizes(self._tree, self._used)})
 
     def module(self, changed: Mapping[int, int]) -> types.ModuleType:
         """The module, run with sizes that are changed. Raises whatever it raises."""
+        module = types.ModuleType(self.name)
+        exec(compile(self._changed(changed), f"{self.name}.py", "exec"), module.__dict__)
+        return module
+
+    def written(self, changed: Mapping[int, int]) -> str:
+        """The text with sizes that are changed."""
+        return ast.unparse(self._changed(changed))
+
+    def _changed(self, changed: Mapping[int, int]) -> ast.Module:
         tree = copy.deepcopy(self._tree)
         for node in _sizes(tree, self._used):
             node.value = changed.get(number_of(node), number_of(node))
-        module = types.ModuleType(self.name)
-        exec(compile(tree, f"{self.name}.py", "exec"), module.__dict__)
-        return module
+        return tree
 
 
 class _Folded(ast.NodeTransformer):
