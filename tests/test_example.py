@@ -33,7 +33,8 @@ def test_each_gets_what_the_example_says(tmp_path, monkeypatch):
     expected, made = table(folder / "expected.csv"), table(folder / "grades.csv")
     got = {id: (row["score"], row["status"]) for id, row in made.items()}
     assert got == {id: (row["score"], row["status"]) for id, row in expected.items()}
-    said = (folder / "feedback" / "Zoë" / "feedback.md").read_text()
+    (own,) = (folder / "feedback").glob("Zo*")  # a name that is not NFC gets a digest, too
+    said = (own / "feedback.md").read_text()
     assert "no exercise has this id" in said and "cannot be read" in said
 
 
