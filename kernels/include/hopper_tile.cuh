@@ -221,7 +221,7 @@ __device__ inline float2 scales_of_rows(const Operands& in, const Patch& patch) 
 // Of y, what is not finite is added up again in floats: two elements of a lane at once, which lie
 // side by side, in a tile of 8 x 8. All 32 lanes of the warp must call it.
 template <int SUMS>
-__device__ __forceinline__ void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
+__device__ inline void add_again(float (&y)[SUMS], const Operands& in, Patch patch) {
     Floats x = in.x_floats, W = in.W_floats;
     int M = in.M, N = in.N, K = in.floats, lane = threadIdx.x % 32;
     for (int i = 0; i < SUMS; i += 2) {
