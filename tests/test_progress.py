@@ -123,6 +123,8 @@ def test_a_notebook_has_both_at_hand_but_not_in_place_of_a_readers_own(pairs):
     try:
         shell.user_ns["hint"] = "mine"
         shell.run_line_magic("load_ext", "utils")
-        assert shell.user_ns["reset"] is utils.reset and shell.user_ns["hint"] == "mine"
+        assert shell.user_ns["hint"] == "mine"
+        with pytest.raises(WorkbookError, match="no_such_kernel"):
+            shell.user_ns["reset"]("no_such_kernel")
     finally:
         InteractiveShell.clear_instance()
