@@ -188,9 +188,8 @@ def deviation(got: Tensor, truth: Truth) -> tuple[str, str] | None:
     error = (got.double() - want).abs()
     within = torch.clamp(tolerance * (1 + want.abs()), min=MARGIN * truth.most)
     root = float(error.norm())
-    by_luck = (
-        max(1.0, FEW / want.numel()) ** 0.5
-    )  # of few numbers, PyTorch's own error may be small
+    # PyTorch's own error of a few numbers may be small by luck.
+    by_luck = max(1.0, FEW / want.numel()) ** 0.5
     allowed = MARGIN * by_luck * truth.root + 4 * unit * float(want.norm()) + 1e-30
     relative = root / (float(want.norm()) or 1.0)
     if root <= allowed and bool((error <= within).all()):
