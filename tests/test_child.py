@@ -4,13 +4,16 @@ import contextlib
 import json
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from support.processes import wait_until
 
-from utils.process import child
+from utils.process import child, proc
 from utils.process.child import Child, Gone
 from utils.process.guest import framing
 
@@ -23,6 +26,9 @@ class Plain(Child):
 
     def status(self, within: float) -> int | None:
         return self.ended
+
+    def _pids(self) -> list[int]:
+        return []
 
     def _excess(self) -> str:
         return self.excess
@@ -105,6 +111,35 @@ def test_one_that_takes_nothing_in_is_late(pair, monkeypatch):
     with pytest.raises(Gone) as gone:
         apart.ask(0.1, "it", [bytes(1 << 24)])
     assert gone.value.late and apart.killed
+
+
+@pytest.mark.parametrize(
+    ("had", "wanting", "least", "most"),
+    [
+        (0.0, True, 0.4, 1.0),  # no core: four times as long
+        (1.0, True, 0.1, 0.3),  # it had one
+        (0.0, False, 0.1, 0.3),  # it sleeps
+    ],
+)
+def test_one_that_is_given_no_core_is_waited_for_longer(
+    pair, monkeypatch, had, wanting, least, most
+):
+    seconds = iter([0.0])
+    monkeypatch.setattr(child.proc, "core_time", lambda pids: (next(seconds, had), wanting))
+    start = time.monotonic()
+    with pytest.raises(Gone) as gone:
+        pair[0].ask(0.1, "it")
+    assert gone.value.late and least <= time.monotonic() - start < most
+
+
+def test_the_time_on_cores_is_that_of_all_threads():
+    program = "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
+    program += "\nthreading.Event().wait()"
+    with subprocess.Popen([sys.executable, "-c", program]) as other:
+        wait_until(lambda: proc.core_time([other.pid])[0] > 0.5)
+        assert proc.core_time([other.pid])[1]
+        other.kill()
+    assert proc.core_time([other.pid]) == (0.0, False)
 
 
 def test_one_that_does_too_much_is_ended_for_that(pair):

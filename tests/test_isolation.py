@@ -83,6 +83,49 @@ def test_a_time_limit_is_over_when_the_call_is(kernel):
     assert works(kernel) and pid() == first
 
 
+@pytest.fixture
+def crowded(kernel):
+    """The worker has a twentieth of a core, for two seconds."""
+    call(kernel)
+    worker, core = pool.slot("emulator").worker, {min(os.sched_getaffinity(0))}
+    others = [
+        # Each in its own session: Linux shares a core fairly between sessions.
+        subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True)
+        for _ in range(20)
+    ]
+    tasks = map(int, os.listdir(f"/proc/{worker.process.pid}/task"))
+    for task in (*tasks, *(other.pid for other in others)):
+        os.sched_setaffinity(task, core)
+
+    def leave():
+        for other in others:
+            other.kill()
+
+    timer = threading.Timer(2.0, leave)
+    timer.start()
+    yield
+    timer.cancel()
+    leave()
+    for other in others:
+        other.wait()
+    worker.process.kill()  # the next call begins another one
+
+
+def test_a_kernel_that_is_given_no_core_is_not_late(kernel, crowded):
+    source = """__global__ void k(float* out) {
+    volatile int i = 0;
+    while (i < 200000000) i = i + 1;
+    out[0] = i;
+}
+void busy(float* out) { k<<<1, 1>>>(out); }
+"""
+    busy = compile_cuda(source, "busy", backend="emulator")
+    start = time.monotonic()
+    run = busy.isolated({"out": torch.zeros(1)}, timeout=1.0)
+    assert run.after["out"].item() == 2e8 and time.monotonic() - start > 1.0
+    assert pool.slot("emulator").worker.process.poll() is None  # the same worker
+
+
 def test_threads_that_wait_for_each_other_are_found_before_the_time_limit():
     source = """__global__ void k() {
     if (threadIdx.x < 16) __syncthreads();

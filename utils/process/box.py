@@ -140,11 +140,15 @@ class Box:
         """Whether it is there, with a file in it or none."""
         return self._process is not None and self._process.poll() is None
 
+    def pids(self) -> list[int]:
+        """The processes in it."""
+        return [] if self._process is None else proc.descendants(self._process.pid)
+
     def usage(self) -> tuple[int, int]:
         """(bytes of memory, processes that files have or are)."""
         if self._process is None:
             return 0, 0
-        inside = proc.descendants(self._process.pid)
+        inside = self.pids()
         memory = sum(proc.usage(pid)[0] for pid in inside)
         return memory, max(0, len(inside) - self._own)
 
@@ -224,6 +228,9 @@ class Session(Child):
         status = self._box.status(within)
         self._over = status is not None
         return status
+
+    def _pids(self) -> list[int]:
+        return self._box.pids()
 
     def _excess(self) -> str:
         memory = self._box.usage()[0]

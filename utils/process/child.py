@@ -11,22 +11,25 @@ import select
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from utils.process import proc
 from utils.process.guest import framing
 from utils.process.guest.framing import PIECE, Message
 
 GUEST = Path(__file__).with_name("guest")
 GRACE = 2.0  # seconds that a process has beyond a time limit to stop by itself
+PATIENCE = 4  # time limits, at most, for one that would run and is given no core
 HINTS = 1 << 16  # bytes of blobs with an answer of which none are expected
 MEMORY = min(
     8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 )  # bytes, at most
 LOOK = 0.05  # seconds between two looks at what it uses
+_SOON = 0.005  # seconds between two looks at one that is late
 # Of the environment, what it needs: to find libraries, and what a GPU's driver reads.
 PASSED = ("LD_LIBRARY_PATH", "EMU_THREADS")
 PASSED_TO_GPU = ("CUDA_", "NVIDIA_", "NV_", "HOME", "TMPDIR", "PATH")
@@ -56,6 +59,31 @@ class Gone(Exception):
         return f"ended by itself, with exit status {self.status}"
 
 
+class Limit:
+    """Seconds within which processes are to answer.
+
+    A busy machine is not their fault: at the end they go on while they would run, and have had a
+    core for less than half of the time; PATIENCE times as long at most. Who sleeps is late.
+    """
+
+    def __init__(self, within: float, pids: Callable[[], list[int]]):
+        self._within, self._pids = within, pids
+        self._start = time.monotonic()
+        self._had = proc.core_time(pids())[0]
+
+    def left(self) -> float:
+        """Seconds; fewer than 0 where it has passed."""
+        return self._start + self._within - time.monotonic()
+
+    def over(self) -> bool:
+        """Whether it has passed, and they had their chance."""
+        if (left := self.left()) > 0:
+            return False
+        had, wanting = proc.core_time(self._pids())
+        starved = wanting and had - self._had < self._within / 2
+        return not starved or -left > (PATIENCE - 1) * self._within
+
+
 class Child(ABC):
     """A process apart. It does one thing at a time."""
 
@@ -80,14 +108,13 @@ class Child(ABC):
         `file` is an open file that is handed over with the command. Raises Gone where no answer
         comes `within` as many seconds, or none that is one.
         """
-        deadline, token = time.monotonic() + within, secrets.token_hex(16)
+        limit, token = Limit(within, self._pids), secrets.token_hex(16)
         header = {"do": do, "token": token, "file": file is not None, **command}
         within_them = _waited_for.set((*_waited_for.get(), self))
         try:
-            self._send(deadline, header, blobs, file)
+            self._send(limit, header, blobs, file)
             self._sent(do)
-            read = partial(self._read, max(deadline, time.monotonic()))
-            if (message := framing.receive(read, most)) is None:
+            if (message := framing.receive(partial(self._read, limit), most)) is None:
                 raise BrokenPipeError
             if message[0].pop("token", None) != token:
                 raise framing.Garbled
@@ -105,9 +132,9 @@ class Child(ABC):
         return message
 
     def _send(
-        self, deadline: float, header: framing.Header, blobs: Sequence[bytes], file: int | None
+        self, limit: Limit, header: framing.Header, blobs: Sequence[bytes], file: int | None
     ) -> None:
-        self.channel.settimeout(max(1.0, deadline - time.monotonic()))
+        self.channel.settimeout(max(1.0, limit.left()))
         try:
             framing.send(self.channel.sendall, header, blobs)
             if file is not None:
@@ -123,12 +150,13 @@ class Child(ABC):
         """Look at what came. Raises Gone where that is no reply to such a command."""
         return
 
-    def _read(self, deadline: float, size: int) -> bytes:
+    def _read(self, limit: Limit, size: int) -> bytes:
         got = bytearray()
         while len(got) < size:
-            left = deadline - time.monotonic()
-            ready = self._ready(max(0.0, min(left, LOOK)))
-            if left <= (-GRACE if ready else 0.0):  # also where it says one byte after the other
+            left = limit.left()
+            ready = self._ready(min(left, LOOK) if left > 0 else _SOON)
+            # Also where it says one byte after the other.
+            if left <= (-GRACE if ready else 0.0) and limit.over():
                 raise self._end(None)
             self._look()
             if not ready:
@@ -171,6 +199,10 @@ class Child(ABC):
     @abstractmethod
     def status(self, within: float) -> int | None:
         """With which it has ended; None where it has not after `within` seconds."""
+
+    @abstractmethod
+    def _pids(self) -> list[int]:
+        """The processes that work on what it was asked."""
 
     @abstractmethod
     def _excess(self) -> str:

@@ -1,8 +1,10 @@
 """What /proc says of processes, to whoever watches them from outside."""
 
 import os
+from collections.abc import Iterable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")  # a second
 
 
 def usage(pid: int) -> tuple[int, int]:
@@ -13,6 +15,21 @@ def usage(pid: int) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return int(fields[21]) * _PAGE, int(fields[17])
+
+
+def core_time(pids: Iterable[int]) -> tuple[float, bool]:
+    """Seconds that processes have had on cores, and whether a thread of theirs runs or would."""
+    seconds, wanting = 0.0, False
+    for pid in pids:
+        for task in _tasks(pid):
+            try:
+                with open(f"/proc/{pid}/task/{task}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            seconds += (int(fields[11]) + int(fields[12])) / _TICKS
+            wanting |= fields[0] in "RD"  # on a core or waiting for one; for a disk
+    return seconds, wanting
 
 
 def runs(pid: int) -> bool:
@@ -27,16 +44,20 @@ def runs(pid: int) -> bool:
 def descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have, and so on."""
     pids: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return pids
-    for thread in threads:
+    for task in _tasks(pid):
         try:
-            with open(f"/proc/{pid}/task/{thread}/children") as file:
+            with open(f"/proc/{pid}/task/{task}/children") as file:
                 children = [int(word) for word in file.read().split()]
         except OSError:
             continue
         for child in children:
             pids += [child, *descendants(child)]
     return pids
+
+
+def _tasks(pid: int) -> list[str]:
+    """The threads of a process; none where it is gone."""
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []

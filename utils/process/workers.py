@@ -160,9 +160,12 @@ class Worker(Child):
                 raise self._end(None, self.forged)
         self.stragglers, self.in_force = reply["stragglers"], reply["in_force"]
 
-    def _excess(self) -> str:
+    def _pids(self) -> list[int]:
         inside = proc.descendants(self.process.pid) if self.boxed else []
-        used = [proc.usage(pid) for pid in (self.process.pid, *inside)]
+        return [self.process.pid, *inside]
+
+    def _excess(self) -> str:
+        used = [proc.usage(pid) for pid in self._pids()]
         memory, threads = (sum(figures) for figures in zip(*used, strict=True))
         if memory > child.MEMORY:
             return f"used more than {child.MEMORY / 1e9:.3g} GB of memory"
