@@ -1,20 +1,25 @@
-"""All that can be said of wrong values: which, from what, in which pattern, and why perhaps."""
+"""All that can be said of wrong values: which, from what, in which pattern, and why perhaps.
 
-from collections.abc import Mapping
+Many mistakes give the same values at a small size. So why is said only where a second, larger call
+that is wrong has values of the same kind.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from torch import Tensor
 
 from utils.course.answers import Answer
 from utils.course.cases import Case
-from utils.course.exercise import Sizes
+from utils.course.exercise import Exercise, Sizes
 from utils.cuda import uninitialized
 from utils.ground.errors import WorkbookError
 from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
 from utils.judge.mistakes.displaced import displaced
-from utils.judge.mistakes.hypotheses import mistake
+from utils.judge.mistakes.hypotheses import kind, mistakes
 from utils.judge.oracle import Expected
+from utils.judge.reruns import Reruns, Wrong
 
 THOROUGH = True  # whether to compile, run and reckon for a message; tests of thousands do not
 UNSET = (
@@ -25,6 +30,7 @@ NOTHING = (
     "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf or the root of a negative number: "
     "trace(kernel) shows where it begins"
 )
+SECONDS = 2.0  # for larger calls, until one is wrong
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
 
@@ -70,9 +76,41 @@ def cause(
     exercise = kernel.exercise
     if exercise.faulty and not statements.right(exercise, kernel.source):
         return ""
-    known = mistake(exercise, case, name, got, expected) or displaced(got, expected, bad)
+    output = Wrong(case, got, expected, bad)
+    known = confirmed(
+        causes(exercise, name, output),
+        lambda: _again(exercise, name, Reruns(kernel, SECONDS).larger(case, name)),
+    )
     none = got.is_floating_point() and bool(got.isnan().all() and expected.value.isfinite().any())
     return known or (NOTHING if none else "")
+
+
+def confirmed(causes: Iterator[str], others: Callable[[], Iterator[str]]) -> str:
+    """The first of the causes whose kind is among the others, which are looked for where there is
+    a cause at all; "" for none."""
+    seen: set[str] = set()
+    more: Iterator[str] | None = None
+    for words in causes:
+        more = others() if more is None else more
+        while kind(words) not in seen and (other := next(more, "")):
+            seen.add(kind(other))
+        if kind(words) in seen:
+            return words
+    return ""
+
+
+def causes(exercise: Exercise, name: str, output: Wrong) -> Iterator[str]:
+    """All that gives these values, the likeliest first."""
+    case, got, expected, bad = output
+    yield from mistakes(exercise, case, name, got, expected)
+    if got[bad].any() and (words := displaced(got, expected, bad)):
+        yield words
+    if words := mismatch.turned(got, expected):
+        yield words
+
+
+def _again(exercise: Exercise, name: str, output: Wrong | None) -> Iterator[str]:
+    return causes(exercise, name, output) if output else iter(())
 
 
 def _unset(kernel: Answer, got: Tensor, expected: Expected) -> str:

@@ -15,6 +15,7 @@ ZERO = (
     "what comes out is 0: is what is computed stored, and not overwritten later? does the loop run "
     "at all at this size?"
 )
+NOWHERE = "is what belongs there not read, not kept, or written to another place?"
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
 NEAR_EPS = ", do two large numbers cancel, or is eps another?"
 NEAR_ELSE = ", or do two large numbers cancel?"
@@ -95,15 +96,13 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
     want = expected.value
     if got.is_floating_point() and bool((got == 0).all()):
         return ZERO
+    lost = bad & want.isnan() & ~got.isnan()
+    if 2 * int(lost.sum()) > int(bad.sum()):
+        return LOST
     if same := _same(got, want, bad):
         return " ".join(filter(None, (same, f"({where})" if (where := region(bad)) else "")))
     if not got.is_floating_point():
         return region(bad)
-    lost = bad & want.isnan() & ~got.isnan()
-    if 2 * int(lost.sum()) > int(bad.sum()):
-        return LOST
-    if got.ndim == 2 and not wrong(got.reshape(got.shape[::-1]).T, expected).any():
-        return "this is the transpose of what was expected: row and column are swapped"
     finite = want.isfinite() & got.isfinite()
     said = _sign(want, bad)
     if not said and ((where := region(bad)) or not finite[bad].all()):
@@ -112,6 +111,13 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
     if said or wrongly:
         return "; ".join(filter(None, (said, wrongly)))
     return _offset(got[finite].double(), want[finite].double(), eps)
+
+
+def turned(got: Tensor, expected: Expected) -> str:
+    """Where a matrix lies there by columns, not by rows."""
+    if got.ndim != 2 or wrong(got.reshape(got.shape[::-1]).T, expected).any():
+        return ""
+    return "this is the transpose of what was expected: row and column are swapped"
 
 
 FEW = 3  # values, of which a thing may be said by chance
@@ -131,6 +137,8 @@ def _same(got: Tensor, want: Tensor, bad: Tensor) -> str:
     values = got[bad]
     if len(values) < FEW or bool((values != values[0]).any()) or len(want[bad].unique()) < FEW:
         return ""
+    if values[0] == 0:
+        return f"all that is wrong is 0: {NOWHERE}"
     value = f"{values[0].item():.8g}"
     return (
         f"all that is wrong is {value}: a first value that nothing replaces? Is a condition the "

@@ -1,22 +1,14 @@
 """The smallest size at which a kernel still computes something wrong, found by trying."""
 
-import time
 from collections.abc import Callable, Mapping
 
-from torch import Generator
-
-from utils.course import case_calls, case_sizes, cases
+from utils.course import case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
 from utils.course.cases import Case
-from utils.ground.errors import WorkbookError
-from utils.judge import oracle
-from utils.judge.mismatch import wrong
-from utils.watch import diagnosis
+from utils.judge.reruns import Reruns
 
 MOST = 50_000  # elements of a call that is tried again
-SECONDS = 2.0  # for all tries together; the last begun is finished
-TIMEOUT = 2.0  # for one
 SEEDS = 3  # of values on which what is told must hold
 EDGE = 4  # sizes below tell little
 HELD = 32  # a block, tile or warp holds a multiple of it
@@ -49,10 +41,10 @@ def contrast(kernel: Answer, case: Case) -> str:
 
 
 class _Tries:
-    """Calls with usual values at any size, until the time is up."""
+    """Calls of other sizes, and whether they are wrong."""
 
     def __init__(self, kernel: Answer):
-        self.kernel, self.end = kernel, time.monotonic() + SECONDS
+        self.reruns = Reruns(kernel)
 
     def hold(self, least: Mapping[str, int], passing: Mapping[str, int]) -> bool:
         """Whether the one fails and the others pass on other values, too."""
@@ -64,24 +56,12 @@ class _Tries:
 
     def fails(self, sizes: Mapping[str, int], seed: int = 0) -> bool | None:
         """Whether an output is wrong; None where a hazard, or want of time, leaves it open."""
-        exercise, seeded = self.kernel.exercise, Generator().manual_seed(seed)
-        usual = cases.usual(exercise)
-        return self.is_wrong(cases.sample(exercise, sizes, usual, seeded, self.kernel.dtypes))
+        return self.is_wrong(self.reruns.sample(sizes, seed=seed))
 
     def is_wrong(self, case: Case) -> bool | None:
         """The same of a case, with its own values."""
-        if time.monotonic() > self.end:
-            return None
-        exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
-        arguments = case_calls.arguments(self.kernel, case)
-        try:
-            seen = diagnosis.diagnose_call(self.kernel, arguments, timeout=TIMEOUT)
-            if seen.hazards or seen.error:
-                return None
-            expected = oracle.expect(exercise, case, dtypes, probes=2)
-        except (WorkbookError, RuntimeError, ValueError):
-            return None
-        return any(bool(wrong(seen.after[name], expected[name]).any()) for name in expected)
+        wrong = self.reruns.call(case)
+        return None if wrong is None else bool(wrong)
 
 
 def shrink(

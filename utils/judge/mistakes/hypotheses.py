@@ -4,7 +4,7 @@ A mistake is told only where it gives the wrong values, all of them; of several 
 """
 
 import functools
-import itertools
+import re
 import time
 from collections.abc import Iterator
 
@@ -26,9 +26,10 @@ TILES = 8, 16, 32, 64, 128  # the sides that a tile may have
 OWN = 4, 8  # elements of a thread in a direction
 
 
-@one_thread()
-def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Expected) -> str:
-    """The mistake that gives output `name` all the values `got`, as a sentence; "" for none.
+def mistakes(
+    exercise: Exercise, case: Case, name: str, got: Tensor, expected: Expected
+) -> Iterator[str]:
+    """Each mistake that gives output `name` all the values `got`, as a sentence.
 
     None is tried where a wrong value is not finite that should be.
     """
@@ -39,29 +40,48 @@ def mistake(exercise: Exercise, case: Case, name: str, got: Tensor, expected: Ex
         ):
             clamped = expected.value.clamp(**limit)
             if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
-                return f"this is what comes out if {words}"
+                yield f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
     rounded = expected.value.to(got.dtype)
     alike = got.isfinite() | (got == rounded) | (got.isnan() & rounded.isnan())
     if not (few and alike.all()):
-        return ""
-    some = bool(got.any())  # where all are 0, an input may be missing, or anything else
-    candidates = itertools.chain(
-        _familiar(exercise, case, name),
-        _outcomes(exercise, case, name, expected.value) if some else (),
-    )
+        return
+    tried = candidates(exercise, case, name, expected.value)
+    if not got.any():  # an input may be missing, or anything else
+        tried = _familiar(exercise, case, name)
     end = time.monotonic() + SECONDS
-    for words, value in candidates:
-        if time.monotonic() > end:
-            return ""
+    while time.monotonic() < end:
+        with one_thread():
+            words, value = next(tried, ("", None))
+        if not words:
+            return
         if value is None or value.shape != got.shape:
             continue
         value = value.to(got.device)
         bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
         near = Expected(value, bound.nan_to_num(0.0, 0.0, 0.0))
         if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
-            return words
-    return ""
+            yield words
+
+
+# Numbers that another size would change: a size, where the last round begins, a row or column.
+_OF_THE_SIZE = re.compile(
+    r"= \d+|(?<=from )\d+(?= on of \S+ = \d+ (?:do not )?count$)|(?<=from )\d+(?= on do not)|"
+    r"(?<=last )\d+|(?<=row )\d+|(?<=column )\d+|(?<=value )\d+"
+)
+
+
+def kind(words: str) -> str:
+    """A mistake without the numbers that another size would change."""
+    return _OF_THE_SIZE.sub("#", words).removesuffix(", and so on")
+
+
+def candidates(
+    exercise: Exercise, case: Case, name: str, right: Tensor
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Each mistake in words, and the values of the output `name` that it gives."""
+    yield from _familiar(exercise, case, name)
+    yield from _outcomes(exercise, case, name, right)
 
 
 def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
@@ -69,18 +89,17 @@ def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     if sum(tensor.numel() for tensor in case.tensors.values()) > MOST_IN_STEPS:
         return
     values = values_of(case)
-    inputs = {k: values[k] for k in case.tensors}
     eps = float(case.values.get("eps", 0.0))
     merging = {"var_mean": wrong_statistics.part(wrong=welford.forms)}
     methods = merging if "welford" in exercise.name else {}
     run = functools.partial(_output, exercise, case, values, name)
-    yield from wrong_steps.outcomes(run, inputs, eps, methods)
+    yield from wrong_steps.outcomes(run, values, eps, methods)
 
 
 def _outcomes(
     exercise: Exercise, case: Case, name: str, right: Tensor
 ) -> Iterator[tuple[str, Tensor | None]]:
-    """Each mistake in words, and the values of the output `name` that it gives."""
+    """Mistakes with the inputs, the steps and the places of values."""
     values, shape = values_of(case), exercise.shapes[name]
     tensors = floating(reads(exercise.reference, {k: values[k] for k in case.tensors}))
     for k, tensor in tensors.items():
@@ -88,7 +107,7 @@ def _outcomes(
             yield f"these are the values of {k}, as they were", tensor
     for words, changed in misread.mistakes(exercise.shapes, case, tensors, shape):
         yield words, _output(exercise, case, {**values, **changed}, name)
-    yield from missteps.outcomes(lambda: _output(exercise, case, values, name))
+    yield from missteps.outcomes(lambda: _output(exercise, case, values, name), values)
     if not right.is_floating_point():
         for n in misread.ROUNDS:
             yield f"what is wrong is right modulo {n}: is it counted within a block?", right % n

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from utils.cuda.arguments import Arguments
+from utils.judge.mistakes.expressions import expression
 from utils.judge.mistakes.wrong_forms import FORMS
 from utils.judge.mistakes.wrong_statistics import Forms
 from utils.judge.torch_calls import Args, Call, Function, Heard, Options, TorchCalls, name_of
@@ -24,7 +26,7 @@ Step = tuple[str, Callable[[Tensor], Tensor]]  # in words, and of the tensor tha
 
 def outcomes(
     run: Run,
-    inputs: Mapping[str, object],
+    inputs: Arguments,
     eps: float,
     methods: Mapping[str, Forms] = MappingProxyType({}),
 ) -> Iterator[tuple[str, Tensor | None]]:
@@ -34,13 +36,16 @@ def outcomes(
     comes = "this is what comes out if"
     with Heard() as heard:
         run()
+    names = [call.name for call in heard.calls]
     for number, call in enumerate(heard.calls):
+        several = names.count(call.name) > 1
+        where = f", in {expression(call, inputs)}" if several else ""
         more = {"eps": eps} if call.name == "rsqrt" else {}
         for forms in (table[call.name] for table in (methods, FORMS) if call.name in table):
             for words, form in forms(*call.args, **call.options, **more):
                 with Heard(number=number, answer=form):
                     value = run()
-                yield f"{comes} {words}", value
+                yield f"{comes} {words}{where}", value
     chain = [step for call in heard.calls for step in _steps(call, inputs)]
     if len(chain) <= STEPS and not any(map(_is_lone, heard.calls)):
         for words, other in _other_chains(chain):
@@ -96,13 +101,14 @@ def _is_lone(call: Call) -> bool:
     return call.name == "group_norm" and call.args[1] == call.args[0].shape[1]
 
 
-def _steps(call: Call, inputs: Mapping[str, object]) -> Iterator[Step]:
+def _steps(call: Call, inputs: Arguments) -> Iterator[Step]:
     """Those of the chain that a call makes."""
     function, args, options, name = call.function, call.args, call.options, call.name
 
     def named(value: object) -> str:
         """The name of an input; of anything else what it is."""
-        return next((k for k, tensor in inputs.items() if tensor is value), str(value)[:8])
+        tensors = ((k, v) for k, v in inputs.items() if isinstance(v, Tensor))
+        return next((k for k, tensor in tensors if tensor is value), str(value)[:8])
 
     if _begins(name, args):
         yield f"+ {named(args[2])}", lambda v: v + args[2]

@@ -1,0 +1,243 @@
+"""Why values are wrong is said only where it is so: mistakes that look alike at the smallest size
+are told apart by a larger call, or not at all."""
+
+import random
+
+import pytest
+import torch
+from support.mistakes import the_same_kernel
+from torch import Generator
+
+from utils.course import cases, catalog
+from utils.course.answers import compile_wrong
+from utils.ground.errors import CheckFailed
+from utils.judge import explain, oracle, reruns
+from utils.judge.check import check
+from utils.judge.mismatch import wrong
+from utils.judge.mistakes import hypotheses
+from utils.judge.mistakes.hypotheses import candidates, kind
+from utils.judge.reruns import Wrong
+
+KINDS = 3  # of an exercise, drawn anew each time
+EXERCISES = {  # whose references have all that hints are about: at small sizes, at large ones
+    "01_naive_gemm/linear": ({"M": 5, "N": 3, "K": 7}, {"M": 33, "N": 40, "K": 64}),
+    "04_reductions/row_argmin": ({"rows": 3, "channels": 9}, {"rows": 33, "channels": 96}),
+    "06_groupnorm/groupnorm_warp": (
+        {"rows": 3, "channels": 12, "groups": 3},
+        {"rows": 33, "channels": 192, "groups": 3},
+    ),
+    "07_pointwise_fusion/swish_multiply_swish": (
+        {"rows": 3, "channels": 5},
+        {"rows": 33, "channels": 96},
+    ),
+    "12_ship_it/groupnorm_dx": (
+        {"rows": 3, "channels": 12, "groups": 3},
+        {"rows": 33, "channels": 192, "groups": 3},
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """What is cut off after a while is not here, however busy the machine is."""
+    monkeypatch.setattr(hypotheses, "SECONDS", 60.0)
+    monkeypatch.setattr(explain, "SECONDS", 60.0)
+
+
+def situation(id: str, sizes: dict[str, int]):
+    exercise = catalog.load(id)
+    case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(3))
+    name = exercise.outputs[0]
+    dtypes = dict.fromkeys(exercise.shapes, torch.float32)
+    return exercise, case, name, oracle.expect(exercise, case, dtypes)[name]
+
+
+def outcomes(exercise, case, name, expected) -> dict[str, torch.Tensor]:
+    """What each kind of mistake gives, where that is wrong and not the same all over."""
+    values = {}
+    for words, value in candidates(exercise, case, name, expected.value):
+        if value is None or value.shape != expected.value.shape or not value.isfinite().all():
+            continue
+        got = value.to(expected.value.dtype)
+        got = got.float() if got.is_floating_point() else got
+        if wrong(got, expected).any() and got.any():
+            values.setdefault(kind(words), got)
+    return values
+
+
+def in_the_first_block_only(mistaken: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """What looks like a mistake wherever an index is below 32, and is another one."""
+    inside = torch.ones(right.shape, dtype=torch.bool)
+    for axis, length in enumerate(right.shape):
+        shape = [-1 if i == axis else 1 for i in range(right.ndim)]
+        inside &= (torch.arange(length) < 32).reshape(shape)
+    return torch.where(inside, mistaken, right)
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_no_kind_of_hint_is_given_for_another_mistake_that_looks_alike_where_sizes_are_small(id):
+    small, large = (situation(id, sizes) for sizes in EXERCISES[id])
+    at_small, at_large = outcomes(*small), outcomes(*large)
+    exercise, case, name, expected = small
+    kinds = sorted(at_small.keys() & at_large.keys())
+    drawn = random.sample(kinds, min(KINDS, len(kinds)))
+    assert len(kinds) > 10 and drawn
+    for mistake in drawn:
+        got = at_small[mistake]
+        first = Wrong(case, got, expected, wrong(got, expected))
+        right = large[3].value.to(at_large[mistake].dtype)
+        others = [k for k in kinds if not torch.equal(at_large[k], at_large[mistake])]
+        alike = {
+            "itself": at_large[mistake],
+            "in the first block only": in_the_first_block_only(at_large[mistake], right),
+            "another one": at_large[random.choice(others)],
+            "a little of it": at_large[mistake] + (at_large[mistake] - right) // 2 + 1,
+        }
+        for what, larger in alike.items():
+            second = Wrong(large[1], larger, large[3], wrong(larger, large[3]))
+            said = explain.confirmed(
+                explain.causes(exercise, name, first),
+                lambda second=second: explain.causes(exercise, name, second),
+            )
+            if what == "itself":
+                assert said, f"{mistake}: not told"
+            if kind(said) in at_large:  # it must be so there
+                gives = at_large[kind(said)]
+                bound = torch.maximum(4 * large[3].bound, 1e-4 * gives.abs())
+                assert ((gives - larger).abs() <= bound).all(), f"{mistake}, {what}: {said}"
+
+
+LINEAR, NORM = "01_naive_gemm/linear", "06_groupnorm/groupnorm_warp"
+
+
+def first(at: torch.Tensor, count: int = 32) -> torch.Tensor:
+    return torch.arange(len(at)) < count
+
+
+def biased(x, W, b, rows=None, columns=None, **_):
+    """The bias is missing where these say so."""
+    missing = torch.ones(len(x), len(W), dtype=torch.bool)
+    missing &= torch.ones(len(x), 1, dtype=torch.bool) if rows is None else rows(x)[:, None]
+    missing &= torch.ones(len(W), dtype=torch.bool) if columns is None else columns(W)
+    return x @ W.T + torch.where(missing, 0, b)
+
+
+def summed(count, x, W, b, **_):
+    """Of the products along K those count that `count` says, by their places."""
+    at = torch.arange(x.shape[1])
+    return (x * count(at, len(at))) @ W.T + b
+
+
+def normed(x, weight, bias, groups, eps, at=lambda c, size: c, **_):
+    index = at(torch.arange(x.shape[1]), x.shape[1] // groups)
+    return torch.group_norm(x, groups, weight[index], bias[index], eps)
+
+
+def by_columns(matrix):
+    return matrix.T.reshape(matrix.shape)
+
+
+def partly(function, **how):
+    return lambda **values: function(**values, **how)
+
+
+GEMM_SIZES, GROUPS = {"M": 5, "N": 3, "K": 33}, {"rows": 3, "channels": 12, "groups": 3}
+ALIKE = {  # a mistake, its words, and two others that give the same at these sizes
+    "left out": (
+        LINEAR, GEMM_SIZES, "b is left out (0 in its place)",
+        biased, partly(biased, columns=first), partly(biased, rows=first),
+    ),
+    "the last one": (
+        LINEAR, GEMM_SIZES, "the last of K = 33 does not count",
+        lambda **v: summed(lambda at, n: at < n - 1, **v),
+        lambda **v: summed(lambda at, n: at < 32, **v),
+        lambda **v: summed(lambda at, n: at % 33 < 32, **v),
+    ),
+    "the first half of a tile again": (
+        LINEAR, {"M": 5, "N": 3, "K": 20}, "those from 16 on of K = 20 count twice",
+        lambda **v: summed(lambda at, n: 1 + (at >= 16), **v),
+        lambda **v: summed(lambda at, n: 1 + at // 16, **v),
+        lambda **v: summed(lambda at, n: 1 + at // 16 % 2, **v),
+    ),
+    "by the group": (
+        NORM, GROUPS, "weight and bias are looked up by the number of the group",
+        partly(normed, at=lambda c, size: c // size),
+        partly(normed, at=lambda c, size: c // 4),
+        partly(normed, at=lambda c, size: torch.where(c < 12, c // 4, c)),
+    ),
+    "by the place": (
+        NORM, GROUPS, "weight and bias are looked up by the place within the group",
+        partly(normed, at=lambda c, size: c % size),
+        partly(normed, at=lambda c, size: c % 4),
+        partly(normed, at=lambda c, size: c & 3 | c & ~63),
+    ),
+    "the transpose": (
+        "01_naive_gemm/gemm_naive", {"M": 5, "N": 3, "K": 4}, "this is the transpose",
+        lambda A, B, **_: by_columns(A @ B),
+        lambda A, B, **_: in_the_first_block_only(by_columns(A @ B), A @ B),
+        lambda A, B, **_: by_columns(A @ B) if len(A) < 32 else 2 * A @ B,
+    ),
+    "the input as it was": (
+        "07_pointwise_fusion/leaky_relu_double", {"rows": 3, "channels": 5},
+        "these are the values of y, as they were",
+        lambda y, **_: y,
+        lambda y, **_: torch.where(first(y), y.T, 3 * y.T).T,
+        lambda y, **_: torch.where(first(y[0]), y, 0.5 * y),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("id", "sizes", "words", "mistake", "other", "another"), ALIKE.values())
+def test_of_mistakes_that_look_alike_the_one_is_named_that_it_is(
+    monkeypatch, id, sizes, words, mistake, other, another
+):
+    exercise, case, name, expected = situation(id, sizes)
+    said = {}
+    for what in (mistake, other, another):
+        kernel = the_same_kernel(monkeypatch, exercise, what)
+        got = what(**case.values).float()
+        bad = wrong(got, expected)
+        alike = list(explain.causes(exercise, name, Wrong(case, got, expected, bad)))
+        assert any(words in one for one in alike), "they look alike"
+        said[what] = explain.cause(kernel, case, name, got, expected, bad)
+    assert words in said[mistake]
+    assert words not in said[other] and words not in said[another]
+
+
+def report(id: str, *changes: tuple[str, str], seed: int = 1) -> str:
+    exercise = catalog.load(id)
+    text = catalog.solution_text(exercise)
+    for right, mistaken in changes:
+        assert right in text
+        text = text.replace(right, mistaken)
+    with pytest.raises(CheckFailed) as failure:
+        check(compile_wrong(exercise, text, "alike"), seed=seed)
+    return str(failure.value)
+
+
+def test_two_sums_of_one_reference_are_told_apart():
+    without_spread = report("12_ship_it/groupnorm_dx", ("u - mean - n * along", "u - mean"))
+    without_mean = report("12_ship_it/groupnorm_dx", ("u - mean - n * along", "u - n * along"))
+    assert "the mean is 0, or subtracted nowhere, in mean(grad_out * weight)\n" in without_mean
+    assert "nowhere, in mean((grad_out * weight) * (... * ...))\n" in without_spread
+
+
+def test_what_is_all_zeros_is_said_to_be_so_and_belongs_to_nobody():
+    said = report("12_ship_it/gn_swish_multiply_swish_backward", ("dscale += g * s;", ""))
+    assert "what comes out is 0" in said and "belongs to" not in said
+
+
+def test_nothing_is_said_of_a_kernel_that_is_right_wherever_else_it_is_tried(monkeypatch):
+    exercise, case, name, expected = situation(LINEAR, GEMM_SIZES)
+    kernel = the_same_kernel(monkeypatch, exercise, exercise.reference)
+    got = biased(**case.values).float()
+    assert explain.cause(kernel, case, name, got, expected, wrong(got, expected)) == ""
+
+
+def test_larger_sizes_are_whole_tiles_first_then_ragged_ones():
+    exercise = catalog.load(NORM)
+    sizes, ragged = list(reruns.larger_sizes(exercise, GROUPS))[:2]
+    assert sizes["channels"] % sizes["groups"] == 0 and sizes["groups"] == 3
+    assert ragged["rows"] == 9 and ragged["channels"] == 27
+    linear = catalog.load(LINEAR)
+    assert next(reruns.larger_sizes(linear, GEMM_SIZES)) == {"M": 96, "N": 96, "K": 96}

@@ -1,0 +1,93 @@
+"""A kernel that was found wrong, called again: at other sizes, for as long as there is time."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from torch import Generator, Tensor
+
+from utils.course import case_calls, case_sizes, cases
+from utils.course.answers import Answer
+from utils.course.cases import Case
+from utils.course.exercise import Exercise, Sizes
+from utils.ground.errors import WorkbookError
+from utils.judge import oracle
+from utils.judge.mismatch import wrong
+from utils.judge.oracle import Expected
+from utils.watch import diagnosis
+
+MOST = 28_000  # elements of a larger call: matrices of three tiles of 32 in each direction
+SECONDS = 2.0  # for all calls together; the last begun is finished
+TIMEOUT = 2.0  # for one
+SIDES = 4096, 1024, 256, 128, 96, 64, 32  # whole tiles, blocks and warps in each direction
+
+
+class Wrong(NamedTuple):
+    """An output of a call that is wrong somewhere, where `bad` says."""
+
+    case: Case
+    got: Tensor
+    expected: Expected
+    bad: Tensor
+
+
+class Reruns:
+    """Diagnosed calls with values of any size, until the time is up."""
+
+    def __init__(self, kernel: Answer, seconds: float = SECONDS):
+        self.kernel, self.end = kernel, time.monotonic() + seconds
+
+    def call(self, case: Case) -> dict[str, Wrong] | None:
+        """What is wrong, by output; None where a hazard, or want of time, leaves it open."""
+        if time.monotonic() > self.end:
+            return None
+        exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
+        arguments = case_calls.arguments(self.kernel, case)
+        try:
+            seen = diagnosis.diagnose_call(self.kernel, arguments, timeout=TIMEOUT)
+            if seen.hazards or seen.error:
+                return None
+            expected = oracle.expect(exercise, case, dtypes, probes=2)
+        except (WorkbookError, RuntimeError, ValueError):
+            return None
+        outputs = {n: (seen.after[n], expected[n]) for n in expected}
+        judged = {n: Wrong(case, *both, wrong(*both)) for n, both in outputs.items()}
+        return {n: output for n, output in judged.items() if output.bad.any()}
+
+    def sample(self, sizes: Sizes, family: str = "", seed: int = 0) -> Case:
+        """A case of these sizes, by default of the usual kind of values."""
+        exercise, generator = self.kernel.exercise, Generator().manual_seed(seed)
+        family = family or cases.usual(exercise)
+        return cases.sample(exercise, sizes, family, generator, self.kernel.dtypes)
+
+    def larger(self, case: Case, name: str) -> Wrong | None:
+        """The first larger call whose output `name` is wrong, too."""
+        for sizes in larger_sizes(self.kernel.exercise, case.sizes):
+            outputs = self.call(self.sample(sizes, case.family))
+            if outputs and name in outputs:
+                return outputs[name]
+        return None
+
+
+def larger_sizes(exercise: Exercise, sizes: Sizes) -> Iterator[Sizes]:
+    """Sizes above these: whole tiles first, where nothing is filled up, then ragged ones."""
+    for side in SIDES:
+        grown = _grown(exercise, sizes, {n: side * (s // side + 1) for n, s in sizes.items()})
+        if case_sizes.elements(exercise, grown) <= MOST or side == SIDES[-1]:
+            yield grown
+            break
+    yield _grown(exercise, sizes, {n: 2 * s + 3 for n, s in sizes.items()})
+    for known in exercise.at.check:
+        if known != sizes and all(known[n] >= s for n, s in sizes.items()):
+            yield known
+
+
+def _grown(exercise: Exercise, sizes: Sizes, grown: Mapping[str, int]) -> Sizes:
+    """The sizes of tensors, grown; of what others follow, each of the parts."""
+    follows = exercise.follows
+    lengths = [n for n in case_sizes.lengths(exercise) if n not in follows]
+    larger = {**sizes, **{n: grown[n] for n in lengths}}
+    for follower, leader in follows.items():
+        parts = sizes[follower]
+        larger[leader] = parts * max(larger[leader] // parts, 1)
+    return larger
