@@ -176,7 +176,44 @@ def rung(name, at=LADDER, **more):
     )
 
 
+FETCHED = Exercise(
+    number="11.0",
+    name="fetch_tile",
+    title="one tile, fetched by the copy engine",
+    shapes={"x": "M K", "out": "M K"},
+    outputs=("out",),
+    reference=lambda x: x,
+    exact=True,
+    at=At(
+        check=tuple(
+            {"M": M, "K": K} for M, K in ((1, 1), (5, 16), (64, 32), (130, 70), (67, 36), (3, 260))
+        ),
+        card=({"M": 4099, "K": 1004},),
+        bench={"M": 16384, "K": 8192},
+        draw={"M": 64, "K": 32},
+        gates={"M": 128, "K": 64},
+        drawn=({"M": (250, 270), "K": (260, 290)},),
+    ),
+    flops=lambda M, K: 0,
+    peers={"PyTorch": lambda x: x.clone()},
+    library="PyTorch",
+    gates=(
+        Gate(
+            "load requests to global memory",
+            1.0,
+            "let the copy engine fetch the tile: load_tile, once for each block",
+            ideal=lambda **sizes: 0,
+        ),
+    ),
+    needs="sm_90a",
+    listed=False,
+    points=5,
+    effort="about 7 lines",
+)
+
+
 EXERCISES = (
+    FETCHED,
     rung(
         "linear_wgmma",
         number="11.1",

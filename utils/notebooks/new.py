@@ -119,7 +119,7 @@ def make(number: str, name: str, title: str) -> list[Path]:
 
 def _exercise(number: str, name: str, title: str) -> Exercise:
     """As far as it is known before it has a spec."""
-    if not re.fullmatch(r"\d\d\.[1-9]\d*", number):
+    if not re.fullmatch(r"\d\d\.(0|[1-9]\d*)", number):
         raise WorkbookError(f"'{number}' is no number of an exercise; one is 04.8")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in CPP:
         raise WorkbookError(

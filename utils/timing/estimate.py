@@ -9,8 +9,9 @@ the others completely, and a launch takes a time of its own.
 
 Instructions are those of the kernel's build for this machine, with what is known of nvcc's: a
 guess, and where it decides, the estimate says so. Not in it: data that is read again but has fallen
-out of a cache, and how many registers nvcc gives a thread, where there is no nvcc. Of tensor cores
-and conversions to halves nothing is known, so kernels that use them are not estimated.
+out of a cache, and how many registers nvcc gives a thread, where there is no nvcc. Of tensor cores,
+the copy engine and conversions to halves nothing is known, so kernels that use them are not
+estimated.
 `benchmarks/estimates.py` prints estimated beside measured times.
 """
 
@@ -124,7 +125,9 @@ def estimate(kernel: Answer, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
     """
     card, exercise = known_gpu(gpu), kernel.exercise
     if not covers(kernel):
-        raise WorkbookError("what tensor cores and conversions to halves take is not in the model")
+        raise WorkbookError(
+            "what tensor cores, the copy engine and conversions to halves take is not in the model"
+        )
     sizes = {**exercise.at.bench, **sizes}
     launches, flops = work(kernel, sizes), exercise.flops(**sizes)
     used = registers(kernel.source, card.architecture)
@@ -137,7 +140,8 @@ def estimate(kernel: Answer, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
 def covers(kernel: Answer) -> bool:
     """Whether the model knows what all that a kernel does costs."""
     exercise = kernel.exercise
-    return not exercise.halves(exercise.at.bench) and torch.float16 not in kernel.dtypes.values()
+    halves = exercise.halves(exercise.at.bench) or torch.float16 in kernel.dtypes.values()
+    return not halves and exercise.needs != "sm_90a"  # with its copy engine
 
 
 def total(
