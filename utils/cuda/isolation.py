@@ -1,5 +1,6 @@
 """Call a compiled launcher in a worker process: arguments out, results, faults and reports back."""
 
+import re
 import signal
 import struct
 import time
@@ -42,6 +43,15 @@ ADVICE = {
 
 
 @dataclass(frozen=True)
+class Rehearsed:
+    """A launch that was held against the device's limits, and did not run."""
+
+    kernel: str
+    blocks: int
+    threads: int  # of each block
+
+
+@dataclass(frozen=True)
 class IsolatedRun:
     """What a call left behind."""
 
@@ -50,7 +60,8 @@ class IsolatedRun:
     stdout: str  # what it printed
     seconds: float  # of the launcher, including the wait for the device
     live: int = 0  # bytes of device memory that the process now holds, on the emulator
-    threads: int = 0  # that would have been launched, in a rehearsal
+    launches: tuple[Rehearsed, ...] = ()  # that would have been made, in a rehearsal
+    detour: bool = False  # in one: values went to the host, and a launch or a copy back followed
 
 
 @dataclass(frozen=True)
@@ -97,20 +108,29 @@ class Call:
     def run(self, rehearsal: bool = False, calls: int = 1) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
-        In a rehearsal the emulator only holds each launch against the device's limits. Of several
-        `calls`, each on fresh copies and each with the whole time limit, the last one is told of.
+        In a rehearsal the emulator only holds each launch against the device's limits: the
+        arguments' memory is there, with anything in it. Of several `calls`, each on fresh copies
+        and each with the whole time limit, the last one is told of.
         """
         return self._safely(lambda worker: self._run(worker, rehearsal, calls))
 
-    def watch(self, *, unwritten: Collection[str], most: int = 0, order: int = 0) -> Watched:
+    def watch(
+        self,
+        *,
+        unwritten: Collection[str],
+        most: int = 0,
+        order: int = 0,
+        blocks: bool = False,
+    ) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
 
         `unwritten` names the tensors whose contents nobody may read before writing them; `most`
-        accesses are recorded; `order` other than 0 permutes the threads. Raises KernelCrash and
-        KernelTimeout; a launch that CUDA would refuse or abandon is told in `error`.
+        accesses are recorded, with `blocks` the basic blocks that warps begin, too; `order` other
+        than 0 permutes the threads. Raises KernelCrash and KernelTimeout; a launch that CUDA would
+        refuse or abandon is told in `error`.
         """
         return self._safely(
-            lambda worker: self._watch(worker, unwritten, most, order), watching=True
+            lambda worker: self._watch(worker, unwritten, most, order, blocks), watching=True
         )
 
     def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
@@ -151,24 +171,27 @@ class Call:
                     f"{done} calls of {self.name} took more than {most:g} seconds, of {calls} that "
                     "were to be made, and the next one was not begun"
                 )
-            layout.fill(arena)
+            if not rehearsal:
+                layout.fill(arena)
             reply, _ = worker.ask(self.timeout + GRACE, blobs=[self._slots(layout)], **command)
             self._raise_error(worker, reply)
-        after = {name: layout.read(arena, name) for name in layout.tensors}
         run = IsolatedRun(
-            after,
-            layout.out_of_bounds(arena),
+            {} if rehearsal else {name: layout.read(arena, name) for name in layout.tensors},
+            [] if rehearsal else layout.out_of_bounds(arena),
             worker.said()[0],
             reply["seconds"],
             reply["live"],
-            reply["threads"],
+            _rehearsed(reply["launches"]),
+            reply["detour"],
         )
         del arena
         if layout.size > KEEP:
             worker.release()
         return run
 
-    def _watch(self, worker: Worker, unwritten: Collection[str], most: int, order: int) -> Watched:
+    def _watch(
+        self, worker: Worker, unwritten: Collection[str], most: int, order: int, blocks: bool
+    ) -> Watched:
         layout, command = self._load(worker)
         size = layout.size + most * framing.ACCESS
         arena = worker.memory(size)
@@ -184,6 +207,7 @@ class Call:
             size=size,
             tail=layout.size,
             trace=most,
+            blocks=blocks,
             most=MAX_LAUNCHES,
             order=order,
             **command,
@@ -277,3 +301,9 @@ def _noted(error: Exception, printed: str) -> Exception:
     if printed.strip():
         error.add_note("printed before that:\n" + printed[-2000:].rstrip())
     return error
+
+
+def _rehearsed(text: str) -> tuple[Rehearsed, ...]:
+    """The launches that the emulator noted, a line for each."""
+    lines = re.findall(r"^(\d+) (\d+) (.*)$", text, re.MULTILINE)
+    return tuple(Rehearsed(kernel, int(blocks), int(threads)) for blocks, threads, kernel in lines)

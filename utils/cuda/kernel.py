@@ -130,10 +130,11 @@ class Kernel:
         most: int = 0,
         order: int = 0,
         timeout: float = 10.0,
+        blocks: bool = False,
     ) -> Watched:
         """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
         call = self._call(self._checked((), args), timeout)
-        return call.watch(unwritten=unwritten, most=most, order=order)
+        return call.watch(unwritten=unwritten, most=most, order=order, blocks=blocks)
 
     def _checked(
         self, args: Sequence[object], kwargs: Mapping[str, object], device: str | None = None

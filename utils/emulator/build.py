@@ -59,9 +59,11 @@ INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
 GOLD = "-fuse-ld=gold"  # takes half the time
 _LINKED = "linked-by-gold"  # a file beside the runtime: gold has linked that here
-# Beside that, for counting instructions: a call where each basic block begins. Where they are not
-# counted, loops are left as they are once the accesses are found: a tenth of the time.
-COUNTED, NOT_COUNTED = ["-fsanitize-coverage=trace-pc"], ["-fno-tree-loop-optimize"]
+# And a call where each basic block begins: so the work of a thread is known.
+INSTRUMENTED += ["-fsanitize-coverage=trace-pc"]
+# Where instructions are not counted by these, loops are left as they are once the accesses are
+# found: a tenth of the time.
+NOT_COUNTED = ["-fno-tree-loop-optimize"]
 _RUNTIME = "-std=c++17 -O2 -g1 -fno-semantic-interposition -fPIC -pthread -w".split()
 
 
@@ -116,8 +118,8 @@ def _filled() -> list[str]:
 
 def compile_flags(instrumented: bool = False, counted: bool = False) -> list[str]:
     """Flags for a rewritten CUDA text; `instrumented` selects the instrumented build, `counted`
-    one that counts basic blocks, too."""
-    watched = INSTRUMENTED + (COUNTED if counted else NOT_COUNTED)
+    one by which instructions are counted."""
+    watched = INSTRUMENTED + ([] if counted else NOT_COUNTED)
     build = watched if instrumented else PLAIN
     return [*_COMMON, *_filled(), *build, f"-I{include_dir()}"]
 

@@ -29,7 +29,7 @@ _C = """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf puts putchar 
 _LIBRARY = re.compile(
     rf"(__)?({'|'.join(_MATHS)})[fl]?(_finite)?|{'|'.join(_C)}|__\w+_chk|cuda[A-Z]\w*"
     r"|__(popcount|udiv|umod|div|mod|mul|ashl|ashr|lshr|fix|float|ext|trunc|clz|ctz|ffs|bswap)\w*"
-    r"|__cxa_\w+|__dynamic_cast|__once_proxy|__tsan_\w+"
+    r"|__cxa_\w+|__dynamic_cast|__once_proxy|__tsan_\w+|__sanitizer_cov_trace_pc"
 )
 # Of the C++ library all but what reaches threads, files and the environment.
 _CPP = re.compile(r"_Z\w+")
@@ -39,7 +39,7 @@ _CPP_REFUSED = re.compile(
 )
 # Names that the emulator, the diagnosis, the C library and CUDA define, and a text must not.
 _TAKEN = re.compile(
-    r"__tsan_\w+|__wrap_\w+|__?emu_\w+|emu_\w+|workbook_(?!run|error|device|malloc|free|upload|download|sync)\w+"
+    r"__tsan_\w+|__sanitizer_\w+|__wrap_\w+|__?emu_\w+|emu_\w+|workbook_(?!run|error|device|malloc|free|upload|download|sync)\w+"
     rf"|cuda[A-Z]\w*|(__)?({'|'.join(_C)})|threadIdx|blockIdx"
 )
 _OWN_DEFINED = re.compile(r"__cxa_finalize|_ITM_\w+|__gmon_start__|__emu_assert_fail")

@@ -34,7 +34,7 @@ _REPLY = {"error": int, "name": str, "text": str}
 _REPLIES: dict[str, dict[str, type]] = {
     "load": {},
     "time": _REPLY,
-    "run": {**_REPLY, "seconds": float, **dict.fromkeys(("live", "threads"), int)},
+    "run": {**_REPLY, "seconds": float, "live": int, "launches": str, "detour": bool},
     "watch": {
         **_REPLY,
         **dict.fromkeys(("bases", "shared", "covered"), list),

@@ -129,7 +129,7 @@ def record(kernel: Kernel, arguments: Arguments, counted: bool = False) -> "Reco
     `counted`: the launches say how often their basic blocks were begun. Raises what it raises.
     """
     build = instrumented(kernel, counted)
-    seen = build.watched(arguments, most=MOST)
+    seen = build.watched(arguments, most=MOST, blocks=counted)
     if seen.error:
         raise seen.error
     return Recorded(seen, build, arguments)

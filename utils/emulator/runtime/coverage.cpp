@@ -11,6 +11,7 @@ namespace {
 
 std::map<const Allocation*, Coverage> coverages;
 bool to_host = false, detour = false;  // values came to the host; then something was done with them
+bool following = false;
 
 size_t count(const std::vector<uint64_t>& bits) {
     size_t n = 0;
@@ -39,8 +40,8 @@ Coverage& coverage_of(const Allocation& a) {
 }
 
 void cover_host_write(const void* first, size_t bytes) {
-    if (!watching()) return;
     detour |= to_host;
+    if (!watching()) return;
     const Allocation* a = heap().find(first);
     if (!a) return;
     Coverage& c = coverage_of(*a);
@@ -50,8 +51,13 @@ void cover_host_write(const void* first, size_t bytes) {
         c.written[i / 64] &= ~(uint64_t(1) << i % 64);
 }
 
-void cover_to_host() { to_host |= watching(); }
+void cover_to_host() { to_host |= following || watching(); }
 void cover_launch() { detour |= to_host; }
+
+void follow_values(bool on) {
+    following = on;
+    if (on) to_host = detour = false;
+}
 
 void forget_coverage() {
     coverages.clear();

@@ -10,6 +10,7 @@
 
 #include "../include/emulator/errors.h"
 #include "block.h"
+#include "coverage.h"
 #include "device.h"
 #include "faults.h"
 #include "heap.h"
@@ -81,18 +82,19 @@ std::recursive_mutex launching;
 thread_local bool cooperates = false;
 thread_local dim3 cluster;
 bool rehearsing = false;
-uint64_t rehearsed = 0;  // threads
+std::string rehearsed;  // a line for each launch: its blocks, threads of each, the kernel
+constexpr size_t kRehearsed = 1 << 16;  // bytes of it, or a few more
 
 }  // namespace
 }  // namespace emu
 
-// From now on a launch is held against the device's limits, and does not run; its threads are
-// counted.
+// From now on a launch is held against the device's limits, and does not run; it is noted.
 extern "C" void emu_rehearse(int on) {
     emu::rehearsing = on;
-    emu::rehearsed = 0;
+    emu::rehearsed.clear();
+    emu::follow_values(on);
 }
-extern "C" uint64_t emu_rehearsed() { return emu::rehearsed; }
+extern "C" const char* emu_rehearsed() { return emu::rehearsed.c_str(); }
 
 extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, cudaStream_t stream,
                            const char* kernel, void (*body)(void*), void* argument, EmuSite site) {
@@ -121,7 +123,10 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
         return set_error(cudaErrorCooperativeLaunchTooLarge);
 
     if (rehearsing) {
-        rehearsed += blocks * threads;
+        cover_launch();
+        if (rehearsed.size() < kRehearsed)
+            rehearsed +=
+                std::to_string(blocks) + ' ' + std::to_string(threads) + ' ' + kernel + '\n';
         return;
     }
     install_fault_handlers();

@@ -22,7 +22,7 @@ const bool volatile_atomic = getenv("EMU_VOLATILE_ATOMIC") != nullptr;
 
 constexpr uint8_t kBlock = 3;  // in place of a kind of access
 
-bool on = false;
+bool on = false, blocks_too = false;
 size_t limit = 0;
 bool truncated = false;
 std::vector<Access> accesses;
@@ -47,7 +47,7 @@ __attribute__((noinline)) void record(const void* address, size_t size, Kind kin
 // Notes that the running thread begins a basic block: of a warp its first lane, for all of it.
 __attribute__((noinline)) void record_block(const void* return_address) {
     Core* c = core();
-    if (!on || !c || !c->current || c->current_index() % 32) return;
+    if (!on || !blocks_too || !c || !c->current || c->current_index() % 32) return;
     if (accesses.size() >= limit) {
         truncated = true;
         return;
@@ -119,8 +119,10 @@ using namespace emu;
 
 extern "C" {
 
-// Records the accesses of the launches that follow, at most `most`.
-void emu_trace_begin(size_t most) {
+// Records the accesses of the launches that follow, and the basic blocks that warps begin if
+// `with_blocks`; at most `most`.
+void emu_trace_begin(size_t most, int with_blocks) {
+    blocks_too = with_blocks;
     accesses.clear();
     launches.clear();
     dynamic_name = "dynamic";  // while nobody has declared it
@@ -214,8 +216,11 @@ void emu_note_atomic(const void* p, size_t n, int what) {
                                  : kAtomic,
            CALLED_FROM);
 }
-// The compiler calls it where a basic block begins, in a build for counting instructions.
-void __sanitizer_cov_trace_pc() { record_block(CALLED_FROM); }
+// The compiler calls it where a basic block begins.
+void __sanitizer_cov_trace_pc() {
+    watch_step();
+    record_block(CALLED_FROM);
+}
 void emu_note_fence() { watch_fence(false); }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -136,6 +136,9 @@ void end_traffic(const Launch& launch) {
     json.number("shuffles", counters.shuffles);
     json.number("syncwarps", counters.syncwarps);
     json.number("tensor_operations", counters.tensor_operations);
+    json.number("steps", counters.steps);
+    json.number("thread_steps", counters.thread_steps);
+    json.number("block_steps", counters.block_steps);
     json.number("distinct_bytes_read", counters.distinct_read);
     json.number("distinct_bytes_written", counters.distinct_written);
     json.begin_list("instructions");

@@ -13,6 +13,8 @@ struct Counters {  // of a launch
     uint64_t barriers, shuffles, syncwarps;
     uint64_t tensor_operations;                // products and sums of tensor cores
     uint64_t distinct_read, distinct_written;  // bytes of global memory
+    // Basic blocks that were begun: by all threads, by the busiest one, by the busiest block's.
+    uint64_t steps, thread_steps, block_steps;
 };
 extern Counters counters __attribute__((visibility("hidden")));
 

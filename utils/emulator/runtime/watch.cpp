@@ -41,6 +41,8 @@ std::vector<uint16_t> moments;
 
 uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
+uint32_t steps[kMaxThreads];  // of the running block
+bool in_turns = false;        // blocks of the launch rest, and their steps are not kept apart
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
 bool any_synced = false, uncounted = false;
@@ -402,6 +404,7 @@ void watch_thread(Core* core, int thread) {
                           uint16_t(thread + 1), 0,
                           now[thread],          synced[thread / 32] ? clocks[thread] : nullptr,
                           known_to(thread)};
+    running.steps = &steps[thread];
     running.lane = unsigned(thread) % 32;
     running.bit = 1u << running.lane;
 }
@@ -414,6 +417,7 @@ void watch_launch(const Launch& launch) {
     async_fences.clear();
     cover_launch();
     begin_traffic();
+    in_turns = false;
     lend_modules((const void*)launch.body);
     for (auto it = global_shadows.begin(); it != global_shadows.end();)
         it = it->first->freed && it->second->forget() ? global_shadows.erase(it) : std::next(it);
@@ -436,12 +440,16 @@ static void begin_phase() {
 
 void watch_block() {
     if (!on) return;
+    memset(steps, 0, sizeof steps);
+    const bool before = in_turns;
     watch_block_again(++last_serial);
+    in_turns = before;
 }
 
 void watch_block_again(uint32_t serial) {
     if (!on) return;
     settle_benign_race();
+    in_turns = true;
     block_serial = serial;
     fences_block();
     operations_block(serial);
@@ -459,6 +467,13 @@ void watch_block_end(uint32_t serial) {
     if (!on) return;
     operations_block_end(serial);
     order_block_end(serial);
+    uint64_t all = 0;
+    for (uint32_t mine : steps) {
+        all += mine;
+        counters.thread_steps = std::max<uint64_t>(counters.thread_steps, mine);
+    }
+    counters.steps += all;
+    counters.block_steps = std::max(counters.block_steps, all);
 }
 
 uint32_t watch_serial() { return block_serial; }
@@ -527,6 +542,7 @@ void watch_launch_end(const Launch& launch) {
     settle_requests();
     end_absent_lanes();
     end_hazards();
+    if (in_turns) counters.steps = counters.thread_steps = counters.block_steps = 0;
     end_traffic(launch);
 }
 

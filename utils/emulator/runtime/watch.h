@@ -107,13 +107,19 @@ struct Running {  // the thread that runs, in a watched launch
     // Whether its last access was, and was reported, and in the next bit the one before: a copy is
     // told of as a store and a load before either happens.
     unsigned misaligned;
-    const void* pc;  // of the access that is being looked at; null: none is
+    const void* pc;   // of the access that is being looked at; null: none is
+    uint32_t* steps;  // basic blocks that it has begun
     struct Bucket {
         uint64_t key;
         Instruction* instruction;
     } table[1024];  // instructions by address, as a cache
 };
 extern Running running __attribute__((visibility("hidden")));
+
+// The running thread begins a basic block.
+inline void watch_step() {
+    if (running.core) ++*running.steps;
+}
 
 inline uint64_t instruction_key(const void* pc, Space space) {
     return uint64_t(pc) * 4 + space + 1;

@@ -10,11 +10,13 @@ only: without PyTorch it starts in 20 ms. Commands and replies are messages of `
       "multiprocessors": of the emulator's card, 0 for as many as it has,
       "rehearsal": on the emulator, whether launches are only held against the device's limits},
      slots
-                                -> {"error": code, "name", "text", "seconds", "live", "threads"}
+                                -> {"error": code, "name", "text", "seconds", "live",
+                                    "launches", "detour"}
     {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
       "calls": how many, "pointers": [slot indices]}, slots of all, an open file
                                                             -> {"error": code, "name", "text"}
-    {"do": "watch", ..., "tail": offset, "trace": n, "order": n}
+    {"do": "watch", ..., "tail": offset, "trace": n, "order": n,
+     "blocks": whether basic blocks are recorded, too}
                                            -> {..., "bases", "covered", "detour"}, launches
 
 Each reply has "stragglers", the number of threads that the call has left behind. With the emulator,
@@ -82,11 +84,12 @@ class Executor:
         if self.arena is None or len(self.arena) != size:
             self.arena = mmap.mmap(self.arena_fd, size)
         error, seconds, live = self._once(library, command, self.arena)
-        threads = 0
+        launches, detour = "", False
         if command["rehearsal"]:
-            library.emu_rehearsed.restype = ctypes.c_uint64
-            threads = library.emu_rehearsed()
-        said = {"seconds": seconds, "live": live, "threads": threads}
+            library.emu_rehearsed.restype = ctypes.c_char_p
+            launches = library.emu_rehearsed().decode(errors="replace")
+            detour = bool(library.emu_detour())
+        said = {"seconds": seconds, "live": live, "launches": launches, "detour": detour}
         return {**self._outcome(library, error), **said}
 
     def _once(
@@ -183,7 +186,8 @@ class Executor:
                 if region["start"] <= offset <= region["stop"]:
                     array[index] = base + offset - region["start"] if base else 0
         if command["trace"]:
-            library.emu_trace_begin(ctypes.c_size_t(command["trace"]))
+            most, blocks = ctypes.c_size_t(command["trace"]), ctypes.c_int(command["blocks"])
+            library.emu_trace_begin(most, blocks)
         self._limit(library, command["limit"])
         error = library.workbook_run(array)
         if not error:
