@@ -10,12 +10,14 @@ UNUSUAL = attempts(ROOT / "tests/unusual")
 
 
 TRIES = 3  # values are fresh each time, and an attack may be lucky once
+LUCKIER = 12  # where sizes or values decide, of which each check draws a few
+BY_LUCK = "beyond/", "chapters/", "families/"
 
 
 def judged(attempt: Attempt, monkeypatch) -> None:
     monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 3.0)
     monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
-    for _ in range(TRIES):
+    for _ in range(LUCKIER if attempt.id.startswith(BY_LUCK) else TRIES):
         outcome, message = attempt.judge()
         if outcome != PASSED or PASSED in attempt.outcomes:
             break

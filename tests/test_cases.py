@@ -46,7 +46,7 @@ def test_each_kind_is_what_it_is_called():
 def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 11, 9]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 13, 9]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
@@ -57,6 +57,15 @@ def test_nan_is_in_the_first_tensor_or_in_each_of_the_others_whatever_the_seed(f
     for seed in range(20):
         got = [bool(x.isnan().any()) for x in draw(family, seed).tensors.values()]
         assert tuple(got) == nans
+
+
+def test_a_zero_meets_an_infinity_on_either_side_where_products_are_added():
+    exercise = replace(toys.GEMM, products=True)
+    assert case_values.ZERO_TIMES_INFINITY in cases.families(exercise)
+    assert case_values.ZERO_TIMES_INFINITY not in cases.families(toys.GEMM)
+    met = [draw(case_values.ZERO_TIMES_INFINITY, seed, exercise).tensors for seed in range(20)]
+    for zeros, infinite in (("A", "B"), ("B", "A")):
+        assert any((t[zeros] == 0).any() and t[infinite].isinf().any() for t in met)
 
 
 def test_outliers_meet_zeros_and_ones():
@@ -82,7 +91,8 @@ def test_outliers_meet_zeros_and_ones():
 
 def test_an_exercise_of_one_tensor_has_no_other_to_hold_a_nan():
     alone = replace(toys.GEMM, shapes={"A": "M K", "C": "M N"})
-    assert cases.families(alone)[-1] == "NaN"
+    assert "NaN" in cases.families(alone)
+    assert case_values.NAN_ELSEWHERE not in cases.families(alone)
 
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
@@ -112,7 +122,35 @@ def test_gates_are_read_at_multiples_of_the_known_size_and_never_at_it():
     factors = [{name: size // known[name] for name, size in sizes.items()} for sizes in met]
     assert all(f["channels"] == f["groups"] for f in factors)
     met = {(f["rows"], f["channels"]) for f in factors}
-    assert met == {(k, 1) for k in range(2, 8)} | {(1, k) for k in range(2, 8)}
+    assert all((rows == 1) != (channels == 1) for rows, channels in met)
+    factors = {rows * channels for rows, channels in met}
+    assert set(range(2, 8)) <= factors and min(factors) == 2
+    assert max(factors) > 20  # where that is cheap
+
+
+def test_sizes_are_drawn_from_all_that_is_promised_within_a_cost():
+    met = [
+        case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e6) for seed in range(200)
+    ]
+    assert all(case_sizes.cost(toys.GEMM, sizes) <= 1e6 for sizes in met)
+    for name in "MNK":
+        values = sorted(sizes[name] for sizes in met)
+        most = case_sizes.promised(toys.GEMM, name)
+        assert values[0] == 1 and values[-1] > most / 4 and values[-1] <= most
+        far = [
+            case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e6, far=name)[name]
+            for seed in range(50)
+        ]
+        assert min(far) >= most**0.5 - 1 and sum(size > most / 2 for size in far) > 5
+
+
+def test_sizes_that_follow_another_divide_it_wherever_they_are_drawn():
+    for seed in range(100):
+        sizes = case_sizes.anywhere(GROUPED, Generator().manual_seed(seed), 1e5)
+        assert sizes["channels"] % sizes["groups"] == 0
+        narrow = replace(GROUPED, at=replace(GROUPED.at, part=8))
+        sizes = case_sizes.anywhere(narrow, Generator().manual_seed(seed), 1e5)
+        assert sizes["channels"] <= 8 * sizes["groups"]
 
 
 def test_values_far_from_one_have_the_magnitudes_of_the_exercise():

@@ -14,10 +14,13 @@ def gemm_flops(M, N, K):
     return 2 * M * N * K
 
 
+PRODUCTS = (1e-30, 1e33)  # of one factor: a sum of them stays below the largest float
 GEMM = dict(
     shapes={"A": "M K", "B": "K N", "C": "M N"},
     outputs=("C",),
     reference=lambda A, B: A @ B,
+    products=True,
+    magnitudes=PRODUCTS,
     ladder="gemm",
     flops=gemm_flops,
     peers={"cuBLAS": lambda A, B: torch.matmul(A, B)},
@@ -78,6 +81,8 @@ EXERCISES = (
         shapes={"x": "M K", "W": "N K", "b": "N", "out": "M N"},
         outputs=("out",),
         reference=lambda x, W, b: F.linear(x, W, b),
+        products=True,
+        magnitudes=PRODUCTS,
         ladder="linear",
         listed=False,
         at=AT,

@@ -14,6 +14,7 @@ SUM = Exercise(
     shapes={"x": "n", "out": ""},
     outputs=("out",),
     reference=lambda x: x.sum(),
+    magnitudes=(1e-30, 1e33),  # a sum of them stays below the largest float
     ladder="sum",
     at=At(
         check=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}, {"n": 4099}),
@@ -83,10 +84,10 @@ ONE_A_WARP = shared_loads(
 
 
 def rows_inputs(sizes, generator):
-    """Rows of seven kinds in turn, of which only the first is ordinary."""
+    """Rows of ten kinds in turn, of which only the first is ordinary."""
     rows, channels, on = sizes["rows"], sizes["channels"], {"device": generator.device}
     x = torch.randn((rows, channels), generator=generator, **on)
-    kind = torch.arange(rows, **on)[:, None] % 7
+    kind = torch.arange(rows, **on)[:, None] % 10
     x = torch.where(kind == 1, x.abs() + 1, x)  # all positive
     x = torch.where(kind == 2, (x / 2).round(), x)  # the smallest several times
     some = torch.rand((rows, channels), generator=generator, **on) < 0.1
@@ -94,6 +95,9 @@ def rows_inputs(sizes, generator):
     one = torch.arange(channels, **on) == place
     x[(kind == 3) & one | (kind == 4) & (some | one)] = float("nan")
     x[kind.expand_as(x) == 5] = float("inf")  # nothing is smaller
+    x = torch.where(kind == 7, torch.randint(3, 10, (rows, 1), generator=generator, **on), x)
+    x = torch.where(kind == 8, x * 1e-40, x)  # denormals, which are not equal, and not zero
+    x = torch.where(kind == 9, (x.abs() / 8).clamp(0, 0.9) * 1e37 + 3.3e38, x)  # near the largest
     x[(kind == 6) & (some | one)] = float("-inf")
     return {"x": x}
 

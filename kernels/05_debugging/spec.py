@@ -97,6 +97,18 @@ def variance_of_groups(x, groups):
     return x.unflatten(1, (groups, -1)).var(dim=2, unbiased=False)
 
 
+def rows_of_kinds(sizes, generator):
+    """Rows of five kinds in turn: ordinary, all -inf, near the smallest float, denormal and below
+    zero, whole numbers."""
+    rows, on = sizes["rows"], {"device": generator.device}
+    x = torch.randn((rows, sizes["cols"]), generator=generator, **on)
+    kind = (torch.arange(rows, **on)[:, None] + sizes["cols"]) % 5
+    x = torch.where(kind == 1, float("-inf"), x)
+    x = torch.where(kind == 2, -3.3e38 - (x.abs() / 8).clamp(0, 0.9) * 1e37, x)
+    x = torch.where(kind == 3, -x.abs() * 1e-40, x)
+    return {"x": torch.where(kind == 4, (2 * x).round(), x)}
+
+
 def scale_channels(x, mean, rstd, weight, bias):
     """What is left of a GroupNorm once the statistics of the groups are known."""
     size = x.shape[1] // mean.shape[1]
@@ -158,6 +170,8 @@ EXERCISES = (
         drops_nan=True,
         title="Find it: maxima that are too small",
         reference=lambda x: x.amax(dim=1),
+        inputs=rows_of_kinds,
+        exact=True,
         peers={"PyTorch": lambda x: x.amax(dim=1)},
         flops=lambda rows, cols: rows * cols,
         points=10,
@@ -202,7 +216,7 @@ EXERCISES = (
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
         reference=lambda x: F.mish(x),
-        magnitudes=(1e-30, 1e30),
+        magnitudes=(1e-30, 1e38),
         peers={"PyTorch": lambda x: F.mish(x)},
         at=At(
             check=({"n": 1}, {"n": 31}, {"n": 1000}, {"n": 4096}),
@@ -225,6 +239,7 @@ EXERCISES = (
         shapes={"A": "rows cols", "x": "cols", "y": "rows"},
         outputs=("y",),
         reference=lambda A, x: A @ x,
+        products=True,
         peers={"PyTorch": lambda A, x: torch.mv(A, x)},
         at=replace(ROWS, draw={"rows": 3, "cols": 7}),
         flops=lambda rows, cols: 2 * rows * cols,

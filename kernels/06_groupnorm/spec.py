@@ -80,7 +80,7 @@ AT = At(
 )
 
 CHAPTER = dict(
-    scalars={"eps": (1e-6, 1e-3)},
+    scalars={"eps": (1e-6, 10.0)},
     eps=True,
     follows={"groups": "channels"},
     library="PyTorch",

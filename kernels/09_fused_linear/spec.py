@@ -53,6 +53,8 @@ AT = At(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8)},
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
     ),
+    part=128,  # a group fits into a tile
+    anywhere=False,
 )
 
 
@@ -232,6 +234,7 @@ EXERCISES = (
         3,
         1,
         linear_bias_act,
+        products=True,
         number="09.1",
         title="out = LeakyReLU(x * W^T + b): a first epilogue",
         at=without_groups(AT),

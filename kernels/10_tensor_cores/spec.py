@@ -50,7 +50,9 @@ WARP = At(
     drawn=(
         {"M": (250, 270), "N": (246, 290), "K": (3, 20)},
         {"M": (20, 40), "N": (30, 40), "K": (1700, 1900)},
+        {"M": (2, 5), "N": (2, 5), "K": (4096, 4200)},  # their own K, and a little more
     ),
+    anywhere=False,
 )
 TILES = At(
     check=(
@@ -66,6 +68,7 @@ TILES = At(
     draw=size(128, 128, 64),
     gates=size(128, 128, 128),
     drawn=WARP.drawn,
+    anywhere=False,
 )
 MODEL = At(
     check=tuple(
@@ -90,6 +93,7 @@ MODEL = At(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8)},
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
     ),
+    anywhere=False,
 )
 # More than one promotion; and sums of one sign, long enough that what a tensor core
 # cuts off shows (their number chooses the values: utils.course.cases.plan).
@@ -200,6 +204,7 @@ EXERCISES = (
             draw={"rows": 2, "cols": 60, "padded": 64},
             gates={"rows": 8, "cols": 512, "padded": 512},
             drawn=({"rows": (60, 70), "cols": (1090, 1152), "padded": (1152, 1152)},),
+            anywhere=False,  # padded is the next multiple of 64
         ),
         follows={"padded": "cols"},
         gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),

@@ -48,7 +48,9 @@ LADDER = At(
     drawn=(
         {"M": (250, 270), "N": (246, 290), "K": (3, 20)},
         {"M": (20, 40), "N": (30, 40), "K": (700, 900)},
+        {"M": (2, 5), "N": (2, 5), "K": (1400, 1600)},  # more than 40 rounds of a ring
     ),
+    anywhere=False,
 )
 
 
@@ -82,6 +84,8 @@ WHOLE = At(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8), "terms": (3, 3)},
         {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "terms": (1, 1)},
     ),
+    choices={"terms": (1, 3)},
+    anywhere=False,
 )
 FEW = 2  # multiprocessors of the emulator's card, so that a block owns several tiles
 # For a card: more tiles than it has multiprocessors, in a whole band and a part of one.

@@ -61,6 +61,10 @@ AT = At(
     drawn=(
         {"rows": (4, 5), "channels": (17_000, 19_000), "groups": (3, 9)},
         {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
+        # groups of 2, 16 and 32 quads: a kernel of its own for each number of lanes
+        {"rows": (3, 9), "channels": (24, 24), "groups": (3, 3)},
+        {"rows": (3, 9), "channels": (128, 128), "groups": (2, 2)},
+        {"rows": (3, 9), "channels": (256, 256), "groups": (2, 2)},
     ),
 )
 
@@ -80,7 +84,8 @@ def kinds_of_rows(sizes, generator, nan=True):
     y = torch.where(kinds == 3, y * 3, y)
     y = sometimes_nan(y, generator) if nan and channels >= 96 else y
     drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
-    return {"y": y, **drawn, "grad_out": draw(rows, channels)}
+    grad_out = draw(rows, channels)
+    return {"y": y, **drawn, "grad_out": torch.where(kinds == 3, 300 * grad_out, grad_out)}
 
 
 def groups_of_x(sizes, generator):
@@ -323,6 +328,7 @@ COLUMNS = dict(
     shapes={"x": "rows channels", "out": "channels"},
     outputs=("out",),
     reference=column_sums,
+    magnitudes=(1e-30, 1e33),
     ladder="column_sums",
     listed=False,
     flops=lambda rows, channels: rows * channels,
@@ -345,6 +351,7 @@ COLUMNS = dict(
         drawn=(
             {"rows": (2000, 3000), "channels": (40, 60)},
             {"rows": (20, 30), "channels": (4000, 5000)},
+            {"rows": (16_500, 20_000), "channels": (2, 6)},  # more parts than a part has rows
         ),
     ),
 )

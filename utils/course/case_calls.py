@@ -34,8 +34,11 @@ def tensors(arguments: Arguments) -> dict[str, Tensor]:
     return {name: value for name, value in arguments.items() if isinstance(value, Tensor)}
 
 
-def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argument]:
-    """What to call an exercise's kernel with: fresh copies of the inputs, poisoned outputs.
+def arguments(
+    kernel: Answer, case: Case, device: str = "cpu", copy: bool = True
+) -> dict[str, Argument]:
+    """What to call an exercise's kernel with: fresh copies of the inputs, or the case's own, and
+    poisoned outputs.
 
     Raises DeclarationError where the launcher's parameters are not those of the exercise.
     """
@@ -52,7 +55,7 @@ def arguments(kernel: Answer, case: Case, device: str = "cpu") -> dict[str, Argu
                 f"the tensors {', '.join(exercise.shapes)} and the values {', '.join(numbers)}"
             )
         if name in case.tensors:
-            values[name] = case.tensors[name].to(device, parameter.dtype, copy=True)
+            values[name] = case.tensors[name].to(device, parameter.dtype, copy=copy)
         elif parameter.dtype is not None:
             shape = dimensions(exercise.shapes[name], case.sizes)
             values[name] = poison(shape, parameter.dtype, device)
@@ -87,3 +90,11 @@ def sliced(tensor: Tensor) -> Tensor:
     """A copy that begins one element behind the start of its memory, as `y[1:]` does."""
     whole = tensor.new_empty(tensor.numel() + 1)
     return whole[1:].view(tensor.shape).copy_(tensor)
+
+
+def nothing(kernel: Answer, sizes: Sizes) -> Case:
+    """A case whose values do not matter. Its tensors take no memory before somebody writes."""
+    exercise, dtypes = kernel.exercise, kernel.dtypes
+    shapes = {name: dimensions(text, sizes) for name, text in exercise.shapes.items()}
+    zeros = {n: torch.zeros(shape, dtype=dtypes.get(n)) for n, shape in shapes.items()}
+    return Case(sizes, "no", zeros, {name: span[0] for name, span in exercise.scalars.items()})

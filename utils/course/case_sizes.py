@@ -1,10 +1,13 @@
 """The sizes that a kernel is tried at: the exercise's, and others drawn around them."""
 
+import math
+from collections.abc import Sequence
+
 import torch
 from torch import Generator
 
-from utils.course.case_values import whole_number
-from utils.course.exercise import Exercise, Sizes, dimensions
+from utils.course.case_values import uniform, whole_number
+from utils.course.exercise import FLOAT, Exercise, Sizes, dimensions
 from utils.ground.errors import WorkbookError
 
 
@@ -57,26 +60,118 @@ def long_sizes(exercise: Exercise, name: str, span: tuple[int, int], generator: 
     return sizes
 
 
+BYTE = 2  # operations that take the emulator as long as a byte of a tensor
+
+
+def cost(exercise: Exercise, sizes: Sizes) -> int:
+    """About how long a call takes on the emulator, in operations of arithmetic."""
+    operations = exercise.flops(**sizes) * (1 + SLOWER * exercise.halves(sizes))
+    return operations + BYTE * FLOAT * elements(exercise, sizes)
+
+
+SLOWER = 3  # a product of halves by tensor cores, beside one of floats
+
+
+def promised(exercise: Exercise, name: str) -> int:
+    """The largest value of a size that the exercise speaks of."""
+    at = exercise.at
+    most = max(sizes[name] for sizes in (at.bench, *at.card, *at.check))
+    follower = next((f for f, leader in exercise.follows.items() if leader == name), None)
+    return min(most, at.part * promised(exercise, follower)) if at.part and follower else most
+
+
+def anywhere(
+    exercise: Exercise, generator: Generator, most: float, far: str | None = None
+) -> Sizes:
+    """Sizes from all that the exercise promises, as far as the call costs at most `most`.
+
+    Each is evenly spread over the powers of ten. One, another each time, has the whole range, the
+    next has what is left of the cost. That is the one named `far` where one is: then a part of its
+    range is left out from the small end, half of it or more.
+    """
+    at = exercise.at
+    sizes = {name: 1 for name in at.check[0]}
+    for name, values in at.choices.items():
+        sizes[name] = values[whole_number(0, len(values), generator)]
+    free = [name for name in sizes if name not in at.choices]
+    leaders = [name for name in free if name not in exercise.follows]
+    parts = [name for name in free if name in exercise.follows]
+    order = [leaders[i] for i in torch.randperm(len(leaders), generator=generator).tolist()]
+    of_tensors = lengths(exercise)
+    # Such as the number of blocks: last.
+    order.sort(key=lambda name: (name != far, name not in of_tensors))
+    for name in (*order, *parts):
+        limit = promised(exercise, name)
+        least = 1
+        if leader := exercise.follows.get(name):
+            limit = min(limit, sizes[leader])
+            least = -(-sizes[leader] // at.part) if at.part else 1
+        limit = _dearest(exercise, sizes, name, limit, most)
+        if name == far:
+            least = int(limit ** (0.5 + 0.45 * uniform((), generator).item()))
+        sizes[name] = log_uniform(min(least, limit), limit, generator)
+    _follow(exercise, sizes)
+    return sizes
+
+
+def leaders(exercise: Exercise) -> list[str]:
+    """The sizes that are dimensions of tensors and follow no other."""
+    return [name for name in lengths(exercise) if name not in exercise.follows]
+
+
+def _dearest(exercise: Exercise, sizes: Sizes, name: str, limit: int, most: float) -> int:
+    """The largest value of a size whose call costs so much at most; 1 at least."""
+    low, high = 1, limit + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        dear = cost(exercise, {**sizes, name: middle}) > most
+        low, high = (low, middle) if dear else (middle, high)
+    return low
+
+
+def log_uniform(least: int, most: int, generator: Generator) -> int:
+    """A whole number, evenly spread over the powers of ten."""
+    share = uniform((), generator).item()
+    return min(int(least * ((most + 1) / least) ** share), most)
+
+
+def grown(exercise: Exercise, names: Sequence[str], share: float) -> dict[str, int]:
+    """The last known sizes, of which those `names` have gone a share of the way to the largest that
+    is promised, counted in powers of ten."""
+    sizes = dict(exercise.at.check[-1])
+    for name in names:
+        sizes[name] = math.ceil(
+            sizes[name] ** (1 - share) * promised(exercise, name) ** share - 1e-9
+        )
+    _follow(exercise, sizes)
+    return sizes
+
+
 def _follow(exercise: Exercise, sizes: dict[str, int]) -> None:
     """Make each size that another one follows a multiple of that."""
     for follower, leader in exercise.follows.items():
+        if most := exercise.at.part:
+            sizes[follower] = max(sizes[follower], -(-sizes[leader] // most))
         parts = sizes[follower]
         sizes[leader] = max(sizes[leader] // parts, 1) * parts
 
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
+LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to this cost
 
 
 def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     """Larger than `at.gates` in one size, and what follows it, by another factor each time: from
-    two to seven, and between these where a size stands alone and is of many tiles."""
+    two to LEAST, and further where that takes no time; between these where a size stands alone and
+    is of many tiles."""
     known = exercise.at.gates
     of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[whole_number(0, len(free), generator)]
     grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
     parts = FINE if len(grown) == 1 and known[name] % (FINE * WHOLE) == 0 else 1
-    times = whole_number(2 * parts, 7 * parts + 1, generator)
+    most = min(max(GATED / cost(exercise, known), LEAST), MOST)
+    times = log_uniform(2 * parts, int(most * parts), generator)
     return {n: size * times // parts if n in grown else size for n, size in known.items()}
 
 

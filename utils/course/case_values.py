@@ -64,6 +64,11 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return x
 
 
+def whole(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Whole numbers from -4 to 4, zeros among them: many are equal."""
+    return torch.randint(-4, 5, shape, generator=generator, device=generator.device).float()
+
+
 def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Normal, with one NaN in about a quarter of the rows, in one at least."""
     x = normal(shape, generator)
@@ -115,6 +120,8 @@ def whole_number(low: int, high: int, generator: Generator) -> int:
 
 NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
 NAN_ELSEWHERE = "NaN elsewhere"
+WHOLE, INFINITE_ELSEWHERE = "whole", "infinite elsewhere"
+ZERO_TIMES_INFINITY = "zeros times infinite"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -133,7 +140,12 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
         normal,
         lambda shape, generator: with_nan(normal(shape, generator), generator),
     ),
+    WHOLE: (whole, normal),
+    INFINITE_ELSEWHERE: (normal, infinite),
+    ZERO_TIMES_INFINITY: (whole, infinite),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
-FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS)]
+# Of these the largest size alone has a call, and the one that is watched shows nothing new.
+SELDOM = (WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
+FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"

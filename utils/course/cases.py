@@ -12,18 +12,23 @@ from utils.course.case_sizes import elements, size_text
 from utils.course.case_values import (
     FAMILIES,
     FINITE,
+    INFINITE_ELSEWHERE,
     LARGE,
     NANS,
     NORMAL,
     OUTLIERS,
     OWN,
+    SELDOM,
     TINY,
+    ZERO_TIMES_INFINITY,
     add_outliers,
     normal,
     uniform,
+    whole_number,
     wide,
 )
 from utils.course.exercise import Exercise, Sizes, dimensions, inputs_of
+from utils.course.precision import Precision
 from utils.cuda.arguments import Argument
 
 
@@ -61,6 +66,8 @@ def sample(
     """
     tensors = dict(exercise.inputs(sizes, generator)) if exercise.inputs else {}
     kind, others = FAMILIES.get(family, (normal, normal))
+    if family == ZERO_TIMES_INFINITY and whole_number(0, 2, generator):
+        kind, others = others, kind
     least, most = exercise.magnitudes
     if family == LARGE:
         kind = functools.partial(wide, low=100.0, high=most)
@@ -98,7 +105,7 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
     """Which kinds of values each size meets. Always the same; only the values are fresh.
 
     Every size has normal values and one other kind; the two with the most elements meet all but
-    those that the largest alone meets: values far from 1.
+    those that the largest alone meets: values far from 1, and some that few kernels mind.
     """
     if usual(exercise) == OWN:
         yield from ((size, [OWN, OWN]) for size in sizes)
@@ -106,7 +113,7 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
     first, *others = families(exercise)
     finite = FINITE[1:]
     largest = sorted(range(len(sizes)), key=lambda i: elements(exercise, sizes[i]))[-2:]
-    near = [name for name in others if name not in (LARGE, TINY)]
+    near = [name for name in others if name not in (LARGE, TINY, *SELDOM)]
     for i, size in enumerate(sizes):
         kinds = others if i == largest[-1] else near if i in largest else [finite[i % len(finite)]]
         yield size, [first, *kinds]
@@ -117,5 +124,16 @@ def families(exercise: Exercise) -> list[str]:
     if usual(exercise) == OWN:
         return [OWN]
     left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs_of(exercise)) == 1 else ()
+    left_out = (*left_out, *_impossible(exercise))
     names = [name for name in FAMILIES if name not in left_out]
     return [*names, OUTLIERS] if exercise.outliers else names
+
+
+def _impossible(exercise: Exercise) -> Iterator[str]:
+    """Kinds of values at which an exercise says nothing of what a kernel has to make of them, such
+    as an infinite weight of a GroupNorm: there it is a matter of the formula."""
+    plain = len(inputs_of(exercise)) == 2 or exercise.products
+    if not plain or exercise.precision is not Precision.FP32:
+        yield INFINITE_ELSEWHERE
+    if not exercise.products:
+        yield ZERO_TIMES_INFINITY

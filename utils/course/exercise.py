@@ -42,6 +42,9 @@ class At:
     gates: Sizes = field(default_factory=dict)  # gates are read at multiples of it: whole tiles
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.
     drawn: tuple[Mapping[str, tuple[int, int]], ...] = ()
+    choices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # a size of few values
+    part: int = 0  # at most so many elements share one of a size that follows; 0: any number
+    anywhere: bool = True  # sizes are drawn from all that is promised; False: they hang together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,7 @@ class Judging:
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
+    products: bool = False  # sums of products: a zero times an infinity makes NaN of one
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.

@@ -24,6 +24,7 @@ from utils.ground import events, settings
 from utils.ground.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
+from utils.judge.rehearsal import Rehearsals
 from utils.judge.schedule import Schedule
 from utils.judge.summary import Passed, tell
 from utils.process import card
@@ -101,6 +102,8 @@ class Trial:
         if self.kernel.backend == "emulator" and self.kernel.built:
             diagnosed.meanwhile = schedule.make_early
         seen, tried = diagnosed.all(), schedule.judge(diagnosed.remarks)
+        if self.kernel.backend == "emulator":
+            Rehearsals(self.kernel, self.seed, diagnosed).judge_all()
         details = (
             f"{len(tried.sizes)} sizes up to {size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"

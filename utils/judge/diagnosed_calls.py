@@ -1,5 +1,6 @@
 """A kernel is watched on the emulator: for hazards, for its gates, and for who did the work."""
 
+import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,12 +9,14 @@ import torch
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
+from utils.course.case_values import SELDOM, whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
-from utils.ground.errors import CheckFailed, Reason, ToolError
+from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
 from utils.judge import explain, gates, launches, oracle, provenance, verdict
+from utils.judge.launches import Launches
 from utils.judge.mismatch import bits
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
 from utils.process import workers
@@ -24,6 +27,10 @@ from utils.watch.diagnosis import Diagnosis
 _REFUSED = ("cudaErrorInvalidConfiguration", "cudaErrorInvalidValue")
 _WHY_REFUSED = ("shared-memory",)  # hazards that say more than its error
 _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as races
+
+CHEAP = 5e5  # of calls of any size, by case_sizes.cost: 20 ms
+MANY = 60_000  # threads: with barriers they take 50 ms
+TRIES = 3  # to draw sizes for which so many are enough
 
 Meanwhile = Callable[[Callable[[], bool]], object]  # does something until it is so
 
@@ -36,6 +43,7 @@ class DiagnosedCalls(Judge):
         super().__init__(kernel, seed)
         self.meanwhile: Meanwhile = lambda until: None
         self._violations: list[tuple[Reason, Case, str]] = []  # to who did the work
+        self.launched: list[tuple[Sizes, Launches]] = []  # by each call
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
@@ -51,12 +59,34 @@ class DiagnosedCalls(Judge):
                 for name in self.exercise.shapes:
                     self._watch(self.exercise.at.draw, sliced=(name,))
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
+            if self.exercise.at.anywhere:
+                self._watch_anywhere(far=False)
+                self._watch_anywhere(far=True)
+            self._object()
             few = itertools.cycle(self.few())
             for family in cases.families(self.exercise)[1:]:  # out of bounds: the values may decide
-                self._watch(next(few), family, probes=0)
+                if family not in SELDOM:
+                    self._watch(next(few), family, probes=0)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
+
+    def _watch_anywhere(self, far: bool) -> None:
+        """A call of sizes that nobody knows, from all that the exercise promises; with one of them
+        large, if `far`."""
+        names = case_sizes.leaders(self.exercise)
+        name = names[whole_number(0, len(names), self.generator)] if far else None
+        for _ in range(TRIES):
+            sizes = case_sizes.anywhere(self.exercise, self.generator, CHEAP, name)
+            with contextlib.suppress(LaunchError):
+                if self.kernel.backend == "cuda" or self.threads(sizes) <= MANY:
+                    self._watch(sizes, probes=FEW)
+                    return
+
+    def look(self, sizes: Sizes) -> None:
+        """Watch one more call, of these sizes."""
+        self._watch(sizes, probes=FEW)
+        self._object()
 
     def _object(self) -> None:
         """Say that kernels did not do the work, if so. Wrong values have been told before that."""
@@ -70,7 +100,7 @@ class DiagnosedCalls(Judge):
         sizes = case_sizes.gate_sizes(self.exercise, self.generator)
         seen, case = self._watch(sizes, probes=FEW)
         self._object()
-        for gate in self.exercise.gates:
+        for gate in (*self.exercise.gates, *gates.of_every(self.exercise)):
             if message := gates.failing(gate, seen, sizes):
                 self.fail(Reason.GATE, case, message)
 
@@ -119,6 +149,7 @@ class DiagnosedCalls(Judge):
             why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
             message = diagnosis.tell(why) if why else str(seen.error)
             raise CheckFailed(Reason.LAUNCH_ERROR, message) from seen.error
+        self.launched.append((sizes, launches.of(seen.launches)))
         named = self.exercise.faulty  # where the learner is to name the fault
         self.remarks = Remarks(launches="" if named else launches.swapped(seen.launches))
         if seen.hazards:

@@ -7,13 +7,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from utils.course.exercise import Gate
+from utils.course.exercise import Exercise, Gate
 from utils.emulator.traffic import Traffic
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
 
 IDLE = 24  # lanes: a request of fewer leaves too many without work
 AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elements
+# Times the mean that one thread may do: where each has elements of its own; where threads add up
+# what they found. And one block, of which some have a tile more than others.
+EACH, TOGETHER, BLOCKS = 3, 9, 2
 LOADS = "load", "atomic"  # an atomic operation reads, too
 
 
@@ -95,6 +98,17 @@ def _barriers(diagnosis: Diagnosis) -> Reading:
     return Reading(barriers / max(_blocks(diagnosis), 1), 0)
 
 
+def _busiest(diagnosis: Diagnosis, who: str) -> Reading:
+    """The steps of the thread or block that takes most of them, beside the mean of all: in the
+    launch that takes most. A step is a basic block, such as a round of a loop."""
+    launch = max(diagnosis.launches, key=lambda launch: launch.counters["steps"], default=None)
+    if launch is None or not launch.counters["steps"]:
+        return Reading(0.0, 0.0)
+    blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
+    parts = blocks if who == "block" else blocks * threads
+    return Reading(launch.counters[f"{who}_steps"], launch.counters["steps"] / parts)
+
+
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "sectors per load request": lambda d: _worst(d, "global", "load"),
     "sectors per store request": lambda d: _worst(d, "global", *_stores(d)),
@@ -114,9 +128,28 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "operations of tensor cores": lambda d: Reading(
         sum(launch.counters["tensor_operations"] for launch in d.launches), 0
     ),
+    "steps of the busiest thread": lambda d: _busiest(d, "thread"),
+    "steps of the busiest block": lambda d: _busiest(d, "block"),
     "blocks": lambda d: Reading(_blocks(d), 0),
     "launches": lambda d: Reading(len(d.launches), 0),
 }
+
+
+def of_every(exercise: Exercise) -> list[Gate]:
+    """Those that an exercise with gates has beside its own: the work is shared by all."""
+    each = any(gate.metric == "lanes per load request" for gate in exercise.gates)
+    return [
+        Gate(
+            "steps of the busiest thread",
+            EACH if each else TOGETHER,
+            "one thread goes through what many could do: give each of them a part of the work",
+        ),
+        Gate(
+            "steps of the busiest block",
+            BLOCKS,
+            "one block goes through what many could do: give each of them a part of the work",
+        ),
+    ]
 
 
 def read(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> Reading:

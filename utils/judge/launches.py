@@ -2,15 +2,40 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, inputs_of
+from utils.cuda.isolation import Rehearsed
 from utils.emulator.traffic import LaunchTraffic
 from utils.ground.wording import many
 from utils.watch.diagnosis import Diagnosis
 
 WARP, MOST = 32, 1024  # what blocks are a multiple of, and at most
 AGAIN = 1.02  # times that an input is read
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Those of a call, as far as they tell what a launcher does."""
+
+    kinds: frozenset[tuple[str, int]]  # kernels, with the threads of a block
+    blocks: int  # of all launches
+    threads: int
+
+
+def of(launches: Iterable[LaunchTraffic | Rehearsed]) -> Launches:
+    """Those that a call made, or would have made."""
+    kinds, all_blocks, all_threads = set(), 0, 0
+    for launch in launches:
+        if isinstance(launch, Rehearsed):
+            blocks, threads = launch.blocks, launch.threads
+        else:
+            blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
+        kinds.add((launch.kernel, threads))
+        all_blocks += blocks
+        all_threads += blocks * threads
+    return Launches(frozenset(kinds), all_blocks, all_threads)
 
 
 def swapped(launches: Iterable[LaunchTraffic]) -> str:

@@ -17,10 +17,10 @@ from torch import Tensor
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.cases import Case
-from utils.course.exercise import Sizes, dimensions
+from utils.course.exercise import Sizes
 from utils.cuda.arguments import Arguments
 from utils.cuda.isolation import IsolatedRun
-from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
+from utils.ground.errors import CheckFailed, LaunchError, Reason
 from utils.ground.wording import many
 from utils.judge import oracle, verdict
 from utils.judge.mismatch import bits
@@ -36,6 +36,9 @@ LONG = ((65_537, 70_000), (32_769, 36_000))
 MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a second
 PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would take more seconds
 GRID = 65_535  # blocks along y or z
+CHEAP, DEAR = 2e5, 2e7  # of calls of any size, by case_sizes.cost: 10 ms each, 300 ms together
+SMALL = 2  # cheap ones; of dear ones each size has one in which it is large
+TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -56,6 +59,7 @@ class PlainCalls(Judge):
         self.timeout = verdict.TIMEOUT if timeout is None else timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
         self._paces: dict[str, float] = {}  # seconds for each element along a size
+        self._pace = 0.0  # seconds by case_sizes.cost, of the slowest call that tells
 
     def outcomes(self) -> Iterator[Outcome]:
         """Make all calls, each when its outcome is asked for; a failure is the last."""
@@ -76,10 +80,11 @@ class PlainCalls(Judge):
             yield from self.of_size(size, families)
         for size in drawn:
             yield self.call(self.case(size), probes=FEW)
+        further = self._anywhere(), self._beyond_16_bits()
+        for outcome in itertools.chain(*further):
+            drawn.append(outcome.case.sizes)
+            yield outcome
         if self.kernel.backend == "emulator":
-            for outcome in self._beyond_16_bits():
-                drawn.append(outcome.case.sizes)
-                yield outcome
             yield from self._rehearse()
         yield from self.in_another_process(self.exercise.at.check)
         kinds = dict.fromkeys(itertools.chain.from_iterable(families for _, families in plan))
@@ -117,6 +122,8 @@ class PlainCalls(Judge):
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self.device == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)
+            if (cost := case_sizes.cost(self.exercise, case.sizes)) >= TELLS:
+                self._pace = max(self._pace, run.seconds / cost)
             before, after = case_calls.tensors(arguments), run.after
             unchanged = {n: bits(after[n]) == bits(before[n]) for n in self.exercise.outputs}
             outside = run.out_of_bounds
@@ -187,16 +194,35 @@ class PlainCalls(Judge):
             calls = int(torch.randint(*CALLS, (), generator=random))
             yield self.call(self.case(size), calls=calls)
 
+    def _anywhere(self) -> Iterator[Returned | Refused]:
+        """Calls of sizes that nobody knows, from all that the exercise promises: a few that cost
+        nothing, then one for each size, in which that is far beyond what is known."""
+        if not self.exercise.at.anywhere:
+            return
+        names = case_sizes.leaders(self.exercise)
+        dear = [(DEAR / len(names), name) for name in names]
+        dear += [(DEAR / 2, name) for name in names if len(names) == 1]
+        for most, far in (*((CHEAP, None),) * SMALL, *dear):
+            sizes = case_sizes.anywhere(self.exercise, self.generator, most, far)
+            soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
+            try:
+                if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
+                    yield self.call(self.case(sizes), probes=FEW)
+            except LaunchError as error:
+                yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
+
     def _beyond_16_bits(self) -> Iterator[Returned]:
         """A call that is long in one size, another one each time, and short in the others.
         Not where that would take long, or CUDA refuse it: `at.card` says how far a kernel must go.
         """
+        if self.kernel.backend != "emulator":
+            return
         names = case_sizes.lengths(self.exercise)
         for i in torch.randperm(len(names), generator=self.generator).tolist():
             for span in LONG:
                 sizes = case_sizes.long_sizes(self.exercise, names[i], span, self.generator)
                 with contextlib.suppress(LaunchError):
-                    if self._launched(sizes) <= MANY and self._soon(names[i], span):
+                    if self.threads(sizes) <= MANY and self._soon(names[i], span):
                         yield self.call(self.case(sizes), probes=FEW)
                         return
 
@@ -216,23 +242,9 @@ class PlainCalls(Judge):
             if too_many or max(sizes.values()) <= GRID:
                 continue
             try:
-                self._launched(sizes)
+                self.threads(sizes)
             except LaunchError as error:
-                yield Refused(self._nothing(sizes), str(error))
-
-    def _launched(self, sizes: Sizes) -> int:
-        """How many threads a call of these sizes would launch. Raises LaunchError."""
-        arguments = case_calls.arguments(self.kernel, self._nothing(sizes))
-        try:
-            return self.kernel.isolated(arguments, timeout=self.timeout, rehearsal=True).threads
-        except (KernelCrash, KernelTimeout) as error:
-            raise CheckFailed(FAULTS[type(error)], str(error)) from error
-
-    def _nothing(self, sizes: Sizes) -> Case:
-        """A case whose values do not matter."""
-        shapes = {n: dimensions(text, sizes) for n, text in self.exercise.shapes.items()}
-        zeros = {n: torch.zeros(shape) for n, shape in shapes.items()}
-        return Case(sizes, "no", zeros, {n: span[0] for n, span in self.exercise.scalars.items()})
+                yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
     def _isolated(self, arguments: Arguments, calls: int = 1) -> IsolatedRun:
         try:

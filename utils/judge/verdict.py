@@ -8,7 +8,7 @@ from typing import NoReturn
 import torch
 from torch import Generator, Tensor
 
-from utils.course import case_sizes, cases
+from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
@@ -54,6 +54,17 @@ class Judge:
     def ascending(self) -> list[Sizes]:
         """The known sizes, that of the fewest elements first."""
         return sorted(self.exercise.at.check, key=lambda s: case_sizes.elements(self.exercise, s))
+
+    def threads(self, sizes: Sizes) -> int:
+        """How many threads a call of these sizes would launch, on the emulator. Raises LaunchError
+        where CUDA would refuse that."""
+        case = case_calls.nothing(self.kernel, sizes)
+        arguments = case_calls.arguments(self.kernel, case, copy=False)
+        try:
+            run = self.kernel.isolated(arguments, timeout=TIMEOUT, rehearsal=True)
+        except (KernelCrash, KernelTimeout) as error:
+            raise CheckFailed(FAULTS[type(error)], str(error)) from error
+        return sum(launch.blocks * launch.threads for launch in run.launches)
 
     def expecting(self, case: Case, device: str, probes: int) -> Callable[[], dict[str, Expected]]:
         """What works out what a call should leave behind, when it is first asked."""

@@ -1,0 +1,75 @@
+"""What a launcher does at sizes that are too large to run is known from its launches."""
+
+import pytest
+from support.attacks import exercise_named
+
+from utils.course import catalog
+from utils.course.answers import Answer, compile_answer
+from utils.ground.errors import CheckFailed, Reason
+from utils.judge.diagnosed_calls import DiagnosedCalls
+from utils.judge.rehearsal import Rehearsals
+
+SWISH = exercise_named("swish")
+LAUNCH = "swish_kernel<<<blocks, threads>>>(x, out, n);"
+
+
+def kernel_of(*changes: tuple[str, str]) -> Answer:
+    text = catalog.solution_text(SWISH)
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return compile_answer(SWISH, text, backend="emulator")
+
+
+def rehearsed(kernel: Answer) -> DiagnosedCalls:
+    diagnosed = DiagnosedCalls(kernel, seed=1)
+    diagnosed.look({"n": 1000})
+    Rehearsals(kernel, 1, diagnosed).judge_all()
+    return diagnosed
+
+
+def failure_of(kernel: Answer) -> CheckFailed:
+    with pytest.raises(CheckFailed) as caught:
+        rehearsed(kernel)
+    return caught.value
+
+
+def test_a_launcher_that_does_the_same_at_all_sizes_is_watched_no_further():
+    assert [sizes for sizes, _ in rehearsed(kernel_of()).launched] == [{"n": 1000}]
+
+
+def test_launches_of_another_kind_are_watched_where_they_begin():
+    wide = kernel_of(
+        (LAUNCH, f"if (n >= 40000) blocks = (n + (threads = 512) - 1) / 512;\n{LAUNCH}")
+    )
+    (_, _), (sizes, launches) = rehearsed(wide).launched
+    assert 40_000 <= sizes["n"] < 41_000
+    assert launches.kinds == {("swish_kernel", 512)}
+
+
+def test_a_size_beyond_all_calls_at_which_nothing_is_launched():
+    failure = failure_of(kernel_of((LAUNCH, f"if (n < 2000000) {LAUNCH}")))
+    assert failure.reason is Reason.NO_KERNEL and "launches no kernel" in str(failure)
+
+
+def test_a_size_beyond_all_calls_at_which_the_host_computes():
+    by_hand = (
+        "float v;\n    if (n > 2000000) cudaMemcpy(&v, x, 4, cudaMemcpyDeviceToHost);\n    "
+        "if (n > 2000000) cudaMemcpy(out, &v, 4, cudaMemcpyHostToDevice);"
+    )
+    failure = failure_of(kernel_of((LAUNCH, f"{LAUNCH}\n    {by_hand}")))
+    assert failure.reason is Reason.NO_KERNEL and "to the host" in str(failure)
+
+
+def test_a_size_beyond_all_calls_at_which_fewer_threads_work():
+    failure = failure_of(
+        kernel_of((LAUNCH, f"if (n > 2000000) blocks = 5, threads = 1;\n{LAUNCH}"))
+    )
+    assert failure.reason is Reason.GATE
+    assert "5 threads for all of it; with n=1000 there were 1,024" in str(failure)
+
+
+def test_one_block_for_all_sizes():
+    grid_stride = [("    if (i < n) {", "    for (; i < n; i += blockDim.x) {")]
+    failure = failure_of(kernel_of(*grid_stride, (LAUNCH, f"blocks = 1;\n    {LAUNCH}")))
+    assert failure.reason is Reason.GATE and "1 block for all of it" in str(failure)

@@ -1,0 +1,119 @@
+"""What a launcher does at sizes that no call here can have: its launches are rehearsed, not run.
+
+A rehearsal takes milliseconds, whatever the sizes are, so the whole range that an exercise promises
+is looked at: whether the launcher launches anything there, whether it brings values to the host,
+whether as many threads work as did at smaller sizes. Launches of a kind that no watched call has
+made are watched at the smallest size that makes them, where that can be run.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from utils.course import case_calls, case_sizes
+from utils.course.answers import Answer
+from utils.course.case_sizes import size_text
+from utils.course.case_values import uniform
+from utils.course.exercise import Sizes
+from utils.ground.errors import LaunchError, Reason
+from utils.ground.wording import many
+from utils.judge import launches, verdict
+from utils.judge.diagnosed_calls import DiagnosedCalls
+from utils.judge.launches import Launches
+from utils.judge.verdict import FAULTS, Judge
+
+MOST = 1 << 24  # elements of the tensors of a rehearsal; only what is touched takes memory
+FEWER = 32  # times the threads of smaller sizes: a launcher that launches fewer leaves work undone
+FEW = 4  # blocks: fewer leave a card idle
+HALVINGS = 10  # between two sizes, to find where launches of another kind begin
+DEAR = 1e7  # of a call that is watched there, by case_sizes.cost: half a second
+
+
+class Rehearsals(Judge):
+    """The launches of a kernel at large sizes, beside those of watched calls."""
+
+    def __init__(self, kernel: Answer, seed: int, diagnosed: DiagnosedCalls):
+        super().__init__(kernel, seed, stream=2)
+        self.diagnosed = diagnosed
+        self.known: list[tuple[Sizes, Launches]] = list(diagnosed.launched)
+
+    def judge_all(self) -> None:
+        """Raises CheckFailed."""
+        for number, names in enumerate(self._ways()):
+            share = 1.0
+            while case_sizes.elements(self.exercise, self._at(names, share)) > MOST:
+                share *= 0.995
+            share *= 1 - uniform((), self.generator).item() * (0.4 if number else 0.01)
+            self._rehearse(names, share, all_large=not number)
+
+    def _ways(self) -> list[list[str]]:
+        """The sizes that grow, in each of the rehearsals: all of them, then one by one."""
+        at = self.exercise.at
+        names = [name for name in at.check[-1] if name not in at.choices and at.anywhere]
+        return [names, *([name] for name in names)] if names else []
+
+    def _at(self, names: Sequence[str], share: float) -> Sizes:
+        return case_sizes.grown(self.exercise, names, share)
+
+    def _rehearse(self, names: list[str], share: float, all_large: bool) -> None:
+        sizes = self._at(names, share)
+        made = self._launches(sizes)
+        self._judge_threads(sizes, made)
+        if all_large and self.exercise.gates and not self.exercise.multiprocessors:
+            self._judge_blocks(sizes, made)
+        new = made.kinds - self._kinds()
+        if not new:
+            return
+        low, high = 0.0, share  # below, such launches are not made
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            there = self._launches(self._at(names, middle))
+            low, high = (low, middle) if new <= there.kinds else (middle, high)
+        sizes = self._at(names, high)
+        if case_sizes.cost(self.exercise, sizes) <= DEAR:
+            self.diagnosed.look(sizes)
+
+    def _kinds(self) -> frozenset[tuple[str, int]]:
+        return frozenset().union(*(made.kinds for _, made in self.diagnosed.launched))
+
+    def _launches(self, sizes: Sizes) -> Launches:
+        """Those that would be made. Raises CheckFailed where CUDA would refuse them, and where the
+        work is not left to kernels."""
+        case = case_calls.nothing(self.kernel, sizes)
+        fail = partial(self.fail, case=case)
+        arguments = case_calls.arguments(self.kernel, case, copy=False)
+        try:
+            run = self.kernel.isolated(arguments, timeout=verdict.TIMEOUT, rehearsal=True)
+        except LaunchError as error:
+            fail(Reason.LAUNCH_ERROR, message=str(error))
+        except tuple(FAULTS) as error:
+            fail(FAULTS[type(error)], message=str(error))
+        if not run.launches:
+            fail(Reason.NO_KERNEL, message="at this size the launcher launches no kernel")
+        if run.detour:
+            fail(Reason.NO_KERNEL, message="at this size the launcher brings values to the host")
+        return launches.of(run.launches)
+
+    def _judge_blocks(self, sizes: Sizes, made: Launches) -> None:
+        """Where all sizes are large, there is work for many blocks."""
+        if made.blocks < FEW:
+            message = (
+                f"{many(made.blocks, 'block')} for all of it\nhint: one block keeps one "
+                "multiprocessor busy, and a card has more than a hundred: share the work out"
+            )
+            self.fail(Reason.GATE, case_calls.nothing(self.kernel, sizes), message)
+
+    def _judge_threads(self, sizes: Sizes, made: Launches) -> None:
+        """Larger sizes need no fewer threads, or not many fewer."""
+        smaller = [
+            (other, before)
+            for other, before in self.known
+            if all(other[name] <= value for name, value in sizes.items())
+        ]
+        most = max(smaller, key=lambda one: one[1].threads, default=None)
+        self.known.append((sizes, made))
+        if most and self.exercise.gates and FEWER * made.threads < most[1].threads:
+            message = (
+                f"{many(made.threads, 'thread')} for all of it; with {size_text(most[0])} there "
+                f"were {most[1].threads:,}\nhint: let the number of blocks follow the size"
+            )
+            self.fail(Reason.GATE, case_calls.nothing(self.kernel, sizes), message)
