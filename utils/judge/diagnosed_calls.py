@@ -60,8 +60,7 @@ class DiagnosedCalls(Judge):
                     self._watch(self.exercise.at.draw, sliced=(name,))
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
             if self.exercise.at.anywhere:
-                self._watch_anywhere(far=False)
-                self._watch_anywhere(far=True)
+                self._watch_anywhere()
             self._object()
             few = itertools.cycle(self.few())
             for family in cases.families(self.exercise)[1:]:  # out of bounds: the values may decide
@@ -71,11 +70,12 @@ class DiagnosedCalls(Judge):
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
-    def _watch_anywhere(self, far: bool) -> None:
-        """A call of sizes that nobody knows, from all that the exercise promises; with one of them
-        large, if `far`."""
-        names = case_sizes.leaders(self.exercise)
-        name = names[whole_number(0, len(names), self.generator)] if far else None
+    def _watch_anywhere(self) -> None:
+        """A call of sizes that nobody knows, from all that the exercise promises; half of the time
+        with one of them large."""
+        names: list[str | None] = [*case_sizes.leaders(self.exercise)]
+        names += [None] * len(names)
+        name = names[whole_number(0, len(names), self.generator)]
         for _ in range(TRIES):
             sizes = case_sizes.anywhere(self.exercise, self.generator, CHEAP, name)
             with contextlib.suppress(LaunchError):

@@ -17,7 +17,7 @@ from utils.course.exercise import Sizes
 from utils.ground.errors import LaunchError, Reason
 from utils.ground.wording import many
 from utils.judge import launches, verdict
-from utils.judge.diagnosed_calls import DiagnosedCalls
+from utils.judge.diagnosed_calls import MANY, DiagnosedCalls
 from utils.judge.launches import Launches
 from utils.judge.verdict import FAULTS, Judge
 
@@ -68,8 +68,9 @@ class Rehearsals(Judge):
             middle = (low + high) / 2
             there = self._launches(self._at(names, middle))
             low, high = (low, middle) if new <= there.kinds else (middle, high)
+            made = there if high == middle else made
         sizes = self._at(names, high)
-        if case_sizes.cost(self.exercise, sizes) <= DEAR:
+        if case_sizes.cost(self.exercise, sizes) <= DEAR and made.threads <= MANY:
             self.diagnosed.look(sizes)
 
     def _kinds(self) -> frozenset[tuple[str, int]]:
