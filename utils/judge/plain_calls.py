@@ -201,7 +201,7 @@ class PlainCalls(Judge):
             return
         names = case_sizes.leaders(self.exercise)
         dear = [(DEAR / len(names), name) for name in names]
-        dear += [(DEAR / 2, name) for name in names if len(names) == 1]
+        dear += [(2 * DEAR, name) for name in names if len(names) == 1]
         for most, far in (*((CHEAP, None),) * SMALL, *dear):
             sizes = case_sizes.anywhere(self.exercise, self.generator, most, far)
             soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
