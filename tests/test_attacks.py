@@ -10,7 +10,7 @@ UNUSUAL = attempts(ROOT / "tests/unusual")
 
 
 TRIES = 3  # values are fresh each time, and an attack may be lucky once
-LUCKIER = 12  # where sizes or values decide, of which each check draws a few
+LUCKIER = 30  # where sizes or values decide, of which each check draws a few
 BY_LUCK = "beyond/", "chapters/", "families/"
 
 
