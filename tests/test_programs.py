@@ -74,7 +74,7 @@ def test_the_examples_verify_themselves(path, built, capfd):
 CLEAN = """arrive_and_wait copy_pipeline producers_and_consumers group_copies grid_sync_sum
     grid_sync_jacobi tiles_of_two_warps partitions group_reduction vector_aggregates spin_locks
     last_block host_threads device_objects memory_pools launches_by_pointer half_dot_product
-    texture_wraps block_scan bitonic_sort wmma_products""".split()
+    texture_wraps block_scan bitonic_sort wmma_products blocks_that_wait""".split()
 
 
 @pytest.mark.parametrize("watch", ["watched"])

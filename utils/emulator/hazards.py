@@ -273,6 +273,13 @@ HAZARDS = {
         "phase has 0, and a wait for 1 goes through a fresh barrier.",
         Reason.TIMEOUT, Picture.WAITS,
     ),
+    "deadlock/spinning": Hazard(
+        "threads spin for a change that never comes",
+        "Look for who is to write what this loop reads: does that thread come so far, and without "
+        "waiting for this one? A block may wait only for blocks that are running, too: for "
+        "earlier ones, or in a grid that the GPU holds at once.",
+        Reason.TIMEOUT,
+    ),
     "deadlock/registers": Hazard(
         "a wait for registers that cannot end",
         "Warps can take only what others have given back: all of a block's together have at most "

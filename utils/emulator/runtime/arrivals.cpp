@@ -59,7 +59,7 @@ void emu_await(EmuArrivals* arrivals, unsigned phase, EmuSite site) {
     core()->await(arrivals, phase, site);
 }
 int emu_has_passed(EmuArrivals* arrivals, unsigned phase) {
-    if (arrivals->phase == phase) core()->pause();
+    if (arrivals->phase == phase) core()->pause(true);
     return arrivals->phase != phase;
 }
 void emu_team_barrier(unsigned first, unsigned count, EmuSite site) {

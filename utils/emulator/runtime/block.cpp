@@ -9,6 +9,7 @@
 #include "../include/emulator/errors.h"
 #include "block_work.h"
 #include "cluster.h"
+#include "pool.h"
 #include "report.h"
 #include "waits.h"
 #include "watch.h"
@@ -36,20 +37,9 @@ static void enter_thread(void* c) {
 }
 
 void Core::become_current() {
-    this_core = this;
+    take_seat(this);
     blockDim = launch->block;
     gridDim = launch->grid;
-}
-
-void Core::run(Launch& l) {
-    launch = &l;
-    become_current();
-    for (;;) {
-        uint64_t block = l.next.fetch_add(1, std::memory_order_relaxed);
-        if (block >= l.blocks || l.error.load(std::memory_order_relaxed)) break;
-        run_block(block);
-    }
-    launch = nullptr;
 }
 
 bool Core::start(Launch& l, uint64_t number, Cluster* cluster) {
@@ -77,15 +67,19 @@ bool Core::go_on() {
     return run_fibres();
 }
 
-bool Core::go_on_from_rest() {
+bool Core::go_on_from_rest(bool alone) {
     become_current();
     blockIdx = block;
-    watch_block_again(serial);
+    if (!alone) watch_block_again(serial);
     resting_ = false;
     int first = 0;
     while (!is_live(first)) ++first;
     current = &fibres_[size_t(first)];
-    make_current(first_runnable(0, true));
+    for (int w = 0; w < warp_count_; ++w) {
+        warps_[w].runnable |= warps_[w].paused;
+        warps_[w].paused = warps_[w].spinning = 0;
+    }
+    make_current(first_runnable(0, false));
     return run_fibres();
 }
 
@@ -134,6 +128,7 @@ bool Core::run_block(uint64_t number) {
     shared.begin_block(launch->shared);
     watch_block();
     serial = watch_serial();
+    resting_ = false;
     prepare_fibres();
     make_current(&fibres_[order_seed ? size_t(random() % unsigned(launch->threads)) : 0]);
     return run_fibres();
@@ -163,13 +158,15 @@ void Core::prepare_fibres() {
         f.batch = nullptr;
         f.phase = 0;
         f.failures = 0;
+        f.stack = nullptr;
+        if (watching()) f.polls = Polls{};
         if (++thread.x == shape.x) {
             thread.x = 0;
             if (++thread.y == shape.y) thread.y = 0, ++thread.z;
         }
     }
     live_ = launch->threads;
-    at_barrier_ = counted_ = at_grid_ = 0;
+    at_barrier_ = counted_ = at_grid_ = passes_ = 0;
     if (!teams_.empty()) teams_.clear();
     work_.reset();
     ended_ = -1;
@@ -177,7 +174,7 @@ void Core::prepare_fibres() {
     for (int w = 0; w < warp_count_; ++w) {
         int lanes = live_ - 32 * w;
         unsigned mask = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
-        warps_[w] = Warp{mask, mask, 0, 0};
+        warps_[w] = Warp{mask, mask, 0, 0, 0};
     }
 }
 
@@ -188,17 +185,20 @@ Fibre* Core::next() {
     if (later && !order_seed) return &fibres_[size_t(32 * home + __builtin_ctz(later))];  // mostly
     Fibre* to = first_runnable(home, false);
     if (!to && work_ && advance_barriers(*this)) to = first_runnable(home, false);
-    // Threads that were paused go on when nobody else can, another warp's first: of a cooperative
-    // launch in another block, since what they wait for may be done there.
-    if (to || !launch->cooperative || !pausing()) return to ? to : first_runnable(home + 1, true);
+    // Threads that were paused go on when nobody else can, another warp's first; if all of them
+    // spin, in another block, since what they wait for may be done there.
+    if (to) return to;
+    unsigned paused = 0, only_paused = 0;
+    for (int w = 0; w < warp_count_; ++w) {
+        paused |= warps_[w].paused;
+        only_paused |= warps_[w].paused & ~warps_[w].spinning;
+    }
+    // A watched block has some more passes: behind a rest, less is known of its order.
+    const bool stays = watching() && ++passes_ < kPasses * warp_count_;
+    if (!paused || only_paused || cluster_ || stays) return first_runnable(home + 1, true);
+    passes_ = 0;
     resting_ = true;
     return nullptr;
-}
-
-bool Core::pausing() const {
-    for (int w = 0; w < warp_count_; ++w)
-        if (warps_[w].paused) return true;
-    return false;
 }
 
 unsigned Core::random() {  // xorshift
@@ -223,7 +223,7 @@ Fibre* Core::first_runnable(int from, bool resume) {
         Warp& warp = warps_[w];
         if (resume && warp.paused) {
             warp.runnable |= warp.paused;
-            warp.paused = 0;
+            warp.paused = warp.spinning = 0;
         }
         if (!warp.runnable) settle_active_mask(w);
         if (!warp.runnable) continue;
@@ -233,12 +233,17 @@ Fibre* Core::first_runnable(int from, bool resume) {
     return nullptr;
 }
 
-void Core::pause() {
-    int i = index(current);
-    current->failures = 0;
-    warps_[i / 32].runnable &= ~(1u << i % 32);
-    warps_[i / 32].paused |= 1u << i % 32;
+void Core::pause(bool spins) {
+    Fibre* self = current;
+    const int i = index(self);
+    const unsigned bit = 1u << i % 32;
+    self->failures = 0;
+    if (spins && !self->stack && launch->in_doubt) note_state();
+    warps_[i / 32].runnable &= ~bit;
+    warps_[i / 32].paused |= bit;
+    if (spins) warps_[i / 32].spinning |= bit;
     yield();
+    self->stack = nullptr;
 }
 
 void Core::switch_to(Fibre* to) {
@@ -271,6 +276,7 @@ void Core::finish() {
     warp.live &= ~(1u << i % 32);
     warp.runnable &= ~(1u << i % 32);
     --live_;
+    passes_ = 0;
     if (!current->returned && ended_ < 0) {
         ended_ = i;
         current->site = EmuSite{};  // it waits nowhere
@@ -368,7 +374,7 @@ void Core::release_barrier() {
         watch_phase();
     }
     for (int w = 0; w < warp_count_; ++w) warps_[w].runnable = warps_[w].live;
-    at_barrier_ = 0;
+    at_barrier_ = passes_ = 0;
     count_result_ = counted_;  // nobody can reach the next barrier's release before reading it
     counted_ = 0;
     for (int i = 0; i < launch->threads; ++i) fibres_[size_t(i)].waits = Waits::kNothing;
@@ -419,12 +425,18 @@ extern "C" void emu_grid_barrier(EmuSite site) {
     core()->grid_barrier(site);
 }
 extern "C" void emu_pause() {
-    if (emu::Core* c = core(); c && c->current) c->pause();
+    emu::Core* c = core();
+    if (!c || !c->current) return;
+    c->current->pc = EMU_CALLER;
+    c->pause(true);
 }
 // A thread of the block may hold what the running one waits for.
 extern "C" void emu_cas_failed() {
     constexpr uint32_t kPatience = 64;
-    if (emu::Core* c = core(); c && c->current && ++c->current->failures > kPatience) c->pause();
+    emu::Core* c = core();
+    if (!c || !c->current || ++c->current->failures <= kPatience) return;
+    c->current->pc = EMU_CALLER;
+    c->pause(true);
 }
 extern "C" unsigned emu_thread() { return unsigned(core()->current_index()); }
 extern "C" void* emu_shared(EmuSharedKey* key) { return core()->shared_array(key); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../include/emulator/runtime.h"
+#include "code.h"
 #include "fibre.h"
 #include "shared_memory.h"
 
@@ -29,13 +30,17 @@ struct Launch {
     const char* kernel;
     void (*body)(void*);
     void* argument;
-    int threads;                    // in a block
-    uint64_t blocks;                // in the grid
-    std::atomic<uint64_t> next{0};  // the next block to run
-    std::atomic<int> error{0};      // a cudaError; not 0 stops the launch
-    size_t static_shared = 0;       // bytes, as far as blocks have asked for them
-    bool cooperative = false;       // all blocks run at once
-    dim3 cluster;                   // blocks that run together
+    int threads;                            // in a block
+    uint64_t blocks;                        // in the grid
+    std::atomic<uint64_t> next{0};          // the next block to run
+    std::atomic<int> error{0};              // a cudaError; not 0 stops the launch
+    std::atomic<uint64_t> resting{0};       // blocks that wait for others
+    std::atomic<int> working{1}, stuck{0};  // OS threads: with blocks left; for which nothing moves
+    std::atomic<bool> in_doubt{false};      // whether it will end: states are looked at
+    size_t static_shared = 0;               // bytes, as far as blocks have asked for them
+    bool cooperative = false;               // all blocks run at once
+    dim3 cluster;                           // blocks that run together
+    Code code;                              // the kernel's
 };
 
 enum class Waits : uint8_t {
@@ -51,6 +56,16 @@ enum class Waits : uint8_t {
     kCluster,
 };
 
+// What a thread has looked at last, while watched: does it wait for a change?
+struct Polls {
+    struct {
+        const void *address, *pc;
+        uint64_t value;
+        bool known;
+    } seen[4];
+    uint32_t next, repeats;
+};
+
 struct Fibre {
     void* context;
     uint3 index;  // threadIdx
@@ -64,10 +79,16 @@ struct Fibre {
     const void* barrier;  // in memory, that it waits at
     Batch* batch;         // of products that it gathers, or null: see Products
     uint32_t failures;    // of a compare-and-swap, since the thread last let others run
+    // Where it paused, in the kernel's own code: a hash of its registers, and the end of its stack;
+    // null: not known.
+    const char* stack;
+    uint64_t registers;
+    Polls polls;
 };
 
 struct Warp {
     unsigned live, runnable, waiting, paused;  // lanes; waiting: at a collective
+    unsigned spinning;                         // of those that paused: for others to go on
 };
 
 // What the lanes of a warp hand each other at a collective.
@@ -81,19 +102,17 @@ class Core {
    public:
     explicit Core(int most_threads = kMaxThreads, bool guarded = true);
     ~Core();
-    // Takes blocks until none is left or the launch has failed.
-    void run(Launch& launch);
-    // One block, until it has ended, or until all its threads wait for the whole grid. True: they
-    // do, and `go_on` lets them.
+    // One block, until it has ended, or until all its threads wait for the whole grid, or for what
+    // other blocks do. True: they do, and `go_on` or `go_on_from_rest` lets them.
     bool start(Launch& launch, uint64_t block, Cluster* cluster = nullptr);
     // In a cluster: goes on, if any thread can, now that other blocks have.
     bool resume();
     void deadlock();  // nobody in the cluster can
     bool go_on();
-    // Whether all of the block's threads wait or pause; and after a turn of the other blocks:
-    // again.
+    // Whether all of the block's threads wait or spin; and again. `alone`: no other block has run.
     bool rests() const { return resting_; }
-    bool go_on_from_rest();
+    bool go_on_from_rest(bool alone);
+    bool spins(int i) const { return warps_[i / 32].spinning >> i % 32 & 1; }
     void lose();  // tells that the block waits for others that have ended
 
     // Called on a fibre.
@@ -113,7 +132,11 @@ class Core {
     bool has_work() const { return work_ != nullptr; }
     void block_on(Waits what, const void* barrier, EmuSite site);  // until wake()
     void wake(Waits what, const void* barrier);
-    void pause();  // lets the rest of the warp, and then the other warps, catch up
+    // Lets the rest of the warp, and then the other warps, catch up. `spins`: the thread waits for
+    // what others do, perhaps in another block.
+    void pause(bool spins);
+    void take_off(void* context);  // the same, where a signal has interrupted it
+    void note_state();             // the kernel has called what pauses
     // Reports what the running thread did, and ends the launch with a cudaError.
     [[noreturn]] void fail(int error, const HazardKind& kind, EmuSite site, const void* pc,
                            const char* message, ...) __attribute__((format(printf, 6, 7)));
@@ -144,7 +167,6 @@ class Core {
     void switch_to(Fibre* fibre);
     void make_current(Fibre* fibre);
     Fibre* next();
-    bool pausing() const;  // whether any thread has paused
     void release_barrier();
     void settle(int warp);
     bool has_come(int warp, unsigned group, const Fibre& first) const;
@@ -160,6 +182,8 @@ class Core {
     Exchange exchanges_[kMaxThreads / 32];
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
     int at_grid_ = 0;
+    static constexpr int kPasses = 16;
+    int passes_ = 0;  // of threads that spin, with nobody else to go on
     struct Team {
         EmuArrivals arrivals;
         std::vector<char> memory;

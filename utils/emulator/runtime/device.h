@@ -18,9 +18,10 @@ cudaError_t device_fault();         // cudaSuccess where there was none
 void for_the_host(const char* function, const void* pc);
 
 // As a GPU of the pretended kind has them.
-int multiprocessors();                    // as many as a run asked for
-constexpr int kResidentThreads = 2048;    // on a multiprocessor
-constexpr uint64_t kResidentBlocks = 32;  // likewise
+int multiprocessors();                     // as many as a run asked for
+constexpr int kMostMultiprocessors = 132;  // of an H100
+constexpr int kResidentThreads = 2048;     // on a multiprocessor
+constexpr uint64_t kResidentBlocks = 32;   // likewise
 
 size_t total_memory();  // bytes
 size_t dynamic_shared_limit();

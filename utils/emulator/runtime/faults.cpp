@@ -20,17 +20,55 @@
 namespace emu {
 namespace {
 
+uint64_t mixed(uint64_t hash, const void* words, size_t bytes) {
+    for (size_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, static_cast<const char*>(words) + i, 8);
+        hash ^= word;
+        hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
+    }
+    return hash;
+}
+
+}  // namespace
+
 #if defined(__x86_64__)
-void* program_counter(ucontext_t* c) { return (void*)c->uc_mcontext.gregs[REG_RIP]; }
-void* stack_pointer(ucontext_t* c) { return (void*)c->uc_mcontext.gregs[REG_RSP]; }
+const void* program_counter(const void* c) {
+    return (const void*)static_cast<const ucontext_t*>(c)->uc_mcontext.gregs[REG_RIP];
+}
+const void* stack_pointer(const void* c) {
+    return (const void*)static_cast<const ucontext_t*>(c)->uc_mcontext.gregs[REG_RSP];
+}
+uint64_t hash_registers(const void* c) {
+    const mcontext_t& m = static_cast<const ucontext_t*>(c)->uc_mcontext;
+    uint64_t hash = mixed(0, m.gregs, (REG_RIP + 1) * sizeof m.gregs[0]);  // behind them: flags
+    return m.fpregs ? mixed(hash, m.fpregs->_xmm, sizeof m.fpregs->_xmm) : hash;
+}
+#else
+const void* program_counter(const void* c) {
+    return (const void*)static_cast<const ucontext_t*>(c)->uc_mcontext.pc;
+}
+const void* stack_pointer(const void* c) {
+    return (const void*)static_cast<const ucontext_t*>(c)->uc_mcontext.sp;
+}
+uint64_t hash_registers(const void* c) {
+    const mcontext_t& m = static_cast<const ucontext_t*>(c)->uc_mcontext;
+    const auto& vectors = *reinterpret_cast<const fpsimd_context*>(m.__reserved);
+    const uint64_t hash = mixed(m.pc, m.regs, sizeof m.regs);
+    const bool known = vectors.head.magic == FPSIMD_MAGIC;
+    return known ? mixed(hash, vectors.vregs, sizeof vectors.vregs) : hash;
+}
+#endif
+
+namespace {
+
+#if defined(__x86_64__)
 void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
     c->uc_mcontext.gregs[REG_RIP] = (greg_t)function;
     c->uc_mcontext.gregs[REG_RSP] = (greg_t)(((uintptr_t)stack & ~uintptr_t(15)) - 8);
     c->uc_mcontext.gregs[REG_RDI] = argument;
 }
 #else
-void* program_counter(ucontext_t* c) { return (void*)c->uc_mcontext.pc; }
-void* stack_pointer(ucontext_t* c) { return (void*)c->uc_mcontext.sp; }
 void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
     c->uc_mcontext.pc = (uintptr_t)function;
     c->uc_mcontext.sp = (uintptr_t)stack & ~uintptr_t(15);
@@ -40,7 +78,7 @@ void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
 
 // The innermost address in the kernel's own module: the fault may lie in a library it called.
 const void* source_address(ucontext_t* context, const void* module_address, const char* stack_end) {
-    void* pc = program_counter(context);
+    const void* pc = program_counter(context);
     Dl_info home, info;
     if (!dladdr(module_address, &home)) return pc;
     if (dladdr(pc, &info) && info.dli_fbase == home.dli_fbase) return pc;

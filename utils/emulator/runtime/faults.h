@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 namespace emu {
 
 struct Where;
@@ -18,6 +20,12 @@ void use_signal_stack();
 
 using Handler = void (*)(int signal, siginfo_t* info, void* context);
 void handle(int signal, Handler handler);
+
+// Of what a signal interrupted, from its handler's third argument. The hash is of all registers but
+// the flags.
+const void* program_counter(const void* context);
+const void* stack_pointer(const void* context);
+uint64_t hash_registers(const void* context);
 
 // Where the calling OS thread was when a signal interrupted it.
 Where interrupted(void* context);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "block.h"
@@ -42,68 +44,149 @@ void hand_on(const void* address, const Accessor& me, Kind kind) {
 
 // --- among blocks
 
-// What the atomics of a block's threads make known of it, by releases, which are numbered: of each
-// thread its fences before, and the latest phases so far.
-struct Fenced {
-    uint32_t number, fences;
-};
-struct Phases {
-    uint32_t number;
-    uint32_t fenced;  // of a thread's last fence: what others did in earlier phases is known
+// What is known of a thread's doings: that it has released them, as of its latest release. Each
+// number is at most the one of a later release.
+struct Release {
+    uint64_t who;     // block, thread
+    uint32_t fences;  // of the thread, before it
+    uint32_t fenced;  // phase of the last of these: what others did in earlier ones is known
     uint32_t all;     // the last phase, now over, in which all threads fenced; 0: none
 };
-struct OfBlock {
-    std::vector<Phases> phases;
-    std::unordered_map<uint16_t, std::vector<Fenced>> by_thread;
-};
-struct Word {
-    uint32_t count = 0;  // of releases so far
-    std::unordered_map<uint32_t, OfBlock> of_block;
-};
-// The last of those before a number, or null. Numbers ascend.
-template <class Numbered>
-const Numbered* last_before(const std::vector<Numbered>& all, uint32_t number) {
-    auto end = std::partition_point(all.begin(), all.end(),
-                                    [=](const Numbered& one) { return one.number < number; });
-    return end == all.begin() ? nullptr : &end[-1];
+using Known = std::vector<Release>;  // ascending by `who`
+
+uint64_t who(uint32_t block, uint16_t id) { return uint64_t(block) << 16 | id; }
+
+bool covers(const Known& known, const Known& other) {
+    auto mine = known.begin();
+    for (const Release& theirs : other) {
+        while (mine != known.end() && mine->who < theirs.who) ++mine;
+        if (mine == known.end() || mine->who != theirs.who || mine->fences < theirs.fences ||
+            mine->fenced < theirs.fenced || mine->all < theirs.all)
+            return false;
+    }
+    return true;
 }
-struct Acquired {  // by a thread of the running block, from a word, for the last time
-    const Word* word;
-    uint32_t count;  // releases that had happened
-    uint16_t moment;
-    uint32_t phase;
+
+// Whether there was anything new.
+bool join(Known& to, const Known& other) {
+    if (covers(to, other)) return false;
+    Known both;
+    both.reserve(to.size() + other.size());
+    auto mine = to.begin();
+    for (const Release& theirs : other) {
+        while (mine != to.end() && mine->who < theirs.who) both.push_back(*mine++);
+        Release last = theirs;
+        if (mine != to.end() && mine->who == theirs.who) {
+            last.fences = std::max(last.fences, mine->fences);
+            last.fenced = std::max(last.fenced, mine->fenced);
+            last.all = std::max(last.all, mine->all);
+            ++mine;
+        }
+        both.push_back(last);
+    }
+    both.insert(both.end(), mine, to.end());
+    to = std::move(both);
+    return true;
+}
+
+bool tells(const Known& known, const Across::Party& party) {
+    auto at = std::partition_point(known.begin(), known.end(), [&](const Release& release) {
+        return release.who < who(party.block, 0);
+    });
+    for (; at != known.end() && at->who >> 16 == party.block; ++at) {
+        if (party.phase < at->fenced || (at->all && party.phase <= at->all)) return true;
+        if (at->who == who(party.block, party.id) && party.fences < at->fences) return true;
+    }
+    return false;
+}
+
+struct Word {
+    uint32_t count = 0;  // of releases so far that made something known
+    Known known;         // by them
+};
+std::unordered_map<const void*, Word> words;
+
+// What a thread has learned in this phase, after each of its moments.
+struct Learner {
+    struct Then {
+        uint16_t moment;
+        Known known;
+    };
+    std::vector<Then> then;
+    struct Met {
+        const Word* word;
+        uint32_t count;     // of its releases: so many are known
+        uint32_t released;  // of the block's news: so many has this thread made known there
+    };
+    std::vector<Met> words;
+    Met& met(const Word& word) {
+        for (Met& each : words)
+            if (each.word == &word) return each;
+        return words.emplace_back(Met{&word, 0, 0});
+    }
 };
 
-std::unordered_map<const void*, Word> words;
-std::unordered_map<uint16_t, std::vector<Acquired>> acquired;  // by thread
-uint32_t fence_phase[kMaxThreads];
-uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // phases with a fence by all threads
-int counted = 0;
-bool any = false;  // fence in this block
+// Of a block that has begun, while others run too.
+struct OfBlock {
+    Known known;                                     // to all its threads, since earlier phases
+    std::unordered_map<uint16_t, Learner> learners;  // by thread
+    uint16_t passed[kMaxThreads] = {};
+    uint32_t phase[kMaxThreads] = {};                             // of a thread's last fence
+    uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // with a fence by all threads
+    int counted = 0;
+    uint32_t news = 0;  // fences, and what was learned, so far
+    bool any = false;   // fence
+};
+std::unordered_map<uint32_t, std::unique_ptr<OfBlock>> blocks;  // by serial number
+OfBlock* here = nullptr;                                        // of the running one
+bool any_here = false;                                          // fences_passed holds its numbers
+
+OfBlock& make_here(uint32_t serial) {
+    auto& block = blocks[serial];
+    if (!block) block = std::make_unique<OfBlock>();
+    return *(here = block.get());
+}
 
 }  // namespace
 
 void fences_launch() { words.clear(); }
 
-void fences_block() {
-    acquired.clear();
-    counted_phase = full_phase = full_before = 0;
-    if (any) memset(fences_passed, 0, sizeof fences_passed), any = false;
+void fences_block(uint32_t serial) {
+    if (here && here->any) memcpy(here->passed, fences_passed, sizeof fences_passed);
+    auto known = blocks.find(serial);
+    here = known == blocks.end() ? nullptr : known->second.get();
+    if (here && here->any) memcpy(fences_passed, here->passed, sizeof fences_passed);
+    else if (any_here) memset(fences_passed, 0, sizeof fences_passed);
+    any_here = here && here->any;
+}
+
+void fences_block_end(uint32_t serial) {
+    auto known = blocks.find(serial);
+    if (known == blocks.end()) return;
+    if (here == known->second.get()) here = nullptr;
+    blocks.erase(known);
 }
 
 void fence(const Accessor& me, int threads) {
-    if (me.phase != counted_phase) counted_phase = me.phase, counted = 0;
-    if (!fences_passed[me.id - 1] || fence_phase[me.id - 1] != me.phase) ++counted;
-    if (counted == threads) {
-        if (full_phase != me.phase) full_before = full_phase;
-        full_phase = me.phase;
+    OfBlock& b = make_here(me.block);
+    if (me.phase != b.counted_phase) b.counted_phase = me.phase, b.counted = 0;
+    if (!fences_passed[me.id - 1] || b.phase[me.id - 1] != me.phase) ++b.counted;
+    if (b.counted == threads) {
+        if (b.full_phase != me.phase) b.full_before = b.full_phase;
+        b.full_phase = me.phase;
     }
-    any = true;
+    b.any = any_here = true;
+    ++b.news;
     ++fences_passed[me.id - 1];
-    fence_phase[me.id - 1] = me.phase;
+    b.phase[me.id - 1] = me.phase;
 }
 
 void fences_phase() {
+    if (here && !here->learners.empty()) {
+        for (auto& [id, learner] : here->learners)
+            if (!learner.then.empty()) join(here->known, learner.then.back().known);
+        here->learners.clear();
+    }
     if (!fenced) return;
     released.clear();
     known.clear();
@@ -121,52 +204,52 @@ bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me) {
     return it != known.end() && id < it->second.size() && moment < it->second[id];
 }
 
+// What the word makes known, to the running thread.
+static void acquire(const Word& word, const Accessor& me) {
+    OfBlock& b = make_here(me.block);
+    Learner& learner = b.learners[me.id];
+    Learner::Met& met = learner.met(word);
+    if (met.count == word.count) return;
+    met.count = word.count;
+    if (learner.then.empty()) learner.then.push_back({me.now, {}});
+    else if (learner.then.back().moment != me.now)
+        learner.then.push_back({me.now, learner.then.back().known});
+    if (join(learner.then.back().known, word.known)) ++b.news;
+}
+
+// What the running thread makes known with the word: its own doings before its last fence, and what
+// it has learned itself, so that who learns of this one knows of those before it.
+static void release(Word& word, const Accessor& me) {
+    OfBlock& b = *here;
+    const uint32_t all = b.full_phase && b.full_phase < me.phase ? b.full_phase : b.full_before;
+    const uint32_t passed = fences_passed[me.id - 1];
+    if (!passed && !all) return;
+    Learner& learner = b.learners[me.id];
+    Learner::Met& met = learner.met(word);
+    if (met.released == b.news) return;  // a thread that waits comes here over and over
+    met.released = b.news;
+    bool any =
+        join(word.known, {{who(me.block, me.id), passed, passed ? b.phase[me.id - 1] : 0, all}});
+    any |= join(word.known, b.known);
+    if (!learner.then.empty()) any |= join(word.known, learner.then.back().known);
+    if (any) ++word.count;
+}
+
 void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     if (fenced) hand_on(address, me, kind);
-    if (!any && words.empty()) return;
+    if (!any_here && words.empty()) return;
     Word& word = words[address];
-    if (reads(kind) && word.count) {
-        std::vector<Acquired>& mine = acquired[me.id];
-        auto before = std::find_if(mine.begin(), mine.end(),
-                                   [&](const Acquired& a) { return a.word == &word; });
-        if (before == mine.end()) before = mine.insert(before, Acquired{});
-        *before = {&word, word.count, me.now, me.phase};
-    }
-    const uint32_t all = full_phase && full_phase < me.phase ? full_phase : full_before;
-    if (!writes(kind) || !(fences_passed[me.id - 1] || all)) return;
-    const uint32_t own = fences_passed[me.id - 1] ? fence_phase[me.id - 1] : 0;
-    OfBlock& mine = word.of_block[me.block];
-    Phases phases{word.count, own, all};
-    if (!mine.phases.empty()) {
-        phases.fenced = std::max(phases.fenced, mine.phases.back().fenced);
-        phases.all = std::max(phases.all, mine.phases.back().all);
-    }
-    mine.phases.push_back(phases);
-    mine.by_thread[me.id].push_back({word.count++, fences_passed[me.id - 1]});
+    if (reads(kind) && word.count) acquire(word, me);
+    if (writes(kind) && here) release(word, me);
 }
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {
-    // Whether a release before this one was acquired makes known what the party did.
-    auto tells = [&](const Acquired& a) {
-        auto it = a.word->of_block.find(party.block);
-        if (it == a.word->of_block.end()) return false;
-        const Phases* phases = last_before(it->second.phases, a.count);
-        if (!phases) return false;
-        if (party.phase < phases->fenced || (phases->all && party.phase <= phases->all))
-            return true;
-        auto thread = it->second.by_thread.find(party.id);
-        if (thread == it->second.by_thread.end()) return false;
-        const Fenced* fenced = last_before(thread->second, a.count);
-        return fenced && party.fences < fenced->fences;
-    };
-    auto own = acquired.find(me.id);  // mostly it was this thread itself
-    if (own != acquired.end() && std::any_of(own->second.begin(), own->second.end(), tells))
-        return true;
-    for (const auto& [id, of_thread] : acquired) {
-        if (id == me.id) continue;
-        for (const Acquired& a : of_thread)
-            if ((a.phase < me.phase || ordered_within(id, a.moment, me)) && tells(a)) return true;
-    }
+    if (!here) return false;
+    if (tells(here->known, party)) return true;
+    for (const auto& [id, learner] : here->learners)
+        for (const Learner::Then& then : learner.then)
+            if ((id == me.id || ordered_within(id, then.moment, me)) && tells(then.known, party))
+                return true;
     return false;
 }
 

@@ -2,8 +2,10 @@
 // another updates that word later, and what comes after it is after the write.
 //
 // This is how the last block of a launch finds out that it is the last, and how locks work. Taken
-// to be enough on the later side is the atomic alone, as NVIDIA's samples do. Among the threads of
-// a block __threadfence_block() will do. Not modelled: order handed on through a third thread.
+// to be enough on the later side is the atomic alone, as NVIDIA's samples do. A thread that has
+// learned so of others hands that on with a fence and an atomic of its own: how chains of blocks
+// and barriers of the grid work. Among the threads of a block __threadfence_block() will do; there,
+// not modelled is order handed on through a third thread.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +14,9 @@
 
 namespace emu {
 
-void fences_launch();                         // a launch begins
-void fences_block();                          // a block begins
+void fences_launch();                // a launch begins
+void fences_block(uint32_t serial);  // a block begins, or goes on
+void fences_block_end(uint32_t serial);
 void fences_phase();                          // its threads have passed a barrier
 void fence(const Accessor& me, int threads);  // __threadfence(); of so many in the block
 void fence_of_block(const Accessor& me);      // __threadfence_block(), or more; `now` is after it

@@ -118,10 +118,11 @@ Stacks::Stacks(int count, bool guarded) : count_(count), guarded_(guarded ? 0 : 
     base_ = static_cast<char*>(memory);
 }
 
+Stacks::~Stacks() { munmap(base_, kBytes * size_t(count_)); }
+
 char* Stacks::top(int i) {
     for (; guarded_ <= i; ++guarded_) mprotect(base_ + kBytes * size_t(guarded_), kPage, PROT_NONE);
-    // Tops at equal offsets would share cache sets, and each switch would miss.
-    return base_ + kBytes * size_t(i + 1) - size_t(i) * 320 % 4096;
+    return const_cast<char*>(end(i));
 }
 
 bool Stacks::in_guard(const void* address) const {

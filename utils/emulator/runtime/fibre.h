@@ -20,7 +20,11 @@ class Stacks {
     // sets of the TLB, and each switch would miss.
     static constexpr size_t kBytes = 65 * 4096;
     Stacks(int count, bool guarded);
+    ~Stacks();
+    Stacks(const Stacks&) = delete;
     char* top(int i);  // readies stack i
+    // Tops at equal offsets would share cache sets, and each switch would miss.
+    const char* end(int i) const { return base_ + kBytes * size_t(i + 1) - size_t(i) * 320 % 4096; }
     bool holds(const void* address) const {
         const char* p = static_cast<const char*>(address);
         return p >= base_ && p < base_ + kBytes * size_t(count_);

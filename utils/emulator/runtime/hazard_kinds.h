@@ -34,10 +34,10 @@ inline constexpr HazardKind
     broken_warpgroup{"broken-warpgroup"},
     // Threads that do not meet.
     deadlock{"deadlock"}, deadlock_of_counts{"deadlock", "counting-barrier"},
-    deadlock_of_registers{"deadlock", "registers"}, grid_barrier{"grid-barrier"},
-    divergent_barrier{"divergent-barrier"}, barrier_left_out{"divergent-barrier", "left-out"},
-    invalid_mask{"invalid-mask"}, mask_of_exited_lane{"invalid-mask", "exited-lane"},
-    absent_lane{"absent-lane"},
+    deadlock_of_spins{"deadlock", "spinning"}, deadlock_of_registers{"deadlock", "registers"},
+    grid_barrier{"grid-barrier"}, divergent_barrier{"divergent-barrier"},
+    barrier_left_out{"divergent-barrier", "left-out"}, invalid_mask{"invalid-mask"},
+    mask_of_exited_lane{"invalid-mask", "exited-lane"}, absent_lane{"absent-lane"},
     // What ends a launch.
     host_call{"host-call"}, timeout{"timeout"}, assertion{"assert"}, trap{"trap"},
     stack_overflow{"stack-overflow"}, too_much_shared{"shared-memory"},

@@ -114,6 +114,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     Launch launch{*grid, *block, shared, kernel, body, argument, int(threads), blocks};
     launch.cooperative = cooperative;
     launch.cluster = together;
+    launch.code = code_around((const void*)body);
     if (!is_valid(launch, threads)) {
         tell_refused(launch);
         return set_error(cudaErrorInvalidValue);

@@ -4,8 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "device.h"
 #include "faults.h"
 #include "trace.h"
+#include "turns.h"
 #include "watch.h"
 
 namespace emu {
@@ -26,9 +29,11 @@ struct Place {
     pthread_t thread;
     Core* core;
     bool taken;
+    std::atomic<Core*> now;  // what runs there: the core, or one beside it
 };
 std::mutex places_mutex;
-std::vector<Place>& places = *new std::vector<Place>;  // never destroyed: threads end late
+std::deque<Place>& places = *new std::deque<Place>;  // never destroyed: threads end late
+thread_local Place* my_place = nullptr;
 
 struct Seat {
     size_t place = SIZE_MAX;
@@ -45,11 +50,12 @@ void become_core() {
     std::lock_guard<std::mutex> lock(places_mutex);
     size_t free = 0;
     while (free < places.size() && places[free].taken) ++free;
-    if (free == places.size()) places.push_back({{}, new Core, false});
-    places[free].thread = pthread_self();
-    places[free].taken = true;
+    if (free == places.size()) places.emplace_back().core = new Core;
+    my_place = &places[free];
+    my_place->thread = pthread_self();
+    my_place->taken = true;
     seat.place = free;
-    this_core = places[free].core;
+    take_seat(my_place->core);
 }
 
 class Pool {
@@ -61,11 +67,12 @@ class Pool {
         {
             std::lock_guard<std::mutex> lock(mutex_);
             launch_ = &launch;
+            launch.working = helpers_ + 1;
             busy_ = helpers_;
             ++serial_;
         }
         wake_.notify_all();
-        core()->run(launch);
+        run_in_turns(launch);
         std::unique_lock<std::mutex> lock(mutex_);
         idle_.wait(lock, [this] { return busy_ == 0; });
     }
@@ -79,7 +86,7 @@ class Pool {
             wake_.wait(lock, [&] { return serial_ != seen; });
             seen = serial_;
             lock.unlock();
-            core()->run(*launch_);
+            run_in_turns(*launch_);
             lock.lock();
             if (--busy_ == 0) idle_.notify_all();
         }
@@ -98,7 +105,34 @@ int core_count() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// So many cores, each with room for the launch's blocks.
+// Cluster by cluster, the blocks of each in turns.
+void run_clusters(Launch& launch) {
+    const dim3 size = launch.cluster, grid = launch.grid;
+    const size_t count = size_t(size.x) * size.y * size.z;
+    const auto& cores = cores_for(launch, count);
+    std::vector<Core*> places;
+    for (size_t i = 0; i < count; ++i) places.push_back(cores[i].get());
+    std::vector<uint64_t> numbers(count);
+    Core* const home = core();
+    for (unsigned z = 0; z < grid.z; z += size.z)
+        for (unsigned y = 0; y < grid.y; y += size.y)
+            for (unsigned x = 0; x < grid.x && !launch.error; x += size.x) {
+                for (size_t i = 0; i < count; ++i) {
+                    const uint64_t row = y + i / size.x % size.y, layer = z + i / size.x / size.y;
+                    numbers[i] = (layer * grid.y + row) * grid.x + x + i % size.x;
+                }
+                run_cluster(launch, places, numbers);
+            }
+    take_seat(home);
+}
+
+}  // namespace
+
+void take_seat(Core* core) {
+    this_core = core;
+    my_place->now.store(core, std::memory_order_relaxed);
+}
+
 std::vector<std::unique_ptr<Core>>& cores_for(const Launch& launch, uint64_t count) {
     static std::vector<std::unique_ptr<Core>>& cores = *new std::vector<std::unique_ptr<Core>>;
     static int room = 0;  // threads that each of them has
@@ -110,70 +144,25 @@ std::vector<std::unique_ptr<Core>>& cores_for(const Launch& launch, uint64_t cou
     return cores;
 }
 
-// Cluster by cluster, the blocks of each in turns.
-void run_clusters(Launch& launch) {
-    const dim3 size = launch.cluster, grid = launch.grid;
-    const size_t count = size_t(size.x) * size.y * size.z;
-    const auto& cores = cores_for(launch, count);
-    std::vector<Core*> places;
-    for (size_t i = 0; i < count; ++i) places.push_back(cores[i].get());
-    std::vector<uint64_t> numbers(count);
-    Core* const home = this_core;
-    for (unsigned z = 0; z < grid.z; z += size.z)
-        for (unsigned y = 0; y < grid.y; y += size.y)
-            for (unsigned x = 0; x < grid.x && !launch.error; x += size.x) {
-                for (size_t i = 0; i < count; ++i) {
-                    const uint64_t row = y + i / size.x % size.y, layer = z + i / size.x / size.y;
-                    numbers[i] = (layer * grid.y + row) * grid.x + x + i % size.x;
-                }
-                run_cluster(launch, places, numbers);
-            }
-    this_core = home;
-}
-
-// A cooperative launch: every block has a core of its own, and one OS thread goes from block to
-// block until all have ended: on from where all of a block's threads wait for the grid, or pause.
-void run_together(Launch& launch) {
-    auto& cores = cores_for(launch, launch.blocks);
-    Core* const home = this_core;
-    std::vector<Core*> waiting, still;
-    for (uint64_t b = 0; b < launch.blocks && !launch.error; ++b)
-        if (cores[b]->start(launch, b)) waiting.push_back(cores[b].get());
-    bool all = waiting.size() == launch.blocks;
-    while (!waiting.empty() && !launch.error) {
-        const bool resting = std::any_of(waiting.begin(), waiting.end(),
-                                         [](const Core* core) { return core->rests(); });
-        if (!resting && !all) {
-            waiting.front()->lose();
-            break;
-        }
-        if (!resting) watch_grid_barrier();
-        still.clear();
-        for (Core* core : waiting) {
-            if (resting && !core->rests()) still.push_back(core);  // it is at the grid's barrier
-            else if (!launch.error && (resting ? core->go_on_from_rest() : core->go_on()))
-                still.push_back(core);
-        }
-        all = still.empty() || ((all || !resting) && still.size() == waiting.size());
-        waiting.swap(still);
-    }
-    this_core = home;
-}
-
-}  // namespace
-
-uint64_t resident_grid(int threads, size_t shared) {
+static uint64_t resident_on_one(int threads, size_t shared) {
     const int warps = (threads + 31) / 32;
     uint64_t blocks = uint64_t(kResidentThreads / (32 * warps));
     if (blocks > kResidentBlocks) blocks = kResidentBlocks;
     const size_t by_shared = (kDynamicShared + 1024) / (shared + 1024);
-    return multiprocessors() * (by_shared < blocks ? by_shared : blocks);
+    return by_shared < blocks ? by_shared : blocks;
+}
+uint64_t resident_grid(int threads, size_t shared) {
+    return multiprocessors() * resident_on_one(threads, shared);
+}
+uint64_t most_resident(int threads, size_t shared) {
+    return std::max(multiprocessors(), kMostMultiprocessors) * resident_on_one(threads, shared);
 }
 
 bool find_busy_thread(pthread_t* thread) {
     std::lock_guard<std::mutex> lock(places_mutex);
     for (const Place& place : places)
-        if (place.taken && place.core->current) return *thread = place.thread, true;
+        if (const Core* now = place.now; place.taken && now && now->current)
+            return *thread = place.thread, true;
     return false;
 }
 
@@ -187,7 +176,7 @@ void run_blocks(Launch& launch) {
     if (launch.cooperative) return run_together(launch);
     if (cores == 1 || tracing() || watching() || launch.blocks == 1 ||
         launch.blocks * uint64_t(launch.threads) <= kSmall) {
-        core()->run(launch);
+        run_in_turns(launch);
         return;
     }
     static Pool* pool = new Pool(cores - 1);

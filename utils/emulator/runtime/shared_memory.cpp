@@ -22,6 +22,8 @@ SharedMemory::SharedMemory() {
     memory_ = static_cast<char*>(range) + kGap;
 }
 
+SharedMemory::~SharedMemory() { munmap(memory_ - kGap, kGap + kSpan); }
+
 void SharedMemory::begin_block(size_t dynamic_bytes) {
     ++block_;
     dynamic_bytes_ = dynamic_bytes;

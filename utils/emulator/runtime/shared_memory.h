@@ -22,6 +22,8 @@ class SharedMemory {
     static constexpr ptrdiff_t kElsewhere = PTRDIFF_MIN;  // no offset in it
 
     SharedMemory();
+    ~SharedMemory();
+    SharedMemory(const SharedMemory&) = delete;
     void begin_block(size_t dynamic_bytes);
 
     // The running block's array, laid out when a thread first asks for it. Null where it is more

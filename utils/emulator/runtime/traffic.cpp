@@ -97,7 +97,7 @@ const Instruction& instruction(uint16_t id) { return instructions[id]; }
 
 void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
     if (!in.pending.used) touched.push_back(&in);
-    if (in.pending.add(lane, address) >= kQuantum) core.pause();
+    if (in.pending.add(lane, address) >= kQuantum) core.pause(false);
 }
 
 void settle_requests() {

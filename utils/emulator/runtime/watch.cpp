@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absent_lanes.h"
@@ -331,6 +332,52 @@ void watch_unfenced(const void* address, size_t size, const void* pc) {
     });
 }
 
+static bool seen_change = false;
+
+static uint64_t value_at(const void* address, size_t size) {
+    uint64_t value = 0;
+    memcpy(&value, address, std::min(size, sizeof value));
+    return value;
+}
+
+// Whether the running thread has done nothing for long but look at, or store to, a few words that
+// stay as they are.
+static bool waits_for_change(const void* address, size_t size, const void* pc) {
+    constexpr uint32_t kPatience = 16;  // times 32 lanes, each behind the last: below kQuantum
+    Polls& mine = running.core->current->polls;
+    for (auto& seen : mine.seen) {
+        if (seen.address != address || seen.pc != pc) continue;
+        const uint64_t value = value_at(address, size);
+        const bool same = seen.known && seen.value == value;
+        seen_change |= seen.known && !same;
+        seen.known = true;
+        seen.value = value;
+        mine.repeats = same ? mine.repeats + 1 : 0;
+        if (mine.repeats <= kPatience) return false;
+        mine.repeats = 0;
+        return true;
+    }
+    mine.seen[mine.next++ % 4] = {address, pc, 0, false};
+    mine.repeats = 0;
+    return false;
+}
+
+// Called where the access itself comes next: what it meets is what it is told of.
+static inline void let_others_run(Core& core, const void* address, size_t size, const void* pc) {
+    if (__builtin_expect(!waits_for_change(address, size, pc), 1)) return;
+    core.current->pc = pc;
+    running.pc = nullptr;
+    core.pause(true);
+    running.pc = pc;
+}
+
+bool watch_still() {
+    constexpr int kMany = 16;
+    static int calls = 0;
+    calls = std::exchange(seen_change, false) ? 0 : calls + 1;
+    return calls >= kMany;
+}
+
 static inline void look(const void* address, size_t size, Kind kind, const void* pc) {
     Core& core = *running.core;
     struct Looking {
@@ -339,10 +386,14 @@ static inline void look(const void* address, size_t size, Kind kind, const void*
     } looking(pc);
     if (writes(kind)) settle_benign_race();
     const ptrdiff_t offset = core.shared.offset(address);
-    if (offset != SharedMemory::kElsewhere)
+    if (offset != SharedMemory::kElsewhere) {
+        let_others_run(core, address, size, pc);
         return access_shared(core, address, size, offset, kind, pc);
-    if (device_memory->in_range(address) || in_module(address))
+    }
+    if (device_memory->in_range(address) || in_module(address)) {
+        let_others_run(core, address, size, pc);
         return access_global(core, address, size, kind, pc);
+    }
     if (any_registers && core.stacks.holds(address))
         return watch_register(core, address, size, kind, pc);
     if (any_pinned && writes(kind) && is_pinned(address)) {
@@ -451,7 +502,7 @@ void watch_block_again(uint32_t serial) {
     settle_benign_race();
     in_turns = true;
     block_serial = serial;
-    fences_block();
+    fences_block(serial);
     operations_block(serial);
     registers_block();
     order_block(serial);
@@ -466,6 +517,7 @@ void watch_block_again(uint32_t serial) {
 void watch_block_end(uint32_t serial) {
     if (!on) return;
     operations_block_end(serial);
+    fences_block_end(serial);
     order_block_end(serial);
     uint64_t all = 0;
     for (uint32_t mine : steps) {
