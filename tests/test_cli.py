@@ -18,7 +18,7 @@ from utils.timing import results
 
 COMMANDS = (
     *("run", "lab", "check", "status", "next", "bench", "emulate", "sync", "reset"),
-    *("new", "author", "doctor", "judge"),
+    *("new", "author", "doctor", "judge", "profile"),
 )
 REPORT = """
 import json, os

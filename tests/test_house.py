@@ -120,7 +120,7 @@ def test_importing_utils_is_cheap():
 def test_notebooks_import_at_most_six_names():
     import utils
 
-    extras = {"hint", "reset"}  # by %load_ext
+    extras = {"hint", "reset", "profile"}  # by %load_ext
     assert 1 <= len(set(utils.__all__) - extras) <= 6
     assert [name for name in utils.__all__ if not callable(getattr(utils, name))] == ["device"]
 

@@ -18,6 +18,7 @@ _HOMES = {
     "diagnose": "utils.diagrams.explain",
     "trace": "utils.diagrams.trace",
     # Bound by %load_ext: nobody has to import them.
+    "profile": "utils.timing.profile",
     "hint": "utils.notebooks.learner",
     "reset": "utils.notebooks.learner",
 }

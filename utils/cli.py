@@ -18,6 +18,9 @@ from utils.ground.paths import ROOT, workspace
 if TYPE_CHECKING:
     from typer._click import Context
 
+    from utils.course.answers import Answer
+    from utils.course.exercise import Exercise
+
 app = typer.Typer(
     help="From the first CUDA thread to kernels that beat PyTorch.",
     no_args_is_help=True,
@@ -158,39 +161,80 @@ def check(
     solutions: Solutions = False,
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
-    from utils.course import catalog, selection
-    from utils.course.answers import compile_answer
+    from utils.course import selection
     from utils.judge.check import check
 
     chosen = selection.kernels(what)
     chosen = [e for e in chosen if e.number] or chosen  # the worked ones are nobody's answers
     if file and len(chosen) != 1:
         _fail(f"--file checks one kernel: say which, as in {what}/{chosen[0].name}", 2)
-    if file and not file.is_file():
-        _fail(f"there is no file {file}", 2)
     failed = 0
     for exercise in chosen:
-        if file:
-            text = files.read_source(file)
-        elif solutions:
-            text = catalog.solution_text(exercise)
-        else:
-            from utils.notebooks import documents  # needs nbformat, which the other ways do without
-
-            text = documents.answer(exercise)
+        text = _text(exercise, file, solutions)
         try:
-            if file:
-                kernel = compile_answer(exercise, text, first_line=1, filename=str(file))
-            else:
-                kernel = compile_answer(exercise, text)
-            kernel.learners = not solutions
-            check(kernel)
+            check(_compiled(exercise, text, file, solutions))
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
     if len(chosen) > 1:
         print(f"{len(chosen) - failed} of {len(chosen)} passed")
     raise typer.Exit(1 if failed else 0)
+
+
+def _text(exercise: "Exercise", file: Path | None, solutions: bool) -> str:
+    """What is compiled: a file, the solution, or what stands in the learner's notebook."""
+    if file and not file.is_file():
+        _fail(f"there is no file {file}", 2)
+    if file:
+        return files.read_source(file)
+    if solutions:
+        from utils.course import catalog
+
+        return catalog.solution_text(exercise)
+    from utils.notebooks import documents  # needs nbformat, which the other ways do without
+
+    return documents.answer(exercise)
+
+
+def _compiled(exercise: "Exercise", text: str, file: Path | None, solutions: bool) -> "Answer":
+    from utils.course.answers import compile_answer
+
+    if file:
+        kernel = compile_answer(exercise, text, first_line=1, filename=str(file))
+    else:
+        kernel = compile_answer(exercise, text)
+    kernel.learners = not solutions
+    return kernel
+
+
+@app.command()
+def profile(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="NN/NAME", help="such as 02/gemm_tiled", autocompletion=_completed),
+    ],
+    file: Annotated[Path | None, typer.Option(help="a .cu file in place of your answer")] = None,
+    solutions: Solutions = False,
+    picture: Annotated[Path | None, typer.Option(help="where to draw it: .svg or .png")] = None,
+) -> None:
+    """Say what a kernel does, line by line, and what limits it. Nothing is measured."""
+    from utils.course import selection
+    from utils.timing.profile import profile
+
+    chosen = selection.kernels(what)
+    if len(chosen) != 1:
+        _fail(f"one kernel is profiled: say which, as in {what}/{chosen[0].name}", 2)
+    try:
+        text = _text(chosen[0], file, solutions)
+        made = profile(_compiled(chosen[0], text, file, solutions))
+    except FALLS_SHORT as error:
+        _fail(f"{chosen[0].name}: {error}", 1)
+    if made is None:
+        raise typer.Exit(1)
+    print(made)
+    if picture:
+        made.picture().save(picture)
+    raise typer.Exit(0)
 
 
 @app.command()

@@ -16,6 +16,17 @@ def size_text(sizes: Sizes) -> str:
     return " ".join(f"{name}={value}" for name, value in sizes.items())
 
 
+def bench_sizes(exercise: Exercise, sizes: Sizes) -> dict[str, int]:
+    """The sizes that an exercise is timed at, some of them replaced. Raises WorkbookError for a
+    size that it does not have."""
+    unknown = [name for name in sizes if name not in exercise.at.bench]
+    if unknown:
+        raise WorkbookError(
+            f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.at.bench)}"
+        )
+    return {**exercise.at.bench, **sizes}
+
+
 def toy_sizes(exercise: Exercise, sizes: Sizes) -> dict[str, int]:
     """The sizes that an exercise is drawn at, with those `given` in their place.
 

@@ -19,7 +19,7 @@ import utils
 from utils.ground.paths import workspace
 from utils.notebooks import cuda_cell
 
-FUNCTIONS = ("check", "bench", "draw", "diagnose", "trace", "hint", "reset")
+FUNCTIONS = ("check", "bench", "draw", "diagnose", "trace", "profile", "hint", "reset")
 ABOVE = "In JupyterLab: Run menu, Run All Above Selected Cell"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from utils.course import catalog
 from utils.course.answers import Answer, attempted, compile_answer, exercise_of
+from utils.course.case_sizes import bench_sizes
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import toolchain
 from utils.diagrams.picture import Picture
@@ -38,7 +39,7 @@ def bench(kernel: Answer, **sizes: int) -> None:
             f"{kernel.name} has not passed its check, and the time of a wrong answer is worth "
             f"nothing; run check({kernel.name}) first"
         )
-    chosen = _sizes(exercise, sizes)
+    chosen = bench_sizes(exercise, sizes)
     if kernel.backend == "cuda":
         made, notes = measure.measure(kernel, chosen)
         key = results.key(exercise, chosen)
@@ -85,15 +86,6 @@ def _estimated(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> tuple[list
     times = milliseconds, milliseconds, milliseconds
     row = Row("your kernel, estimated", ESTIMATE, *times, precision=precision)
     return [row], f"Your kernel: {estimated}"
-
-
-def _sizes(exercise: Exercise, sizes: Mapping[str, int]) -> dict[str, int]:
-    unknown = [name for name in sizes if name not in exercise.at.bench]
-    if unknown:
-        raise WorkbookError(
-            f"{exercise.name} has no size '{unknown[0]}'; it has {', '.join(exercise.at.bench)}"
-        )
-    return {**exercise.at.bench, **sizes}
 
 
 def _event(entry: Entry | None, gpu: str, measured: bool) -> dict[str, object]:

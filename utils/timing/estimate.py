@@ -67,6 +67,11 @@ FUNCTION = 20  # instructions of another function, such as tanhf
 SLOTS["looped", "division"] = 5
 
 
+NOT_COVERED = (
+    "what tensor cores, the copy engine and conversions to halves take is not in the model"
+)
+
+
 @dataclass(frozen=True)
 class Gpu:
     """A GPU. Latencies and the like are in cycles, sizes in bytes, rates in units a second."""
@@ -123,18 +128,21 @@ def estimate(kernel: Answer, gpu: str = "NVIDIA H200", **sizes: int) -> Estimate
 
     Raises WorkbookError for a GPU that nothing is known of, and what a run of the kernel raises.
     """
-    card, exercise = known_gpu(gpu), kernel.exercise
     if not covers(kernel):
-        raise WorkbookError(
-            "what tensor cores, the copy engine and conversions to halves take is not in the model"
-        )
-    sizes = {**exercise.at.bench, **sizes}
-    launches, flops = work(kernel, sizes), exercise.flops(**sizes)
-    used = registers(kernel.source, card.architecture)
-    seconds, parts = total(card, launches, flops, used)
-    warnings = caveats(card, launches, flops, used)
+        raise WorkbookError(NOT_COVERED)
+    chosen = {**kernel.exercise.at.bench, **sizes}
+    return estimate_of(kernel, known_gpu(gpu), chosen, work(kernel, chosen))
+
+
+def estimate_of(
+    kernel: Answer, gpu: Gpu, sizes: Mapping[str, int], launches: Sequence[Work]
+) -> Estimate:
+    """The same, of what the kernel's launches do at these sizes."""
+    flops, used = kernel.exercise.flops(**sizes), registers(kernel.source, gpu.architecture)
+    seconds, parts = total(gpu, launches, flops, used)
+    warnings = caveats(gpu, launches, flops, used)
     bound = max(parts, key=parts.__getitem__)
-    return Estimate(kernel.name, gpu, sizes, seconds, bound, parts, warnings)
+    return Estimate(kernel.name, gpu.name, sizes, seconds, bound, parts, warnings)
 
 
 def covers(kernel: Answer) -> bool:
@@ -148,13 +156,13 @@ def total(
     gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
 ) -> tuple[float, dict[str, float]]:
     """(seconds, those of each part) of a call. `used`: registers of a thread, by kernel."""
-    each = [launch_parts(gpu, la, used.get(_plain(la.kernel), 0)) for la in launches]
+    each = [launch_parts(gpu, la, used.get(plain_name(la.kernel), 0)) for la in launches]
     computing = sum(parts["instructions"] for parts in each)
     slower = max(1, flops / gpu.flops_per_second / computing) if computing else 1
     seconds, sums = gpu.launch_seconds, defaultdict(float, launch=gpu.launch_seconds)
     for launch, parts in zip(launches, each, strict=True):
         parts["instructions"] *= slower
-        seconds += _together(parts, in_step(gpu, launch, used.get(_plain(launch.kernel), 0)))
+        seconds += _together(parts, in_step(gpu, launch, used.get(plain_name(launch.kernel), 0)))
         for name, part in parts.items():
             sums[name] += part
     return seconds, dict(sums)
@@ -191,7 +199,7 @@ def caveats(
     return ()
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A kernel's name without its template's arguments."""
     return name.partition("<")[0]
 
@@ -308,12 +316,20 @@ def _rounds(gpu: Gpu, launch: Work) -> dict[float, tuple[float, float]]:
 
 def resident(gpu: Gpu, launch: Work, registers: int = 0) -> int:
     """Blocks that a multiprocessor holds at a time; `registers` of a thread, 0: not known."""
+    return min(places(gpu, launch, registers).values())
+
+
+def places(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, int]:
+    """Blocks that a multiprocessor would hold if there were no other limit, by what limits them."""
     threads = math.ceil(launch.threads / WARP) * WARP
-    limits = [gpu.blocks, gpu.threads // threads]
-    limits.append(gpu.shared // int(launch.shared + gpu.shared_of_system))
+    limits = {
+        "blocks": gpu.blocks,
+        "threads": gpu.threads // threads,
+        "shared memory": gpu.shared // int(launch.shared + gpu.shared_of_system),
+    }
     if registers:
-        limits.append(gpu.registers // (math.ceil(registers / 8) * 8 * threads))
-    return max(1, min(limits))
+        limits["registers"] = gpu.registers // (math.ceil(registers / 8) * 8 * threads)
+    return {name: max(1, int(limit)) for name, limit in limits.items()}
 
 
 @functools.cache

@@ -29,7 +29,7 @@ def roofline(
     with own_style(font_size=9):
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.subplots()
-        _draw_roof(axes, [min(densities) / 3, corner, 3 * max(densities)], limits)
+        draw_roof(axes, [min(densities) / 3, corner, 3 * max(densities)], limits)
         for names in _neighbours(points):
             for name in names:
                 axes.loglog(*points[name], "o", color=BLUE, fillstyle="none")
@@ -48,7 +48,7 @@ def roofline(
     return Picture(figure, title, alt, text="none")
 
 
-def _draw_roof(axes: Axes, densities: list[float], limits: Ceilings) -> None:
+def draw_roof(axes: Axes, densities: list[float], limits: Ceilings) -> None:
     """The ceiling through these operations a byte. On logarithmic axes its two parts are straight,
     so its ends and its corner are enough."""
     roof = [min(limits.bytes_per_second * x, limits.flops_per_second) / 1e9 for x in densities]

@@ -9,7 +9,7 @@ group stays as large as it is, which may decide what the kernel does.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from utils.course.answers import Answer
@@ -45,6 +45,7 @@ class Work:
     instructions: Mapping[int, Cost]
     begun: Mapping[int, float] = field(default_factory=dict)  # how often warps began a basic block,
     computed: Mapping[int, Counter[str]] = field(default_factory=dict)  # and what each computes
+    arrays: tuple[str, ...] = ()  # names, by number
 
     @property
     def warps(self) -> float:
@@ -168,7 +169,8 @@ def _doubled(small: Recorded, large: Recorded) -> int:
 def _works(run: Recorded) -> list[Work]:
     seen, library = run.read(), run.build.library
     shared = sum(math.prod(a.shape) * a.element for a in seen.arrays if a.space == SHARED)
-    return [_work(launch, shared, library) for launch in seen.launches]
+    names = tuple(array.name for array in seen.arrays)
+    return [replace(_work(launch, shared, library), arrays=names) for launch in seen.launches]
 
 
 def _work(launch: Launch, shared: int, library: Path) -> Work:
@@ -180,8 +182,9 @@ def _work(launch: Launch, shared: int, library: Path) -> Work:
 
 
 Count = tuple[str | int, str | int]  # of a launch, of an instruction or of a basic block; its name
+_PLACES = ("space", "kind", "array", "line")  # which instruction it is
 _SCALED = ("blocks", "threads", "shared", "barriers")
-_COUNTS = [field.name for field in fields(Cost) if field.name not in ("space", "kind", "array")]
+_COUNTS = [field.name for field in fields(Cost) if field.name not in _PLACES]
 
 
 def _flat(launch: Work) -> dict[Count, float]:
@@ -194,13 +197,18 @@ def _flat(launch: Work) -> dict[Count, float]:
 def _rebuilt(launch: Work, counts: Mapping[Count, float]) -> Work:
     warps = counts["launch", "blocks"] * math.ceil(counts["launch", "threads"] / WARP)
     instructions = {
-        key: Cost(cost.space, cost.kind, cost.array, **_bounded(counts, key, warps))
+        key: Cost(cost.space, cost.kind, cost.array, cost.line, **_bounded(counts, key, warps))
         for key, cost in launch.instructions.items()
     }
-    scaled = {name: counts["launch", name] for name in _SCALED}
     begun = {block: counts["begun", block] for block in launch.begun}
+    scaled = {name: counts["launch", name] for name in _SCALED}
     return Work(
-        launch.kernel, **scaled, instructions=instructions, begun=begun, computed=launch.computed
+        launch.kernel,
+        **scaled,
+        instructions=instructions,
+        begun=begun,
+        computed=launch.computed,
+        arrays=launch.arrays,
     )
 
 

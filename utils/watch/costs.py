@@ -25,8 +25,10 @@ class Cost:
     space: int
     kind: int
     array: int  # that it touches, as numbered in the trace; -1: none that is known
+    line: int  # of the source
     each: float  # executions by the thread that executes it most
     requests: float  # executions by a warp
+    bytes: float  # that the lanes ask for
     wavefronts: float  # that its requests take in the L1 cache or in shared memory
     sectors: float  # of global memory
     missed: float  # sectors that no earlier access of the block touched; stores go through: all
@@ -67,8 +69,10 @@ def _cost(accesses: Records, turn: np.ndarray) -> Cost:
             hottest = int(np.unique(accesses["byte"], return_counts=True)[1].max())
     array = int(accesses["array"][0])
     each = int(accesses["nth"].max()) + 1
+    requested = int(accesses["size"].sum())
     traffic = wavefronts, sectors, missed, lines, distinct
-    return Cost(space, kind, array, each, count, *traffic, hottest)
+    line = int(accesses["line"][0])
+    return Cost(space, kind, array, line, each, count, requested, *traffic, hottest)
 
 
 def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,140 @@
+"""What `profile` says of a kernel: its lines, what limits it, what it occupies."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from support.command import workbook
+
+from utils.course import catalog
+from utils.course.answers import compile_answer
+from utils.ground.errors import WorkbookError
+from utils.timing import profile as profiles
+from utils.timing.estimate import known_gpu, launch_parts, places
+from utils.timing.profile import Line, profile, profiled
+from utils.timing.scaling import Work
+
+H200 = "NVIDIA H200"
+STRIDED = """
+__global__ void swish_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, rows = (n + 1023) / 1024;
+    for (int k = i % rows * 1024 + i / rows; k < n && i < rows * 1024; k = n) {
+        float v = x[k];
+        out[k] = v / (1.0f + expf(-v));
+    }
+}
+
+void swish(const float* x, float* out, int n) {
+    swish_kernel<<<((n + 1023) / 1024 * 1024 + 255) / 256, 256>>>(x, out, n);
+}
+"""
+
+
+def answer(id, text=None, **more):
+    exercise = catalog.load(id)
+    source = catalog.solution_text(exercise) if text is None else text
+    return compile_answer(exercise, source, backend="emulator", **more)
+
+
+def of(id, text=None):
+    kernel = answer(id, text)
+    return profiled(kernel, kernel.exercise.at.bench, H200)
+
+
+@pytest.fixture(scope="module")
+def tiled():
+    return of("02_shared_memory_tiling/gemm_tiled")
+
+
+def test_lines_are_those_of_the_source(tiled):
+    assert tiled.lines
+    for line in tiled.lines:
+        name = line.access.rpartition(" ")[2]
+        assert name in tiled.source[line.number], f"{line} is at: {tiled.source[line.number]}"
+
+
+def test_what_a_tile_saves_is_counted(tiled):
+    n, (loads, others) = 4096, ([], [])
+    for line in tiled.lines:
+        (loads if line.access.startswith("global load") else others).append(line)
+    assert [line.bytes for line in loads] == [4 * n**3 / 32] * 2  # each element, once a tile
+    assert all(line.pieces == line.ideal == 4 * line.requests for line in loads)
+    assert [line.dram for line in loads] == [4 * n**2] * 2
+    assert tiled.units["FMA: float sums and products"] == n**3 / 32
+
+
+def test_a_line_that_wastes_sectors_is_named():
+    seen = of("00_start_here/swish", STRIDED)
+    (load,) = (line for line in seen.lines if line.access == "global load of x")
+    assert load.waste > 6 and load.requests * 32 == seen.estimate.sizes["n"]
+    said = re.search(r"in line (\d+) takes (\S+) times the sectors", seen.verdict())
+    assert said and "[k]" in seen.source[int(said[1])] and float(said[2]) > 6
+    good = of("00_start_here/swish")
+    assert "sectors" not in good.verdict() and all(line.waste == 1 for line in good.lines)
+
+
+def test_every_part_that_may_decide_has_its_advice(tiled):
+    parts = set(launch_parts(known_gpu(H200), Work("k", 1, 32, 0, 0, {}))) | {"launch"}
+    said = set()
+    for part in parts:
+        estimate = replace(tiled.estimate, bound=part, parts=dict.fromkeys(parts, 1e-3))
+        verdict = replace(tiled, estimate=estimate).verdict()
+        assert verdict.startswith(f"Limited by {part}: 1 of about ")
+        said.add(replace(tiled, estimate=estimate)._advice())
+    assert len(said) == len(parts) - 1  # L1 and L2 want the same
+
+
+def test_bytes_that_move_in_vain_are_told(tiled):
+    estimate = replace(tiled.estimate, bound="DRAM", parts={"DRAM": 1e-3})
+    assert "fewer bytes" in replace(tiled, estimate=estimate).verdict()
+    more = Line(1, "global load of A", 1, 4, 1, 1, 2.0 * tiled.bytes, 0)
+    seen = replace(tiled, estimate=estimate, lines=[*tiled.lines, more])
+    assert "It moves 3 times the bytes" in seen.verdict()
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "used", "reason"),
+    [
+        (1024, 0, 32, "threads"),
+        (256, 0, 128, "registers"),
+        (64, 48 << 10, 16, "shared memory"),
+        (32, 0, 16, "blocks"),
+    ],
+)
+def test_what_keeps_more_blocks_from_fitting(threads, shared, used, reason):
+    limits = places(known_gpu(H200), Work("k", 1000, threads, shared, 0, {}), used)
+    assert min(limits, key=limits.__getitem__) == reason
+
+
+def test_what_the_model_does_not_cover_is_said():
+    kernel = answer("10_tensor_cores/linear_split")
+    with pytest.raises(WorkbookError, match="linear_split has no profile: what tensor cores"):
+        profile(kernel)
+
+
+def test_a_size_that_the_exercise_lacks_is_said():
+    with pytest.raises(WorkbookError, match="swish has no size 'm'; it has n"):
+        profile(answer("00_start_here/swish"), m=3)
+
+
+def test_a_starter_is_not_run(capsys):
+    exercise = catalog.load("01_naive_gemm/gemm_coalesced")
+    assert profile(answer(exercise.id, catalog.starter_text(exercise))) is None
+    assert "not attempted yet" in capsys.readouterr().out
+
+
+def test_source_is_escaped_and_the_picture_has_words(tiled):
+    page = replace(tiled, source={n: "a < b && c" for n in tiled.source})._repr_html_()
+    assert "a &lt; b &amp;&amp; c" in page and "a < b" not in page
+    picture = tiled.picture()
+    assert picture.caption == tiled.verdict() and tiled.estimate.bound in picture.alt
+    assert profiles.profile_plot.picture(tiled.estimate, tiled.limits, 4, 0, "").alt  # no point
+
+
+def test_the_command_prints_it_and_draws_it(tmp_path):
+    path = tmp_path / "swish.svg"
+    code, output = workbook("profile", "00/swish", "--solutions", "--picture", str(path))
+    assert code == 0 and "Limited by" in output and "global load of x" in output
+    assert "<svg" in path.read_text()
+    code, output = workbook("profile", "00")
+    assert code == 2 and "say which" in output

@@ -1,0 +1,281 @@
+"""`profile(kernel)`: what a kernel does at its measured size, line by line, and what limits it.
+
+    profile(gemm_tiled)
+
+Requests, sectors and wavefronts are counted on the emulator at a small size and scaled to the
+measured one (utils.timing.scaling); they agree with Nsight Compute's where both count
+(results/calibration). Times are estimates (utils.timing.estimate), registers nvcc's where it is
+installed. Nothing is measured, and no GPU is needed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from utils.course.answers import Answer, attempted, exercise_of
+from utils.course.case_sizes import bench_sizes, size_text
+from utils.diagrams.picture import Picture
+from utils.diagrams.table import Table
+from utils.ground import settings
+from utils.ground.errors import WorkbookError
+from utils.ground.wording import in_notebook, many, show
+from utils.process import card
+from utils.timing import profile_plot, roofline
+from utils.timing.bench import DEFAULT
+from utils.timing.estimate import (
+    NOT_COVERED,
+    Estimate,
+    Gpu,
+    covers,
+    estimate_of,
+    known_gpu,
+    places,
+    plain_name,
+    registers,
+)
+from utils.timing.roofline import Ceilings, quantity
+from utils.timing.rows import digits
+from utils.timing.scaling import Work, work
+from utils.watch.access_patterns import SECTOR, WARP
+from utils.watch.trace import GLOBAL, KINDS, SPACES
+
+BANKS = 128  # bytes that shared memory gives in one wavefront
+WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
+# What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
+UNITS = {
+    "FMA: float sums and products": ("sum", "product", "fused"),
+    "MUFU: roots, exponentials, quotients": (
+        *("root", "quotient", "quick quotient", "expf", "exp2", "log2", "sin", "cos", "sqrtf"),
+    ),
+    "ALU: integers, comparisons, jumps": ("other", "division", "fmaxf", "fminf"),
+    "shuffles and barriers": ("emu_collective", "emu_barrier"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """The accesses of one kind that a source line makes to an array, in all of its launches."""
+
+    number: int
+    access: str  # such as "global load of x"
+    requests: float  # of warps
+    bytes: float  # that the lanes ask for
+    pieces: float  # sectors of global memory, or wavefronts of shared memory
+    ideal: float  # as many as the bytes need
+    dram: float  # bytes that no access of the launch has touched before
+    hottest: float  # atomic updates of one word
+
+    @property
+    def waste(self) -> float:
+        """How many times the sectors or wavefronts that it needs."""
+        return self.pieces / self.ideal
+
+
+@dataclass(frozen=True, repr=False)
+class Profile:
+    """What a kernel does at a size. Displays itself as a picture with tables."""
+
+    estimate: Estimate
+    limits: Ceilings
+    lines: Sequence[Line]  # the source's order
+    units: Mapping[str, float]  # instructions of warps
+    launches: Sequence[tuple[str, str]]  # of each its kernel and what it occupies
+    source: Mapping[int, str]  # by line number
+    bytes: int  # that the exercise must move,
+    flops: int  # and its operations
+
+    def verdict(self) -> str:
+        """What limits it, and what could be tried next."""
+        return f"{self._limit()} {self._advice()}"
+
+    def picture(self) -> Picture:
+        """Where the time goes, with the verdict as caption."""
+        return profile_plot.picture(
+            self.estimate, self.limits, self.bytes, self.flops, self.verdict()
+        )
+
+    def _limit(self) -> str:
+        ms = 1e3 * self.estimate.seconds
+        part = 1e3 * self.estimate.parts[self.estimate.bound]
+        least = roofline.predict(self.limits, self.bytes, self.flops)
+        text = (
+            f"Limited by {self.estimate.bound}: {digits(part)} of about {digits(ms)} ms on an "
+            f"{self.estimate.gpu}."
+        )
+        if least:
+            what = "bytes that it must move" if least.bound == "memory" else "operations"
+            text += f" The {what} alone need {digits(least.milliseconds)} ms."
+        return text
+
+    def _advice(self) -> str:
+        worst = max(self.lines, key=lambda line: line.pieces - line.ideal, default=None)
+        moved = sum(line.dram for line in self.lines if line.access.startswith("global"))
+        match self.estimate.bound:
+            case "DRAM" if moved > WASTE * self.bytes:
+                return f"It moves {digits(moved / self.bytes)} times the bytes that it must."
+            case "DRAM":
+                return (
+                    "It moves little more than it must, so only fewer bytes help: fuse it with its "
+                    "neighbours, or take a smaller type."
+                )
+            case "L1 and shared memory" | "L2" if worst and worst.waste > WASTE:
+                return (
+                    f"The {worst.access} in line {worst.number} takes {digits(worst.waste)} times "
+                    f"the {_piece(worst.access)}s that its bytes need: let neighbouring lanes "
+                    "touch neighbouring addresses."
+                )
+            case "L1 and shared memory" | "L2":
+                return "Ask for less: keep what is used again in registers or in a larger tile."
+            case "instructions":
+                return (
+                    "Execute fewer instructions: let a thread own several elements, load quads, "
+                    "and take quick functions where their error is allowed."
+                )
+            case "latency":
+                return (
+                    "Too few loads are under way: give each thread several independent ones, such "
+                    "as a quad, or let more warps fit."
+                )
+            case "atomics":
+                return "Updates of one address wait for each other: add up in the block first."
+            case "block starts":
+                return "Its blocks do little each: let every block do more, in a grid-stride loop."
+            case _:
+                return "The launch itself takes longest: give it more to do, or fuse it."
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.verdict())}</p>" + "".join(
+            table._repr_html_() for table in self.tables()
+        )
+
+    def __repr__(self) -> str:
+        return "\n\n".join([self.verdict(), *map(str, self.tables())])
+
+    def tables(self) -> list[Table]:
+        """Its lines, then what beside loads and stores it executes, then what it occupies."""
+        return [self._of_lines(), self._of_units(), self._of_launches()]
+
+    def _of_lines(self) -> Table:
+        rows = [
+            [
+                str(line.number),
+                self.source.get(line.number, "")[:60],
+                line.access,
+                _count(line.requests),
+                f"{digits(line.pieces / line.requests)} ({digits(line.ideal / line.requests)})",
+                quantity(line.bytes, "B"),
+                quantity(line.dram, "B") if line.dram else "–",
+            ]
+            for line in self.lines
+        ]
+        head = ["line", "source", "access", "requests", "each (ideal)", "asked for", "from DRAM"]
+        note = (
+            "each: sectors of 32 bytes that a warp's request takes in global memory, wavefronts in "
+            "shared memory; from DRAM: what no earlier access of the launch has touched"
+        )
+        return Table(f"Memory, line by line: {self._of_what()}", head, rows, [note], 3, (1,))
+
+    def _of_units(self) -> Table:
+        rows = [
+            [unit, _count(count), digits(count * WARP / self.flops) if self.flops else "–"]
+            for unit, count in self.units.items()
+        ]
+        head = ["beside loads and stores", "instructions of warps", "for each operation"]
+        note = "read from the build for this machine: nvcc makes about as many"
+        return Table("Instructions", head, rows, [note])
+
+    def _of_launches(self) -> Table:
+        return Table("Launches", ["kernel", "occupies"], self.launches, left=2)
+
+    def _of_what(self) -> str:
+        return f"{self.estimate.kernel} with {size_text(self.estimate.sizes)}"
+
+
+@card.apart()
+def profile(kernel: Answer, **sizes: int) -> Profile | None:
+    """What a kernel does at its measured size, or at `sizes`: a picture, tables, a verdict.
+
+    Nothing is measured. A starter that nobody has touched is not run: a line says so. Raises
+    WorkbookError where the model does not cover the kernel, and what a run of it raises.
+    """
+    exercise = exercise_of(kernel)
+    if not attempted(kernel, "profile"):
+        return None
+    chosen = bench_sizes(exercise, sizes)
+    made = profiled(kernel, chosen, settings.gpu() or DEFAULT)
+    if in_notebook():
+        show(made.picture())
+    return made
+
+
+def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
+    """The profile of a kernel at these sizes, on a GPU that is known. Raises as `profile` does."""
+    model = known_gpu(gpu)
+    if not covers(kernel):
+        raise WorkbookError(
+            f"{kernel.name} has no profile: {NOT_COVERED}; check shows its gates, draw its accesses"
+        )
+    launches, used = work(kernel, sizes), registers(kernel.source, model.architecture)
+    return Profile(
+        estimate_of(kernel, model, sizes, launches),
+        roofline.ceilings(gpu),
+        _lines(launches),
+        _units(launches),
+        [(la.kernel, _occupied(model, la, used.get(plain_name(la.kernel), 0))) for la in launches],
+        {n: text.strip() for n, text in enumerate(kernel.source.splitlines(), kernel.first_line)},
+        kernel.exercise.bytes(**sizes),
+        kernel.exercise.flops(**sizes),
+    )
+
+
+def _lines(launches: Iterable[Work]) -> list[Line]:
+    """Accesses of one array by one line are one, whatever the launch."""
+    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0] * 6)
+    for launch, cost in ((la, cost) for la in launches for cost in la.instructions.values()):
+        shared = cost.space != GLOBAL
+        pieces = cost.wavefronts if shared else cost.sectors
+        ideal = max(cost.requests, cost.bytes / (BANKS if shared else SECTOR))
+        dram = 0.0 if shared else SECTOR * cost.distinct
+        own = (cost.requests, cost.bytes, pieces, min(ideal, pieces), dram, cost.hottest)
+        array = f" of {launch.arrays[cost.array]}" if cost.array >= 0 else ""
+        key = cost.line, f"{SPACES[cost.space]} {KINDS[cost.kind]}{array}"
+        sums[key] = [one + more for one, more in zip(sums[key], own, strict=True)]
+    return [Line(number, access, *counts) for (number, access), counts in sorted(sums.items())]
+
+
+def _units(launches: Iterable[Work]) -> dict[str, float]:
+    """Instructions of warps by unit; functions that are called stand by their own names."""
+    names = {kind: unit for unit, kinds in UNITS.items() for kind in kinds}
+    counts: dict[str, float] = dict.fromkeys(UNITS, 0.0)
+    for launch in launches:
+        for kind, count in launch.arithmetic.items():
+            plain = kind[1] if isinstance(kind, tuple) else kind
+            if plain in ("move", "end") or plain not in names and plain.startswith(("_", "emu_")):
+                continue
+            unit = names.get(plain, f"calls of {plain}")
+            counts[unit] = counts.get(unit, 0.0) + count
+    return {unit: count for unit, count in counts.items() if count}
+
+
+def _occupied(gpu: Gpu, launch: Work, used: int) -> str:
+    """In words: its blocks, what each needs, how many a multiprocessor holds, and why no more."""
+    limits = places(gpu, launch, used)
+    reason = min(limits, key=limits.__getitem__)
+    warps = int(limits[reason] * -(-launch.threads // WARP))
+    most = gpu.threads // WARP
+    needs = [f"{launch.threads:.0f} threads"]
+    needs += [f"{quantity(launch.shared, 'B')} of shared memory"] if launch.shared else []
+    needs += [f"{used} registers a thread"] if used else ["registers unknown without nvcc"]
+    return (
+        f"{many(round(launch.blocks), 'block')} of {', '.join(needs)}; a multiprocessor holds "
+        f"{limits[reason]}, {warps} of {most} warps, limited by its {reason}"
+    )
+
+
+def _piece(access: str) -> str:
+    return "sector" if access.startswith("global") else "wavefront"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
