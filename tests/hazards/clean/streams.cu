@@ -150,3 +150,23 @@ CASE_OF(managed_memory_that_both_read) {
     add<<<4, 256>>>(x, y);
     printf("%g\n", x[0]);
 }
+
+CASE_OF(four_readers_that_a_writer_waits_for) {  // for the last two by way of one event
+    float *x = zeros<float>(N), *y = zeros<float>(5 * N);
+    cudaStream_t readers[4], writer = stream();
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 4; ++i) {
+        readers[i] = stream();
+        add<<<4, 256, 0, readers[i]>>>(x, y + i * N);
+    }
+    for (int i = 0; i < 3; ++i) {
+        cudaEvent_t done = event();
+        cudaEventRecord(done, readers[i]);
+        cudaStreamWaitEvent(i < 2 ? writer : readers[3], done, 0);
+    }
+    add<<<4, 256, 0, readers[3]>>>(x, y + 4 * N);
+    cudaEvent_t done = event();
+    cudaEventRecord(done, readers[3]);
+    cudaStreamWaitEvent(writer, done, 0);
+    fill<<<4, 256, 0, writer>>>(x, 1);
+}

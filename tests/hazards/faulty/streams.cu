@@ -117,3 +117,32 @@ CASE_OF(managed_memory_written_too_early) {
     add_early<<<4, 256>>>(x, y);
     set_first(x);
 }
+
+__global__ void reads_second(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = x[i];  // WITH
+}
+__global__ void reads_otherwise(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = 2 * x[i];
+}
+__global__ void overwrites(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // HAZARD race/streams
+}
+CASE_OF(the_second_of_four_readers) {  // the writer's stream waits for all but that one
+    float* x = zeros<float>(N);
+    cudaStream_t readers[4], writer = stream();
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 4; ++i) {
+        readers[i] = stream();
+        float* y = fresh<float>(N);
+        if (i == 1) reads_second<<<4, 256, 0, readers[i]>>>(x, y);
+        else reads_otherwise<<<4, 256, 0, readers[i]>>>(x, y);
+        cudaEvent_t done;
+        cudaEventCreate(&done);
+        cudaEventRecord(done, readers[i]);
+        if (i != 1) cudaStreamWaitEvent(writer, done, 0);
+    }
+    overwrites<<<4, 256, 0, writer>>>(x);
+}

@@ -46,6 +46,11 @@ StreamClock host;      // what it has waited for
 std::map<const Allocation*, std::unique_ptr<Shadow<Users>>>& users =
     *new std::map<const Allocation*, std::unique_ptr<Shadow<Users>>>;
 
+// Lists of readers, each once, since many words have the same; the first is empty.
+using Readers = std::vector<Users::User>;
+std::map<Readers, uint32_t> places{{{}, 0}};
+std::vector<const Readers*> lists{&places.begin()->first};
+
 bool is_made(cudaStream_t stream) {  // by the program: neither of the default ones
     return stream && stream != cudaStreamLegacy && stream != cudaStreamPerThread;
 }
@@ -83,6 +88,19 @@ void begin_work(uint32_t number, const char* name) {
     stream.over[number] = stream.issued;
 }
 
+// The list after a use: who comes after that comes after all that is over before it.
+uint32_t readers_after(uint32_t before, const StreamClock& over, const Users::User* reader) {
+    Readers left;
+    for (const Users::User& each : *lists[before]) {
+        if (reader && each.work == reader->work) return before;
+        if (!is_over(works[each.work], over)) left.push_back(each);
+    }
+    if (reader) left.push_back(*reader);
+    const auto [place, fresh] = places.emplace(std::move(left), uint32_t(lists.size()));
+    if (fresh) lists.push_back(&place->first);
+    return place->second;
+}
+
 Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind,
               const StreamClock& over, Users::User me) {
     auto& shadow = users[&whole];
@@ -93,17 +111,23 @@ Unordered use(const Allocation& whole, size_t offset, size_t size, Kind kind,
         if (!user.work || user.work == me.work || is_over(work, over) || found.work) return;
         found = Unordered{&work, user.kind, user.pc};
     };
+    // Words side by side mostly have the same readers.
+    uint32_t before = 0, after = 0;
+    const Users::User* const reader = reads(kind) && me.work ? &me : nullptr;
+    bool known = false;
     shadow->each(offset, size, [&](Users& of_word, size_t, unsigned) {
         against(of_word.writer);
         if (writes(kind)) {
-            against(of_word.reader), against(of_word.other_reader);
+            for (const Users::User& each : *lists[of_word.readers]) against(each);
             of_word.writer = me;
         }
-        if (!reads(kind) || !me.work) return;
-        // Of readers, those of two streams: who is after the later one of a stream is after it.
-        const bool same =
-            !of_word.reader.work || works[of_word.reader.work].stream == works[me.work].stream;
-        (same ? of_word.reader : of_word.other_reader) = me;
+        if (!writes(kind) && !reader) return;
+        if (!known || of_word.readers != before) {
+            known = true;
+            before = of_word.readers;
+            after = readers_after(before, over, reader);
+        }
+        of_word.readers = after;
     });
     return found;
 }
@@ -164,6 +188,8 @@ void forget_streams() {
     several_streams = streams.size() > 2;
     works.resize(1);
     users.clear();
+    places.erase(std::next(places.begin()), places.end());
+    lists.resize(1);
     wait_for_all();
 }
 

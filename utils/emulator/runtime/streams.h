@@ -32,8 +32,12 @@ struct Users {
         uint32_t work;
         Kind kind;
         uint64_t pc;  // 0: of a copy or a fill
+        bool operator<(const User& other) const {
+            return work != other.work ? work < other.work : pc < other.pc;
+        }
     };
-    User writer, reader, other_reader;
+    User writer;
+    uint32_t readers;  // of those that none is known to come after: the place of their list
     uint32_t split;
 };
 inline uint32_t split_of(const Users& users) { return users.split; }
