@@ -41,7 +41,7 @@ class Table:
         cells = []
         for i, cell in enumerate(row):
             text = escape(cell)
-            if tag == "td" and i in self.code:
+            if cell and tag == "td" and i in self.code:
                 text = f'<code style="white-space: pre">{text}</code>'
             side = "left" if i < self.left else "right"
             cells.append(f'<{tag} style="text-align: {side}">{text}</{tag}>')

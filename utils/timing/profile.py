@@ -41,6 +41,7 @@ from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.trace import GLOBAL, KINDS, SPACES
 
 BANKS = 128  # bytes that shared memory gives in one wavefront
+WIDE = 40  # characters of a source line that are shown
 WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 # What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
 UNITS = {
@@ -157,10 +158,10 @@ class Profile:
         return [self._of_lines(), self._of_units(), self._of_launches()]
 
     def _of_lines(self) -> Table:
+        shown: set[int] = set()  # lines whose number and text stand above already
         rows = [
             [
-                str(line.number),
-                self.source.get(line.number, "")[:60],
+                *self._place(line.number, shown),
                 line.access,
                 _count(line.requests),
                 f"{digits(line.pieces / line.requests)} ({digits(line.ideal / line.requests)})",
@@ -175,6 +176,13 @@ class Profile:
             "shared memory; from DRAM: what no earlier access of the launch has touched"
         )
         return Table(f"Memory, line by line: {self._of_what()}", head, rows, [note], 3, (1,))
+
+    def _place(self, number: int, shown: set[int]) -> tuple[str, str]:
+        if number in shown:
+            return "", ""
+        shown.add(number)
+        text = self.source.get(number, "")
+        return str(number), text if len(text) <= WIDE else f"{text[: WIDE - 1]}…"
 
     def _of_units(self) -> Table:
         rows = [
