@@ -30,9 +30,9 @@ PROGRAMS = sorted((ROOT / "tests/programs").glob("*.cu"))
 def write(tmp_path):
     """Writes a source file and returns its path."""
 
-    def write(text: str, name: str = "program.cu") -> Path:
+    def write(text: str, name: str | Path = "program.cu") -> Path:
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
@@ -375,6 +375,22 @@ def test_what_the_emulator_lacks_is_named_in_one_line(feature, write, capfd):
     assert emulate(path) == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"the emulator has no {feature}: {path}:2 ")
+
+
+@pytest.mark.parametrize("name", ["block_reduce", "block_scan", "warp_scan"])
+def test_the_toolkits_own_cub_is_refused_by_name_too(name, write, capfd):
+    header = f"cub/{name.partition('_')[0]}/{name}.cuh"
+    for path in (header, "cub/version.cuh"):  # as in the toolkit's include/cccl
+        write("#pragma once\nstatic_assert(sizeof(int) == 8);\n", Path("cccl", *path.split("/")))
+    path = write(f"// A sum.\n#include <{header}>\nint main() {{}}")
+    assert emulate(path, include=[str(path.parent / "cccl")]) == 2
+    assert capfd.readouterr().err == f"the emulator has no CUB: {path}:2 includes {header}\n"
+
+
+def test_a_folder_of_ones_own_may_be_called_cub(write):
+    write("constexpr int kAnswer = 7;\n", Path("own", "cub", "answer.h"))
+    path = write("#include <cub/answer.h>\nint main() { return kAnswer; }")
+    assert emulate(path, include=[str(path.parent / "own")]) == 7
 
 
 def test_a_header_that_is_nowhere_is_named_too(write, capfd):

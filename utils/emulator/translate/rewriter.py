@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.emulator.translate.code import Code, Misunderstood
 from utils.emulator.translate.constant import limit_constants
@@ -21,7 +22,7 @@ from utils.emulator.translate.launches import declare_clusters, rewrite_launches
 from utils.emulator.translate.products import gather_products
 from utils.emulator.translate.shared import rewrite_shared
 from utils.emulator.translate.tokens import directive
-from utils.ground.errors import CompileError
+from utils.ground.errors import CompileError, ToolError
 
 _DEFINE = re.compile(r"(#(?:\\\n|\s)*define(?:\\\n|\s)+(\w+)(?:\(([^)]*)\))?)(.*)", re.DOTALL)
 _ARCHITECTURE = "800"  # as the device's properties say
@@ -74,6 +75,19 @@ def collect(
     return Unit(f'#line 1 "{_quoted(filename)}"\n{code.result()}', headers.texts)
 
 
+class _Library(NamedTuple):
+    name: str
+    version: str  # a header that a folder of the same name need not have
+
+
+# By folder. Their headers are of no use here: written for nvcc, and full of PTX.
+_LIBRARIES = {
+    "cub": _Library("CUB", "cub/version.cuh"),
+    "thrust": _Library("Thrust", "thrust/version.h"),
+    "cuda": _Library("libcu++ beyond barriers and pipelines", "cuda/std/version"),
+}
+
+
 class _Headers:
     """The headers that a text includes, directly or not; each real file is rewritten once."""
 
@@ -117,11 +131,15 @@ class _Headers:
             elif word in ("if", "elif") and self.rewrites:
                 code.out[index] = _with_architecture(token.text)
             elif word == "include" and (match := _INCLUDE.match(rest)):
-                if key := self._include(match, folder):
+                line = first_line + source.count("\n", 0, token.start)
+                if key := self._include(match, folder, f"{filename}:{line}"):
                     code.out[index] = token.text.replace(match[0], f"<{key}>", 1)
 
-    def _include(self, match: re.Match[str], folder: Path | None) -> str | None:
-        """The key of an included header, rewritten; None for one that is not the program's own."""
+    def _include(self, match: re.Match[str], folder: Path | None, place: str) -> str | None:
+        """The key of an included header, rewritten; None for one that is not the program's own.
+
+        Raises ToolError for one of NVIDIA's libraries, found by way of -I.
+        """
         name = match["quoted"] or match["angled"]
         if folder and match["quoted"] and (folder / name).is_file():
             return self._header(folder / name)
@@ -129,6 +147,9 @@ class _Headers:
             return None
         for include_dir in self.include_dirs:
             if (include_dir / name).is_file():
+                library = _LIBRARIES.get(name.partition("/")[0])
+                if library and (include_dir / library.version).is_file():
+                    raise ToolError(f"the emulator has no {library.name}: {place} includes {name}")
                 return self._header(include_dir / name)
         return None
 
