@@ -80,3 +80,33 @@ __global__ void gives_up_after_a_while(int* flag, int* out) {  // a loop that co
     out[threadIdx.x] = turns;
 }
 CASE(gives_up_after_a_while, 1, 2, zeros<int>(1), fresh<int>(2))
+
+// A ticket says which part of the sum a block takes; it looks back at sums of blocks as far as the
+// first sum of all.
+__global__ void scan(const int* x, int* out, unsigned* tickets, int* status, int* own, int* all) {
+    __shared__ unsigned block;
+    if (threadIdx.x == 0) block = atomicAdd(tickets, 1);
+    __syncthreads();
+    if (threadIdx.x) return;
+    const int mine = x[block];
+    int before = 0;
+    own[block] = mine;
+    __threadfence();
+    if (block) atomicExch(&status[block], 1);
+    for (int earlier = int(block) - 1; earlier >= 0; --earlier) {
+        int told;
+        while ((told = atomicAdd(&status[earlier], 0)) == 0) {
+        }
+        if (told == 2) {
+            before += all[earlier];
+            break;
+        }
+        before += own[earlier];
+    }
+    all[block] = before + mine;
+    __threadfence();
+    atomicExch(&status[block], 2);
+    out[block] = before + mine;
+}
+CASE(scan, 12, 32, zeros<int>(12), fresh<int>(12), zeros<unsigned>(1), zeros<int>(12),
+     fresh<int>(12), fresh<int>(12))
