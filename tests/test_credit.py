@@ -33,6 +33,26 @@ def test_a_constant_earns_nothing(swish):
     assert share(swish, text) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("swish", "out[i] = x[i] / (1.0f + expf(-x[i]));", "out[i] = x[i];"),
+        ("gemm_naive", "C[row * N + col] = sum;", "C[row * N + col] = 2 * sum;"),
+    ],
+)
+def test_what_is_wrong_everywhere_earns_nothing(name, right, wrong):
+    exercise = exercise_named(name)
+    solution = catalog.solution_text(exercise)
+    assert solution.count(right) == 1
+    assert share(exercise, solution.replace(right, wrong)) == 0
+
+
+def test_what_is_right_but_for_an_edge_earns_something(swish):
+    guard = "if (i < n) {"
+    text = catalog.solution_text(swish).replace(guard, "if (i < n - 1) {")
+    assert 0 < share(swish, text) <= 0.1
+
+
 def test_what_the_starter_does_earns_nothing():
     exercise = exercise_named("sum_tree")
     text = catalog.starter_text(exercise).replace(

@@ -4,10 +4,10 @@ from utils.course.exercise import Exercise
 from utils.judge import statements
 from utils.judge.credit import Credit
 
-# Of an answer whose kernels write to the outputs. Without gates, theirs goes to `all`.
+# Of an answer whose kernels write something right. Without gates, theirs goes to `all`.
 SHARES = {"works": 0.10, "small": 0.25, "all": 0.25, "clean": 0.20, "gates": 0.20}
 WORDS = {
-    "works": "compiles, and its kernels write results",
+    "works": "compiles, and its kernels write right results",
     "small": "right on small sizes",
     "all": "right on all sizes",
     "clean": "no hazards",

@@ -11,7 +11,7 @@ from utils.course import case_calls, case_sizes, cases, catalog
 from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise, Sizes, inputs_of
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError
-from utils.judge import oracle, provenance, statements
+from utils.judge import mismatch, oracle, provenance, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.plain_calls import PlainCalls
 from utils.judge.verdict import FEW
@@ -25,7 +25,7 @@ SMALL = 2  # so many of the sizes, from the smallest
 class Credit:
     """Of a kernel that compiles. Where it passes its check, all but perhaps `all` holds."""
 
-    works: bool = False  # kernels read the inputs and write the outputs
+    works: bool = False  # kernels read the inputs and write outputs, of which half are right
     small: bool = False  # right on the smaller sizes, by the kernels' own work
     all: bool = False  # right on all, and on those that nobody knows
     clean: bool = False  # no hazard on the smaller sizes
@@ -51,9 +51,10 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     with oracle.one_thread():
         seen = _seen(diagnosed, few)
         whole = len(seen) == len(few)
-        works = any(_works(exercise, s) for s in seen)
-        clean = works and whole and not any(s.hazards or s.error for s in seen)
-        own = whole and all(provenance.violation(exercise, s) is None for s in seen)
+        works = any(_works(exercise, call) for call in seen)
+        diagnoses = [call.diagnosis for call in seen]
+        clean = works and whole and not any(s.hazards or s.error for s in diagnoses)
+        own = whole and all(provenance.violation(exercise, s) is None for s in diagnoses)
         small = own and _holds(lambda: _try(plain, few))
         if works and not small and _starter_works(diagnosed, few):
             works = clean = False
@@ -75,24 +76,38 @@ def _holds(trying: Callable[[], None]) -> bool:
     return True
 
 
-def _seen(diagnosed: DiagnosedCalls, few: list[Sizes]) -> list[Diagnosis]:
-    """What watched calls showed, to the first that comes to no end."""
+@dataclass(frozen=True)
+class _Call:
+    """What a watched call showed, and whether half of what it computed is right."""
+
+    diagnosis: Diagnosis
+    right: bool
+
+
+def _seen(diagnosed: DiagnosedCalls, few: list[Sizes]) -> list[_Call]:
+    """Watched calls, to the first that comes to no end."""
     seen = []
     for sizes in few:
-        arguments = case_calls.arguments(diagnosed.kernel, diagnosed.case(sizes))
+        case = diagnosed.case(sizes)
         try:
-            seen.append(diagnosed.diagnosis_of(arguments))
+            diagnosis = diagnosed.diagnosis_of(case_calls.arguments(diagnosed.kernel, case))
         except (KernelCrash, KernelTimeout, LaunchError):
             break
+        expected = diagnosed.expecting(case, "cpu", FEW)()
+        wrong = [mismatch.wrong(diagnosis.after[name], values) for name, values in expected.items()]
+        every = sum(values.numel() for values in wrong)
+        seen.append(_Call(diagnosis, 2 * sum(int(values.sum()) for values in wrong) <= every))
     return seen
 
 
-def _works(exercise: Exercise, seen: Diagnosis) -> bool:
-    """Whether kernels read something and wrote something, and the launcher left it at that."""
-    covered, read = seen.covered, inputs_of(exercise)
+def _works(exercise: Exercise, call: _Call) -> bool:
+    """Whether kernels read something and wrote something, right for the half of it, and the
+    launcher left it at that."""
+    seen, read = call.diagnosis, inputs_of(exercise)
+    covered = seen.covered
     writes = any(covered[n].by_kernels and covered[n].written for n in exercise.outputs)
     reads = not read or any(covered[name].read for name in read)
-    return bool(seen.launches) and writes and reads and not seen.detour
+    return bool(seen.launches) and writes and reads and call.right and not seen.detour
 
 
 def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:
@@ -100,7 +115,7 @@ def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:
     exercise = diagnosed.exercise
     starter = compile_wrong(exercise, catalog.starter_text(exercise), "starter")
     shown = _seen(DiagnosedCalls(starter, diagnosed.seed), few)
-    return any(_works(exercise, seen) for seen in shown)
+    return any(_works(exercise, call) for call in shown)
 
 
 def _try(plain: PlainCalls, sizes: Sequence[Sizes]) -> None:
