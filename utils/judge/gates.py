@@ -15,8 +15,9 @@ from utils.watch.diagnosis import Diagnosis
 IDLE = 24  # lanes: a request of fewer leaves too many without work
 AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elements
 # Times the mean that one thread may do: where each has elements of its own; where threads add up
-# what they found. And one block, of which some have a tile more than others.
-EACH, TOGETHER, BLOCKS = 3, 9, 2
+# what they found, and one warp of eight may have the whole row. And one block, of which some have a
+# tile more than others.
+EACH, TOGETHER, BLOCKS = 3, 20, 2
 LOADS = "load", "atomic"  # an atomic operation reads, too
 
 
