@@ -3,6 +3,7 @@
 import pytest
 from support.attacks import PASSED, Attempt, attempts
 
+from utils.cuda.instrumented import instrumented
 from utils.ground.paths import ROOT
 
 ATTACKS = attempts(ROOT / "tests/attacks")
@@ -35,3 +36,5 @@ def test_an_attack_is_refused(attempt, monkeypatch):
 @pytest.mark.parametrize("attempt", UNUSUAL, ids=lambda attempt: attempt.id)
 def test_an_unusual_kernel_passes_or_is_told_the_truth(attempt, monkeypatch):
     judged(attempt, monkeypatch)
+    if PASSED in attempt.outcomes:
+        assert instrumented(attempt.compiled()).warnings == ""

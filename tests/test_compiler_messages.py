@@ -108,7 +108,8 @@ __global__ void f_kernel(const float* A, float* out, int n) {
         ("2.0f * A[i];", "i // 2;", "6:9: error: expected ‘,’ or ‘;’ before ‘out’",
          "// begins a comment (line 5)"),
         ("i < n", "True", "4:9: error: ‘True’ was not declared in this scope", "written small"),
-        ("A[i]", "A[k]", "5:26: error: ‘k’ was not declared in this scope; did you mean ‘i’?", ""),
+        ("A[i]", "A[k]", "5:26: error: ‘k’ was not declared in this scope; did you mean ‘i’?",
+         "int k = ..."),
         ("A[i]", "A[i]", "5:26: error: something that nobody has met", ""),
     ],
 )  # fmt: skip

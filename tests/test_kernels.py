@@ -112,7 +112,9 @@ def test_what_a_gate_advises_is_the_way_out(id, name, advice):
 @each(ALL)
 def test_a_solution_passes(exercise):
     text = catalog.solution_text(exercise)
-    check(compile_answer(exercise, text, backend="emulator"))
+    kernel = compile_answer(exercise, text, backend="emulator")
+    check(kernel)
+    assert kernel.warnings == ""
 
 
 @each(NUMBERED)
@@ -122,6 +124,7 @@ def test_a_starter_compiles_and_counts_as_not_attempted(exercise):
     with pytest.raises(CheckFailed) as failure:
         check(kernel)
     assert failure.value.reason == "not attempted"
+    assert kernel.warnings == ""
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ def load(ipython: InteractiveShell) -> None:
         if isinstance(kernel, Answer) and kernel.backend != settings.backend():
             where = f" for the CPU, since this card has no {kernel.exercise.needs}"
         print(f"{name}: compiled{where}{', and has passed its check before' * kernel.trusted}")
+        if kernel.warnings:
+            print(kernel.warnings)
 
     # IPython's decorator hides from types that this is a method.
     ipython.register_magic_function(cuda, "cell", "cuda")  # type: ignore[arg-type]

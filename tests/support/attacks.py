@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.course import catalog, mutants
-from utils.course.answers import compile_wrong
+from utils.course.answers import Answer, compile_wrong
 from utils.course.exercise import Exercise
 from utils.ground import files
 from utils.ground.errors import CheckFailed, CompileError, DeclarationError, Reason
@@ -64,12 +64,15 @@ class Attempt:
     says: tuple[str, ...]  # words of the message
     place: str
 
+    def compiled(self) -> Answer:
+        """Raises what compile_wrong raises."""
+        return compile_wrong(self.exercise, self.text, re.sub(r"\W+", "_", self.id))
+
     def judge(self, seed: int | None = None) -> tuple[str, str]:
         """What it meets, and the message."""
-        name = re.sub(r"\W+", "_", self.id)
         try:
             with contextlib.redirect_stdout(io.StringIO()) as printed:
-                check(compile_wrong(self.exercise, self.text, name), seed=seed)
+                check(self.compiled(), seed=seed)
         except CheckFailed as failure:
             return str(failure.reason), str(failure)
         except (CompileError, DeclarationError) as error:

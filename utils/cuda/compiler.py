@@ -22,7 +22,7 @@ from typing import TypedDict, Unpack
 
 import torch
 
-from utils.cuda import toolchain
+from utils.cuda import suspicions, toolchain
 from utils.cuda.entry import entry_text
 from utils.cuda.kernel import Kernel
 from utils.cuda.messages import complaint
@@ -181,7 +181,11 @@ def _emulator_unit(
         unit.text + _apart(entry),
         filename,
         "emulator",
-        [*compile_flags(instrumented, counted), "-fdiagnostics-color=never"],
+        [
+            *(flag for flag in compile_flags(instrumented, counted) if flag != "-w"),
+            *suspicions.FLAGS,
+            "-fdiagnostics-color=never",
+        ],
         _link_flags(link_flags()),
         unit.headers,
         {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},
@@ -297,4 +301,6 @@ def _by_gxx(unit: _Unit, name: str, work: Path) -> Path:
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, errors="replace")
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
+    if warnings := suspicions.sentences(done.stderr, unit.filename, unit.counted):
+        (work / suspicions.FILE).write_text("\n".join(warnings))
     return library

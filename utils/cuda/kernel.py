@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from utils.cuda import isolation
+from utils.cuda import isolation, suspicions
 from utils.cuda.arguments import Arguments, check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
@@ -58,6 +58,12 @@ class Kernel:
     def device(self) -> str:
         """Where its tensors must be."""
         return "cuda" if self.backend == "cuda" else "cpu"
+
+    @property
+    def warnings(self) -> str:
+        """What g++ warned of, a plain sentence a line; "" for a kernel that nvcc has compiled."""
+        path = Path(self.library).with_name(suspicions.FILE)
+        return path.read_text() if path.is_file() else ""
 
     def __call__(self, *args: Tensor | int | float, **kwargs: Tensor | int | float) -> None:
         """Launch on `args` and wait, except on a GPU once the kernel is trusted: that is as

@@ -14,8 +14,8 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
 # What goes through the emulator's headers and the linker, and says nothing about the cell.
 _NOISE = re.compile(
-    r"In file included from|.*In instantiation of .*<lambda|.*\bld: .*in function|collect2: |"
-    r"[^\s:]+: (?:In (?:static |member )*function|At global scope)|.*linker command failed"
+    r"In file included from|.*In instantiation of |.*\bld: .*in function|collect2: |"
+    r"[^\s:]+: (?:In [\w ]*(?:function|constructor)|At global scope)|.*linker command failed"
 )
 
 
@@ -36,6 +36,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
         text = text.replace(f"{folder}/", "")
     text = re.sub(r"^\./", "", text, flags=re.MULTILINE)
     lines = list(_relevant(text.splitlines(), filename)) or (text or output).strip().splitlines()
+    lines = [re.sub(r"\bemu_[tk]_(?=\w)", "", line) for line in lines]
     lines = [_placed(line, follows) for line, follows in zip(lines, [*lines[1:], ""], strict=True)]
     hint = sentence(lines, source) if source else ""
     starts = [
@@ -59,7 +60,7 @@ def _placed(line: str, follows: str) -> str:
 
 def _relevant(lines: list[str], filename: str) -> Iterable[str]:
     """Errors, and what else is about `filename`, with the lines that quote it."""
-    keep, moved, callers = True, False, []
+    keep, moved, warned, callers = True, False, False, []
     for line in lines:
         if not line[:1].isspace():
             moved = False
@@ -70,9 +71,11 @@ def _relevant(lines: list[str], filename: str) -> Iterable[str]:
                 keep = False
             elif _NOISE.match(line):
                 keep = False
+            elif ": warning: " in line or (warned and ": note: " in line):
+                keep, warned = False, True
             elif "error" in line:
                 yield from callers if elsewhere else []
-                keep, callers = True, []
+                keep, warned, callers = True, False, []
             else:
                 keep = not elsewhere
         elif moved and re.match(r"\s+\|", line):

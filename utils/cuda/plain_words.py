@@ -3,6 +3,7 @@
 Rules read what g++ or nvcc said of a line, and that line of the text; the first that fits is told.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,14 @@ _ERROR = re.compile(
     r"(?:fatal )?error: (?P<said>.*)"
 )
 _NAME = r"[‘'\"](?P<name>\w+)[’'\"]"
+_MODULES = "math", "np", "numpy", "torch", "tl", "cp", "F"
+_FUNCTIONS = (
+    *("__syncthreads", "__syncwarp", "__shfl_down_sync", "__shfl_xor_sync", "__shfl_sync"),
+    *("atomicAdd", "atomicMin", "atomicMax", "expf", "sqrtf", "rsqrtf", "tanhf", "logf", "powf"),
+    *("fmaxf", "fminf", "fabsf", "cudaMemset", "cudaMalloc", "cudaFree", "printf"),
+)
+_WHOLE = "the name of an array alone is its address: an element is x[i]"
+CLOSE = 0.6  # names that are as like as this may be meant for each other
 _BLOCK = re.compile(r"\s*(if|for|while|else|elif|def)\b.*:\s*(//.*)?$")
 _PYTHON = {
     "True": "true and false are written small in C++",
@@ -24,6 +33,13 @@ _PYTHON = {
     "def": "a function of C++ begins with the type that it returns, such as void, in place of def",
     "max": "of floats the larger one is fmaxf(a, b)",
     "min": "of floats the smaller one is fminf(a, b)",
+    "then": "C++ has no then: if (i < n) { ... }",
+    "let": "a variable is declared with its type: int i = 0",
+    "var": "a variable is declared with its type: int i = 0",
+    "cout": 'a kernel prints with printf("%f\\n", x)',
+    "std": 'a kernel prints with printf("%f\\n", x)',
+    "shared": "__shared__ has two underscores on either side",
+    "float32": "the type is called float",
 }
 
 
@@ -92,6 +108,12 @@ def _python(fault: _Fault, match: re.Match[str]) -> str:
 
 
 def _ends(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"before [‘'\"]\)", fault.said):
+        return "there is one ) too many"
+    if re.search(r"\bfor\s*\(", fault.line) and fault.line.count(";") < 2:
+        return "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
+    if re.search(r"\S.*\bif\b.*\belse\b", fault.line):
+        return "of two values C++ takes one by condition ? value : other"
     return f"a statement ends with ';': one is missing at the end of line {fault.before}"
 
 
@@ -103,6 +125,10 @@ def _parentheses(fault: _Fault, match: re.Match[str]) -> str:
 
 
 def _subscript(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"\[(float|double)\]", fault.said):
+        return "an index is a whole number: int i = ..."
+    if "][" not in fault.line:
+        return "this is a single number: an array comes as a pointer, const float* x"
     return (
         "one index leads to a number already: a matrix is given as its rows, one after the other, "
         "so [row][col] is [row * columns + col]"
@@ -111,15 +137,25 @@ def _subscript(fault: _Fault, match: re.Match[str]) -> str:
 
 def _unknown(fault: _Fault, match: re.Match[str]) -> str:
     name = match["name"]
-    if "did you mean" in fault.said and name not in _PYTHON:
-        return ""
-    if name in _PYTHON:
+    if name in _PYTHON and re.search(rf"\b{name}\b", fault.line):
         return _PYTHON[name]
+    if name in _MODULES:
+        return "C++ has no modules: expf(x), sqrtf(x), fmaxf(a, b) are called by their names alone"
+    if re.match(r"(thread|block|grid)\w*$", name, re.IGNORECASE) and f"{name}." in fault.line:
+        return "where a thread is, threadIdx, blockIdx, blockDim and gridDim say: threadIdx.x"
+    meant = re.search(r"did you mean [‘'](?P<like>\w+)", fault.said)
+    assigned = re.search(rf"(^|[,;{{(]) *{name} *[-+*/]?=[^=]", fault.line)
+    if meant and not assigned and _alike(name, meant["like"]):
+        return f"nothing is called {name}; {meant['like']} is there"
     declared = re.compile(
         rf"\b(int|float|double|bool|auto|size_t|unsigned|float4)\b[^;(){{}}]*\b{name}\b"
     )
     where = [n for n, line in enumerate(fault.lines, 1) if declared.search(line)]
     if re.search(rf"\b{name}\s*\(", fault.line):
+        if name.lower() in ("if", "for", "while", "return"):
+            return f"{name.lower()} is written small"
+        if near := difflib.get_close_matches(name, _FUNCTIONS, 1, CLOSE):
+            return f"no function {name} is defined; {near[0]} is there"
         return f"no function {name} is defined above this line"
     if where and where[0] < fault.number:
         return (
@@ -131,18 +167,166 @@ def _unknown(fault: _Fault, match: re.Match[str]) -> str:
     )
 
 
+def _alike(name: str, like: str) -> bool:
+    return difflib.SequenceMatcher(None, name.lower(), like.lower()).ratio() > CLOSE
+
+
+def _pointer(fault: _Fault, match: re.Match[str]) -> str:
+    """One side is an array as a whole, the other a number."""
+    here, there = match["from"], match["to"]
+    if ("*" in here) == ("*" in there) or "char" in here:
+        return ""
+    if re.search(r"\b(float|int|double|auto) *\* *\w+ *=", fault.line):
+        return "the * in a declaration makes a pointer; a number is declared without it"
+    return _WHOLE
+
+
+def _function(fault: _Fault, match: re.Match[str]) -> str:
+    name = match["name"]
+    if any(re.search(rf"\* *{name}\b", line) for line in fault.lines):
+        return f"an element of an array stands in brackets: {name}[i]"
+    return f"{name} is no function: is an operator missing in front of the parenthesis?"
+
+
+def _member(fault: _Fault, match: re.Match[str]) -> str:
+    if "*" in match["type"]:
+        return f"{match['of']} is an array: its elements are {match['of']}[i]"
+    return f"{match['of']} is a single number, and has no parts"
+
+
+def _count(fault: _Fault, match: re.Match[str]) -> str:
+    return f"too {match['count']} arguments: the function is declared as {match['signature']}"
+
+
+def _initializer(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"\)\s*(//.*)?$", fault._at(fault.before)):
+        return f"what a function does stands in braces: a {{ is missing behind line {fault.before}"
+    if ":=" in fault.line:
+        return "a variable gets its value by =, and is declared with its type: int i = 0"
+    return "a variable gets its first value by =, as in float sum = 0"
+
+
+def _closed(fault: _Fault, match: re.Match[str]) -> str:
+    if re.match(r"\w", match["next"]):
+        return f"in front of {match['next']} an operator or a comma is missing, or a parenthesis"
+    return f"a bracket is opened and not closed: its {match['bracket']} is missing"
+
+
+def _expression(fault: _Fault, match: re.Match[str]) -> str:
+    if "=<" in fault.line:
+        return "smaller or equal is <="
+    if "<>" in fault.line:
+        return "unequal is !="
+    if match["next"] in ("const", "float", "int", "double", "unsigned", "bool"):
+        return "a call gives values alone: types stand where the function is declared"
+    return ""
+
+
+def _operator(fault: _Fault, match: re.Match[str]) -> str:
+    if match["sign"] == "^":
+        return "^ is no power: write x * x, or powf(x, y)"
+    if match["sign"] == "%":
+        return "% is for whole numbers; of floats the remainder is fmodf(a, b)"
+    if match["sign"] == "<<" and re.search(r"\w<<[^<]", fault.line):
+        return "a launch has three of each: kernel<<<blocks, threads>>>(...)"
+    if "*" in match["types"].replace("operator*", ""):
+        return _WHOLE
+    return ""
+
+
+def _shared(fault: _Fault, match: re.Match[str]) -> str:
+    typed = "a __shared__ array is declared with its type: __shared__ float s[32]"
+    return typed if "__shared__" in fault.line else ""
+
+
+def _quotes(fault: _Fault, match: re.Match[str]) -> str:
+    return 'a text stands in double quotes: printf("%f\\n", x)' if "'" in fault.line else ""
+
+
 def _fixed(words: str) -> Callable[[_Fault, re.Match[str]], str]:
     return lambda fault, match: words
 
 
 def _argument(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"in (assignment|initialization|return)", fault.said):
+        return ""
     if "<<<" in fault.line or "(" in fault.line:
         return "an argument has another type than its parameter: are they in the same order?"
     return ""
 
 
 _RULES = (
+    (
+        r"emu::Config",
+        _fixed("a launch says how many blocks and how many threads: kernel<<<blocks, threads>>>()"),
+    ),
+    (
+        r"too (?P<count>few|many) arguments to function [‘'](?P<signature>[^’']+)",
+        _count,
+    ),
+    (
+        r"return-statement with a value, in function returning [‘']void",
+        _fixed(
+            "a kernel returns nothing: it stores its result, out[i] = ...; return; alone ends it"
+        ),
+    ),
     (r".", _python),
+    (
+        r"(uint3|dim3)[’']?\)? ?(\(\)|.*$)",
+        _fixed("threadIdx, blockIdx, blockDim and gridDim are three numbers each: .x, .y and .z"),
+    ),
+    (
+        r"invalid operands of types (?P<types>.*) to binary [‘']operator(?P<sign>[^’']+)",
+        _operator,
+    ),
+    (
+        r"cannot convert [‘'](?P<from>[^’']*)[’'] to [‘'](?P<to>[^’']*)[’'] in (?!call)",
+        _pointer,
+    ),
+    (rf"{_NAME} cannot be used as a function", _function),
+    (r"in [‘'](?P<of>\w+)[’'], which is of non-class type [‘'](?P<type>[^’']+)", _member),
+    (
+        r"non-scalar type [‘']float[24]|operator\[\][’'] \(operand types are [‘']float[24]",
+        _fixed(
+            "a float4 is four floats, v.x, v.y, v.z and v.w; of an array it is read by "
+            "reinterpret_cast<const float4*>(x)[i]"
+        ),
+    ),
+    (
+        r"expected identifier before [‘']\(",
+        _fixed("the whole condition stands in one pair of parentheses: if (i < n && j < m)"),
+    ),
+    (
+        r"does not name a type",
+        _shared,
+    ),
+    (r"ambiguous", _fixed("both arguments must have one type: fmaxf(x, 0.0f) and fminf of floats")),
+    (
+        r"numeric literal operator|too many decimal points",
+        _fixed("a float is written with one point and an f behind: 1.0f"),
+    ),
+    (r"expected initializer before", _initializer),
+    (r"expected [‘'](?P<bracket>[)\]])[’'] before [‘'](?P<next>[^’']+)", _closed),
+    (r"expected primary-expression before [‘'](?P<next>[^’']+)", _expression),
+    (
+        r"redeclaration of|shadows a parameter",
+        _fixed("this name is declared already: without the type, the line stores into it"),
+    ),
+    (
+        r"read-only variable",
+        _fixed("a const variable keeps its first value: without const it can be changed"),
+    ),
+    (r"break statement not within", _fixed("an if is no loop: return ends what a thread does")),
+    (r"before [‘']else[’']|without a previous [‘']if", _fixed("an else follows the } of its if")),
+    (r"nested-name-specifier", _fixed("C++ has no slices: a loop goes through the elements")),
+    (
+        r"expected [‘'],[’'] or [‘']\.\.\.[’']",
+        _fixed("parameters are written float* x, const float* W, int n: type, name, comma"),
+    ),
+    (
+        r"is not usable in a constant expression|variably modified|trying to instantiate",
+        _fixed("the size of a __shared__ array is a constant: constexpr int SIZE = 256"),
+    ),
     (r"expected [‘'\"(,or’ ]*;|expected a \";\"", _ends),
     (r"expected [‘'a \"]+\(", _parentheses),
     (r"for array subscript|pointer-to-object type", _subscript),
@@ -156,6 +340,7 @@ _RULES = (
         r"expected declaration before [‘']\}|expected a declaration",
         _fixed("there is one } too many: the function has ended above"),
     ),
+    (r"from [‘']int[’'] to [‘']const char", _quotes),
     (r"(invalid conversion|cannot convert) ", _argument),
     (r"argument of type .* is incompatible with parameter", _argument),
     (

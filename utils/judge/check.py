@@ -10,6 +10,7 @@ reaches a card. Without a card it is called as it is while the check waits for t
 schedule.py), and what diagnosed calls show is told first.
 """
 
+import contextlib
 import hashlib
 import secrets
 import time
@@ -19,9 +20,10 @@ from utils.course.answers import Answer, exercise_of
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise
 from utils.cuda import signature
+from utils.cuda.instrumented import instrumented
 from utils.cuda.signature import Parameter
 from utils.ground import events, settings
-from utils.ground.errors import CheckFailed, DeclarationError, Reason
+from utils.ground.errors import CheckFailed, DeclarationError, Reason, WorkbookError
 from utils.judge import oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.rehearsal import Rehearsals
@@ -81,7 +83,7 @@ class Trial:
             except CheckFailed as failure:
                 if not starter:
                     note = statements.beside(failure, self.exercise, self.kernel.source)
-                    raise note from failure.__cause__
+                    raise self._warned(note) from failure.__cause__
                 stands = f"\nas it stands: {failure}"
         if starter:
             effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
@@ -92,6 +94,16 @@ class Trial:
             )
         statements.judge(self.exercise, self.kernel.source)
         return passed
+
+    def _warned(self, failure: CheckFailed) -> CheckFailed:
+        """The failure with what g++ warns of, in front of a report that may point elsewhere."""
+        warnings = ""
+        with contextlib.suppress(WorkbookError):  # a card's kernel need not compile for the CPU
+            warnings = instrumented(self.kernel).warnings
+        if not warnings:
+            return failure
+        first, *others = str(failure).removeprefix(f"{failure.reason}: ").splitlines()
+        return CheckFailed(failure.reason, "\n".join([first, warnings, *others]))
 
     def _try(self) -> Passed:
         """What a kernel has passed whose values are right; what it says of itself is not read."""
