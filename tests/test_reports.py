@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from utils.emulator import symbols
-from utils.emulator.reports import messages, read, refused
+from utils.emulator.reports import cause, messages, read, refused
 
 EVENT = {
     "event": "error",
@@ -100,6 +100,38 @@ def test_a_wide_access_out_of_bounds_names_all_its_elements_and_the_size_of_the_
     assert "reads x[4]\n" in text(**OUT_OF_BOUNDS | {"kind": "uninitialized"}, last=7, length=6)
     assert "the whole matrix" in text(**OUT_OF_BOUNDS, space="shared", variant="shared")
     assert "the whole matrix" not in text(**OUT_OF_BOUNDS, space="global")
+
+
+def test_an_element_of_a_shared_array_is_written_as_in_the_code():
+    shared = {"kind": "race", "message": None, "access": "store", "array": "As", "space": "shared"}
+    assert "writes As[1][0]\n" in text(**shared, index=32, extents=[32, 32])
+    assert "writes As[1][2][3]\n" in text(**shared, index=51, extents=[2, 4, 8])
+    assert "writes As[7]\n" in text(**shared, index=7, extents=[32])
+    beyond = text(**OUT_OF_BOUNDS | {"index": 1024}, last=1024, length=1024, extents=[32, 32])
+    assert "reads x[32][0]; x has 1,024 elements, 32 x 32\n" in beyond
+
+
+def test_no_path_of_this_machine_is_shown():
+    header = {"file": "/home/me/kernels/include/tile.cuh", "line": 7}
+    assert text(**header).startswith("tile.cuh:7: ")
+    other = {"other_file": "/home/me/quads.cuh", "other_line": 9, "other_thread": [1, 0, 0]}
+    sides = {"kind": "race", "message": None, "access": "store", "other_access": "load"}
+    assert "at line 9 of quads.cuh" in text(**sides, **other, other_block=[2, 0, 0])
+
+
+def test_a_kernel_that_is_a_parameter_of_its_launcher_has_no_name():
+    assert "kernel" not in text(kernel="kernel").splitlines()[0]
+
+
+def test_reports_of_one_cause_are_one():
+    sides = {"kind": "race", "array": "As", "line": 15, "other_file": "tree.cu", "other_line": 18}
+    turned = sides | {"line": 18, "other_line": 15}
+    another = sides | {"array": "Bs"}
+    events = [
+        EVENT | changes for changes in (sides, sides | {"thread": [9, 0, 0]}, turned, another)
+    ]
+    first, again, reverse, other = read("\n".join(map(json.dumps, events)))
+    assert cause(first) == cause(again) == cause(reverse) != cause(other)
 
 
 def test_what_to_do_about_memory_that_nobody_has_written_depends_on_where_it_is():
@@ -312,7 +344,7 @@ def test_equal_values_from_many_threads_of_several_blocks_are_asked_for_their_in
     [
         ({"block": [2048, 1, 1]}, "the block is 2,048 along x, where 1,024 is the most"),
         ({"block": [64, 32, 1]}, "a block has 2,048 threads, where 1,024 is the most"),
-        ({"grid": [1, 0, 1]}, "the grid is 0 along y"),
+        ({"grid": [1, 0, 1]}, "the grid is 0 along y (is a division rounded down?)"),
         ({"grid": [1, 70_000, 1]}, "the grid is 70,000 along y, where 65,535 is the most"),
         ({"shared": 50_000}, "asks for 50,000 bytes of dynamic shared memory, where 49,152"),
     ],

@@ -158,6 +158,8 @@ def _unknown(fault: _Fault, match: re.Match[str]) -> str:
             return f"no function {name} is defined; {near[0]} is there"
         return f"no function {name} is defined above this line"
     if where and where[0] < fault.number:
+        if re.search(r"\bfor\s*\(.*\)\s*;", fault._at(where[0])):
+            return f"the ; behind the parentheses of line {where[0]} is all that its loop does"
         return (
             f"{name} of line {where[0]} is known only within the braces that it was declared in: "
             "declare it in front of them"

@@ -40,6 +40,7 @@ class Report:
     last: int | None = None  # of a wide access: its last element
     length: int = 0  # of the array, in elements; 0 where nobody knows
     shape: tuple[int, ...] = ()  # of a tensor; () where nobody knows
+    extents: tuple[int, ...] = ()  # of a shared array, as it was declared
     access: str | None = None  # "load", "store" or "atomic"
     other_block: Position | None = None
     other_thread: Position | None = None
@@ -56,7 +57,7 @@ class Report:
     def place(self) -> str:
         """`file:line`, or the address."""
         if self.file:
-            return f"{self.file}:{self.line}" if self.line else self.file
+            return f"{_short(self.file)}:{self.line}" if self.line else _short(self.file)
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
@@ -71,7 +72,8 @@ class Report:
         """What happened, and where: a line each."""
         title = f"remark: {self.row.words}" if self.remark else self.row.words
         head = f"{self.place}: {title}" if self.file else title
-        named = self.kernel and "(" not in self.kernel  # what a launch calls may be an expression
+        # What a launch calls may be an expression, or a function's parameter.
+        named = self.kernel and "(" not in self.kernel and self.kernel != "kernel"
         head += f" in kernel '{self.kernel}'" if named else ""
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
@@ -131,22 +133,31 @@ class Report:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
             story += f" {VERBS[self.other_access]} it" if self.other_access else ""
-            where = f" of {self.other_file}" if self.other_file != self.file else ""
+            where = f" of {_short(self.other_file or '')}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
             story += ", with the same value" if self.equal else ""
         return story
 
+    def _element(self, index: int | None) -> str:
+        """As C++ would have it, also one beyond the end: tile[3][0]."""
+        places: list[int | None] = []
+        for extent in reversed(self.extents[1:]):
+            if index is not None:
+                index, place = divmod(index, extent)
+                places.insert(0, place)
+        return (self.array or "memory") + "".join(f"[{place}]" for place in (index, *places))
+
     def _elements(self) -> str:
         """Such as "y[0]", and where it is out of bounds "y[0] to y[3]; y has 1 element"."""
-        array = self.array or "memory"
-        text = f"{array}[{self.index}]"
+        text = self._element(self.index)
         if self.kind != "out-of-bounds":
             return text
         if self.last is not None and self.last != self.index:
-            text += f" to {array}[{self.last}]"
-        shape = f", {' x '.join(map(str, self.shape))}" if len(self.shape) > 1 else ""
+            text += f" to {self._element(self.last)}"
+        sides = self.shape or self.extents
+        shape = f", {' x '.join(map(str, sides))}" if len(sides) > 1 else ""
         has = f"{many(self.length, 'element')}{shape}"
-        return f"{text}; {array} has {has}" if self.length else text
+        return f"{text}; {self.array or 'memory'} has {has}" if self.length else text
 
 
 # Variants that only the kernel's text, a tensor's shape or the number of times shows, not the
@@ -161,6 +172,16 @@ REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
     ),
 }
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+
+def cause(report: Report) -> tuple[object, ...]:
+    """What two reports share that are of one cause, such as those of a kernel's two launches, or
+    of a race that each of its two sides came upon."""
+    here, there = (report.file, report.line), (report.other_file, report.other_line)
+    places = (
+        tuple(sorted((here, there), key=str)) if any(here) else (report.address, report.message)
+    )
+    return report.row, report.remark, report.array, *places
 
 
 def messages(hazards: Iterable[Report]) -> list[str]:
@@ -226,7 +247,8 @@ def _refused(event: Event) -> str:
     for what, most in _LONGEST.items():
         for axis, size, limit in zip("xyz", event[what], most, strict=True):
             if size == 0:
-                why.append(f"the {what} is 0 along {axis}")
+                down = " (is a division rounded down?)" if what == "grid" else ""
+                why.append(f"the {what} is 0 along {axis}{down}")
             elif size > limit:
                 why.append(f"the {what} is {size:,} along {axis}, where {limit:,} is the most")
     threads = math.prod(event["block"])
@@ -268,7 +290,7 @@ def _read(text: str, texts: Texts) -> list[Report]:
 def _report(event: Event, known: Mapping[Code, list[SourceLine]], texts: Texts) -> Report:
     parts: Event = {"message": "", "address": event.get("pc")}
     parts |= {name: event[name] for name in Report.__dataclass_fields__ if name in event}
-    for name in ("block", "thread", "other_block", "other_thread"):
+    for name in ("block", "thread", "other_block", "other_thread", "extents"):
         if name in parts:
             parts[name] = tuple(parts[name])
     parts["remark"] = bool(parts.get("remark"))

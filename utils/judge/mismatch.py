@@ -15,6 +15,10 @@ ZERO = (
     "what comes out is 0: is what is computed stored, and not overwritten later? does the loop run "
     "at all at this size?"
 )
+NOBODY = (
+    "no thread stores a value: is the kernel launched, and is the condition in front of the store "
+    "ever true?"
+)
 NOWHERE = "is what belongs there not read, not kept, or written to another place?"
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
 NEAR_EPS = ", do two large numbers cancel, or is eps another?"
@@ -86,7 +90,7 @@ def missing(name: str, unwritten: Tensor) -> str:
     count, total = int(unwritten.sum()), unwritten.numel()
     first = index(name, int(unwritten.reshape(-1).nonzero()[0]), unwritten.shape)
     how_many = "none" if count == total else f"{total - count} of {total}"
-    where = region(unwritten, "missing")
+    where = NOBODY if count == total else region(unwritten, "missing")
     text = f"{how_many} of the values of {name} {'was' if total - count <= 1 else 'were'} written"
     return f"{text}; {first} is the first that was not" + (f"\nhint: {where}" if where else "")
 

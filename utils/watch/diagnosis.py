@@ -45,9 +45,13 @@ SHOWN = 3  # hazards whose story is told; the rest are counted
 
 def tell(hazards: Sequence[Report]) -> str:
     """The first few hazards in words, and how many more there are."""
-    lines = reports.messages(hazards[:SHOWN])
-    if len(hazards) > SHOWN:
-        lines.append(f"and {many(len(hazards) - SHOWN, 'more place')} like these")
+    by_cause: dict[tuple[object, ...], Report] = {}
+    for hazard in hazards:
+        by_cause.setdefault(reports.cause(hazard), hazard)
+    causes = list(by_cause.values())
+    lines = reports.messages(causes[:SHOWN])
+    if len(causes) > SHOWN:
+        lines.append(f"and {many(len(causes) - SHOWN, 'more place')} like these")
     return "\n".join(lines)
 
 

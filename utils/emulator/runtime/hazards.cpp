@@ -55,6 +55,7 @@ struct Place {  // of an access: elements `first` to `last` of an array
     std::string array;
     long first = -1, last = -1;
     long length = 0;  // of the array, in elements; 0 where nobody knows
+    const size_t* extents = nullptr;  // of a shared array, outermost first, then a 0
 };
 
 Place place(std::string array, long offset, long element, size_t size, size_t bytes) {
@@ -72,9 +73,12 @@ Place locate_shared(const SharedMemory& shared, ptrdiff_t offset, size_t size, s
         if (ptrdiff_t(start) <= offset && (!best || start > best_offset))
             best = &key, best_offset = start;
     });
-    if (offset < ptrdiff_t(SharedMemory::kDynamicAt) && best)
-        return place(best->name, offset - ptrdiff_t(best_offset), long(best->element), size,
-                     best->size);
+    if (offset < ptrdiff_t(SharedMemory::kDynamicAt) && best) {
+        Place at = place(best->name, offset - ptrdiff_t(best_offset), long(best->element), size,
+                         best->size);
+        at.extents = best->extents;
+        return at;
+    }
     const size_t element = shared.dynamic_element ? shared.dynamic_element : 1;
     return place(shared.dynamic_name ? shared.dynamic_name : "shared memory",
                  offset - ptrdiff_t(SharedMemory::kDynamicAt), long(element), size, dynamic);
@@ -132,6 +136,7 @@ void describe(Json& json, const Instruction& in, Kind access, const Place& at) {
     json.integer("index", at.first);
     json.integer("last", at.last);
     json.integer("length", at.length);
+    if (at.extents) json.numbers("extents", at.extents);
 }
 
 // What is begun and not waited for is on one of its sides.

@@ -156,6 +156,12 @@ void Json::code(const char* prefix, const void* pc) {
     name(prefix, "offset");
     quoted(offset);
 }
+void Json::numbers(const char* n, const size_t* values) {
+    begin_list(n);
+    for (const size_t* value = values; *value; ++value)
+        text_ += (value == values ? "" : ",") + std::to_string(*value);
+    end_list();
+}
 void Json::begin_list(const char* n) {
     name("", n);
     text_ += '[';
