@@ -61,6 +61,8 @@ def tile(matrix: torch.Tensor) -> torch.Tensor:
         (lambda x, W, b, **_: x @ W.T + b[0], "b is looked up at 0 every time"),
         (lambda x, W, b, **_: x @ W.T - b, "b has the other sign"),
         (lambda x, W, b, K, **_: x @ W.T + K * b, "b counts K = 70 times"),
+        (lambda x, W, b, **_: x @ W.T + 2 * b, "b counts twice"),
+        (lambda x, W, b, **_: x @ W.T * b, "the bias is multiplied, not added"),
         (
             lambda x, W, b, **_: x @ W[:, torch.arange(70) % 32].T + b,
             "the first 32 of W along K = 70 are read again",
@@ -384,3 +386,13 @@ def test_one_factor_of_all_that_is_wrong_is_told_and_whether_it_is_of_one_sign()
 def test_a_lost_nan_is_told_where_all_that_stands_there_is_the_same():
     nan = float("nan")
     assert hint([1.0, -1.0, -1.0, -1.0, -1.0], [1.0, nan, nan, nan, -2.0]) == mismatch.LOST
+
+
+@pytest.mark.parametrize("times", [2, 31, 256])
+def test_a_single_value_that_many_threads_add_is_so_many_times_too_large(times):
+    assert hint([times * 0.7], [0.7]) == f"what comes out is {times} times what was expected"
+
+
+@pytest.mark.parametrize("times", [1.5, 100, 255])
+def test_any_other_factor_of_a_single_value_is_one_by_chance(times):
+    assert hint([times * 0.7], [0.7]) == ""

@@ -8,6 +8,7 @@ import pytest
 
 from utils.emulator import symbols
 from utils.emulator.reports import cause, messages, read, refused
+from utils.ground.paths import workspace
 
 EVENT = {
     "event": "error",
@@ -102,6 +103,11 @@ def test_a_wide_access_out_of_bounds_names_all_its_elements_and_the_size_of_the_
     assert "the whole matrix" not in text(**OUT_OF_BOUNDS, space="global")
 
 
+def test_a_division_by_zero_is_no_fault_of_the_host():
+    said = text(kind="crash", message="integer division by zero")
+    assert "a whole number divided by 0 in kernel 'tree'" in said and "host" not in said
+
+
 def test_an_element_of_a_shared_array_is_written_as_in_the_code():
     shared = {"kind": "race", "message": None, "access": "store", "array": "As", "space": "shared"}
     assert "writes As[1][0]\n" in text(**shared, index=32, extents=[32, 32])
@@ -111,10 +117,11 @@ def test_an_element_of_a_shared_array_is_written_as_in_the_code():
     assert "reads x[32][0]; x has 1,024 elements, 32 x 32\n" in beyond
 
 
-def test_no_path_of_this_machine_is_shown():
-    header = {"file": "/home/me/kernels/include/tile.cuh", "line": 7}
-    assert text(**header).startswith("tile.cuh:7: ")
-    other = {"other_file": "/home/me/quads.cuh", "other_line": 9, "other_thread": [1, 0, 0]}
+def test_headers_of_the_workbook_go_by_their_names():
+    ours = str(workspace().include / "quads.cuh")
+    assert text(file=ours, line=7).startswith("quads.cuh:7: ")
+    assert text(file="/home/me/tree.cu").startswith("/home/me/tree.cu:14: ")
+    other = {"other_file": ours, "other_line": 9, "other_thread": [1, 0, 0]}
     sides = {"kind": "race", "message": None, "access": "store", "other_access": "load"}
     assert "at line 9 of quads.cuh" in text(**sides, **other, other_block=[2, 0, 0])
 

@@ -37,6 +37,7 @@ SUSPICIONS = [  # what stands there, what in its place, the line, what is said
     ("__syncthreads()", "__syncthreads", 12, "__syncthreads is not called"),
     ("out[i] = sum", "out[i] == sum", 14, "`==` compares and stores nothing"),
     ("sum = fmaxf", "fmaxf", 15, "what this line computes is not kept"),
+    ("out[i] = half_of(x[i])", "\n        half_of(x[i])", 9, "what half_of returns is not kept"),
     ("sum += __shfl", "__shfl", 10, "what the shuffle brings is not kept"),
     ("i < n &&", "0 < i < n &&", 13, "`a < b < c` compares c with the 0 or 1"),
     ("float sum =", "int sum =", 15, "a float is made a whole number"),

@@ -127,12 +127,15 @@ def _printed(output: str, filename: str, lines: Sequence[str]) -> Iterator[tuple
 _FOR = re.compile(r"\s*for\s*\(.*\)\s*;\s*$")
 _WHOLE = re.compile(r"(?<![\w.])(?P<above>\d+) */ *(?P<below>[1-9]\d*)(?![\w.]| *\*)")
 _UNKEPT = re.compile(r"\s*__shfl\w*\s*\(.*\)\s*;\s*$")
+_RETURNS = re.compile(r"__device__ (?:float|int|bool|double|float4|unsigned) (\w+)\(")
+_CALL = re.compile(r"\s*(?P<name>\w+)\(.*\);$")
 _GUARD = re.compile(r"(?P<indent>\s*)(?P<word>if|for|while)\s*\(.*\)\s*$")
 
 
 def _overlooked(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """What g++ says nothing of, or not where lines are counted anew."""
     code = [_code(line) for line in lines]
+    returning = set(_RETURNS.findall("\n".join(code)))
     for number, line in enumerate(code, 1):
         after = [(n, text) for n, text in enumerate(code[number:], number + 1) if text.strip()][:2]
         if _FOR.match(line) and after and _deeper(after[0][1], line):
@@ -141,6 +144,8 @@ def _overlooked(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             floats = f"{whole['above']}.0f / {whole['below']}"
             value = int(whole["above"]) // int(whole["below"])
             yield number, f"`{whole[0]}` is {value}, a whole number: write `{floats}`"
+        elif (call := _CALL.match(line)) and call["name"] in returning:
+            yield number, f"what {call['name']} returns is not kept"
         elif _UNKEPT.match(line):
             yield number, "what the shuffle brings is not kept: `value += __shfl_…(…)`"
         elif (guard := _GUARD.match(line)) and len(after) == 2:

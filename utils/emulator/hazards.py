@@ -369,6 +369,11 @@ HAZARDS = {
         "something that the emulator cannot do",
         "Run this program on a GPU, or do without it here.",
     ),
+    "crash/division": Hazard(
+        "a whole number divided by 0",
+        "Which divisor, behind / or %, is 0 here? Does a loop's variable begin with 0, or has a "
+        "division before it been rounded down to 0?",
+    ),
     "crash": Hazard(
         "the host code crashed",
         "Device memory belongs to kernels: check that the host uses no pointer it did not allocate "

@@ -11,6 +11,7 @@ from pathlib import Path
 from utils.emulator.hazards import HAZARDS, Hazard
 from utils.emulator.symbols import Code, Frames, SourceLine, chains
 from utils.emulator.traffic import Event, Position
+from utils.ground.paths import workspace
 from utils.ground.wording import many
 
 Wait = tuple[int, int, str]  # threads, line, function
@@ -57,7 +58,7 @@ class Report:
     def place(self) -> str:
         """`file:line`, or the address."""
         if self.file:
-            return f"{_short(self.file)}:{self.line}" if self.line else _short(self.file)
+            return f"{_own(self.file)}:{self.line}" if self.line else _own(self.file)
         return f"at address {self.address}" if self.address else ""
 
     def __str__(self) -> str:
@@ -133,7 +134,7 @@ class Report:
             story += f"; thread {self.other_thread}"
             story += f" of block {self.other_block}" if self.other_block != self.block else ""
             story += f" {VERBS[self.other_access]} it" if self.other_access else ""
-            where = f" of {_short(self.other_file or '')}" if self.other_file != self.file else ""
+            where = f" of {_own(self.other_file or '')}" if self.other_file != self.file else ""
             story += f" at line {self.other_line}{where}" if self.other_line else ""
             story += ", with the same value" if self.equal else ""
         return story
@@ -163,6 +164,7 @@ class Report:
 # Variants that only the kernel's text, a tensor's shape or the number of times shows, not the
 # runtime: the row there would be -> the row there is, and when.
 REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
+    "crash": ("crash/division", lambda it: "division by zero" in it.message),
     "out-of-bounds": ("out-of-bounds/matrix", lambda it: len(it.shape) == 2),
     "uninitialized/global": ("uninitialized/added-to", lambda it: it._adds),
     "race": ("race/one-line", lambda it: it._in_one_line),
@@ -199,6 +201,12 @@ def messages(hazards: Iterable[Report]) -> list[str]:
 def _short(file: str) -> str:
     """A header of the workbook's by its name alone."""
     return os.path.basename(file) if os.path.isabs(file) else file
+
+
+def _own(file: str) -> str:
+    """The workbook's headers by their names alone; a file of the reader's as it was given."""
+    ours = Path(file).is_relative_to(workspace().include)
+    return os.path.basename(file) if ours else file
 
 
 Texts = Callable[[str, int], str]  # the text of a line of a file; "" where it is not known

@@ -125,7 +125,8 @@ def turned(got: Tensor, expected: Expected) -> str:
 
 
 FEW = 3  # values, of which a thing may be said by chance
-MANY = 64  # times: beyond that, a whole number is one by chance
+MANY = 64  # times: beyond that, a whole number is one by chance, but for
+THREADS = 128, 256, 512, 1024  # of a block, all of which may do what one should
 
 
 def _sign(want: Tensor, bad: Tensor) -> str:
@@ -157,7 +158,9 @@ def _factor(got: Tensor, want: Tensor) -> str:
     ratio = got / want
     if len(want) == 1:  # any ratio may come by chance, but hardly a small whole number
         times = float(ratio.round())
-        whole = 2 <= times <= MANY and abs(float(ratio) - times) < 1e-5 * times
+        whole = (2 <= times <= MANY or times in THREADS) and abs(
+            float(ratio) - times
+        ) < 1e-5 * times
         return f"what comes out is {times:g} times what was expected" if whole else ""
     factor = ratio.median()
     same = factor != 0 and bool(((ratio / factor - 1).abs() < 1e-4).all())

@@ -33,6 +33,8 @@ def mistakes(
         for size, length in case.sizes.items():
             if length > 1 and size not in shapes[k].split():
                 yield f"{COMES} {k} counts {size} = {length} times", {k: length * tensor}
+        if 0 < tensor.ndim < len(out.split()):
+            yield f"{COMES} {k} counts twice", {k: 2 * tensor}
     for a in tensors:
         for b in tensors:
             if a != b and shapes[a] == shapes[b]:

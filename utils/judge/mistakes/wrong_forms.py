@@ -61,7 +61,13 @@ def _sum(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[str, 
             yield f"{which} into the sum", lambda v, mask=mask, **how: (v * mask).sum(**how)
 
 
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Form]]:
+    if bias is not None:
+        yield "the bias is multiplied, not added", lambda x, W, b: x @ W.T * b
+
+
 FORMS: dict[str, Forms] = {
+    "linear": _linear,
     "group_norm": wrong_statistics.group_norm,
     "var_mean": wrong_statistics.part(),
     "var": wrong_statistics.part(0),
