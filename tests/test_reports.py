@@ -120,7 +120,7 @@ def test_an_element_of_a_shared_array_is_written_as_in_the_code():
 def test_headers_of_the_workbook_go_by_their_names():
     ours = str(workspace().include / "quads.cuh")
     assert text(file=ours, line=7).startswith("quads.cuh:7: ")
-    assert text(file="/home/me/tree.cu").startswith("/home/me/tree.cu:14: ")
+    assert text(file="/srv/tree.cu").startswith("/srv/tree.cu:14: ")
     other = {"other_file": ours, "other_line": 9, "other_thread": [1, 0, 0]}
     sides = {"kind": "race", "message": None, "access": "store", "other_access": "load"}
     assert "at line 9 of quads.cuh" in text(**sides, **other, other_block=[2, 0, 0])

@@ -54,7 +54,7 @@ uint3 position(unsigned thread, const dim3& block) {
 struct Place {  // of an access: elements `first` to `last` of an array
     std::string array;
     long first = -1, last = -1;
-    long length = 0;  // of the array, in elements; 0 where nobody knows
+    long length = 0;                  // of the array, in elements; 0 where nobody knows
     const size_t* extents = nullptr;  // of a shared array, outermost first, then a 0
 };
 

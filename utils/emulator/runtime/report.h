@@ -29,7 +29,7 @@ class Json {
     void integer(const char* name, int64_t value);
     void position(const char* name, uint3 value);
     void numbers(const char* name, const size_t* values);  // a list, up to a 0
-    void site(const char* prefix, EmuSite site);    // file and line
+    void site(const char* prefix, EmuSite site);           // file and line
     void code(const char* prefix, const void* pc);  // module and offset, for the tool to resolve
     void begin_list(const char* name);
     void end_list();
