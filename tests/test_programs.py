@@ -355,9 +355,9 @@ def test_openmp_is_the_compilers_own(write):
 
 
 def test_threads_that_nap_are_interrupted_wherever_they_are(write):
-    # Of a hundred thousand pauses some meet the timer in the runtime, which may hold a lock.
+    # Of so many pauses some meet the timer in the runtime, which may hold a lock.
     path = write(
-        "__global__ void k(int* x) { for (int i = 0; i < 150000; ++i) __nanosleep(100); *x = 7; }\n"
+        "__global__ void k(int* x) { for (int i = 0; i < 400000; ++i) __nanosleep(100); *x = 7; }\n"
         "int main() { int *x, y; cudaMalloc(&x, 4); k<<<2, 1>>>(x);\n"
         "cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost); return y; }\n"
     )

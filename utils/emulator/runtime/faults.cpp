@@ -2,7 +2,6 @@
 // named.
 #include "faults.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -77,14 +76,12 @@ void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
 #endif
 
 // The innermost address in the kernel's own module: the fault may lie in a library it called.
-const void* source_address(ucontext_t* context, const void* module_address, const char* stack_end) {
+const void* source_address(const ucontext_t* context, const Code& code, const char* stack_end) {
     const void* pc = program_counter(context);
-    Dl_info home, info;
-    if (!dladdr(module_address, &home)) return pc;
-    if (dladdr(pc, &info) && info.dli_fbase == home.dli_fbase) return pc;
+    if (code.holds(pc)) return pc;
     void** sp = (void**)((uintptr_t)stack_pointer(context) & ~uintptr_t(7));
     for (int i = 0; i < 4096 && (char*)(sp + i) < stack_end; ++i)
-        if (dladdr(sp[i], &info) && info.dli_fbase == home.dli_fbase && sp[i] != home.dli_fbase)
+        if (code.holds(sp[i]))
             return (char*)sp[i] - 1;  // a return address: the call is just before
     return pc;
 }
@@ -161,9 +158,8 @@ Where interrupted(void* c) {
     if (!at || !at->current) return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
     char* end = at->stacks.top(at->current_index()) - 64;
     // While an access is looked at the stack is ours, with whatever calls before have left there.
-    const void* pc = running.core && running.pc
-                         ? running.pc
-                         : source_address(context, (void*)at->launch->body, end);
+    const void* pc =
+        running.core && running.pc ? running.pc : source_address(context, at->launch->code, end);
     return Where{at->launch->kernel, at->block, at->current->index, {nullptr, 0}, pc};
 }
 
