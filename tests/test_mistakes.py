@@ -11,6 +11,8 @@ import random
 from support.attacks import attempts
 
 from utils.ground.paths import ROOT
+from utils.judge import explain, reruns, smallest
+from utils.judge.mistakes import hypotheses
 
 FOLDER = ROOT / "tests/mistakes"
 MISTAKES = attempts(FOLDER)
@@ -19,7 +21,9 @@ EARLY = 330  # of chapters 00 to 05, at least
 UNNAMED = 0.1  # of which a report shows only what follows from them, at most
 
 
-def test_a_beginners_mistake_is_named():
+def test_a_beginners_mistake_is_named(monkeypatch):
+    for module in (explain, hypotheses, reruns, smallest):  # however busy the machine is
+        monkeypatch.setattr(module, "TIMEOUT" if module is reruns else "SECONDS", 60.0)
     every = os.environ.get("WORKBOOK_MISTAKES") == "all"
     failures = []
     for mistake in MISTAKES if every else random.sample(MISTAKES, SHARE):

@@ -17,7 +17,6 @@ from utils.judge.oracle import Expected
 from utils.watch import diagnosis
 
 MOST = 28_000  # elements of a larger call: matrices of three tiles of 32 in each direction
-SECONDS = 2.0  # for all calls together; the last begun is finished
 TIMEOUT = 2.0  # for one
 SIDES = 4096, 1024, 256, 128, 96, 64, 32  # whole tiles, blocks and warps in each direction
 
@@ -34,7 +33,7 @@ class Wrong(NamedTuple):
 class Reruns:
     """Diagnosed calls with values of any size, until the time is up."""
 
-    def __init__(self, kernel: Answer, seconds: float = SECONDS):
+    def __init__(self, kernel: Answer, seconds: float):
         self.kernel, self.end = kernel, time.monotonic() + seconds
 
     def call(self, case: Case) -> dict[str, Wrong] | None:

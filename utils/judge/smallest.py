@@ -9,6 +9,7 @@ from utils.course.cases import Case
 from utils.judge.reruns import Reruns
 
 MOST = 50_000  # elements of a call that is tried again
+SECONDS = 2.0  # for all tries together; the last begun is finished
 SEEDS = 3  # of values on which what is told must hold
 EDGE = 4  # sizes below tell little
 HELD = 32  # a block, tile or warp holds a multiple of it
@@ -44,7 +45,7 @@ class _Tries:
     """Calls of other sizes, and whether they are wrong."""
 
     def __init__(self, kernel: Answer):
-        self.reruns = Reruns(kernel)
+        self.reruns = Reruns(kernel, SECONDS)
 
     def hold(self, least: Mapping[str, int], passing: Mapping[str, int]) -> bool:
         """Whether the one fails and the others pass on other values, too."""
