@@ -128,7 +128,7 @@ _FOR = re.compile(r"\s*for\s*\(.*\)\s*;\s*$")
 _WHOLE = re.compile(r"(?<![\w.])(?P<above>\d+) */ *(?P<below>[1-9]\d*)(?![\w.]| *\*)")
 _UNKEPT = re.compile(r"\s*__shfl\w*\s*\(.*\)\s*;\s*$")
 _RETURNS = re.compile(r"__device__ (?:float|int|bool|double|float4|unsigned) (\w+)\(")
-_CALL = re.compile(r"\s*(?P<name>\w+)\(.*\);$")
+_CALL = re.compile(r"\s*(?P<name>\w+)\([^()]*\);$")  # and no end of a longer statement
 _GUARD = re.compile(r"(?P<indent>\s*)(?P<word>if|for|while)\s*\(.*\)\s*$")
 
 
@@ -144,7 +144,7 @@ def _overlooked(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
             floats = f"{whole['above']}.0f / {whole['below']}"
             value = int(whole["above"]) // int(whole["below"])
             yield number, f"`{whole[0]}` is {value}, a whole number: write `{floats}`"
-        elif (call := _CALL.match(line)) and call["name"] in returning:
+        elif (call := _CALL.match(line)) and call["name"] in returning and _balanced(line):
             yield number, f"what {call['name']} returns is not kept"
         elif _UNKEPT.match(line):
             yield number, "what the shuffle brings is not kept: `value += __shfl_…(…)`"
