@@ -64,6 +64,7 @@ class _Unit:
     @functools.cached_property
     def digest(self) -> str:
         parts = [asdict(self), os.path.realpath(toolchain.cxx()), torch.__version__]
+        parts.append(Path(suspicions.__file__).read_text())  # what it said is kept beside a build
         if self.backend == "cuda":
             parts += [str(toolchain.cuda_home()), os.environ["TORCH_CUDA_ARCH_LIST"]]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
