@@ -34,7 +34,7 @@ KINDS = case_values.NORMAL, "heavy-tailed"
 
 
 def exercises() -> list[Exercise]:
-    return [e for e in catalog.exercises() if e.topic.startswith(CHAPTERS)]
+    return [e for e in catalog.exercises() if e.topic.startswith(CHAPTERS) and not e.exact]
 
 
 def samples(

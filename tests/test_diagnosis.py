@@ -193,7 +193,8 @@ def test_a_graph_search_without_its_atomics(diagnose, tmp_path):
 
 def test_the_time_limit_holds_and_says_where(diagnose):
     code, run, _, err = diagnose(
-        "__global__ void spin(volatile int* x) {\n while (*x == 0) {}\n}\n"
+        "__global__ void spin(volatile int* x) {\n"  # 2^32 rounds, each another
+        " for (unsigned n = 1; n != 1u << 31; n = 5 * n + 1) *x;\n}\n"
         "int main() { int* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); spin<<<1, 1>>>(x); }",
         "--timeout",
         "0.5",

@@ -163,8 +163,8 @@ CASES = (
     Case("eve", _windows, 10, _PUBLISHED, "CRLF, a byte order mark, a browser's names"),
     Case("fay", _above, 10, _PUBLISHED, "a blank line, a comment and %%time above the magic"),
     Case(
-        "gus", _plain, 5.5, "graded, 1 as published",
-        "swish copies its input: 10 % for a kernel that writes",
+        "gus", _plain, 5, "graded, 1 as published",
+        "swish copies its input: nothing for a kernel that is wrong everywhere",
         {SWISH: (FORMULA, "x[i]")},
     ),
     Case(

@@ -23,7 +23,8 @@ from utils.judge.verdict import FAULTS, Judge
 
 MOST = 1 << 24  # elements of the tensors of a rehearsal; only what is touched takes memory
 FEWER = 32  # times the threads of smaller sizes: a launcher that launches fewer leaves work undone
-FEW = 4  # blocks: fewer leave a card idle
+FEW = 4  # blocks: fewer leave a card idle, where there is work:
+WORK = 1 << 16  # elements
 HALVINGS = 10  # between two sizes, to find where launches of another kind begin
 DEAR = 1e7  # of a call that is watched there, by case_sizes.cost: half a second
 
@@ -96,7 +97,7 @@ class Rehearsals(Judge):
 
     def _judge_blocks(self, sizes: Sizes, made: Launches) -> None:
         """Where all sizes are large, there is work for many blocks."""
-        if made.blocks < FEW:
+        if made.blocks < FEW and case_sizes.elements(self.exercise, sizes) >= WORK:
             message = (
                 f"{many(made.blocks, 'block')} for all of it\nhint: one block keeps one "
                 "multiprocessor busy, and a card has more than a hundred: share the work out"

@@ -52,7 +52,7 @@ bool Spins::comes_back(const Core& core, int thread, Circle& circle) {
 
 bool Spins::over(const std::vector<Core*>& blocks) {
     bool all = true;
-    any_ = false;
+    any_ = repeat_ = false;
     bool some = false;
     for (const Core* core : blocks) {
         for (int i = 0; i < core->launch->threads; ++i) {
@@ -61,6 +61,7 @@ bool Spins::over(const std::vector<Core*>& blocks) {
             if (circle.block != core->block_number()) circle = Circle{core->block_number(), {}, 0};
             some = true;
             all &= comes_back(*core, i, circle);
+            repeat_ |= circle.old != 0;
             any_ |= circle.old != 0 || circle.seen.size() < kOften;
         }
     }

@@ -18,8 +18,9 @@ class Spins {  // of the blocks that wait in turns on one OS thread
    public:
     // After each of them has had its turn: whether all have been where they are for long.
     bool over(const std::vector<Core*>& blocks);
-    bool any() const { return any_; }  // whether any thread has come back to where it was
-    void restart();                    // something else has changed
+    bool any() const { return any_; }  // whether any thread may have come back to where it was
+    bool repeat() const { return repeat_; }  // and whether one has
+    void restart();                          // something else has changed
 
    private:
     struct Circle {  // of a thread: states that it has been in
@@ -30,7 +31,7 @@ class Spins {  // of the blocks that wait in turns on one OS thread
     bool comes_back(const Core& core, int thread, Circle& circle);
     std::unordered_map<const void*, Circle> circles_;  // by fibre
     double since_ = 0;
-    bool any_ = false;
+    bool any_ = false, repeat_ = false;
 };
 
 // Tells that a launch will not end, by what a thread of the first block that spins is at, and ends

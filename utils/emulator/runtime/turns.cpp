@@ -68,8 +68,11 @@ class Turns {
     }
 
    private:
-    // A share of them: so the blocks that wait have few turns, however many there are.
-    bool is_their_turn() const { return begun_ > waiting_.size() / 4 && !waiting_.empty(); }
+    // Where some spin, a share of them begins in between: so the blocks that wait have few turns,
+    // however many there are. Those that compute need their memory, and no others to go on.
+    bool is_their_turn() const {
+        return begun_ > (spins_.repeat() ? waiting_.size() / 4 : 0) && !waiting_.empty();
+    }
 
     // A block that has not begun, if there is one and a GPU would hold it too.
     bool begin_one() {
