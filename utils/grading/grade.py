@@ -208,11 +208,15 @@ def _nbval(answers: list[Answer], terms: Terms, budget: float) -> dict[str, Reco
         command += ["--workbook-assess", f"--workbook-json={report}"]
         command += [f"--workbook-cell-limit={CELL}", f"--workbook-budget={budget}", folder]
         seconds = START + min(3 * CELL * len(answers), budget + 4 * CELL)
-        _call(command, folder, seconds, terms, str(said))
+        for _ in range(2):
+            _call(command, folder, seconds, terms, str(said))
+            if said.exists():  # else it has not begun: its fork server had just ended
+                break
         try:
             summary = json.loads(report.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            last = inert.line(said.read_text(errors="replace").strip()[-300:])
+            printed = said.read_text(errors="replace") if said.exists() else "it did not begin"
+            last = inert.line(printed.strip()[-300:])
             raise WorkbookError(f"nbval ended without a report: {last}") from None
     records = [record for each in summary["notebooks"] for record in each["exercises"]]
     wanted = {exercise.id for exercise, _ in answers}
