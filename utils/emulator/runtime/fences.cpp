@@ -100,9 +100,15 @@ bool tells(const Known& known, const Across::Party& party) {
     return false;
 }
 
+// So many threads' releases are kept apart. Of a word with more everything counts as known, and so
+// of whoever learns of it: a launch that large takes too long otherwise, and no order is told
+// wrong.
+constexpr size_t kMostKnown = 512;
+
 struct Word {
-    uint32_t count = 0;  // of releases so far that made something known
-    Known known;         // by them
+    bool everything = false;
+    uint32_t count = 0;            // of releases so far that made something known
+    std::shared_ptr<Known> known;  // by them; who learns of it shares it, and a release copies it
 };
 std::unordered_map<const void*, Word> words;
 
@@ -113,19 +119,39 @@ struct Learner {
     static constexpr size_t kMost = 32;  // each may hold a few kilobytes, for each thread
     struct Then {
         uint16_t moment;
-        Known known;
+        uint32_t number;   // ascending
+        const Word* word;  // of which it is; null: of several
+        std::shared_ptr<Known> known;
     };
     std::vector<Then> then;
+    uint32_t learned = 0;  // so many times
     struct Met {
         const Word* word;
         uint32_t count;     // of its releases: so many are known
-        uint32_t released;  // of the block's news: so many has this thread made known there
+        uint32_t released;  // of the block's news: so many has this thread made known there,
+        uint32_t learned;   // and so much of what it has learned itself
     };
     std::vector<Met> words;
     Met& met(const Word& word) {
         for (Met& each : words)
             if (each.word == &word) return each;
-        return words.emplace_back(Met{&word, 0, 0});
+        return words.emplace_back(Met{&word, 0, 0, 0});
+    }
+    void learn(const Word& word, uint16_t moment) {
+        if (then.size() == kMost) {
+            Then &first = then[0], &second = then[1];
+            if (first.word != second.word || !first.word) {
+                auto both = std::make_shared<Known>(*first.known);
+                join(*both, *second.known);
+                first.known = std::move(both);
+                first.word = nullptr;
+            } else {
+                first.known = std::move(second.known);  // a word makes known ever more
+            }
+            first.number = second.number;
+            then.erase(then.begin() + 1);
+        }
+        then.push_back({moment, ++learned, &word, word.known});
     }
 };
 
@@ -137,8 +163,9 @@ struct OfBlock {
     uint32_t phase[kMaxThreads] = {};                             // of a thread's last fence
     uint32_t counted_phase = 0, full_phase = 0, full_before = 0;  // with a fence by all threads
     int counted = 0;
-    uint32_t news = 0;  // fences, and what was learned, so far
-    bool any = false;   // fence
+    uint32_t news = 0;        // fences, and what was learned, so far
+    bool any = false;         // fence
+    bool everything = false;  // is known to it
 };
 std::unordered_map<uint32_t, std::unique_ptr<OfBlock>> blocks;  // by serial number
 OfBlock* here = nullptr;                                        // of the running one
@@ -187,7 +214,7 @@ void fence(const Accessor& me, int threads) {
 void fences_phase() {
     if (here && !here->learners.empty()) {
         for (auto& [id, learner] : here->learners)
-            if (!learner.then.empty()) join(here->known, learner.then.back().known);
+            for (const Learner::Then& then : learner.then) join(here->known, *then.known);
         here->learners.clear();
     }
     if (!fenced) return;
@@ -210,26 +237,61 @@ bool ordered_by_fence(uint16_t id, uint16_t moment, const Accessor& me) {
 // What the word makes known, to the running thread.
 static void acquire(const Word& word, const Accessor& me) {
     OfBlock& b = make_here(me.block);
+    if (word.everything || b.everything) {
+        b.everything = true;
+        return;
+    }
     Learner& learner = b.learners[me.id];
     Learner::Met& met = learner.met(word);
     if (met.count == word.count) return;
     met.count = word.count;
-    auto& then = learner.then;
-    if (then.empty()) then.push_back({me.now, {}});
-    else if (then.back().moment != me.now) {
-        if (then.size() == Learner::kMost) {
-            then[0].known = std::move(then[1].known);
-            then.erase(then.begin() + 1);
-        }
-        then.push_back({me.now, then.back().known});
+    learner.learn(word, me.now);
+    ++b.news;
+}
+
+// A copy of what the word makes known, if others look at it.
+static Known& own(Word& word) {
+    if (!word.known) word.known = std::make_shared<Known>();
+    else if (word.known.use_count() > 1) word.known = std::make_shared<Known>(*word.known);
+    return *word.known;
+}
+
+static bool release(Word& word, const Known& what) {
+    if (what.empty() || (word.known && covers(*word.known, what))) return false;
+    return join(own(word), what);
+}
+
+// The same for one thread.
+static bool release(Word& word, const Release& what) {
+    auto place = [&](Known& known) {
+        return std::partition_point(known.begin(), known.end(),
+                                    [&](const Release& each) { return each.who < what.who; });
+    };
+    if (word.known) {
+        auto at = place(*word.known);
+        if (at != word.known->end() && at->who == what.who && at->fences >= what.fences &&
+            at->fenced >= what.fenced && at->all >= what.all)
+            return false;
     }
-    if (join(learner.then.back().known, word.known)) ++b.news;
+    Known& known = own(word);
+    auto at = place(known);
+    if (at == known.end() || at->who != what.who) return known.insert(at, what), true;
+    at->fences = std::max(at->fences, what.fences);
+    at->fenced = std::max(at->fenced, what.fenced);
+    at->all = std::max(at->all, what.all);
+    return true;
 }
 
 // What the running thread makes known with the word: its own doings before its last fence, and what
 // it has learned itself, so that who learns of this one knows of those before it.
 static void release(Word& word, const Accessor& me) {
     OfBlock& b = *here;
+    if (b.everything || word.everything || (word.known && word.known->size() > kMostKnown)) {
+        word.everything = true;
+        word.known.reset();
+        ++word.count;
+        return;
+    }
     const uint32_t all = b.full_phase && b.full_phase < me.phase ? b.full_phase : b.full_before;
     const uint32_t passed = fences_passed[me.id - 1];
     if (!passed && !all) return;
@@ -237,10 +299,12 @@ static void release(Word& word, const Accessor& me) {
     Learner::Met& met = learner.met(word);
     if (met.released == b.news) return;  // a thread that waits comes here over and over
     met.released = b.news;
-    bool any =
-        join(word.known, {{who(me.block, me.id), passed, passed ? b.phase[me.id - 1] : 0, all}});
-    any |= join(word.known, b.known);
-    if (!learner.then.empty()) any |= join(word.known, learner.then.back().known);
+    const uint32_t fenced = passed ? b.phase[me.id - 1] : 0;
+    bool any = release(word, Release{who(me.block, me.id), passed, fenced, all});
+    any |= release(word, b.known);
+    for (const Learner::Then& then : learner.then)  // what is the word's own it has already
+        if (then.number > met.learned && then.word != &word) any |= release(word, *then.known);
+    met.learned = learner.learned;
     if (any) ++word.count;
 }
 
@@ -254,10 +318,10 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
 
 bool Across::ordered_across(const Party& party, const Accessor& me) {
     if (!here) return false;
-    if (tells(here->known, party)) return true;
+    if (here->everything || tells(here->known, party)) return true;
     for (const auto& [id, learner] : here->learners)
         for (const Learner::Then& then : learner.then)
-            if ((id == me.id || ordered_within(id, then.moment, me)) && tells(then.known, party))
+            if ((id == me.id || ordered_within(id, then.moment, me)) && tells(*then.known, party))
                 return true;
     return false;
 }
