@@ -87,7 +87,7 @@ def test_every_part_that_may_decide_has_its_advice(tiled):
 def test_bytes_that_move_in_vain_are_told(tiled):
     estimate = replace(tiled.estimate, bound="DRAM", parts={"DRAM": 1e-3})
     assert "fewer bytes" in replace(tiled, estimate=estimate).verdict()
-    more = Line(1, "global load of A", 1, 4, 1, 1, 2.0 * tiled.bytes, 0)
+    more = Line(1, "global load of A", 1, 4, 1, 1, 2.0 * tiled.bytes)
     seen = replace(tiled, estimate=estimate, lines=[*tiled.lines, more])
     assert "It moves 3 times the bytes" in seen.verdict()
 

@@ -65,7 +65,6 @@ class Line:
     pieces: float  # sectors of global memory, or wavefronts of shared memory
     ideal: float  # as many as the bytes need
     dram: float  # bytes that no access of the launch has touched before
-    hottest: float  # atomic updates of one word
 
     @property
     def waste(self) -> float:
@@ -239,13 +238,13 @@ def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
 
 def _lines(launches: Iterable[Work]) -> list[Line]:
     """Accesses of one array by one line are one, whatever the launch."""
-    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0] * 6)
+    sums: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0.0] * 5)
     for launch, cost in ((la, cost) for la in launches for cost in la.instructions.values()):
         shared = cost.space != GLOBAL
         pieces = cost.wavefronts if shared else cost.sectors
         ideal = max(cost.requests, cost.bytes / (BANKS if shared else SECTOR))
         dram = 0.0 if shared else SECTOR * cost.distinct
-        own = (cost.requests, cost.bytes, pieces, min(ideal, pieces), dram, cost.hottest)
+        own = (cost.requests, cost.bytes, pieces, min(ideal, pieces), dram)
         array = f" of {launch.arrays[cost.array]}" if cost.array >= 0 else ""
         key = cost.line, f"{SPACES[cost.space]} {KINDS[cost.kind]}{array}"
         sums[key] = [one + more for one, more in zip(sums[key], own, strict=True)]

@@ -56,13 +56,22 @@ using Known = std::vector<Release>;  // ascending by `who`
 
 uint64_t who(uint32_t block, uint16_t id) { return uint64_t(block) << 16 | id; }
 
+// Whether the one makes known all that the other does, of the same thread.
+bool covers(const Release& one, const Release& other) {
+    return one.fences >= other.fences && one.fenced >= other.fenced && one.all >= other.all;
+}
+
+void join(Release& to, const Release& other) {
+    to.fences = std::max(to.fences, other.fences);
+    to.fenced = std::max(to.fenced, other.fenced);
+    to.all = std::max(to.all, other.all);
+}
+
 bool covers(const Known& known, const Known& other) {
     auto mine = known.begin();
     for (const Release& theirs : other) {
         while (mine != known.end() && mine->who < theirs.who) ++mine;
-        if (mine == known.end() || mine->who != theirs.who || mine->fences < theirs.fences ||
-            mine->fenced < theirs.fenced || mine->all < theirs.all)
-            return false;
+        if (mine == known.end() || mine->who != theirs.who || !covers(*mine, theirs)) return false;
     }
     return true;
 }
@@ -76,12 +85,7 @@ bool join(Known& to, const Known& other) {
     for (const Release& theirs : other) {
         while (mine != to.end() && mine->who < theirs.who) both.push_back(*mine++);
         Release last = theirs;
-        if (mine != to.end() && mine->who == theirs.who) {
-            last.fences = std::max(last.fences, mine->fences);
-            last.fenced = std::max(last.fenced, mine->fenced);
-            last.all = std::max(last.all, mine->all);
-            ++mine;
-        }
+        if (mine != to.end() && mine->who == theirs.who) join(last, *mine++);
         both.push_back(last);
     }
     both.insert(both.end(), mine, to.end());
@@ -269,16 +273,12 @@ static bool release(Word& word, const Release& what) {
     };
     if (word.known) {
         auto at = place(*word.known);
-        if (at != word.known->end() && at->who == what.who && at->fences >= what.fences &&
-            at->fenced >= what.fenced && at->all >= what.all)
-            return false;
+        if (at != word.known->end() && at->who == what.who && covers(*at, what)) return false;
     }
     Known& known = own(word);
     auto at = place(known);
     if (at == known.end() || at->who != what.who) return known.insert(at, what), true;
-    at->fences = std::max(at->fences, what.fences);
-    at->fenced = std::max(at->fenced, what.fenced);
-    at->all = std::max(at->all, what.all);
+    join(*at, what);
     return true;
 }
 
