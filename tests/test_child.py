@@ -132,6 +132,14 @@ def test_one_that_is_given_no_core_is_waited_for_longer(
     assert gone.value.late and least <= time.monotonic() - start < most
 
 
+def test_of_a_break_in_which_nobody_looked_little_counts(monkeypatch):
+    times = iter([0.0, 1.0, 60.0, 60.1, 3600.0])
+    monkeypatch.setattr(child.time, "monotonic", lambda: next(times))
+    limit = child.Limit(10, list)
+    left = [limit.left() for _ in range(4)]
+    assert left == pytest.approx([9.8, 9.6, 9.5, 9.3])
+
+
 def test_the_time_on_cores_is_that_of_all_threads():
     program = "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
     program += "\nthreading.Event().wait()"

@@ -126,6 +126,31 @@ void busy(float* out) { k<<<1, 1>>>(out); }
     assert pool.slot("emulator").worker.process.poll() is None  # the same worker
 
 
+def test_while_the_machine_stands_still_no_time_passes():
+    source = """#include <ctime>
+static double had() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+void busy(float* out) {
+    for (const double start = had(); had() < start + 0.3;) {}
+    out[0] = 1;
+}
+"""
+    busy = compile_cuda(source, "busy", backend="emulator")
+    busy.isolated({"out": torch.zeros(1)})  # the worker is there
+    timers = [
+        threading.Timer(seconds, os.kill, (pid(), number))
+        for seconds, number in ((0.1, signal.SIGSTOP), (2.1, signal.SIGCONT))
+    ]
+    start = time.monotonic()
+    for timer in timers:
+        timer.start()
+    run = busy.isolated({"out": torch.zeros(1)}, timeout=1.5)
+    assert run.after["out"].item() == 1 and time.monotonic() - start > 1.9
+
+
 def test_threads_that_wait_for_each_other_are_found_before_the_time_limit():
     source = """__global__ void k() {
     if (threadIdx.x < 16) __syncthreads();

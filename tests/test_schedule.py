@@ -231,7 +231,7 @@ def test_calls_are_made_while_the_diagnosing_build_is_waited_for(order, monkeypa
 
 def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
     monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: True)
-    slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 100000000; j++) {}\n"
+    slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 10000000; j++) {}\n"
             "    int threads = 256;")  # fmt: skip
     check(kernel_of(), seed=2)  # both workers have answered: what is in force is known
     order.clear()

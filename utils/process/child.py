@@ -29,6 +29,7 @@ MEMORY = min(
     8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 )  # bytes, at most
 LOOK = 0.05  # seconds between two looks at what it uses
+BREAK = 0.2  # seconds, at most, that count of those between two looks
 _SOON = 0.005  # seconds between two looks at one that is late
 # Of the environment, what it needs: to find libraries, and what a GPU's driver reads.
 PASSED = ("LD_LIBRARY_PATH", "EMU_THREADS")
@@ -63,17 +64,21 @@ class Limit:
     """Seconds within which processes are to answer.
 
     A busy machine is not their fault: at the end they go on while they would run, and have had a
-    core for less than half of the time; PATIENCE times as long at most. Who sleeps is late.
+    core for less than half of the time; PATIENCE times as long at most. Who sleeps is late. Nor is
+    a virtual machine that stands still: of a time in which nobody looked here, BREAK counts.
     """
 
     def __init__(self, within: float, pids: Callable[[], list[int]]):
         self._within, self._pids = within, pids
-        self._start = time.monotonic()
+        self._spent, self._looked = 0.0, time.monotonic()
         self._had = proc.core_time(pids())[0]
 
     def left(self) -> float:
         """Seconds; fewer than 0 where it has passed."""
-        return self._start + self._within - time.monotonic()
+        now = time.monotonic()
+        self._spent += min(now - self._looked, BREAK)
+        self._looked = now
+        return self._within - self._spent
 
     def over(self) -> bool:
         """Whether it has passed, and they had their chance."""
