@@ -1,6 +1,7 @@
 """What is made of a process apart that says something else than the answer, or nothing."""
 
 import contextlib
+import io
 import json
 import socket
 import struct
@@ -66,6 +67,30 @@ def test_a_command_and_its_answer_have_blobs(pair):
     threading.Thread(target=answers, daemon=True).start()
     blobs = [b"a", b"", b"bc"]
     assert apart.ask(10, "it", blobs, word="x") == ({"told": "x"}, blobs[::-1])
+
+
+HEADERS = [
+    {"text": 'é "quoted" \\ \n \x00 \ud800', "whole": -(1 << 60), "nothing": None, "yes": True},
+    {"numbers": [0.1, 1e-320, float("inf")], "nested": {"list": [[], {}, [None]]}},
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_is_json_as_the_standard_library_has_it(header):
+    sent = []
+    framing.send(sent.append, header)
+    assert json.loads(sent[0][4:]) == {**header, "blobs": []}
+    assert framing.receive(io.BytesIO(b"".join(sent)).read) == (header, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "{", "{}", "[1]", "1 2", '{"blobs": []} {}', '{"blobs": [-1]}', "[" * 9999, "\xff"],
+)
+def test_what_is_no_header_is_no_message(text):
+    sent = text.encode("latin-1")
+    with pytest.raises(framing.Garbled):
+        framing.receive(io.BytesIO(struct.pack("<I", len(sent)) + sent).read)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.ground.paths import ROOT
-from utils.process import pool, workers
+from utils.process import child, pool, workers
 from utils.process.guest import lockdown
 
 
@@ -373,6 +373,16 @@ def test_the_worker_has_loaded_no_torch(kernel):
     assert works(kernel)
     with open(f"/proc/{pid()}/maps") as maps:
         assert "torch" not in maps.read()
+
+
+def test_the_worker_starts_with_few_modules():
+    """`json`, `threading` or `functools` would be a third of its start."""
+    here = str(child.GUEST.parent)
+    program = f"import sys; sys.path.insert(0, {here!r}); import guest.kernel; print(*sys.modules)"
+    words = [sys.executable, "-I", "-S", "-c", program]
+    loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert "guest.kernel" in loaded
+    assert not {"re", "typing", "collections", "collections.abc", "functools"} & set(loaded)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -2,7 +2,8 @@
 
 Started by `workers.py` by `python -I -S`, with the arguments BACKEND CHANNEL ARENA REPORTS
 FOLDER...: three file descriptors and the folders that libraries are loaded from. Standard library
-only: without PyTorch it starts in 20 ms. Commands and replies are messages of `framing.py`:
+only, and few modules of that, so that it starts in 15 ms. Commands and replies are messages of
+`framing.py`:
 
     {"do": "load", "library": path, "device": index or null}        -> {}
     {"do": "run", "library": path, "pointers": [slot indices], "size": bytes,
@@ -29,18 +30,24 @@ copied to it, and back after the launch; without one the launcher works on the a
 regions the emulator then takes for device memory.
 """
 
+from __future__ import annotations
+
+import _thread
 import ctypes
 import itertools
 import mmap
 import os
 import select
 import sys
-import threading
 import time
-from collections.abc import Iterable
 
-from . import device_memory, framing, lockdown
-from .framing import Header
+from . import framing, lockdown
+from .framing import TYPE_CHECKING, Header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .device_memory import Piece
 
 
 class Device:
@@ -67,7 +74,7 @@ class Executor:
         self.arena_fd, self.device = arena, Device()
         self.arena: mmap.mmap | None = None
         self.libraries: dict[str, ctypes.CDLL] = {}
-        self.borrowed: list[mmap.mmap | device_memory.Piece] = []
+        self.borrowed: list[mmap.mmap | Piece] = []
 
     def load(self, command: Header) -> Header:
         """Load a library; with a device also create its context."""
@@ -160,6 +167,8 @@ class Executor:
             self.borrowed.append(memory := mmap.mmap(file, size))
             base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         else:
+            from . import device_memory  # most processes do without
+
             self.borrowed.append(piece := device_memory.borrow(file, size, device))
             base = piece.address
         os.close(file)
@@ -328,7 +337,7 @@ def main() -> None:
     libc = ctypes.CDLL(None)
     by_line = 1  # _IOLBF: what was printed before a crash is not lost
     libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, by_line, ctypes.c_size_t(0))
-    threading.Thread(target=leave_with, args=(reports,), daemon=True).start()
+    _thread.start_new_thread(leave_with, (reports,))  # `threading` alone imports four modules
     executor, known = Executor(arena), set(os.listdir("/proc/self/task"))
     requests = framing.Channel(channel)
     while command := requests.command():

@@ -14,7 +14,6 @@ import os
 import resource
 import struct
 import sys
-from collections.abc import Iterable
 
 MAX_OUTPUT = 64 << 20  # bytes that a kernel may print, to memory; the rest is dropped
 MAX_FILES = 256  # open at once
@@ -22,7 +21,7 @@ MAX_FILES = 256  # open at once
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def lock_in(readable: Iterable[str]) -> list[str]:
+def lock_in(readable: list[str]) -> list[str]:
     """Give up, for good and for every thread that follows: writing files, other processes, the
     network. Files can be read beneath `readable` and where libraries are. Returns what is in force.
     """
@@ -77,7 +76,7 @@ _SYSTEM = """/usr /lib /lib64 /etc/ld.so.cache /etc/ld.so.preload /proc/self /sy
     /dev/null /dev/zero /dev/urandom /etc/localtime /nix/store""".split()
 
 
-def _landlock(readable: Iterable[str]) -> int:
+def _landlock(readable: list[str]) -> int:
     """The version of Landlock that holds this thread now; 0 where there is none."""
     version = _libc.syscall(_CREATE, None, ctypes.c_size_t(0), 1)
     if version < 1:
