@@ -148,7 +148,8 @@ struct Ring {
     __device__ void bring_columns(const Operands& in, int col0) {
         int set = tiles % TileConfig::SETS, bytes = min(TileConfig::BN, in.wide - col0) * 4,
             all = 0;
-        float* to = shared.columns[set].b;
+        auto& of = shared.columns[set];
+        float* to[] = {of.b, of.weight, of.bias, of.extra, of.W_scale};  // as in of_columns
         barrier_wait(&shared.used[set], tiles++ / TileConfig::SETS % 2 ^ 1);
 #pragma unroll
         for (int p = 0; p < 5; p++) all += in.of_columns[p] ? bytes : 0;
@@ -156,7 +157,7 @@ struct Ring {
 #pragma unroll
         for (int p = 0; p < 5; p++) {
             const float* from = in.of_columns[p];
-            if (from) load_bytes(to + p * TileConfig::BN, from + col0, bytes, &shared.there[set]);
+            if (from) load_bytes(to[p], from + col0, bytes, &shared.there[set]);
         }
     }
 

@@ -20,9 +20,9 @@ What is where:
     line  765  swish_bias_gn_kernel           forward of what follows the linear layer
     line  801  column_sums_kernel             gradient of the linear layer's bias
     line 1018  swish_bias_gn_backward_kernel  backward of it
-    line 2481  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
-    line 2600  product_kernel                 backward of the linear layer, on Hopper
-    line 2665  build                          compiles them for the cards at hand
+    line 2482  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
+    line 2601  product_kernel                 backward of the linear layer, on Hopper
+    line 2666  build                          compiles them for the cards at hand
 """
 
 import torch
@@ -1901,7 +1901,8 @@ struct Ring {
     __device__ void bring_columns(const Operands& in, int col0) {
         int set = tiles % TileConfig::SETS, bytes = min(TileConfig::BN, in.wide - col0) * 4,
             all = 0;
-        float* to = shared.columns[set].b;
+        auto& of = shared.columns[set];
+        float* to[] = {of.b, of.weight, of.bias, of.extra, of.W_scale};  // as in of_columns
         barrier_wait(&shared.used[set], tiles++ / TileConfig::SETS % 2 ^ 1);
 #pragma unroll
         for (int p = 0; p < 5; p++) all += in.of_columns[p] ? bytes : 0;
@@ -1909,7 +1910,7 @@ struct Ring {
 #pragma unroll
         for (int p = 0; p < 5; p++) {
             const float* from = in.of_columns[p];
-            if (from) load_bytes(to + p * TileConfig::BN, from + col0, bytes, &shared.there[set]);
+            if (from) load_bytes(to[p], from + col0, bytes, &shared.there[set]);
         }
     }
 
