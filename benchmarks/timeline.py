@@ -2,9 +2,10 @@
 
     python benchmarks/timeline.py [--json FILE]
 
-Writes results/timelines/<GPU>.json; utils/timelines.py says what is in it. All parts of a model
-run in their order, as they do in the model, with an event between each two. The whole is timed
-apart, without events in it. Every figure is a median, with a cold cache at the start of each run.
+Writes results/timelines/<GPU>.json, of which utils/timing/timelines.py says what is in it. All
+parts of a model run in their order, as they do in the model, with an event between each two. The
+whole is timed apart, without events in it. Every figure is a median, with a cold cache at the start
+of each run.
 """
 
 import json
