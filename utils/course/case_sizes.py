@@ -1,7 +1,7 @@
 """The sizes that a kernel is tried at: the exercise's, and others drawn around them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator
@@ -101,9 +101,7 @@ def anywhere(
     range is left out from the small end, half of it or more.
     """
     at = exercise.at
-    sizes = {name: 1 for name in at.check[0]}
-    for name, values in at.choices.items():
-        sizes[name] = values[whole_number(0, len(values), generator)]
+    sizes = _chosen(exercise, generator)
     free = [name for name in sizes if name not in at.choices]
     leaders = [name for name in free if name not in exercise.follows]
     parts = [name for name in free if name in exercise.follows]
@@ -125,18 +123,55 @@ def anywhere(
     return sizes
 
 
+def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
+    """Sizes of which none is small: as long a side for each as the call may cost `most`, then a
+    little less of each."""
+    sizes = _chosen(exercise, generator)
+    names = [name for name in leaders(exercise) if name not in exercise.at.choices]
+
+    def sides(side: int) -> dict[str, int]:
+        return {name: min(side, promised(exercise, name)) for name in names}
+
+    longest = _largest(
+        max(promised(exercise, name) for name in names),
+        lambda side: cost(exercise, {**sizes, **sides(side)}) <= most,
+    )
+    for name, side in sides(longest).items():
+        sizes[name] = log_uniform(math.ceil(side**NEARLY), side, generator)
+    for name, leader in exercise.follows.items():
+        if name not in exercise.at.choices:
+            sizes[name] = log_uniform(1, sizes[leader], generator)
+    _follow(exercise, sizes)
+    return sizes
+
+
+NEARLY = 0.85  # of the powers of ten of a side
+
+
 def leaders(exercise: Exercise) -> list[str]:
     """The sizes that are dimensions of tensors and follow no other."""
     return [name for name in lengths(exercise) if name not in exercise.follows]
 
 
+def _chosen(exercise: Exercise, generator: Generator) -> dict[str, int]:
+    """Sizes of 1, and those that the exercise has a choice of: one of its values each."""
+    sizes = {name: 1 for name in exercise.at.check[0]}
+    for name, values in exercise.at.choices.items():
+        sizes[name] = values[whole_number(0, len(values), generator)]
+    return sizes
+
+
 def _dearest(exercise: Exercise, sizes: Sizes, name: str, limit: int, most: float) -> int:
     """The largest value of a size whose call costs so much at most; 1 at least."""
+    return _largest(limit, lambda value: cost(exercise, {**sizes, name: value}) <= most)
+
+
+def _largest(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `limit` that fits, where all below it do; 1 at least."""
     low, high = 1, limit + 1
     while high - low > 1:
         middle = (low + high) // 2
-        dear = cost(exercise, {**sizes, name: middle}) > most
-        low, high = (low, middle) if dear else (middle, high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
 
 

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -71,13 +72,15 @@ class DiagnosedCalls(Judge):
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
 
     def _watch_anywhere(self) -> None:
-        """A call of sizes that nobody knows, from all that the exercise promises; half of the time
-        with one of them large."""
-        names: list[str | None] = [*case_sizes.leaders(self.exercise)]
-        names += [None] * len(names)
-        name = names[whole_number(0, len(names), self.generator)]
+        """A call of sizes that nobody knows, from all that the exercise promises: any, with one of
+        them large, or with none of them small."""
+        names = case_sizes.leaders(self.exercise)
+        draws: list[Callable[..., Sizes]]
+        draws = [partial(case_sizes.anywhere, far=name) for name in (None, *names)]
+        draws += [case_sizes.all_large] if len(names) > 1 else []
+        draw = draws[whole_number(0, len(draws), self.generator)]
         for _ in range(TRIES):
-            sizes = case_sizes.anywhere(self.exercise, self.generator, CHEAP, name)
+            sizes = draw(self.exercise, self.generator, CHEAP)
             with contextlib.suppress(LaunchError):
                 if self.kernel.backend == "cuda" or self.threads(sizes) <= MANY:
                     self._watch(sizes, probes=FEW)

@@ -6,8 +6,9 @@ Calls are planned from a seed. Each has an outcome, which can be judged at any l
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -196,14 +197,22 @@ class PlainCalls(Judge):
 
     def _anywhere(self) -> Iterator[Returned | Refused]:
         """Calls of sizes that nobody knows, from all that the exercise promises: a few that cost
-        nothing, then one for each size, in which that is far beyond what is known."""
+        nothing, then one for each size, in which that is far beyond what is known, and one in
+        which none is small."""
         if not self.exercise.at.anywhere:
             return
         names = case_sizes.leaders(self.exercise)
-        dear = [(DEAR / len(names), name) for name in names]
-        dear += [(2 * DEAR, name) for name in names if len(names) == 1]
-        for most, far in (*((CHEAP, None),) * SMALL, *dear):
-            sizes = case_sizes.anywhere(self.exercise, self.generator, most, far)
+        costs: list[tuple[float, str | None]] = [(CHEAP, None)] * SMALL
+        if len(names) == 1:
+            costs += [(DEAR, names[0]), (2 * DEAR, names[0])]
+        else:
+            costs += [(DEAR / 2 / len(names), name) for name in names]
+        draws: list[Callable[..., Sizes]]
+        draws = [partial(case_sizes.anywhere, most=most, far=far) for most, far in costs]
+        if len(names) > 1:
+            draws.append(partial(case_sizes.all_large, most=DEAR / 2))
+        for draw in draws:
+            sizes = draw(self.exercise, self.generator)
             soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
             try:
                 if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
