@@ -32,6 +32,7 @@ AT = replace(
     draw={"M": 128, "N": 128, "K": 8},
     gates={"M": 128, "N": 128, "K": 32},
 )
+DEEP = replace(AT, draw={"M": 128, "N": 128, "K": 16})  # two rounds
 
 
 def tiled(side):
@@ -73,7 +74,17 @@ QUADS_IN_GLOBAL = Gate(
     "bring four neighbours at once: where the tile is whole, load a float4",
     ideal=lambda M, N, K: 2 * M * N * K / 128 / (4 * 32),
 )
-# A round of two barriers has BK = 8; one barrier is enough where tiles are kept twice.
+# A thread of TM x TN = 8 x 16 reads 2 + 4 quads for 128 products; with 8 x 8 it would be 8.
+FRAGMENTS = shared_loads(
+    6, 128, "let each lane own TM x TN = 8 x 16 elements, and read a and b in quads"
+)
+# A round has BK = 8. It needs two barriers; where tiles are kept twice, one is enough.
+TWO_BARRIERS = Gate(
+    "barriers a block",
+    1.25,
+    "two barriers a round are enough: one before the tiles are read, one after",
+    ideal=lambda M, N, K: 2 * K / 8,
+)
 ONE_BARRIER = Gate(
     "barriers a block",
     1.5,
@@ -125,6 +136,42 @@ EXERCISES = (
     replace(
         FIRST,
         number="03.4",
+        name="gemm_warp_tile",
+        gates=(
+            FRAGMENTS,
+            QUADS_IN_GLOBAL,
+            TWO_BARRIERS,
+            tiled(128),
+            *MEMORY,
+            QUADS_SIDE_BY_SIDE,
+        ),
+        title="C = A * B, each warp owns a tile of 32 x 128, each lane 8 x 16 elements",
+        at=DEEP,
+        listed=False,
+        points=10,
+        effort="about 9 lines",
+    ),
+    replace(
+        FIRST,
+        number="03.5",
+        name="gemm_double_buffer",
+        gates=(
+            QUADS_IN_SHARED,
+            QUADS_IN_GLOBAL,
+            ONE_BARRIER,
+            tiled(128),
+            *MEMORY,
+            QUADS_SIDE_BY_SIDE,
+        ),
+        title="C = A * B with two sets of tiles: one is used, the other filled",
+        at=DEEP,
+        listed=False,
+        points=10,
+        effort="about 7 lines",
+    ),
+    replace(
+        FIRST,
+        number="03.6",
         name="gemm_warp",
         gates=(
             QUADS_IN_SHARED,
@@ -134,9 +181,9 @@ EXERCISES = (
             *MEMORY,
             QUADS_SIDE_BY_SIDE,
         ),
-        title="Challenge: C = A * B with warp tiles, fetching ahead, at 93 % of cuBLAS",
-        at=replace(AT, draw={"M": 128, "N": 128, "K": 16}),
-        points=30,
-        effort="about 30 lines",
+        title="Challenge: C = A * B with warp tiles, reading ahead, at 93 % of cuBLAS",
+        at=DEEP,
+        points=10,
+        effort="about 8 lines",
     ),
 )

@@ -1,4 +1,4 @@
-// x * W^T for the tile of a block, in registers: exercise 03.4 as a function, with W read along K.
+// x * W^T for the tile of a block, in registers: exercise 03.6 as a function, with W read along K.
 #pragma once
 
 #include "quads.cuh"
