@@ -94,11 +94,22 @@ def test_an_executed_copy_that_is_only_looked_at_stays_as_it_is(root, jupyter):
     assert path.read_bytes() == before
 
 
-def test_a_notebook_of_ones_own_is_saved_as_everywhere(root, jupyter):
-    shutil.copy(root / PATH, root / "notebooks/scratch.ipynb")
-    jupyter.save("notebooks/scratch.ipynb", run_all(jupyter.open("notebooks/scratch.ipynb")))
-    text = (root / "notebooks/scratch.ipynb").read_text()
+@pytest.mark.parametrize("name", ["scratch", "01_pairs_mine"])
+def test_a_notebook_of_ones_own_is_saved_as_everywhere(root, jupyter, name):
+    path = f"notebooks/{name}.ipynb"
+    shutil.copy(root / PATH, root / path)
+    jupyter.save(path, run_all(jupyter.open(path)))
+    text = (root / path).read_text()
     assert "3.99" in text and "<svg" in text
+
+
+def test_the_second_notebook_of_a_topic_is_saved_as_the_first(root, jupyter):
+    path = "notebooks/01_pairs_more.ipynb"
+    shutil.copy(root / PATH, root / path)
+    shutil.copy(root / PATH, root / "solutions/01_pairs_more.ipynb")
+    before = (root / path).read_bytes()
+    jupyter.save(path, run_all(jupyter.open(path)))
+    assert (root / path).read_bytes() == before
 
 
 def test_jupyterlab_finds_workbook_and_lets_root_in(monkeypatch):

@@ -69,8 +69,8 @@ def code_cells(notebook: Path) -> dict[int, str]:
 
 def exercises(notebook: Path) -> list[str]:
     """The names of what a learner writes in it."""
-    topic = catalog.topic(notebook.stem) if notebook.stem in catalog.topics() else {}
-    return [exercise.name for exercise in topic.values() if exercise.number is not None]
+    known = catalog.in_notebook(notebook.stem)
+    return [exercise.name for exercise in known if exercise.number is not None]
 
 
 def check_cells(notebook: Path) -> set[int]:

@@ -56,6 +56,14 @@ def test_the_cells_stand_at_the_end_of_the_notebook(root):
     assert cells[0].source == "# Pairs", "what was there stays"
 
 
+def test_of_two_notebooks_the_later_one_gets_it(root):
+    _, later = pairs.split(root)
+    new.make(*WORDS)
+    assert "check(thrice)" in later.read_text()
+    assert documents.path_of(catalog.load("01_pairs/thrice")) == later
+    assert not sync.sync(check=True).problems
+
+
 def test_a_new_exercise_passes_nothing_and_says_what_it_lacks(root):
     new.make(*WORDS)
     exercise = catalog.load("01_pairs/thrice")

@@ -341,6 +341,36 @@ def test_a_word_that_means_nothing_is_an_error(root, word):
         selection.kernels(word)
 
 
+@pytest.fixture
+def two_notebooks(root):
+    """The paths of a topic's notebooks: `twice` stands in the second."""
+    return pairs.split(root)
+
+
+@pytest.mark.parametrize(
+    ("word", "which"), [("01", [0, 1]), ("01_pairs", [0]), ("01_pairs_more.ipynb", [1])]
+)
+def test_a_number_means_both_notebooks_of_a_topic_and_a_name_its_own(two_notebooks, word, which):
+    assert selection.notebooks([word]) == [two_notebooks[n] for n in which]
+
+
+def test_an_exercise_is_looked_for_in_its_own_notebook_alone(root, two_notebooks):
+    assert sync.sync().problems == []
+    assert documents.path_of(catalog.load(ID)) == two_notebooks[1]
+    edit(two_notebooks[1], 0, LEARNER)
+    assert documents.answer(catalog.load(ID)).strip() == "my own work"
+    two_notebooks[1].unlink()
+    assert "'01_pairs_more' has a spec and no notebook" in sync.sync().problems
+
+
+def test_what_is_published_of_a_topic_is_known_by_its_name(two_notebooks):
+    assert catalog.notebooks() == ["01_pairs", "01_pairs_more"]
+    names = ("01_pairs", "01_pairs_more", "01_pairs_mine", "01_pairsome", "02_other")
+    assert [[e.name for e in catalog.in_notebook(name)] for name in names] == [
+        ["copy"], ["twice"], [], [], []
+    ]  # fmt: skip
+
+
 def test_the_workbook_itself_is_in_step():
     report = sync.sync(check=True)
     assert (report.changed, report.learners, report.problems) == ([], [], [])

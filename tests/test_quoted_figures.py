@@ -74,10 +74,10 @@ def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
     return len(known), wrong
 
 
-@pytest.mark.parametrize("topic", catalog.topics())
-def test_a_notebook_quotes_what_is_stored(topic):
+@pytest.mark.parametrize("notebook", catalog.notebooks())
+def test_a_notebook_quotes_what_is_stored(notebook):
     wrong, benched = [], None
-    for cell in documents.read(documents.notebook_of(topic)).cells:
+    for cell in documents.read(documents.notebook_of(notebook)).cells:
         if cell.cell_type == "code":
             call = BENCH.fullmatch(cell.source.strip())
             benched = call and call[1]

@@ -36,8 +36,8 @@ def defined(code: str) -> set[str]:
 def unexplained() -> Iterator[tuple[str, str]]:
     """(exercise, name) for each name whose first use comes before any word of it."""
     prose, met = [], set(KNOWN)
-    for topic in catalog.topics():
-        for cell in documents.read(documents.notebook_of(topic)).cells:
+    for notebook in catalog.notebooks():
+        for cell in documents.read(documents.notebook_of(notebook)).cells:
             if cell.cell_type == "markdown":
                 prose.append(FOLD.sub("", cell.source))
             elif id := documents.cuda_id(cell):

@@ -90,6 +90,15 @@ def write_notebook(root: Path, *cells) -> Path:
     return path
 
 
+def split(root: Path) -> tuple[Path, Path]:
+    """Let the topic go on in a second notebook, where `twice` stands. The paths of both."""
+    spec = SPEC.replace("number=", 'notebook="01_pairs_more", number=')
+    (root / "kernels/01_pairs/spec.py").write_text(spec)
+    later = write_notebook(root, f"%%cuda {ID}", fold("hints"), fold("solution"))
+    later = later.rename(root / "notebooks/01_pairs_more.ipynb")
+    return write_notebook(root, "%%cuda 01_pairs/copy"), later
+
+
 MUTANTS = "\n".join(
     f"== {name}: {reason}\n-    if (i < n) y[i] = 2 * x[i];\n+    {line}\n"
     for name, reason, line in (

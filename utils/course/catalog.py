@@ -34,13 +34,32 @@ def _topic(name: str, path: Path, written: int) -> dict[str, Exercise]:
     spec.loader.exec_module(module)
     exercises = {}
     for exercise in module.EXERCISES:
-        exercises[exercise.name] = replace(exercise, topic=name)  # a spec need not repeat it
+        home = exercise.notebook or name
+        exercises[exercise.name] = replace(exercise, topic=name, notebook=home)
     return exercises
 
 
 def topics() -> list[str]:
     """All topics that have a spec, in order."""
     return sorted(path.parent.name for path in workspace().kernels.glob("*/spec.py"))
+
+
+def topic_of(notebook: str) -> str:
+    """The topic whose name a notebook's own begins with; "" where there is none."""
+    return next((name for name in topics() if f"{notebook}_".startswith(f"{name}_")), "")
+
+
+def notebooks() -> list[str]:
+    """The names of the notebooks with kernels, in order. A long topic goes on in a second one,
+    whose name begins with its own and which its later exercises name."""
+    homes = ((name, *(e.notebook for e in topic(name).values())) for name in topics())
+    return list(dict.fromkeys(name for known in homes for name in known))
+
+
+def in_notebook(name: str) -> list[Exercise]:
+    """The kernels that stand in a notebook, in order; none in one of no topic."""
+    home = topic_of(name)
+    return [e for e in topic(home).values() if e.notebook == name] if home else []
 
 
 def exercises() -> list[Exercise]:

@@ -108,6 +108,7 @@ class Page:
     title: str
     number: str | None = None  # "01.1" for an exercise
     topic: str = ""  # the folder; set by catalog.topic()
+    notebook: str = ""  # where it stands, if not in the topic's first: see catalog.notebooks()
     points: int = 0
     effort: str = ""  # "about 4 lines"
     faulty: bool = False  # the starter is whole, and wrong: it is there to be diagnosed

@@ -95,7 +95,7 @@ class Notebook(nbval.IPyNbFile):  # type: ignore[misc]  # nbval has no types
         except (WorkbookError, RecursionError) as error:  # no error of pytest's: others are run
             yield from self._unreadable(plain(str(error)))
             return
-        items = [*_numbered(self._topic(nb)), *_answered(nb)]
+        items = [*_numbered(self._published(nb)), *_answered(nb)]
         exercises = {e.name: e for e in items}  # names are unique in the workbook
         self.score.expect(self, exercises.values())
         missing, names = dict(exercises), set[str]()
@@ -116,13 +116,13 @@ class Notebook(nbval.IPyNbFile):  # type: ignore[misc]  # nbval has no types
         for exercise in exercises or (None,):
             yield Missing.of(self, exercise, f"not readable: {why}")
 
-    def _topic(self, nb: NotebookNode) -> str:
-        """By the file's name; a renamed one's by most of its %%cuda cells."""
-        known = catalog.topics()
-        if self.path.stem in known:
+    def _published(self, nb: NotebookNode) -> str:
+        """Which of ours it is: by the file's name; a renamed one by most of its %%cuda cells."""
+        if self.path.stem in catalog.notebooks():
             return self.path.stem
-        named = Counter(id.partition("/")[0] for id in documents.cuda_cells(nb))
-        return next((topic for topic, _ in named.most_common() if topic in known), "")
+        homes = {exercise.id: exercise.notebook for exercise in catalog.exercises()}
+        named = Counter(homes[id] for id in documents.cuda_cells(nb) if id in homes)
+        return next((name for name, _ in named.most_common(1)), "")
 
     def setup(self) -> None:
         """Start the kernel. Where that fails, its cells say so."""
@@ -359,8 +359,6 @@ def _answered(notebook: NotebookNode) -> list[Exercise]:
     return [known[id] for id in documents.cuda_cells(notebook) if id in known]
 
 
-def _numbered(topic: str) -> list[Exercise]:
-    """What can earn points in a topic."""
-    if topic not in catalog.topics():
-        return []
-    return [exercise for exercise in catalog.topic(topic).values() if exercise.number]
+def _numbered(name: str) -> list[Exercise]:
+    """What can earn points in a notebook of ours."""
+    return [exercise for exercise in catalog.in_notebook(name) if exercise.number]

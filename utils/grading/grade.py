@@ -270,22 +270,22 @@ def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: 
 
 
 def notebook(answers: list[Answer]) -> nbformat.NotebookNode:
-    """A notebook of the workbook's own cells with these answers in them: of each topic the first
+    """A notebook of the workbook's own cells with these answers in them: of each of ours the first
     cell, of each exercise the answer's and a check. One kernel runs them all: to start one takes
     as long as to judge three answers.
 
     Raises WorkbookError where the workbook has no cell for one of them.
     """
     chosen = []
-    for topic in dict.fromkeys(exercise.topic for exercise, _ in answers):
-        pristine = documents.read(documents.notebook_of(topic))
+    for name in dict.fromkeys(exercise.notebook for exercise, _ in answers):
+        pristine = documents.read(documents.notebook_of(name))
         known = documents.cuda_cells(pristine)
         chosen += [cell for cell in pristine.cells if cell.cell_type == "code"][:1]
         for exercise, text in answers:
-            if exercise.topic != topic:
+            if exercise.notebook != name:
                 continue
             if exercise.id not in known:
-                raise WorkbookError(f"notebook {topic} has no cell for {exercise.id}")
+                raise WorkbookError(f"notebook {name} has no cell for {exercise.id}")
             cell = known[exercise.id]
             cell.source = f"{documents.MAGIC} {exercise.id}\n{text}"
             check = nbformat.v4.new_code_cell(f"check({exercise.name})", id=f"{cell.id}-check")

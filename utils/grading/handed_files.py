@@ -77,11 +77,11 @@ def gather(places: Iterable[Path]) -> tuple[list[HandedFile], list[str], float]:
     seen = _Seen([])
     files = _without_ours([file for place in places for file in _in_place(place, seen)], seen)
     _note_unread(files, seen)
-    topics = catalog.topics()
+    ours = catalog.notebooks()
 
     def order(file: HandedFile) -> tuple[bool, bool, float, str]:
         suffix, stem = file.path.suffix, file.path.stem
-        return suffix != ".ipynb", stem not in topics, -file.written, file.shown
+        return suffix != ".ipynb", stem not in ours, -file.written, file.shown
 
     kept, total = [], 0
     for file in sorted((f for f in files if f.path.suffix in (".ipynb", ".cu")), key=order):
@@ -230,11 +230,11 @@ def _children(paths: Iterable[str | PurePosixPath]) -> dict[PurePosixPath, set[s
 
 def _without_ours(files: list[HandedFile], seen: _Seen) -> list[HandedFile]:
     """Without folders of published texts, which are there also where no whole clone is."""
-    topics = set(catalog.topics())
+    ours = set(catalog.notebooks())
     published = {
         folder
         for folder, names in _children(file.path for file in files).items()
-        if folder.name in _PUBLISHED and any(PurePosixPath(name).stem in topics for name in names)
+        if folder.name in _PUBLISHED and any(PurePosixPath(name).stem in ours for name in names)
     }
     for folder in sorted(published):
         shown = inert.line(str(folder))

@@ -14,6 +14,7 @@ from typing import Any
 import nbformat
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
+from utils.course import catalog
 from utils.ground import files
 from utils.ground.paths import workspace
 from utils.notebooks import documents
@@ -50,7 +51,9 @@ def _ours(path: Path) -> bool:
     """Whether it is one of the workbook's notebooks, the learner's or an executed copy."""
     home = path.parent.resolve()
     folders = [workspace().notebooks.resolve(), workspace().solutions.resolve()]
-    return home in folders and (workspace().kernels / path.stem / "spec.py").is_file()
+    first = (workspace().kernels / path.stem / "spec.py").is_file()
+    later = catalog.topic_of(path.stem) and (workspace().solutions / path.name).is_file()
+    return home in folders and bool(first or later)
 
 
 def _canonical(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

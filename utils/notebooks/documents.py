@@ -133,14 +133,14 @@ def _check_of(exercise: Exercise, notebook: nbformat.NotebookNode) -> int | None
     return next((n for n, cell in cells if cell.cell_type == "code" and call in cell.source), None)
 
 
-def notebook_of(topic: str) -> Path:
-    """The learner's notebook of a topic."""
-    return workspace().notebooks / f"{topic}.ipynb"
+def notebook_of(name: str) -> Path:
+    """The learner's notebook of a name; a topic's name is that of its first one."""
+    return workspace().notebooks / f"{name}.ipynb"
 
 
 def path_of(exercise: Exercise) -> Path:
     """The notebook that an exercise stands in."""
-    return notebook_of(exercise.topic)
+    return notebook_of(exercise.notebook)
 
 
 def answer(exercise: Exercise) -> str:

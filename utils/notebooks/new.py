@@ -54,7 +54,7 @@ ENTRY = """\
         gates=(),
         points=0,
         effort="",  # such as "about 4 lines"
-    ),
+{notebook}    ),
 """
 SOLUTION = """\
 constexpr int THREADS = 256;
@@ -107,7 +107,9 @@ def make(number: str, name: str, title: str) -> list[Path]:
         if path.exists():
             raise WorkbookError(f"{path} is there already; choose another name, or take it away")
     spec, notebook = workspace().kernels / exercise.topic / "spec.py", documents.path_of(exercise)
-    entry = ENTRY.format(**{**words, "title": _quoted(title)})
+    later = exercise.notebook != exercise.topic
+    home = f'        notebook="{exercise.notebook}",\n' if later else ""
+    entry = ENTRY.format(**{**words, "title": _quoted(title), "notebook": home})
     texts = {
         spec: spec_text.extended(spec, entry),
         **fresh,
@@ -129,7 +131,8 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
     if not title.strip() or len(title) > TITLE or not title.isprintable():
         raise WorkbookError(f"a title is one line of 1 to {TITLE} characters")
     (topic,) = selection.topics([number.partition(".")[0]])
-    for other in catalog.topic(topic).values():
+    known = catalog.topic(topic)
+    for other in known.values():
         if number == other.number:
             raise WorkbookError(f"{number} is '{other.name}' already; take another number")
         if name == other.name:
@@ -139,6 +142,7 @@ def _exercise(number: str, name: str, title: str) -> Exercise:
         title=title,
         number=number,
         topic=topic,
+        notebook=[topic, *(other.notebook for other in known.values())][-1],
         shapes={},
         outputs=(),
         reference=_unknown,

@@ -48,10 +48,8 @@ class Run:
         return workspace().build / "notebooks" / self.path.name
 
     def exercises(self) -> list[Exercise]:
-        """The exercises that the notebook's topic has, in order."""
-        if self.path.stem not in catalog.topics():
-            return []
-        return [e for e in catalog.topic(self.path.stem).values() if e.number is not None]
+        """The exercises that the notebook has, in order."""
+        return [e for e in catalog.in_notebook(self.path.stem) if e.number is not None]
 
     def event(self, kind: str, exercise: Exercise) -> Event:
         """The last event of a kind for an exercise; {} where there is none."""

@@ -44,7 +44,7 @@ def print_next(console: Console) -> None:
         return
     effort = f" ({exercise.effort})" if exercise.effort else ""
     line = f"next: {exercise.number} {exercise.name}, {exercise.title}{effort}"
-    place = f"in notebooks/{exercise.topic}.ipynb"
+    place = f"in notebooks/{exercise.notebook}.ipynb"
     console.print(f"{line}\n{place}", markup=False, soft_wrap=True)
 
 

@@ -172,13 +172,11 @@ def _lines_of_code(text: str) -> list[str]:
     return [line if number in code else "" for number, line in enumerate(text.split("\n"))]
 
 
-def _missing(topic: str, seen: set[tuple[str, str]]) -> list[str]:
-    """What the spec of a topic has and its notebook lacks."""
-    if topic not in catalog.topics():
-        return []
+def _missing(name: str, seen: set[tuple[str, str]]) -> list[str]:
+    """What the spec says of a notebook and the notebook lacks."""
     return [
-        f"{topic}.ipynb has no {kind} of '{exercise.id}'"
-        for exercise in catalog.topic(topic).values()
+        f"{name}.ipynb has no {kind} of '{exercise.id}'"
+        for exercise in catalog.in_notebook(name)
         for kind in kinds(exercise)
         if (exercise.id, kind) not in seen
     ]
@@ -203,8 +201,9 @@ def _sync_starters(report: Synced, check: bool) -> None:
                 if path.stem not in known:
                     name = path.relative_to(workspace().root)
                     report.problems.append(f"{name} is in no spec")
-        if not (workspace().notebooks / f"{topic}.ipynb").is_file():
-            report.problems.append(f"'{topic}' has a spec and no notebook")
+    for notebook in catalog.notebooks():
+        if not documents.notebook_of(notebook).is_file():
+            report.problems.append(f"'{notebook}' has a spec and no notebook")
 
 
 def _sync_readme(report: Synced, check: bool) -> None:
