@@ -216,32 +216,13 @@ FETCHED = Exercise(
 )
 
 
-EXERCISES = (
-    FETCHED,
-    rung(
-        "linear_wgmma",
-        number="11.1",
-        title="tiles by the copy engine, products by four warps",
-        listed=False,
-        points=10,
-        effort="about 10 lines",
-    ),
-    rung(
-        "linear_ring",
-        number="11.2",
-        title="a ring of tiles: copies run ahead of the products",
-        listed=False,
-        points=10,
-        effort="about 13 lines",
-    ),
-    rung(
-        "linear_specialised",
-        number="11.3",
-        title="warpgroups with tasks of their own: one brings, two multiply",
-        listed=False,
-        points=20,
-        effort="about 22 lines",
-    ),
+def in_notebook(name, *exercises):
+    """The same, in a later notebook of the chapter."""
+    return tuple(replace(exercise, notebook=f"11_hopper_{name}") for exercise in exercises)
+
+
+PERSISTENT = in_notebook(
+    "2_persistent",
     rung(
         "linear_persistent",
         at=replace(  # tiles in two bands, of one column and of two
@@ -305,6 +286,9 @@ EXERCISES = (
         points=15,
         effort="about 7 lines",
     ),
+)
+WHOLE_MODELS = in_notebook(
+    "3_models",
     whole(
         "gn_swish_multiply_swish",
         9,
@@ -346,4 +330,35 @@ EXERCISES = (
         points=20,
         effort="about 14 lines",
     ),
+)
+
+
+EXERCISES = (
+    FETCHED,
+    rung(
+        "linear_wgmma",
+        number="11.1",
+        title="tiles by the copy engine, products by four warps",
+        listed=False,
+        points=10,
+        effort="about 10 lines",
+    ),
+    rung(
+        "linear_ring",
+        number="11.2",
+        title="a ring of tiles: copies run ahead of the products",
+        listed=False,
+        points=10,
+        effort="about 13 lines",
+    ),
+    rung(
+        "linear_specialised",
+        number="11.3",
+        title="warpgroups with tasks of their own: one brings, two multiply",
+        listed=False,
+        points=20,
+        effort="about 22 lines",
+    ),
+    *PERSISTENT,
+    *WHOLE_MODELS,
 )

@@ -1,0 +1,77 @@
+"""A chapter is of a few evenings: its words, answers and sittings have bounds.
+
+Counted are the words of all Markdown with its hints, without code. The earlier chapters are longer.
+"""
+
+import re
+
+import pytest
+
+from utils.course import catalog, selection
+from utils.notebooks import documents
+
+WORDS, ANSWER, SITTING = 2600, 150, 90
+LATE = [path for path in selection.notebooks() if path.stem >= "06"]
+FOLD = re.compile(r"<details>.*?</details>", re.DOTALL)
+
+
+def words(text: str) -> int:
+    """How many words of prose: nothing of a block of code, of inline code, of a tag."""
+    prose = re.sub(r"```.*?```|`[^`]*`|<[^>]*>", "", text, flags=re.DOTALL)
+    return len(re.findall(r"[A-Za-z][A-Za-z'’-]*", prose))
+
+
+def texts(notebook) -> list[str]:
+    """Its Markdown, cell by cell."""
+    cells = documents.read(notebook).cells
+    return [cell.source for cell in cells if cell.cell_type == "markdown"]
+
+
+def sittings(text: str) -> list[int]:
+    """The minutes of each sitting, as the line at a notebook's head has them."""
+    line = re.search(r"\*\*Time\.\*\* .*sittings: (.+)", text)
+    return [int(minutes) for minutes in re.findall(r"about (\d+)", line[1])] if line else []
+
+
+each = pytest.mark.parametrize("notebook", LATE, ids=lambda path: path.stem)
+
+
+@each
+def test_a_notebook_is_no_longer_than_it_may_be(notebook):
+    assert sum(map(words, texts(notebook))) <= WORDS
+
+
+@each
+def test_no_answer_is_longer_than_it_may_be(notebook):
+    folds = [fold for text in texts(notebook) for fold in FOLD.findall(text)]
+    assert [fold for fold in folds if words(fold) > ANSWER] == []
+
+
+@each
+def test_a_sitting_is_no_longer_than_an_evening_and_ends_at_a_place_to_rest(notebook):
+    minutes = sittings(texts(notebook)[0])
+    rests = "\n".join(texts(notebook)).count("**A good place to rest.**")
+    assert max(minutes, default=0) <= SITTING
+    assert rests == max(0, len(minutes) - 1)
+
+
+def test_the_notebooks_of_a_chapter_are_listed_in_their_order():
+    assert catalog.notebooks() == sorted(catalog.notebooks())
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Two words.", 2),
+        ("`code here` and\n```cuda\nint x;\n```\n<summary>one</summary>", 2),
+        ("2.73 ms, x · Wᵀ", 3),
+    ],
+)
+def test_words_are_those_of_prose(text, count):
+    assert words(text) == count
+
+
+def test_minutes_are_read_of_the_head():
+    head = "**Time.** Two sittings: about 90 minutes to the end of 1, and about 95 from there."
+    assert sittings(head) == [90, 95]
+    assert sittings("**Time.** About 150 minutes.") == []
