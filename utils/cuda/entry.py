@@ -4,7 +4,9 @@
 code. The others let a process that has nothing but this library copy buffers and name errors.
 """
 
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from utils.cuda.signature import Parameter
 
@@ -36,6 +38,12 @@ def entry_text(name: str, parameters: Sequence[Parameter]) -> str:
         f"cudaGetLastError(); ::{name}({arguments}); return cudaGetLastError(); }}"
     )
     return " ".join(_HELPERS.split()) + " " + run
+
+
+def packed(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> bytes:
+    """The slots of a call, from tensors' places and numbers by name; a stream's is 0."""
+    words = (values.get(p.name, 0) for p in parameters)
+    return struct.pack(slot_format(parameters), *words)
 
 
 def slot_format(parameters: Iterable[Parameter]) -> str:

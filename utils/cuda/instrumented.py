@@ -1,5 +1,6 @@
 """The instrumented build of a kernel's text, in which every access is seen."""
 
+import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,30 +38,23 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
     Raises what `compile_cuda` raises.
     """
     built, multiprocessors = _begin(_plan(kernel, counted)).result(), kernel.multiprocessors
-    return (
-        built
-        if built.multiprocessors == multiprocessors
-        else replace(built, multiprocessors=multiprocessors)
-    )
+    same = built.multiprocessors == multiprocessors
+    return built if same else replace(built, multiprocessors=multiprocessors)
 
 
 def _plan(kernel: Kernel, counted: bool = False) -> Build:
     """What is built of a kernel's text. To translate that once more takes as long as to run it."""
-    text = kernel.source, kernel.name, kernel.first_line, kernel.filename
-    key = *text, counted, toolchain.cxx(), compiler.headers()
-    if key not in _plans:
-        build = compiler.plan(
-            kernel.source,
-            kernel.name,
-            first_line=kernel.first_line,
-            filename=kernel.filename,
-            instrumented=True,
-            counted=counted,
-        )
-        for known in list(_plans)[: 1 - KEEP]:
-            del _plans[known]
-        _plans[key] = build
-    return _plans[key]
+    place = kernel.first_line, kernel.filename, counted
+    return _planned(kernel.source, kernel.name, *place, toolchain.cxx(), compiler.headers())
+
+
+@functools.lru_cache(KEEP)
+def _planned(
+    source: str, name: str, first_line: int, filename: str, counted: bool, *_state: object
+) -> Build:
+    place = compiler.How(first_line=first_line, filename=filename)
+    place |= compiler.How(instrumented=True, counted=counted)
+    return compiler.plan(source, name, **place)
 
 
 def begin(kernel: Kernel) -> Callable[[], bool]:
@@ -70,9 +64,6 @@ def begin(kernel: Kernel) -> Callable[[], bool]:
         return _begin(_plan(kernel)).done
     except WorkbookError:
         return lambda: True
-
-
-_plans: dict[tuple[object, ...], Build] = {}  # by what they are made of
 
 
 def _begin(build: Build) -> Future[Kernel]:

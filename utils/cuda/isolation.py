@@ -2,7 +2,6 @@
 
 import re
 import signal
-import struct
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from utils.cuda.arguments import Arguments
-from utils.cuda.entry import slot_format
+from utils.cuda.entry import packed
 from utils.cuda.signature import Parameter
 from utils.emulator import reports
 from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
@@ -255,10 +254,7 @@ class Call:
         return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
     def _slots(self, layout: Layout) -> bytes:
-        values = {**self.arguments, **layout.offsets}
-        return struct.pack(
-            slot_format(self.parameters), *(values.get(p.name, 0) for p in self.parameters)
-        )
+        return packed(self.parameters, {**self.arguments, **layout.offsets})
 
     def _raise_error(self, worker: Worker, reply: Header) -> None:
         if not reply.get("error"):
@@ -275,20 +271,20 @@ class Call:
         raise _noted(LaunchError(reply["name"], text), printed)
 
     def _explain(self, gone: Gone) -> Exception:
-        explanation = "\n".join(map(str, reports.read(gone.events)))
+        kind: type[Exception] = KernelCrash
         if gone.why:
             text = f"{self.name}: the process that ran it {gone.why} and was stopped"
-            return _noted(KernelCrash("\n".join(filter(None, (text, explanation)))), gone.printed)
-        if gone.status is None:  # and late
+        elif gone.status is None:  # and late
+            kind = KernelTimeout
             text = f"{self.name} did not end within {self.timeout:g} seconds and was stopped"
-            return _noted(KernelTimeout("\n".join(filter(None, (text, explanation)))), gone.printed)
-        if gone.status < 0:
+        elif gone.status < 0:
             number = signal.Signals(-gone.status)
             how = f"was killed by {number.name} ({signal.strsignal(number)})"
+            text = f"{self.name}: the process that ran it {how}"
         else:
             how = f"ended with exit status {gone.status} before the launcher returned"
-        text = f"{self.name}: the process that ran it {how}"
-        return _noted(KernelCrash("\n".join(filter(None, (text, explanation)))), gone.printed)
+            text = f"{self.name}: the process that ran it {how}"
+        return _noted(kind("\n".join([text, *map(str, reports.read(gone.events))])), gone.printed)
 
 
 def tensors_of(parameters: Sequence[Parameter], arguments: Arguments) -> dict[str, Tensor]:

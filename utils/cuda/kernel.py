@@ -81,7 +81,7 @@ class Kernel:
 
     def _run_apart(self, arguments: Arguments) -> None:
         with self._patience():
-            run = self._run(arguments, CALL_TIMEOUT)
+            run = self._call(arguments, CALL_TIMEOUT).run()
         sys.stdout.write(run.stdout)
         if run.out_of_bounds:
             write, elements = run.out_of_bounds[0], many(len(run.out_of_bounds), "element")
@@ -147,9 +147,6 @@ class Kernel:
     ) -> Arguments:
         arguments = match(self.name, self.parameters, args, kwargs)
         return check_arguments(self.name, self.parameters, arguments, self.shapes, device)
-
-    def _run(self, arguments: Arguments, timeout: float) -> IsolatedRun:
-        return self._call(arguments, timeout).run()
 
     def _call(self, arguments: Arguments, timeout: float) -> isolation.Call:
         return isolation.Call(

@@ -23,7 +23,6 @@ from utils.emulator.translate import rewriter
 from utils.ground import files
 from utils.ground.errors import CompileError, KernelTimeout, ToolError
 from utils.ground.paths import cache
-from utils.process import sandbox
 from utils.process.child import GUEST
 from utils.process.guest import limited
 
@@ -114,7 +113,7 @@ def _flags(watched: bool) -> list[str]:
     flags += [] if watched else ["-g0", "-DEMU_TENSORS_OF_THE_CPU"]
     # Without limits, inlining what PyTorch's headers have takes minutes and 4 GB.
     flags = [flag for flag in flags if "inline" not in flag and "large" not in flag]
-    return [*flags, *(f"-I{folder}" for folder in _includes())]
+    return [*flags, *(f"-I{folder}" for folder in (_SHIMS, *includes()))]
 
 
 def device() -> Path:
@@ -140,10 +139,6 @@ def _macros(*flags: Sequence[str]) -> list[str]:
     kinds = zip(("c", "cuda", "ld"), flags, strict=True)
     words = [w for of, values in kinds for w in model_flags.allowed(values, of, torch_folders())]
     return [word for word in words if re.match("-[DU]", word)]
-
-
-def _includes() -> list[Path]:
-    return [_SHIMS, *includes()]
 
 
 def includes() -> list[Path]:
@@ -172,13 +167,7 @@ def run(words: Sequence[str], work: Path, readable: Iterable[Path]) -> None:
 
     Raises CompileError, KernelTimeout and ToolError.
     """
-    boxed = sandbox.command(
-        words,
-        readable=[*readable, *toolchain.compiler_folders()],
-        writable=[work],
-        environment={"PATH": f"{Path(toolchain.cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
-        folder=work,
-    )
+    boxed = toolchain.boxed(words, work, readable)
     work.chmod(0o777 if os.geteuid() == 0 else 0o755)
     limits = [sys.executable, "-I", "-S", str(GUEST / "limited.py"), str(LIMIT)]
     done = subprocess.run([*limits, *boxed], capture_output=True, text=True, errors="replace")

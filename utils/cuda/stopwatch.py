@@ -17,7 +17,6 @@ tells how much that is; of whoever can be trusted.
 """
 
 import contextlib
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +25,7 @@ from torch import Tensor
 
 from utils.cuda.arguments import Arguments
 from utils.cuda.arrays import Arrays
-from utils.cuda.entry import slot_format
+from utils.cuda.entry import packed
 from utils.cuda.isolation import tensors_of
 from utils.cuda.kernel import Kernel
 from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
@@ -93,9 +92,7 @@ class Run(Arrays):
         return time.perf_counter() - start
 
     def _slots(self, call: int) -> bytes:
-        values = {**self._values[call], **self.offsets(call)}
-        parameters = self.kernel.parameters
-        return struct.pack(slot_format(parameters), *(values.get(p.name, 0) for p in parameters))
+        return packed(self.kernel.parameters, {**self._values[call], **self.offsets(call)})
 
 
 def _answered(

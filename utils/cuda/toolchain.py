@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -69,15 +70,20 @@ def limited(words: list[str], folder: str, backend: str = "emulator") -> list[st
     runs = [sys.executable, "-I", "-S", str(GUEST / "limited.py")]
     if not settings.boxed():
         return [*runs, *words]
-    tools = [*compiler_folders(), *([cuda_home()] if backend == "cuda" else [])]
-    boxed = sandbox.command(
+    reads = [Path(words[0]), include_dir(), runtime_library().parent, without_torch()]
+    return [*runs, *boxed(words, folder, reads + [cuda_home()] * (backend == "cuda"))]
+
+
+def boxed(words: Sequence[str], folder: str | Path, readable: Iterable[Path]) -> list[str]:
+    """How what builds in `folder` is started in a box, in which there is that, what it may read,
+    and the compiler. Raises ToolError."""
+    return sandbox.command(
         words,
-        readable=[words[0], include_dir(), runtime_library().parent, without_torch(), *tools],
+        readable=[*readable, *compiler_folders()],
         writable=[folder],
         environment={"PATH": f"{Path(cxx()).parent}:/usr/local/bin:/usr/bin:/bin"},
         folder=folder,
     )
-    return [*runs, *boxed]
 
 
 def compiler_folders() -> list[Path]:

@@ -33,12 +33,19 @@ def lend(size: int, device: int | None) -> Lent:
     return _OfMachine(size) if device is None else _OfDevice(size, device)
 
 
+def file(size: int = 0) -> int:
+    """An open file in memory, of `size` bytes, that nobody can make shorter: that would end who
+    has it mapped."""
+    made = os.memfd_create("workbook", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    os.ftruncate(made, size)
+    with suppress(OSError):
+        fcntl.fcntl(made, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+    return made
+
+
 class _OfMachine:
     def __init__(self, size: int) -> None:
-        self.file = os.memfd_create("lent", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-        os.ftruncate(self.file, size)
-        with suppress(OSError):  # a shorter file would end who reads it
-            fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.file = file(size)
         self.bytes = torch.frombuffer(mmap.mmap(self.file, size), dtype=torch.uint8)
 
     def close(self) -> None:

@@ -9,12 +9,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # a second
 
 def usage(pid: int) -> tuple[int, int]:
     """Bytes of memory that a process has in use, and its threads; zeros where it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return 0, 0
-    return int(fields[21]) * _PAGE, int(fields[17])
+    fields = _stat(f"{pid}")
+    return (int(fields[21]) * _PAGE, int(fields[17])) if fields else (0, 0)
 
 
 def core_time(pids: Iterable[int]) -> tuple[float, bool]:
@@ -22,23 +18,16 @@ def core_time(pids: Iterable[int]) -> tuple[float, bool]:
     seconds, wanting = 0.0, False
     for pid in pids:
         for task in _tasks(pid):
-            try:
-                with open(f"/proc/{pid}/task/{task}/stat") as file:
-                    fields = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue
-            seconds += (int(fields[11]) + int(fields[12])) / _TICKS
-            wanting |= fields[0] in "RD"  # on a core or waiting for one; for a disk
+            if fields := _stat(f"{pid}/task/{task}"):
+                seconds += (int(fields[11]) + int(fields[12])) / _TICKS
+                wanting |= fields[0] in "RD"  # on a core or waiting for one; for a disk
     return seconds, wanting
 
 
 def runs(pid: int) -> bool:
     """Whether a process is there, and no mere entry that nobody has asked for."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    fields = _stat(f"{pid}")
+    return bool(fields) and fields[0] not in "ZX"
 
 
 def descendants(pid: int) -> list[int]:
@@ -53,6 +42,15 @@ def descendants(pid: int) -> list[int]:
         for child in children:
             pids += [child, *descendants(child)]
     return pids
+
+
+def _stat(who: str) -> list[str]:
+    """What stands behind the name of a process, or of a thread; nothing where it is gone."""
+    try:
+        with open(f"/proc/{who}/stat") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _tasks(pid: int) -> list[str]:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,12 +17,13 @@ import torch
 from torch import Tensor
 
 from utils.ground import settings
-from utils.process import child, proc, sandbox
+from utils.process import child, memory, proc, sandbox
 from utils.process.child import Child, Gone
 from utils.process.guest.framing import Header
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
+ENDING = 10.0  # seconds that processes may take to be gone
 MAX_THREADS = 512  # more than any emulator's, which are one a core
 # As a module, which is compiled but once. -I leaves its folder out.
 _RUN = """import sys; sys.path.insert(0, {!r}); import guest.kernel
@@ -77,9 +77,8 @@ class Worker(Child):
     def __init__(self, backend: str, folders: Iterable[Path]) -> None:
         self.libraries: set[str] = set()  # loaded into it
         self.folders = sorted({folder.resolve() for folder in folders})  # where they are
-        self.arena, self.printed = _memory_file(), _memory_file()
-        with suppress(OSError, AttributeError):  # a shorter arena would end who reads it
-            fcntl.fcntl(self.arena, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        self.arena = memory.file()
+        self.printed = os.memfd_create("printed", os.MFD_CLOEXEC)  # it is emptied now and then
         self.size = 0  # of the arena
         self.stragglers = 0  # threads that a call has left behind
         self._below: list[int] = []  # processes that it had started when it was ended
@@ -230,10 +229,10 @@ class Worker(Child):
             os.close(file)
         self.channel.close()
 
-    def wait_until_gone(self, within: float = 10.0) -> None:
+    def wait_until_gone(self) -> None:
         """After `stop`: until those have ended, too, that it had started. The kernel of Linux ends
         them, in a box, as soon as it can."""
-        deadline = time.monotonic() + within
+        deadline = time.monotonic() + ENDING
         while any(map(proc.runs, self._below)) and time.monotonic() < deadline:
             time.sleep(0.001)
 
@@ -241,11 +240,3 @@ class Worker(Child):
 def _text(said: bytes) -> str:
     cut = "\n... (the rest is cut)\n" if len(said) >= MAX_OUTPUT else ""
     return said.decode(errors="replace") + cut
-
-
-def _memory_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("workbook", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
-    file, path = tempfile.mkstemp()
-    os.unlink(path)
-    return file

@@ -9,7 +9,7 @@ import functools
 import mmap
 import os
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
@@ -55,6 +55,10 @@ class Machine:
         """What CUDA has to say of the launches; "" where all is well."""
         error = self._finish() or self._last()
         return self._name(error).decode() if error else ""
+
+    def on(self, what: Thing) -> Thing:
+        """A tensor or a model, there."""
+        return what.cuda()
 
 
 class Emulated(Machine):
@@ -128,10 +132,6 @@ class Emulated(Machine):
 
     def library_off(self) -> None:
         """It never does more than it may."""
-
-    def on(self, what: Thing) -> Thing:
-        """A tensor or a model, there."""
-        return what.cuda()
 
     def wait(self) -> None:
         """Until all is done."""
@@ -210,13 +210,14 @@ class Card(Machine):
         return ""
 
     def library_off(self) -> torch.library.Library:
-        """PyTorch's own operations fail, for as long as what is returned is kept."""
-        off = () if self.products is None else set(PRODUCTS) - set(self.products)
-        return _switched_off("CUDA", off)
-
-    def on(self, what: Thing) -> Thing:
-        """A tensor or a model, there."""
-        return what.cuda()
+        """PyTorch's own operations fail, but for the products that it may make, sums of two
+        tensors, copies and views: for as long as what is returned is kept."""
+        products = () if self.products is None else set(PRODUCTS) - set(self.products)
+        library = torch.library.Library("aten", "IMPL")
+        for name in (*OWN, *_IN_PLACE.split(), *products):
+            with contextlib.suppress(RuntimeError):
+                library.impl(name, functools.partial(_off, name), "CUDA")
+        return library
 
     def wait(self) -> None:
         """Until all is done."""
@@ -244,16 +245,6 @@ class Card(Machine):
 
 def _off(name: str, *args: object, **kwargs: object) -> None:
     raise RuntimeError(f"switched off: torch's own {name.partition('.')[0].strip('_')}")
-
-
-def _switched_off(key: str, others: Iterable[str] = ()) -> torch.library.Library:
-    """Let PyTorch's own operations fail, and the others, but for products, sums of two tensors,
-    copies, views."""
-    library = torch.library.Library("aten", "IMPL")
-    for name in (*OWN, *_IN_PLACE.split(), *others):
-        with contextlib.suppress(RuntimeError):
-            library.impl(name, functools.partial(_off, name), key)
-    return library
 
 
 # --- the emulator poses as a card, by the name that a driver gives to one that it does not know
