@@ -114,6 +114,12 @@ class Code:
             start = self.after(start)
         return positions
 
+    def statement(self, position: int) -> int:
+        """Where the statement or declaration around a position begins."""
+        while position > 0 and self.text(position - 1) not in (";", "}", "{"):
+            position -= 1
+        return position
+
     def line(self, position: int, first_line: int) -> int:
         """The line that a position is in, of a text that begins with `first_line`."""
         before = self.tokens[: self.index[position]]

@@ -129,8 +129,7 @@ class _Known:
             if "void" not in kernel.words:
                 yield kernel.at, f"'{kernel.name}' is a __global__ function and must return void"
         for parameter in code.split(kernel.parameters):
-            flat = [p for p in parameter if not self._nested(code, parameter, p)]
-            if any(code.text(p) == "&" for p in flat):
+            if "&" in self._outside(code, parameter):
                 yield (
                     kernel.at,
                     f"'{kernel.name}' takes '{code.flat(parameter)}' by reference: a reference to "
@@ -139,14 +138,13 @@ class _Known:
                 )
 
     @staticmethod
-    def _nested(code: Code, parameter: list[int], position: int) -> bool:
-        """Whether a position of a parameter stands in brackets or in template arguments."""
+    def _outside(code: Code, parameter: list[int]) -> Iterator[str]:
+        """What of a parameter stands outside of brackets and template arguments."""
         depth = 0
-        for p in parameter:
-            if p == position:
-                return depth > 0
-            depth += (code.text(p) in "([{<") - (code.text(p) in ")]}>")
-        return False
+        for text in map(code.text, parameter):
+            if not depth:
+                yield text
+            depth += (text in "([{<") - (text in ")]}>")
 
     def _in_device_code(self, function: Function) -> Iterator[tuple[int, str]]:
         code = function.code
@@ -203,15 +201,8 @@ class _Known:
     @staticmethod
     def _is_call(code: Code, position: int) -> bool:
         """Whether `name<...>(` stands there."""
-        depth = 0
-        for p in range(position + 1, min(position + 40, len(code))):
-            text = code.text(p)
-            depth += (text == "<") - (text == ">")
-            if text in (";", "{", "}"):
-                return False
-            if depth == 0:
-                return code.text(p + 1) == "("
-        return False
+        end = code.angle_close(position + 1)
+        return code.text(end - 1) == ">" and code.text(end) == "("
 
     def _in_host_code(self, function: Function) -> Iterator[tuple[int, str]]:
         code = function.code
@@ -248,11 +239,5 @@ class _Known:
         """Whether `name<<<` or `name<...><<<` stands there."""
         following = position + 1
         if code.text(following) == "<" and code.run(following) == 1:
-            depth = 0
-            for following in range(position + 1, min(position + 60, len(code))):
-                text = code.text(following)
-                depth += (text == "<") - (text == ">")
-                if depth == 0 or text in (";", "{", "}"):
-                    break
-            following += 1
+            following = code.angle_close(following)
         return code.text(following) == "<" and code.run(following) >= 3

@@ -24,10 +24,7 @@ def declare_clusters(code: Code) -> None:
         if position + 1 not in code.mate:
             continue
         dims, name = range(position + 2, code.mate[position + 1]), code.mate[position + 1] + 1
-        start = position
-        while start > 0 and code.text(start - 1) not in (";", "}", "{"):
-            start -= 1
-        head = {code.text(p) for p in range(start, position)}
+        head = {code.text(p) for p in range(code.statement(position), position)}
         if "template" in head and any(code.is_name(p) and code.text(p) in head for p in dims):
             raise Misunderstood(position, "the emulator wants a cluster's size as a number here")
         while code.text(name) and code.text(name) not in (";", "{", "}"):
@@ -58,13 +55,11 @@ def _bounds(code: Code) -> dict[str, str]:
         if position + 1 not in code.mate:
             continue
         first = code.split(range(position + 2, code.mate[position + 1]))[0]
-        name, start = code.mate[position + 1] + 1, position
+        name = code.mate[position + 1] + 1
         while code.text(name) in ("void", "static", "inline", "__global__"):
             name += 1
-        while start > 0 and code.text(start - 1) not in (";", "}", "{"):
-            start -= 1
         named = any(code.is_name(p) for p in first)
-        is_template = "template" in map(code.text, range(start, position))
+        is_template = "template" in map(code.text, range(code.statement(position), position))
         if code.text(name + 1) == "(" and not (named and (is_template or not everywhere)):
             bounds[code.text(name)] = code.flat(first)
     return bounds

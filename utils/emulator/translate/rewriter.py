@@ -236,9 +236,7 @@ def _with_architecture(text: str) -> str:
 
 def _rewrite_constants(code: Code) -> None:
     for position in code.positions("__constant__"):
-        start, stop = position, position
-        while start and code.text(start - 1) not in (";", "{", "}"):
-            start -= 1
+        start, stop = code.statement(position), position
         while stop < len(code) and code.text(stop) not in (";", "=", "{", "["):
             stop += 1
         words = {code.text(p) for p in range(start, stop)}
@@ -248,10 +246,8 @@ def _rewrite_constants(code: Code) -> None:
 
 def _rewrite_vector(code: Code, position: int) -> None:
     """`p[i] = float4{…}` is one store of 16 bytes; g++ would make it one of each member."""
-    end, start = code.mate.get(position + 1), position - 1
-    while start >= 0 and code.text(start) not in (";", "{", "}"):
-        start -= 1
-    constant = any(code.text(p) == "constexpr" for p in range(start, position))
+    end = code.mate.get(position + 1)
+    constant = "constexpr" in map(code.text, range(code.statement(position), position))
     if end and not constant and _VECTOR.fullmatch(code.text(position)):
         code.put(position, f"::emu::whole({code.text(position)}")
         code.append(end, ")")

@@ -131,26 +131,23 @@ def _step(code: Code, position: int, body: int, first_line: int) -> None:
 
 def _left(code: Code, position: int, body: int) -> list[int]:
     """The tokens of the statement up to a position, or of its part behind the last comma."""
-    back = {end: start for start, end in code.mate.items()}
     first = position + 1
     while first - 1 > body:
         at = first - 1
         if code.text(at) in (";", "{", "}", ",", "(", "else", "do", ":", "?", "return"):
             break
-        if at in back:
-            if code.text(back[at] - 1) in ("if", "while", "for", "switch"):
-                break
-            at = back[at]
+        at = code.mate.get(at, at)
+        if code.text(at) == "(" and code.text(at - 1) in ("if", "while", "for", "switch"):
+            break
         first = at
     return list(range(first, position + 1))
 
 
 def _tail(code: Code, left: list[int]) -> list[int]:
     """Of what stands on the left side what names the variable: the type is left out."""
-    back = {end: start for start, end in code.mate.items()}
     at = left[-1]
     while True:
-        at = back.get(at, at)
+        at = code.mate.get(at, at)
         if code.text(at) == "[":
             at -= 1
             continue
