@@ -28,36 +28,10 @@ PRODUCTS = 1 << 17  # multiplications of a call, at most
 AGAIN = 3  # sizes that are tried while a parameter does not matter
 DEARER = 4  # times as much, where nothing else is found
 ELEMENTS = 1 << 15  # of all tensors that a call makes, at most
-# At most so much of a batch, of features, of a length in space; large ones first.
-_CAPS = [
-    (batch, features, space)
-    for features, space in [
-        (2048, 32),
-        (512, 32),
-        (256, 16),
-        (128, 16),
-        (64, 32),
-        (64, 16),
-        (32, 16),
-        (32, 12),
-        (16, 16),
-        (16, 12),
-        (16, 8),
-        (8, 16),
-        (8, 12),
-        (8, 8),
-        (8, 6),
-        (4, 32),
-        (4, 16),
-        (4, 12),
-        (4, 8),
-        (4, 6),
-        (4, 4),
-        (2, 8),
-        (2, 4),
-    ]
-    for batch in (12, 5, 3, 2)
-]
+# At most so long in space, by the features, and so much of a batch; large ones first.
+_SPACES = {2048: (32,), 512: (32,), 256: (16,), 128: (16,), 64: (32, 16), 32: (16, 12)}
+_SPACES |= {16: (16, 12, 8), 8: (16, 12, 8, 6), 4: (32, 16, 12, 8, 6, 4), 2: (8, 4)}
+_CAPS = [(b, f, space) for f, most in _SPACES.items() for space in most for b in (12, 5, 3, 2)]
 
 
 @dataclass
@@ -224,11 +198,15 @@ _DRAWING = "rand randn rand_like randn_like uniform_ normal_ normal_functional u
 _SCALING = "add sub mul div rsub neg add_ mul_ sub_ div_ _to_copy clone".split()
 
 
+def _normal(size: Size, seed: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) for shape in size.shapes]
+
+
 def _drawn(wanted: Task, size: Size) -> tuple[list[Tensor], tuple[bool, ...]]:
     """The inputs of a size, and which of them are floats that nothing but a generator made."""
     if wanted.free:
-        generator = torch.Generator().manual_seed(0)
-        return [torch.randn(s, generator=generator) for s in size.shapes], wanted.free
+        return _normal(size, 0), wanted.free
     assert wanted.source
     with torch.random.fork_rng(devices=[]), _Sources() as sources:
         torch.manual_seed(0)
@@ -287,11 +265,8 @@ def _require_values(wanted: Task, size: Size, mode: bool, outputs: Sequence[Tens
     if not all(o.isfinite().all() for o in outputs):
         raise NotJudged("Model gives values that are not finite")
     other = wanted.make(size, 1).train(mode)
-    if wanted.source and not wanted.free:
-        values = wanted.drawn(size, 1)
-    else:
-        generator = torch.Generator().manual_seed(1)
-        values = [torch.randn(s, generator=generator) for s in size.shapes]
+    own = wanted.source and not wanted.free
+    values = wanted.drawn(size, 1) if own else _normal(size, 1)
     others = _again(other, values, wanted.types)
     many = [o.double() for o in outputs if o.numel() > 1]
     constant = [float(o.std()) <= 1e-6 * float(o.abs().max()) for o in many]
