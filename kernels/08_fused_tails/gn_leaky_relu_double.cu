@@ -23,7 +23,11 @@ __global__ void gn_leaky_relu_double_kernel(const float* y, const float* weight,
 void gn_leaky_relu_double(const float* y, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return gn_leaky_relu_double_kernel<lanes()>; };
-    launch_tail<identity, activate>(kernel, blocks, THREADS, y, weight, bias, out, rows, channels,
-                                    groups);
+    auto launch = [=](auto lanes) {
+        gn_leaky_relu_double_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<identity, activate>(y, weight, bias, nullptr, out, rows, channels, groups,
+                                           EPS);
 }

@@ -39,7 +39,11 @@ __global__ void __launch_bounds__(THREADS)
 void gn_min_bias(const float* y, const float* weight, const float* bias, const float* shift,
                  float* out, int rows, int channels, int groups) {
     int blocks = (rows + ROWS - 1) / ROWS;
-    auto kernel = [](auto lanes) { return gn_min_bias_kernel<lanes()>; };
-    launch_min<THREADS, ROWS, block_min, spread>(kernel, blocks, y, weight, bias, shift, out, rows,
-                                                 channels, groups);
+    auto launch = [=](auto lanes) {
+        gn_min_bias_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    min_of_any_size_kernel<THREADS, ROWS, block_min, spread>
+        <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels, groups);
 }

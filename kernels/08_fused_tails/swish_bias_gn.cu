@@ -25,7 +25,11 @@ __global__ void swish_bias_gn_kernel(const float* y, const float* weight, const 
 void swish_bias_gn(const float* y, const float* weight, const float* bias, const float* shift,
                    float* out, int rows, int channels, int groups) {
     int blocks = (channels / 4 * ((rows + ROWS - 1) / ROWS) + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return swish_bias_gn_kernel<lanes()>; };
-    launch_tail<activate, identity>(kernel, blocks, THREADS, y, weight, bias, shift, out, rows,
-                                    channels, groups);
+    auto launch = [=](auto lanes) {
+        swish_bias_gn_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
+                                           EPS);
 }

@@ -38,7 +38,11 @@ __global__ void bias_hardtanh_mish_gn_kernel(const float* y, const float* weight
 void bias_hardtanh_mish_gn(const float* y, const float* weight, const float* bias,
                            const float* shift, float* out, int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return bias_hardtanh_mish_gn_kernel<lanes()>; };
-    launch_tail<activate, identity>(kernel, blocks, THREADS, y, weight, bias, shift, out, rows,
-                                    channels, groups);
+    auto launch = [=](auto lanes) {
+        bias_hardtanh_mish_gn_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
+                                           EPS);
 }

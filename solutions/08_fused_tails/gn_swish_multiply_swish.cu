@@ -36,7 +36,11 @@ __global__ void gn_swish_multiply_swish_kernel(const float* y, const float* weig
 void gn_swish_multiply_swish(const float* y, const float* weight, const float* bias,
                              const float* scale, float* out, int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return gn_swish_multiply_swish_kernel<lanes()>; };
-    launch_tail<identity, activate>(kernel, blocks, THREADS, y, weight, bias, scale, out, rows,
-                                    channels, groups);
+    auto launch = [=](auto lanes) {
+        gn_swish_multiply_swish_kernel<lanes()>
+            <<<blocks, THREADS>>>(y, weight, bias, scale, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<identity, activate>(y, weight, bias, scale, out, rows, channels, groups,
+                                           EPS);
 }

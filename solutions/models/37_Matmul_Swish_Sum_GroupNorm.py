@@ -17,12 +17,12 @@ What is where:
     line  116  run                            forward, as an operator of PyTorch's
     line  145  run_backward                   backward
     line  270  HOST                           C++: checks tensors, calls the kernels
-    line  765  swish_bias_gn_kernel           forward of what follows the linear layer
-    line  801  column_sums_kernel             gradient of the linear layer's bias
-    line 1018  swish_bias_gn_backward_kernel  backward of it
-    line 2482  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
-    line 2601  product_kernel                 backward of the linear layer, on Hopper
-    line 2666  build                          compiles them for the cards at hand
+    line  728  swish_bias_gn_kernel           forward of what follows the linear layer
+    line  768  column_sums_kernel             gradient of the linear layer's bias
+    line  985  swish_bias_gn_backward_kernel  backward of it
+    line 2449  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
+    line 2568  product_kernel                 backward of the linear layer, on Hopper
+    line 2633  build                          compiles them for the cards at hand
 """
 
 import torch
@@ -493,7 +493,7 @@ struct Scratch {
    private:
     void* taken = nullptr;
 };
-// How the tails of chapter 08 start: the kernel for groups that quads fill, or one for the others.
+// What the tails of chapter 08 are made of, and a minimum for groups that quads do not fill.
 
 // What GroupNorm adds to a variance, in chapters 08 and 09: PyTorch's own.
 
@@ -690,31 +690,6 @@ __device__ inline void store4(float* matrix, int rows, int cols, int row, int co
     if (row < rows && col + 3 < cols) to[3] = values.w;
 }
 
-// Starts kernel(lanes) on blocks of `threads` threads, where lanes() lanes fill a group. For groups
-// of other sizes the slow path takes over: out = AFTER(GroupNorm(BEFORE(y))).
-// y, out: (rows, channels), weight, bias: (channels)
-template <auto BEFORE, auto AFTER, class Kernel>
-void launch_tail(Kernel kernel, int blocks, int threads, const float* y, const float* weight,
-                 const float* bias, float* out, int rows, int channels, int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, threads, 0, current_stream()>>>(y, weight, bias, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<BEFORE, AFTER>(y, weight, bias, nullptr, out, rows, channels, groups, EPS);
-}
-
-// The same where BEFORE or AFTER has a parameter, too: (channels)
-template <auto BEFORE, auto AFTER, class Kernel>
-void launch_tail(Kernel kernel, int blocks, int threads, const float* y, const float* weight,
-                 const float* bias, const float* parameter, float* out, int rows, int channels,
-                 int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, threads, 0, current_stream()>>>(y, weight, bias, parameter, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<BEFORE, AFTER>(y, weight, bias, parameter, out, rows, channels, groups, EPS);
-}
-
 // y: (rows, channels), weight, bias, shift: (channels), out: (channels, rows)
 // out[c, b] = min over row b of GroupNorm(y) + shift[c], for groups of any size.
 // One thread owns every 32nd value of a group, one warp a group. One block owns ROWS rows of y.
@@ -732,18 +707,6 @@ __global__ void __launch_bounds__(THREADS)
     }
     BLOCK_MIN(mine, least);
     SPREAD(least, shift, out, rows, channels, row0);
-}
-
-// launch_tail for minima: the slow path has ROWS rows a block, and the learner's own two functions.
-template <int THREADS, int ROWS, auto BLOCK_MIN, auto SPREAD, class Kernel>
-void launch_min(Kernel kernel, int blocks, const float* y, const float* weight, const float* bias,
-                const float* shift, float* out, int rows, int channels, int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, shift, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    min_of_any_size_kernel<THREADS, ROWS, BLOCK_MIN, SPREAD>
-        <<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, shift, out, rows, channels, groups);
 }
 
 // --- solutions/08_fused_tails/swish_bias_gn.cu
@@ -784,9 +747,13 @@ __global__ void swish_bias_gn_kernel(const float* y, const float* weight, const 
 void swish_bias_gn(const float* y, const float* weight, const float* bias, const float* shift,
                    float* out, int rows, int channels, int groups) {
     int blocks = (channels / 4 * ((rows + ROWS - 1) / ROWS) + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return swish_bias_gn_kernel<lanes()>; };
-    launch_tail<activate, identity>(kernel, blocks, THREADS, y, weight, bias, shift, out, rows,
-                                    channels, groups);
+    auto launch = [=](auto lanes) {
+        swish_bias_gn_kernel<lanes()>
+            <<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, shift, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<activate, identity>(y, weight, bias, shift, out, rows, channels, groups,
+                                           EPS);
 }
 }
 

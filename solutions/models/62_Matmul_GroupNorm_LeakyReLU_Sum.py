@@ -17,12 +17,12 @@ What is where:
     line  117  run                                   forward, as an operator of PyTorch's
     line  146  run_backward                          backward
     line  271  HOST                                  C++: checks tensors, calls the kernels
-    line  764  gn_leaky_relu_double_kernel           forward of what follows the linear layer
-    line  795  column_sums_kernel                    gradient of the linear layer's bias
-    line 1007  gn_leaky_relu_double_backward_kernel  backward of it
-    line 2472  linear_gn_leaky_relu_double_kernel    forward of the whole, on Hopper
-    line 2588  product_kernel                        backward of the linear layer, on Hopper
-    line 2653  build                                 compiles them for the cards at hand
+    line  727  gn_leaky_relu_double_kernel           forward of what follows the linear layer
+    line  762  column_sums_kernel                    gradient of the linear layer's bias
+    line  974  gn_leaky_relu_double_backward_kernel  backward of it
+    line 2439  linear_gn_leaky_relu_double_kernel    forward of the whole, on Hopper
+    line 2555  product_kernel                        backward of the linear layer, on Hopper
+    line 2620  build                                 compiles them for the cards at hand
 """
 
 import torch
@@ -494,7 +494,7 @@ struct Scratch {
    private:
     void* taken = nullptr;
 };
-// How the tails of chapter 08 start: the kernel for groups that quads fill, or one for the others.
+// What the tails of chapter 08 are made of, and a minimum for groups that quads do not fill.
 
 // What GroupNorm adds to a variance, in chapters 08 and 09: PyTorch's own.
 
@@ -691,31 +691,6 @@ __device__ inline void store4(float* matrix, int rows, int cols, int row, int co
     if (row < rows && col + 3 < cols) to[3] = values.w;
 }
 
-// Starts kernel(lanes) on blocks of `threads` threads, where lanes() lanes fill a group. For groups
-// of other sizes the slow path takes over: out = AFTER(GroupNorm(BEFORE(y))).
-// y, out: (rows, channels), weight, bias: (channels)
-template <auto BEFORE, auto AFTER, class Kernel>
-void launch_tail(Kernel kernel, int blocks, int threads, const float* y, const float* weight,
-                 const float* bias, float* out, int rows, int channels, int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, threads, 0, current_stream()>>>(y, weight, bias, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<BEFORE, AFTER>(y, weight, bias, nullptr, out, rows, channels, groups, EPS);
-}
-
-// The same where BEFORE or AFTER has a parameter, too: (channels)
-template <auto BEFORE, auto AFTER, class Kernel>
-void launch_tail(Kernel kernel, int blocks, int threads, const float* y, const float* weight,
-                 const float* bias, const float* parameter, float* out, int rows, int channels,
-                 int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, threads, 0, current_stream()>>>(y, weight, bias, parameter, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    groupnorm_any_size<BEFORE, AFTER>(y, weight, bias, parameter, out, rows, channels, groups, EPS);
-}
-
 // y: (rows, channels), weight, bias, shift: (channels), out: (channels, rows)
 // out[c, b] = min over row b of GroupNorm(y) + shift[c], for groups of any size.
 // One thread owns every 32nd value of a group, one warp a group. One block owns ROWS rows of y.
@@ -733,18 +708,6 @@ __global__ void __launch_bounds__(THREADS)
     }
     BLOCK_MIN(mine, least);
     SPREAD(least, shift, out, rows, channels, row0);
-}
-
-// launch_tail for minima: the slow path has ROWS rows a block, and the learner's own two functions.
-template <int THREADS, int ROWS, auto BLOCK_MIN, auto SPREAD, class Kernel>
-void launch_min(Kernel kernel, int blocks, const float* y, const float* weight, const float* bias,
-                const float* shift, float* out, int rows, int channels, int groups) {
-    auto launch = [=](auto lanes) {
-        kernel(lanes)<<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, shift, out, rows, channels);
-    };
-    if (dispatch(channels / groups, launch)) return;
-    min_of_any_size_kernel<THREADS, ROWS, BLOCK_MIN, SPREAD>
-        <<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, shift, out, rows, channels, groups);
 }
 
 // --- solutions/08_fused_tails/gn_leaky_relu_double.cu
@@ -778,9 +741,13 @@ __global__ void gn_leaky_relu_double_kernel(const float* y, const float* weight,
 void gn_leaky_relu_double(const float* y, const float* weight, const float* bias, float* out,
                           int rows, int channels, int groups) {
     int blocks = (rows * channels / 4 + THREADS - 1) / THREADS;
-    auto kernel = [](auto lanes) { return gn_leaky_relu_double_kernel<lanes()>; };
-    launch_tail<identity, activate>(kernel, blocks, THREADS, y, weight, bias, out, rows, channels,
-                                    groups);
+    auto launch = [=](auto lanes) {
+        gn_leaky_relu_double_kernel<lanes()>
+            <<<blocks, THREADS, 0, current_stream()>>>(y, weight, bias, out, rows, channels);
+    };
+    if (dispatch(channels / groups, launch)) return;
+    groupnorm_any_size<identity, activate>(y, weight, bias, nullptr, out, rows, channels, groups,
+                                           EPS);
 }
 }
 
