@@ -10,8 +10,7 @@ from torch import Generator
 
 from utils.course import cases, catalog
 from utils.course.cases import Case
-from utils.cuda import uninitialized
-from utils.cuda.compiler import compile_cuda
+from utils.cuda import suspicions
 from utils.judge import explain, mismatch, oracle, reruns
 from utils.judge.cue import cue
 from utils.judge.mistakes import hypotheses
@@ -348,20 +347,13 @@ def test_a_wrong_index_stands_beside_what_it_points_at():
     assert tell((0,), 3, 1) == ", where there is no x[0, 3] and x[0, 1] = 2"
 
 
-def test_a_variable_without_a_value_is_named_with_its_lines():
-    text = """__global__ void add_kernel(const float* x, float* out, int n) {
-    float sum;
-    int steps = n;
-    for (int i = 0; i < steps; i++) sum += x[i];
-    *out = sum;
-}
-void add(const float* x, float* out, int n) { add_kernel<<<1, 1>>>(x, out, n); }
-"""
-    kernel = compile_cuda(text, "add", backend="emulator", first_line=2)
-    (sentence,) = uninitialized.variables(kernel)
-    assert sentence.startswith("'sum', declared in line 3, is read in line ")
-    kernel.source = text.replace("sum;\n    int", "sum = 0;\n    int")
-    assert uninitialized.variables(kernel) == []
+def test_a_variable_without_a_value_is_the_cause_where_the_warning_names_it(monkeypatch):
+    got, expected = torch.full((3,), -1.69e38), oracle.Expected(torch.ones(3), torch.zeros(3))
+    warned = {"set": "", "unset": f"k.cu:3: warning: sum is read here and {suspicions.NO_VALUE}"}
+    monkeypatch.setattr(explain.instrumented, "warnings", warned.get)
+    assert explain._unset("unset", got, expected) == explain.UNSET_NAMED
+    assert explain._unset("set", got, expected) == explain.UNSET
+    assert explain._unset("unset", torch.zeros(3), expected) == ""
 
 
 def hint(got: list[float], want: list[float]) -> str:

@@ -5,8 +5,7 @@ import pytest
 from utils.course import catalog
 from utils.course.answers import compile_wrong
 from utils.course.case_calls import example
-from utils.diagrams import listing as module
-from utils.diagrams.listing import listing
+from utils.diagrams.listing import GAP, listing
 from utils.watch.diagnosis import diagnose_call
 
 
@@ -25,12 +24,11 @@ def racing():
     return "".join([*lines[:last], "\n", *lines[last + 1 :]])
 
 
-def test_every_line_is_numbered_with_its_traffic_and_its_hazards(racing):
+def test_lines_are_numbered_with_their_traffic_and_their_hazards(racing):
     table, lines = listed(racing, "listed")
-    numbered = {int(row[0]): row for row in table.rows if row[0]}
-    shown = [row[1].removesuffix("...") for row in numbered.values()]
-    code = [text for text in lines if text.strip(" {}();") and not text.lstrip().startswith("//")]
-    assert all(map(str.startswith, code, shown)) and len(shown) == len(code), "with indents"
+    numbered = {int(row[0]): row for row in table.rows if row[0] not in ("", GAP)}
+    for line, row in numbered.items():
+        assert lines[line - 1].startswith(row[1].removesuffix("...")), "with indents"
     at = {
         word: n
         for n, text in enumerate(lines, 1)
@@ -51,7 +49,14 @@ def test_without_hazards_there_is_no_column_for_them(racing):
     assert "hazard" not in table.head
 
 
-def test_of_a_long_text_only_lines_with_something_beside_are_listed(racing, monkeypatch):
-    monkeypatch.setattr(module, "WHOLE", 5)
+def test_only_lines_with_something_beside_them_are_listed_and_gaps_are_marked(racing):
     table, lines = listed(racing, "listed")
-    assert len(table.rows) < len(lines) and all(row[2] or row[3] for row in table.rows)
+    rows = [row for row in table.rows if row[0]]  # others go on with the line above
+    assert all((row[0] == GAP) != any(row[2:]) for row in rows)
+    for before, gap, after in zip(rows, rows[1:], rows[2:], strict=False):
+        if gap[0] == GAP:
+            between = lines[int(before[0]) : int(after[0]) - 1]
+            assert any(text.strip(" {}();") and "//" not in text for text in between)
+    numbers = [int(row[0]) for row in rows if row[0] != GAP]
+    assert len(rows) > len(numbers) == len(set(numbers)) and numbers == sorted(numbers)
+    assert GAP not in (rows[0][0], rows[-1][0])

@@ -2,7 +2,9 @@
 
 `tests/mistakes/NN_topic/EXERCISE.diff` has them as differences from the solution, in the form of
 `tests/attacks`. Behind `says:` stand words of the report: the line that is wrong, or what a teacher
-would say of it. A share is tried, drawn anew each time; with WORKBOOK_MISTAKES=all, all of them.
+would say of it. A hint names a cause: one that stands neither there nor behind `hint:` (what is so,
+but says less) is a wrong one. A share is tried, drawn anew each time; with WORKBOOK_MISTAKES=all,
+all of them.
 """
 
 import os
@@ -31,6 +33,10 @@ def test_a_beginners_mistake_is_named(monkeypatch):
         missing = [words for words in mistake.says if words not in report]
         if outcome not in mistake.outcomes or missing:
             failures.append(f"{mistake.place}: {outcome}, without {missing}:\n{report}")
+        known = mistake.says + mistake.hints
+        hints = [line for line in report.splitlines() if line.startswith("hint: ")]
+        if wrong := [line for line in hints if not any(words in line for words in known)]:
+            failures.append(f"{mistake.place}: nobody has found that this is so: {wrong}")
     assert failures == [], "\n\n".join(failures)
 
 

@@ -1,10 +1,16 @@
 """What g++ warns of in a text that compiles is told in one plain sentence, with its line."""
 
-import pytest
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from utils import magics
 from utils.course import catalog
 from utils.course.answers import compile_wrong
-from utils.cuda import suspicions
+from utils.cuda import instrumented, suspicions
 from utils.cuda.compiler import compile_cuda
 from utils.ground.errors import CheckFailed, CompileError
 from utils.judge.check import check
@@ -55,6 +61,11 @@ SUSPICIONS = [  # what stands there, what in its place, the line, what is said
         "if (i < n)\n        out[i] = sum;\n        sum = fmaxf(sum, 1.0f);",
         15, "the `if` of line 13 ends before this line",
     ),
+    ("float sum = 0.0f;", "float sum;", 10, "sum is read here and may have no value by then"),
+    (
+        "    __sync", "    float own[2][4], other;\n    own[1][i] += sum;\n    __sync",
+        13, "own is read here and may have no value by then",
+    ),
     ("        out[i] = sum;", "        float sum = 1; out[i] = sum;", 14, "this is a second sum"),
 ]  # fmt: skip
 
@@ -79,6 +90,14 @@ QUIET = [
     ("0.5f", "1.0f / 2"),
     ("0.5f", "4 / 2"),
     ("    __sync", "    // 1 / 2 of it\n    __sync"),
+    ("    __sync", "    float own[4];\n    own[i] = 1;\n    own[i] += sum;\n    __sync"),
+    ("    __sync", "    __shared__ float own[4];\n    own[i] += sum;\n    __sync"),
+    ("    __sync", "    struct { float v; } s;\n    s.v += sum;\n    __sync"),
+    (
+        "    __sync",
+        "    struct S {\n        float v;\n        void add() { v += 1; }\n    };\n    __sync",
+    ),
+    ("    __sync", "    float v;\n    if (i < n) v = x[i];\n    if (i < n) sum += v;\n    __sync"),
     ("    __sync", "    int k = 0;\n    for (; k < 3; k++);\n    sum += k;\n    __sync"),
 ]
 
@@ -87,6 +106,16 @@ QUIET = [
 def test_what_is_meant_so_is_not_warned_of(text, other):
     assert text in TEXT
     assert warnings(TEXT.replace(text, other, 1)) == ""
+
+
+@pytest.mark.parametrize("before", ["    ", "    __shared__ ", "    float a[4]; "])
+def test_what_is_read_as_quads_begins_at_a_multiple_of_16_bytes(before):
+    text = f"{before}float own[2][4] = {{}};\n    quad(&own[0][i]) = quad(&x[i]);\n"
+    (said,) = suspicions.sentences("", "f.cu", text)
+    assert said.startswith("f.cu:1: warning: own is read as quads, 16 bytes at once, and may begin")
+    assert (
+        suspicions.sentences("", "f.cu", text.replace("float own", "alignas(16) float own")) == ()
+    )
 
 
 def test_what_is_kept_of_a_build_has_its_warnings():
@@ -106,6 +135,36 @@ def test_an_error_is_told_without_warnings():
     with pytest.raises(CompileError) as failure:
         compile_cuda(text, "f", backend="emulator")
     assert "warning" not in str(failure.value) and "In instantiation" not in str(failure.value)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_of_a_kernel_that_nvcc_compiled_the_same_is_told(monkeypatch):
+    monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0a")
+    text = TEXT.replace("i < n)", "i = n)", 1)
+    kernel = compile_cuda(text, "f", backend="cuda", first_line=2)
+    assert kernel.warnings == ""
+    assert instrumented.warnings(kernel).startswith("f.cu:9: warning: `=` stores a value")
+
+
+def test_a_cell_for_a_card_is_told_of_warnings_too(monkeypatch, capsys):
+    shell, compiled = InteractiveShell(), []
+    monkeypatch.setattr(magics.settings, "backend", lambda: "cuda")
+    monkeypatch.setattr(magics.card, "cell", lambda begins: None)
+    monkeypatch.setattr(magics.pool, "prestart", lambda: None)
+    monkeypatch.setattr(magics.warmup, "start", lambda: None)
+    on_card = compile_cuda(TEXT, "f", backend="emulator", first_line=2)
+
+    def for_a_card(text, name, **how):
+        """What nvcc makes of the text, of which it says nothing."""
+        compiled.append(text)
+        return replace(on_card, source=text, backend="cuda", library=Path("nowhere/f.so"))
+
+    monkeypatch.setattr(magics, "compile_cuda", for_a_card)
+    magics.load(shell)
+    shell.run_cell_magic("cuda", "f", TEXT)
+    assert compiled and "warning" not in capsys.readouterr().out
+    shell.run_cell_magic("cuda", "f", TEXT.replace("i < n)", "i = n)", 1))
+    assert "f.cu:9: warning: `=` stores a value; `==` compares" in capsys.readouterr().out
 
 
 def test_a_failure_has_the_warning_in_front_of_what_it_shows():

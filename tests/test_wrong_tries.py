@@ -53,7 +53,7 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
     ),
     "no start value": (
         "01_naive_gemm/gemm_naive", "float sum = 0.0f;", "float sum;",
-        ["'sum', declared in line 7, is read"],
+        ["sum is read here and may have no value by then", "the variable that the warning names"],
     ),
     "sum in the output": (
         "01_naive_gemm/gemm_naive", "sum += A", "C[row * N + col] += A",

@@ -11,7 +11,7 @@ from IPython.display import clear_output
 
 from utils.course import catalog, progress
 from utils.course.answers import Answer, compile_answer
-from utils.cuda import warmup
+from utils.cuda import instrumented, warmup
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import build
@@ -35,6 +35,8 @@ def compile_cell(line: str, cell: str) -> Kernel:
     if not re.fullmatch(r"(\w+/)?[A-Za-z_]\w*", line):
         raise WorkbookError(f"'%%cuda {line}': {USAGE}")
     if "/" not in line:
+        if settings.backend() == "cuda":
+            instrumented.prepare(cell, line, first_line=2)  # for its warnings
         return compile_cuda(cell, line, first_line=2)
     exercise = catalog.load(line)
     learners = not settings.use_solutions()
@@ -127,8 +129,10 @@ def load(ipython: InteractiveShell) -> None:
         if isinstance(kernel, Answer) and kernel.backend != settings.backend():
             where = f" for the CPU, since this card has no {kernel.exercise.needs}"
         print(f"{name}: compiled{where}{', and has passed its check before' * kernel.trusted}")
-        if kernel.warnings:
-            print(kernel.warnings)
+        if not (isinstance(kernel, Answer) and kernel.untouched):
+            on_cpu = kernel.backend == "emulator"
+            if said := kernel.warnings if on_cpu else instrumented.warnings(kernel):
+                print(said)
 
     # IPython's decorator hides from types that this is a method.
     ipython.register_magic_function(cuda, "cell", "cuda")  # type: ignore[arg-type]

@@ -18,7 +18,8 @@
       // says: the launcher
 
 An outcome is a reason of `check`, or one of OTHERS; there may be several: `race/wrong values`.
-Words behind `says:` must stand in the message.
+Words behind `says:` must stand in the message. Those behind `hint:` may stand in its hint, which
+says what is so, but not what is wrong.
 """
 
 import contextlib
@@ -50,7 +51,7 @@ class _Outcomes(list):
 OUTCOMES = _Outcomes([*Reason, *OTHERS])
 
 _HEAD = re.compile(r"// (\w+): ([\w /]+)")
-_SAYS = re.compile(r"says: (.+?)(?=says:|$)")
+_WORDS = re.compile(r"(says|hint): (.+?)(?=(?:says|hint):|$)")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Attempt:
     text: str
     outcomes: tuple[str, ...]
     says: tuple[str, ...]  # words of the message
+    hints: tuple[str, ...]  # and what else its hint may say
     place: str
 
     def compiled(self) -> Answer:
@@ -107,7 +109,7 @@ def _differences(path: Path) -> list[Attempt]:
             exercise,
             m.text,
             tuple(m.reason.split("/")),
-            tuple(words.strip() for words in _SAYS.findall(m.fault)),
+            *_words(m.fault),
             m.place,
         )
         for m in mutants.read(path, exercise, OUTCOMES)
@@ -126,7 +128,14 @@ def _whole(path: Path) -> Attempt:
         if not line.startswith("//"):
             break
         said.append(line.removeprefix("//").strip())
-    says = tuple(words.strip() for words in _SAYS.findall(" ".join(said)))
     place = str(path.relative_to(ROOT))
     id = f"{path.parent.name}/{path.stem}"
-    return Attempt(id, exercise_named(head[1]), text, outcomes, says, place)
+    words = _words(" ".join(said))
+    return Attempt(id, exercise_named(head[1]), text, outcomes, *words, place)
+
+
+def _words(head: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What its message must say, and what its hint may."""
+    pairs = [(key, words.strip()) for key, words in _WORDS.findall(head)]
+    says, hints = (tuple(w for k, w in pairs if k == key) for key in ("says", "hint"))
+    return says, hints

@@ -120,7 +120,7 @@ def exercise_of(kernel: Kernel) -> Exercise:
         raise WorkbookError(
             f"'{kernel.name}' belongs to no exercise, so its sizes, its inputs and what it must "
             "compute are not known; begin its cell with '%%cuda NN_topic/name', or call it with "
-            "small tensors of your own"
+            f"small tensors of your own, as diagnose({kernel.name}, x, out, n) and trace do"
         )
     return exercise
 

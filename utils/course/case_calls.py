@@ -1,15 +1,19 @@
 """What a kernel is called with: copies of a case's tensors, and poison for its outputs."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Generator, Tensor
 
-from utils.course.answers import Answer
+from utils.course.answers import Answer, attempted, exercise_of
+from utils.course.case_sizes import toy_sizes
 from utils.course.case_values import NORMAL
 from utils.course.cases import Case, sample
 from utils.course.exercise import Sizes, dimensions, inputs_of
 from utils.cuda.arguments import Argument, Arguments
+from utils.cuda.kernel import Kernel
 from utils.ground.errors import DeclarationError
 
 # What outputs hold before a call. NaN in floats, so that an unwritten value can never pass, with a
@@ -84,6 +88,25 @@ def example(kernel: Answer, sizes: Sizes) -> Example:
     case = sample(exercise, sizes, NORMAL, seeded, kernel.dtypes)
     fresh = frozenset(exercise.outputs) - frozenset(inputs_of(exercise))
     return Example(sizes, arguments(kernel, case), fresh)
+
+
+def requested_call(
+    kernel: Kernel, own: Sequence[object], sizes: Mapping[str, int], what: str
+) -> Example | None:
+    """The call that a reader wants to see: with arguments of their own, if there are any, else a
+    small one of the exercise. None, and a line that says so, for a starter that nobody has touched:
+    to `what` it has to wait.
+
+    Raises WorkbookError for a kernel that has neither, and what `toy_sizes` and `example` raise.
+    """
+    if own and isinstance(kernel, Kernel):
+        arguments = kernel.checked(own, sizes)
+        numbers = {name: value for name, value in arguments.items() if isinstance(value, int)}
+        return Example(numbers, dict(arguments), frozenset())
+    exercise, answer = exercise_of(kernel), cast(Answer, kernel)
+    if not exercise.faulty and not attempted(answer, what):
+        return None
+    return example(answer, toy_sizes(exercise, sizes))
 
 
 def sliced(tensor: Tensor) -> Tensor:

@@ -42,6 +42,14 @@ def instrumented(kernel: Kernel, counted: bool = False) -> Kernel:
     return built if same else replace(built, multiprocessors=multiprocessors)
 
 
+def warnings(kernel: Kernel) -> str:
+    """What g++ warns of in a kernel's text, a plain sentence a line: for nvcc speaks otherwise, and
+    a text that it takes need not compile for the CPU."""
+    with suppress(WorkbookError):
+        return instrumented(kernel).warnings
+    return ""
+
+
 def _plan(kernel: Kernel, counted: bool = False) -> Build:
     """What is built of a kernel's text. To translate that once more takes as long as to run it."""
     place = kernel.first_line, kernel.filename, counted

@@ -61,7 +61,8 @@ class Kernel:
 
     @property
     def warnings(self) -> str:
-        """What g++ warned of, a plain sentence a line; "" for a kernel that nvcc has compiled."""
+        """What g++ warned of, a plain sentence a line; "" for a kernel that nvcc has compiled, of
+        which `instrumented.warnings` knows."""
         path = Path(self.library).with_name(suspicions.FILE)
         return path.read_text() if path.is_file() else ""
 
@@ -73,7 +74,7 @@ class Kernel:
         Raises ArgumentError naming the argument, LaunchError, KernelCrash and
         KernelTimeout.
         """
-        arguments = self._checked(args, kwargs, self.device)
+        arguments = self.checked(args, kwargs, self.device)
         if self.backend == "cuda" and self.trusted and not _is_empty(arguments):
             return self._launch(arguments)
         with card.together(self.backend):
@@ -126,7 +127,7 @@ class Kernel:
         asks whether CUDA would take the launches. Of several `calls`, each on fresh copies, the
         last is returned.
         """
-        return self._call(self._checked((), args), timeout).run(rehearsal, calls)
+        return self._call(self.checked((), args), timeout).run(rehearsal, calls)
 
     def watched(
         self,
@@ -139,12 +140,13 @@ class Kernel:
         blocks: bool = False,
     ) -> Watched:
         """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
-        call = self._call(self._checked((), args), timeout)
+        call = self._call(self.checked((), args), timeout)
         return call.watch(unwritten=unwritten, most=most, order=order, blocks=blocks)
 
-    def _checked(
+    def checked(
         self, args: Sequence[object], kwargs: Mapping[str, object], device: str | None = None
     ) -> Arguments:
+        """The arguments of a call by name, without the stream. Raises ArgumentError."""
         arguments = match(self.name, self.parameters, args, kwargs)
         return check_arguments(self.name, self.parameters, arguments, self.shapes, device)
 

@@ -20,6 +20,7 @@ _FUNCTIONS = (
     *("fmaxf", "fminf", "fabsf", "cudaMemset", "cudaMalloc", "cudaFree", "printf"),
 )
 _WHOLE = "the name of an array alone is its address: an element is x[i]"
+_LOOP = "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
 CLOSE = 0.6  # names that are as like as this may be meant for each other
 _BLOCK = re.compile(r"\s*(if|for|while|else|elif|def)\b.*:\s*(//.*)?$")
 _PYTHON = {
@@ -27,7 +28,7 @@ _PYTHON = {
     "False": "true and false are written small in C++",
     "None": "C++ has no None; a pointer to nothing is nullptr",
     "print": 'C++ prints with printf("%f\\n", x)',
-    "range": "a loop of C++ is written for (int i = 0; i < n; i++) { ... }",
+    "range": _LOOP,
     "len": "a pointer does not know how many elements it leads to: the size is an argument",
     "elif": "C++ writes else if (...) { ... }",
     "def": "a function of C++ begins with the type that it returns, such as void, in place of def",
@@ -90,6 +91,9 @@ def _python(fault: _Fault, match: re.Match[str]) -> str:
     """Python's blocks, powers and divisions, which the compiler stumbles over in many ways."""
     ends = fault._at(fault.before)
     if _BLOCK.match(fault.line) or _BLOCK.match(ends):
+        begins = fault.line if _BLOCK.match(fault.line) else ends
+        if re.match(r"\s*for\b", begins):
+            return _LOOP
         return "where Python has a colon and an indent, C++ has braces: if (i < n) { ... }"
     if "**" in fault.line:
         return "C++ has no **: write x * x, or powf(x, y)"
@@ -111,16 +115,19 @@ def _ends(fault: _Fault, match: re.Match[str]) -> str:
     if re.search(r"before [‘'\"]\)", fault.said):
         return "there is one ) too many"
     if re.search(r"\bfor\s*\(", fault.line) and fault.line.count(";") < 2:
-        return "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
+        return _LOOP
     if re.search(r"\S.*\bif\b.*\belse\b", fault.line):
         return "of two values C++ takes one by condition ? value : other"
+    follows = re.search(r"before [‘'\"](?P<next>\w+)", fault.said)
+    if follows and fault.before == fault.number:
+        return f"in front of {follows['next']} an operator is missing, or a ';'"
     return f"a statement ends with ';': one is missing at the end of line {fault.before}"
 
 
 def _parentheses(fault: _Fault, match: re.Match[str]) -> str:
     word = re.search(r"\b(if|while|for)\b", fault.line)
     if word and word[1] == "for":
-        return "a loop of C++ is written for (int i = 0; i < n; i++) { ... }"
+        return _LOOP
     return f"the condition of {word[1]} stands in parentheses: {word[1]} (i < n)" if word else ""
 
 
@@ -164,6 +171,10 @@ def _unknown(fault: _Fault, match: re.Match[str]) -> str:
             f"{name} of line {where[0]} is known only within the braces that it was declared in: "
             "declare it in front of them"
         )
+    if where and (below := next((n for n in where if n > fault.number), 0)):
+        between = [fault._at(n) for n in range(fault.number, below)]
+        if not any(line.startswith("}") for line in between):  # of the same function
+            return f"{name} is declared below, in line {below}: it is known from there on"
     return (
         f"every variable is declared once, with its type: int {name} = ..., or float {name} = ..."
     )
@@ -231,9 +242,18 @@ def _operator(fault: _Fault, match: re.Match[str]) -> str:
         return "% is for whole numbers; of floats the remainder is fmodf(a, b)"
     if match["sign"] == "<<" and re.search(r"\w<<[^<]", fault.line):
         return "a launch has three of each: kernel<<<blocks, threads>>>(...)"
+    if re.search(r"(float|int) \[\d+\]", match["types"]):
+        return "of an array with two indices one alone is a whole row: s[row][column]"
     if "*" in match["types"].replace("operator*", ""):
         return _WHOLE
     return ""
+
+
+def _atomic(fault: _Fault, match: re.Match[str]) -> str:
+    """An element in place of its address, or one of a type that there is no such function for."""
+    if "*" not in match["first"]:
+        return f"{match['name']} takes an address: &out[i], or out, which is that of out[0]"
+    return f"there is no {match['name']} for these types: of floats only atomicAdd, and both alike"
 
 
 def _shared(fault: _Fault, match: re.Match[str]) -> str:
@@ -258,6 +278,7 @@ def _argument(fault: _Fault, match: re.Match[str]) -> str:
 
 
 _RULES = (
+    (r"no matching function for call to [‘'](?P<name>atomic\w+)\((?P<first>[^,)]*)", _atomic),
     (
         r"emu::Config",
         _fixed("a launch says how many blocks and how many threads: kernel<<<blocks, threads>>>()"),
@@ -353,6 +374,10 @@ _RULES = (
     (
         r"read-only location|modifiable lvalue",
         _fixed("what a const pointer leads to can only be read: is the output on the left side?"),
+    ),
+    (
+        r"lvalue required as left operand of assignment",
+        _fixed("= stores, and on its left stands no variable; == compares"),
     ),
     (rf"{_NAME} has not been declared", _fixed("there is no type of that name: float, int, bool?")),
 )

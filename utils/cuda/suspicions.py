@@ -8,16 +8,19 @@ import re
 from collections.abc import Iterator, Sequence
 
 SHOWN = 3  # sentences
+NO_VALUE = "may have no value by then"  # what is said of a variable that nobody has set
 FILE = "warnings.txt"  # beside a library, where there are any
 FLAGS = (
     "-Wparentheses", "-Wempty-body", "-Wunused-value", "-Waddress", "-Wreturn-type",
     "-Wtautological-compare", "-Wlogical-op", "-Wbool-compare", "-Wdiv-by-zero", "-Wformat",
-    "-Wfloat-conversion", "-Wtype-limits", "-Wshadow=compatible-local",
+    "-Wfloat-conversion", "-Wtype-limits", "-Wshadow=compatible-local", "-Wuninitialized",
+    "-Wmaybe-uninitialized",
 )  # fmt: skip
 _WARNING = re.compile(
     r"(?:\./)?(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? warning: (?P<said>.*?)(?: \[-W\S+\])?$"
 )
 _NAME = r"[‘'](?P<name>[^’']+)[’']"
+_UNSET = f"{{name}} is read here and {NO_VALUE}: give it one where it is declared"
 _COMMA = "of two expressions with a comma between them only the second counts"
 _RULES = (
     (r"assignment used as truth value", r"", "`=` stores a value; `==` compares"),
@@ -97,6 +100,7 @@ _RULES = (
         r"",
         "this is a second {name}, and the one above keeps its value: leave out the type",
     ),
+    (rf"{_NAME} (?:is|may be) used uninitialized", r"", _UNSET),
 )
 
 
@@ -129,12 +133,15 @@ _WHOLE = re.compile(r"(?<![\w.])(?P<above>\d+) */ *(?P<below>[1-9]\d*)(?![\w.]| 
 _UNKEPT = re.compile(r"\s*__shfl\w*\s*\(.*\)\s*;\s*$")
 _RETURNS = re.compile(r"__device__ (?:float|int|bool|double|float4|unsigned) (\w+)\(")
 _CALL = re.compile(r"\s*(?P<name>\w+)\([^()]*\);$")  # and no end of a longer statement
+_LOCAL = re.compile(r"\s+(?:float|double|int|unsigned) (?P<names>[^=(){}]+);$")
 _GUARD = re.compile(r"(?P<indent>\s*)(?P<word>if|for|while)\s*\(.*\)\s*$")
 
 
 def _overlooked(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """What g++ says nothing of, or not where lines are counted anew."""
     code = [_code(line) for line in lines]
+    yield from _added_to(code)
+    yield from _unaligned(code)
     returning = set(_RETURNS.findall("\n".join(code)))
     for number, line in enumerate(code, 1):
         after = [(n, text) for n, text in enumerate(code[number:], number + 1) if text.strip()][:2]
@@ -157,6 +164,30 @@ def _overlooked(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
                     beyond,
                     f"the `{word}` of line {number} ends before this line: braces join several",
                 )
+
+
+def _added_to(code: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Where a local array, or a variable, that was given no value is added to first of all."""
+    for number, line in enumerate(code):
+        above = (text for text in reversed(code[:number]) if _indent(text) < _indent(line))
+        if not (local := _LOCAL.match(line)) or re.match(r"\s*(struct|union)\b", next(above, "")):
+            continue
+        for name in re.findall(r"([A-Za-z_]\w*)(?:\[[^\]]*\])*(?:,|$)", local["names"]):
+            mentioned = re.compile(rf"(?<![\w.>]){name}(?!\w)")
+            first = next((n for n in range(number + 1, len(code)) if mentioned.search(code[n])), 0)
+            if first and re.search(rf"(?<![\w.>]){name}(?:\[[^\]]*\])* *[-+*]= ", code[first]):
+                yield first + 1, _UNSET.format(name=name)
+
+
+def _unaligned(code: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Where an array of floats that is read as quads may begin anywhere."""
+    quads = set(re.findall(r"\bquad\(&(\w+)\[", "\n".join(code)))
+    for number, line in enumerate(code, 1):
+        declared = re.match(r"\s*(?:__shared__ )?float ([^=;(]*)(?:=.*)?;$", line)
+        for name in re.findall(r"\b(\w+)\[", declared[1] if declared else ""):
+            if name in quads:
+                words = f"{name} is read as quads, 16 bytes at once, and may begin anywhere: "
+                yield number, words + "`alignas(16)` in front of its type"
 
 
 def _code(line: str) -> str:

@@ -11,6 +11,7 @@ from utils.course.answers import Answer, attempted, exercise_of
 from utils.course.case_calls import example
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise, Sizes
+from utils.cuda.kernel import Kernel
 from utils.diagrams.parts import requests, stepping
 from utils.diagrams.parts.scene import Scene
 from utils.diagrams.picture import Picture, own_style
@@ -71,7 +72,7 @@ def draw(
     return render(replace(scene, thread=thread, block=block, array=array, line=line), view)
 
 
-def draw_hazard(kernel: Answer, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
+def draw_hazard(kernel: Kernel, seen: Diagnosis, sizes: Sizes, number: int = 1) -> Picture:
     """The picture of a hazard of a run that recorded its accesses, counted from 1.
 
     Raises WorkbookError where there is no such hazard, or no picture for its kind.
@@ -80,21 +81,23 @@ def draw_hazard(kernel: Answer, seen: Diagnosis, sizes: Sizes, number: int = 1) 
     return render(replace(scene, hazards=seen.hazards, hazard=number), "hazards")
 
 
-def _scene(kernel: Answer, trace: Trace, sizes: Sizes) -> Scene:
+def _scene(kernel: Kernel, trace: Trace, sizes: Sizes) -> Scene:
+    exercise: Exercise | None = getattr(kernel, "exercise", None)
+    written = tuple(p.name for p in kernel.parameters if p.is_tensor and not p.is_const)
     return Scene(
         kernel.name,
         trace,
         kernel.source,
         kernel.first_line,
-        kernel.exercise.outputs,
+        exercise.outputs if exercise else written,
         sizes,
-        _smaller(kernel.exercise, sizes),
+        _smaller(exercise, sizes),
     )
 
 
-def _smaller(exercise: Exercise, sizes: Sizes) -> str:
+def _smaller(exercise: Exercise | None, sizes: Sizes) -> str:
     """Sizes to suggest where these are too large: the usual ones, or half of these."""
-    usual = exercise.at.draw
+    usual = exercise.at.draw if exercise else None
     if not usual or all(value <= usual[name] for name, value in sizes.items()):
         usual = {name: max(1, value // 2) for name, value in sizes.items()}
     return size_text(usual).replace(" ", ", ")

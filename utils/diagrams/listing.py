@@ -2,49 +2,62 @@
 
 from collections import defaultdict
 
-from utils.course.answers import Answer
+from utils.cuda.kernel import Kernel
 from utils.diagrams.table import Table
 from utils.emulator.hazards import HAZARDS
 from utils.emulator.traffic import Traffic
 from utils.watch.diagnosis import Diagnosis
 
-WHOLE = 60  # lines of a text that is shown whole; of a longer one those that have something beside
 WIDE = 60  # characters of a line
+GAP = "…"  # in place of lines that have nothing beside them
 
 
-def listing(kernel: Answer, seen: Diagnosis, sizes: str) -> Table:
-    """The lines of a kernel's text, but for braces and comments, and beside them requests of warps,
-    what each costs, hazards."""
+def listing(kernel: Kernel, seen: Diagnosis, sizes: str) -> Table:
+    """The lines of a kernel's text that access memory or are wrong, and beside them requests of
+    warps, what each costs, hazards."""
     traffic: dict[int, list[Traffic]] = defaultdict(list)  # by line; 0: of a header
     for launch in seen.launches:
         for entry in launch.traffic:
             traffic[entry.line].append(entry)
     wrong = _hazards(kernel, seen)
     source = dict(enumerate(kernel.source.splitlines(), kernel.first_line))
-    rows = []
-    for line in [*source, *sorted(set(traffic) - set(source))]:
+    head = [
+        "line",
+        "source",
+        *(["hazard"] if wrong else []),
+        "access",
+        "requests",
+        "each costs",
+        "ideal",
+    ]
+    rows, last = [], None
+    for line in sorted(traffic.keys() | wrong.keys(), key=lambda line: (line not in source, line)):
         text = source.get(line, "")
-        bare = not text.strip(" \t{}();") or text.lstrip().startswith("//")
-        if (bare or len(source) > WHOLE) and line not in traffic and line not in wrong:
-            continue
-        head = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
+        if last is not None and any(_is_code(source.get(n, "")) for n in range(last + 1, line)):
+            rows.append([GAP, *[""] * (len(head) - 1)])
+        last = line
+        place = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
         cells = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
         for i, costs in enumerate(cells):
             first = i == 0
             hazards = [wrong.get(line, "") if first else ""] if wrong else []
-            rows.append([*(head if first else ["", ""]), *hazards, *costs])
-    between = ["hazard"] if wrong else []
+            rows.append([*(place if first else ["", ""]), *hazards, *costs])
     return Table(
         caption=f"{kernel.name}, {sizes}: what each line asks of memory",
-        head=["line", "source", *between, "access", "requests", "each costs", "ideal"],
+        head=head,
         rows=rows,
         notes=["A request is one access by a warp: 32 threads at once."],
-        left=3 + len(between),
+        left=head.index("access") + 1,
         code=(1,),
     )
 
 
-def _hazards(kernel: Answer, seen: Diagnosis) -> dict[int, str]:
+def _is_code(text: str) -> bool:
+    """Whether a line has more than braces and comments."""
+    return bool(text.strip(" \t{}();")) and not text.lstrip().startswith("//")
+
+
+def _hazards(kernel: Kernel, seen: Diagnosis) -> dict[int, str]:
     """What is wrong, by line of the kernel's text."""
     by_line: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for hazard in seen.hazards:

@@ -2,10 +2,10 @@
 
 from itertools import groupby
 
-from utils.course import case_sizes
-from utils.course.answers import Answer, attempted, exercise_of
-from utils.course.case_calls import example
+from utils.course.case_calls import requested_call
 from utils.course.case_sizes import size_text
+from utils.cuda.arguments import Argument
+from utils.cuda.kernel import Kernel
 from utils.diagrams.table import Table
 from utils.emulator.translate import telling
 from utils.ground.errors import WorkbookError
@@ -18,8 +18,8 @@ FIRST, LAST = 40, 20  # rows that are shown of a longer run
 
 @card.apart()
 def trace(
-    kernel: Answer,
-    *,
+    kernel: Kernel,
+    *arguments: Argument,
     thread: int | tuple[int, ...] = 0,
     block: int | tuple[int, ...] = 0,
     **sizes: int,
@@ -27,13 +27,12 @@ def trace(
     """Run a kernel at a small size on the CPU; show what one thread stores, and what it reads.
 
     `thread` is its threadIdx, `block` its blockIdx: the number along x, or (x, y, z). `sizes`
-    replace those that the exercise is drawn at. Raises WorkbookError for a kernel without an
-    exercise, a size that there is not, or a thread that computes nothing.
+    replace those that the exercise is drawn at; `arguments` of your own all of the exercise's, as
+    in `diagnose`. Raises WorkbookError for a kernel with neither, a size that there is not, or a
+    thread that computes nothing.
     """
-    exercise = exercise_of(kernel)
-    if not exercise.faulty and not attempted(kernel, "trace"):
+    if (call := requested_call(kernel, arguments, sizes, "trace")) is None:
         return None
-    call = example(kernel, case_sizes.toy_sizes(exercise, sizes))
     observed = values(kernel, call.arguments, _place(block), _place(thread))
     size = size_text(call.sizes)
     if not observed:

@@ -10,7 +10,6 @@ reaches a card. Without a card it is called as it is while the check waits for t
 schedule.py), and what diagnosed calls show is told first.
 """
 
-import contextlib
 import hashlib
 import secrets
 import time
@@ -19,11 +18,10 @@ from utils.course import catalog
 from utils.course.answers import Answer, exercise_of
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise
-from utils.cuda import signature
-from utils.cuda.instrumented import instrumented
+from utils.cuda import instrumented, signature
 from utils.cuda.signature import Parameter
 from utils.ground import events, settings
-from utils.ground.errors import CheckFailed, DeclarationError, Reason, WorkbookError
+from utils.ground.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.rehearsal import Rehearsals
@@ -97,10 +95,7 @@ class Trial:
 
     def _warned(self, failure: CheckFailed) -> CheckFailed:
         """The failure with what g++ warns of, in front of a report that may point elsewhere."""
-        warnings = ""
-        with contextlib.suppress(WorkbookError):  # a card's kernel need not compile for the CPU
-            warnings = instrumented(self.kernel).warnings
-        if not warnings:
+        if not (warnings := instrumented.warnings(self.kernel)):
             return failure
         first, *others = str(failure).removeprefix(f"{failure.reason}: ").splitlines()
         return CheckFailed(failure.reason, "\n".join([first, warnings, *others]))

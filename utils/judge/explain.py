@@ -12,8 +12,7 @@ from torch import Tensor
 from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
-from utils.cuda import uninitialized
-from utils.ground.errors import WorkbookError
+from utils.cuda import instrumented, suspicions
 from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
 from utils.judge.mistakes.displaced import displaced
@@ -27,9 +26,10 @@ UNSET = (
     "is one read before it is written?"
 )
 NOTHING = (
-    "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf or the root of a negative number: "
-    "trace(kernel) shows where it begins"
+    "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf, the root of a negative number, or bits "
+    "that were set in another way: trace(kernel) shows where it begins"
 )
+UNSET_NAMED = "these are values of the variable that the warning names: nobody has set it"
 SECONDS = 2.0  # for larger calls, until one is wrong
 HUGE, USUAL = 1e30, 1e20  # what locals are filled with is the one, what values are is the other
 
@@ -38,13 +38,16 @@ def several_first(
     sizes: tuple[Sizes, ...], follows: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Sizes, ...]:
     """The same sizes, but for the first that tells much, which comes first. Those that are 1 in
-    every direction tell little, and those with as many groups as channels, as `follows` has them.
+    every direction tell little, and those with as many groups as channels, as `follows` has them,
+    or a single group.
     """
 
-    def little(at: Sizes) -> bool:
-        return set(at.values()) == {1} or any(at[a] == at[b] for a, b in follows.items())
+    def little(at: Sizes) -> int:
+        if set(at.values()) == {1} or any(at[a] == at[b] for a, b in follows.items()):
+            return 2
+        return int(any(at[a] == 1 for a in follows))
 
-    first = next((at for at in sizes if not little(at)), sizes[0])
+    first = min(sizes, key=little)
     return (first, *(at for at in sizes if at is not first))
 
 
@@ -53,7 +56,7 @@ def wrong_values(
 ) -> str:
     """The mismatches of one output, and what they hang on.
 
-    May run the kernel again at smaller sizes, or ask the compiler about its variables.
+    May run the kernel again at other sizes.
     """
     exercise = kernel.exercise
     unset = because = ""
@@ -114,16 +117,14 @@ def _again(exercise: Exercise, name: str, output: Wrong | None) -> Iterator[str]
 
 
 def _unset(kernel: Answer, got: Tensor, expected: Expected) -> str:
-    """Which variables the kernel uses before they have a value, where the values look like it."""
+    """That a variable has no value, where values look like it."""
     if not got.is_floating_point():
         return ""
     wild = ~got.isfinite() | (got.abs() > HUGE)
     tame = expected.value.isfinite() & (expected.value.abs() < USUAL)
     if not bool((wild & tame).any()):
         return ""
-    try:
-        names = uninitialized.variables(kernel)
-    except WorkbookError:
-        names = []
+    if suspicions.NO_VALUE in instrumented.warnings(kernel):
+        return UNSET_NAMED
     left = wild & tame & got.isfinite()  # what is infinite, a minimum may have begun with
-    return names[0] if names else UNSET if bool(left.any()) else ""
+    return UNSET if bool(left.any()) else ""

@@ -12,6 +12,7 @@ from utils.emulator.traffic import Traffic
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
 
+FLOAT = 4  # bytes
 IDLE = 24  # lanes: a request of fewer leaves too many without work
 AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elements
 # Times the mean that one thread may do: where each has elements of its own; where threads add up
@@ -186,7 +187,10 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
         )
     requested = diagnosis.total("bytes", "global", "load")
     once = sum(launch.distinct_read for launch in diagnosis.launches)
-    if gate.metric == "load requests to global memory" and requested > AGAIN * once > 0:
+    # What the exercise itself has to read twice, such as a row for its maximum and then each
+    # element, is in the ideal: so many requests of a float a lane.
+    meant = max(once, FLOAT * WARP * reading.ideal)
+    if gate.metric == "load requests to global memory" and requested > AGAIN * meant > 0:
         return (
             f"each byte is asked for {requested / once:.3g} times on the average: has each thread "
             "elements of its own, and does a loop's step count all threads that share the work?"

@@ -156,6 +156,8 @@ def _factor(got: Tensor, want: Tensor) -> str:
     if bool((want == 0).any()):
         return ""
     ratio = got / want
+    if len(want) > 1 and ((got * want - 1).abs() < 1e-4).all():
+        return "what comes out is 1 over what was expected"
     if len(want) == 1:  # any ratio may come by chance, but hardly a small whole number
         times = float(ratio.round())
         whole = (2 <= times <= MANY or times in THREADS) and abs(
@@ -163,6 +165,9 @@ def _factor(got: Tensor, want: Tensor) -> str:
         ) < 1e-5 * times
         return f"what comes out is {times:g} times what was expected" if whole else ""
     factor = ratio.median()
+    power = ratio.abs().log2().round()
+    if len(want) >= FEW and len(power.unique()) > 1 and (ratio / 2**power - 1).abs().max() < 1e-4:
+        return "each value is a power of two times what was expected: is a scale left out?"
     same = factor != 0 and bool(((ratio / factor - 1).abs() < 1e-4).all())
     if not same or (factor - 1).abs() < 1e-3:
         return ""

@@ -46,11 +46,15 @@ def _end(hit: Tensor, unit: str, word: str) -> str:
         if count == 1:
             return f"only the last {unit}, {first}, is {word}{cause}"
         if first == 1:
-            return f"only {unit} 0 is {_right(word)}: is the index right for what follows it?"
+            where = f"only {unit} 0 is {_right(word)}"
+            if word == "missing":
+                return f"{where}: do other threads come there, and is their index right?"
+            return f"{where}: is the index right for what follows it?"
         if count > 2 * first and first < TAIL and first % 4:
             return ""
         return f"all {unit}s from {first} on are {word}, those before are {_right(word)}{cause}"
-    if bool(hit[:count].all()):
+    chance = len(hit) - count < FEW_ROWS and count % 4 > 0  # that the last few are right
+    if bool(hit[:count].all()) and (count == 1 or not chance):
         what = f"{unit} 0 is" if count == 1 else f"{unit}s 0 to {count - 1} are"
         return f"only {what} {word}"
     return ""
@@ -83,7 +87,7 @@ def _periodic(hit: Tensor, unit: str, word: str) -> str:
     """Where every so many are hit, or are spared, from the same one on."""
     for state, rest in ((hit, word), (~hit, _right(word))):
         places = state.nonzero().reshape(-1)
-        if len(places) < 3 or len(hit) < FEW:
+        if len(places) < 3 or (word == "wrong" and len(hit) < FEW):
             continue
         period = int(places[1] - places[0])
         even = bool((places.diff() == period).all())

@@ -17,6 +17,7 @@ from utils.judge.oracle import Expected
 from utils.watch import diagnosis
 
 MOST = 28_000  # elements of a larger call: matrices of three tiles of 32 in each direction
+SEVERAL = 3  # groups in place of one, of which any index may be that
 TIMEOUT = 2.0  # for one
 SIDES = 4096, 1024, 256, 128, 96, 64, 32  # whole tiles, blocks and warps in each direction
 
@@ -87,6 +88,6 @@ def _grown(exercise: Exercise, sizes: Sizes, grown: Mapping[str, int]) -> Sizes:
     lengths = [n for n in case_sizes.lengths(exercise) if n not in follows]
     larger = {**sizes, **{n: grown[n] for n in lengths}}
     for follower, leader in follows.items():
-        parts = sizes[follower]
+        parts = larger[follower] = sizes[follower] if sizes[follower] > 1 else SEVERAL
         larger[leader] = parts * max(larger[leader] // parts, 1)
     return larger

@@ -74,7 +74,8 @@ class Heard(TorchCalls):
         answer = self.answer if len(self.calls) == self.number and self.answer else function
         result = answer(*args, **options)
         call = Call(function, args, options, result, self._within, self._made)
-        self._made[id(result)] = call
+        if not (args and result is args[0]):  # such as requires_grad_(), which makes nothing
+            self._made[id(result)] = call
         self.calls.append(call)
         return result
 

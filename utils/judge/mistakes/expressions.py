@@ -46,7 +46,7 @@ def _written(step: Call, names: Mapping[object, str], most: int) -> str:
             number = isinstance(value, int | float)
             return names.get(value, f"{value:g}") if number else str(value)
         made = step.made.get(id(value))
-        while made and is_view(made) and id(value) not in names:
+        while made and (is_view(made) or made.name == "detach") and id(value) not in names:
             value = made.args[0]
             made = step.made.get(id(value))
         if id(value) in names or made is None or not most:

@@ -4,6 +4,7 @@ A mistake is told only where it gives the wrong values, all of them; of several 
 """
 
 import functools
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -16,7 +17,14 @@ from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
 from utils.ground.errors import WorkbookError
 from utils.judge.mismatch import wrong
-from utils.judge.mistakes import misread, missteps, welford, wrong_statistics, wrong_steps
+from utils.judge.mistakes import (
+    misread,
+    missteps,
+    welford,
+    wrong_derivatives,
+    wrong_statistics,
+    wrong_steps,
+)
 from utils.judge.oracle import Expected, Values, floating, one_thread, outputs, values_of
 
 MOST = 1_000_000  # elements of a case on which mistakes are tried
@@ -67,6 +75,7 @@ def mistakes(
 # Numbers that another size would change: a size, where the last round begins, a row or column.
 _OF_THE_SIZE = re.compile(
     r"= \d+|(?<=from )\d+(?= on of \S+ = \d+ (?:do not )?count$)|(?<=from )\d+(?= on do not)|"
+    r"(?<=values of )\d+(?= groups)|(?<=only 1/)\d+(?= of a group)|"
     r"(?<=last )\d+|(?<=row )\d+|(?<=column )\d+|(?<=value )\d+"
 )
 
@@ -80,8 +89,18 @@ def candidates(
     exercise: Exercise, case: Case, name: str, right: Tensor
 ) -> Iterator[tuple[str, Tensor | None]]:
     """Each mistake in words, and the values of the output `name` that it gives."""
+    yield from _of_another_output(exercise, case, name)
     yield from _familiar(exercise, case, name)
     yield from _outcomes(exercise, case, name, right)
+
+
+def _of_another_output(
+    exercise: Exercise, case: Case, name: str
+) -> Iterator[tuple[str, Tensor | None]]:
+    for other in exercise.outputs:
+        if other != name and exercise.shapes[other] == exercise.shapes[name]:
+            value = _output(exercise, case, values_of(case), other)
+            yield f"these are the values that belong in {other}", value
 
 
 def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, Tensor | None]]:
@@ -94,6 +113,7 @@ def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     methods = merging if "welford" in exercise.name else {}
     run = functools.partial(_output, exercise, case, values, name)
     yield from wrong_steps.outcomes(run, values, eps, methods)
+    yield from wrong_derivatives.outcomes(run, values)
 
 
 def _outcomes(
@@ -105,6 +125,13 @@ def _outcomes(
     for k, tensor in tensors.items():
         if exercise.shapes[k] == shape and tensor.numel() > 1:
             yield f"these are the values of {k}, as they were", tensor
+        elif axes := exercise.shapes[k].split():
+            lengths = [case.sizes.get(w, 1) if w in axes else 1 for w in shape.split()]
+            if math.prod(lengths) == tensor.numel() > 1:
+                alone = tensor.reshape(lengths).expand(right.shape).to(right.device)
+                yield f"these are the values of {k} alone: the rest does not get into them", alone
+                yield f"this is what comes out if {k} is a factor of the result", alone * right
+                yield f"this is what comes out if the result is divided by {k}", right / alone
     for words, changed in misread.mistakes(exercise.shapes, case, tensors, shape):
         yield words, _output(exercise, case, {**values, **changed}, name)
     yield from missteps.outcomes(lambda: _output(exercise, case, values, name), values)

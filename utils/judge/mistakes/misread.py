@@ -41,6 +41,7 @@ def mistakes(
                 none = {a: torch.ones_like(tensors[a]), b: torch.zeros_like(tensors[b])}
                 yield f"{COMES} {a} and {b} are both left out (1 and 0 in their place)", none
                 yield f"{COMES} {a} and {b} change places", {a: tensors[b], b: tensors[a]}
+                yield f"{COMES} {b} is read where {a} should be", {a: tensors[b]}
     alike: dict[str, list[str]] = {}  # tensors of one shape, which are often read in the same way
     for k in tensors:
         alike.setdefault(shapes[k], []).append(k)

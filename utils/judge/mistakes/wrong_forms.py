@@ -111,6 +111,7 @@ FORMS: dict[str, Forms] = {
             "mish is x m / (m + 1), with n = e^x and m = n (n + 2)": lambda v: _mish(v, 2, 1),
             "mish is x m / (m + 2), with n = e^x and m = n (n + 1)": lambda v: _mish(v, 1, 2),
             "mish is x tanh(x), without the logarithm": lambda v: v * v.tanh(),
+            "mish has no parentheses around what it divides by: x m / m + 2": lambda v: v + 2,
             "mish is x log(1 + e^x), without tanh": lambda v: v * v.exp().log1p(),
         }
     ),

@@ -13,6 +13,9 @@ Forms = Callable[..., Iterator[tuple[str, Form]]]  # of an operation's arguments
 Root = Callable[[Tensor, float], Tensor]  # of a variance and eps
 LANES = 32
 TIMES = 2, 4, 8, 16, 32
+ROUNDS = 32, 128, 256, 1024, 4096  # values that a warp, a block, or its quads go over at a time
+BLOCKS = 64, 128, 256  # threads
+OWN = 4, 8  # neighbouring values of one thread
 STRETCHES = 4, 8, 16, 32, 64
 EPS = 1e-3, 1e-5, 1e-6, 1e-8, 1e-12
 
@@ -29,6 +32,10 @@ def kept(size: int) -> Iterator[tuple[Tensor, str]]:
     for stretch in STRETCHES:
         if stretch < size:
             yield at // stretch % 2 == 0, f"only every second stretch of {stretch} gets"
+    for n in ROUNDS:
+        if n < size:
+            yield at >= size - n, f"only the last {n} values get"
+            yield at >= (size - 1) // n * n, f"only the values of the last round of {n} get"
     if size > LANES:
         yield at % 2 + at // LANES % 2 == 0, "only every second lane of every second warp gets"
     if 1 < size <= LANES:
@@ -168,6 +175,7 @@ ROOTS: dict[str, Root] = {
     "rstd is the root itself, not one over it": lambda v, eps: (v + eps).sqrt(),
     "rstd is the variance: neither root nor one over it": lambda v, eps: v + eps,
     "eps is added outside of the root": lambda v, eps: 1 / (v.sqrt() + eps),
+    "eps is added behind the root": lambda v, eps: v.rsqrt() + eps,
     "eps is left out": lambda v, eps: v.rsqrt(),
     **{f"eps is always {eps:g}": _root_with(eps) for eps in EPS},
 }
@@ -200,5 +208,37 @@ def group_norm(
         "each row is one group: its statistics are those of the whole row",
         lambda v, *_: torch.group_norm(v, 1, weight, bias, eps),
     )
-    for words, moments in _moments(shape[1] // groups):
+    size = shape[1] // groups
+    yield (
+        "eps is divided by the number of values, too",
+        lambda v, *_: normed(v, root=lambda variance, eps: (variance + eps / size).rsqrt()),
+    )
+    if groups > 1:
+        words = "the sum is divided by the number of all channels, not of a group's"
+        yield words, lambda v, *_: normed(v, partial(_scaled, 1, 1 / groups))
+    for words, moments in (*_by_place(size), *_moments(size)):
         yield words, lambda v, *_, moments=moments: normed(v, moments)
+
+
+def _by_place(size: int) -> Iterator[tuple[str, Moments]]:
+    """Means that are another for each value of a group, by its place."""
+    at = torch.arange(size)
+    for i in range(4 if size % 4 == 0 else 0):
+        words = f"the mean is not subtracted from number {i} of each four values"
+        yield words, partial(_subtracted_where, at % 4 != i)
+    for own in (own for own in OWN if own < size and size % own == 0):
+        words = f"each {own} neighbours have a mean of their own"
+        yield words, partial(_mean_by, at // own, 1 / own)
+    for threads in (threads for threads in BLOCKS if LANES < size):
+        words = "each warp of the block has a sum of its own for the mean"
+        yield words, partial(_mean_by, at % threads // LANES, 1 / size)
+
+
+def _subtracted_where(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return _about(mask * _mean(values), values)
+
+
+def _mean_by(part: Tensor, share: float, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Statistics where the mean of a value is a `share` of the sum of its part of the group."""
+    same = (part[:, None] == part).to(values.dtype)
+    return _about(share * values @ same, values)

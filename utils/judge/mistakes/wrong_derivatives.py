@@ -1,0 +1,74 @@
+"""What a gradient is where a step of the forward has a wrong derivative, and values that are right.
+
+A reference of gradients goes forward by PyTorch's calls and back by autograd. So a step whose value
+stays, and whose derivative is another, gives what a backward with that mistake gives.
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from utils.cuda.arguments import Arguments
+from utils.judge.mistakes.expressions import binary_of, expression
+from utils.judge.torch_calls import Call, Function, Heard
+
+FUNCTIONS = "silu", "leaky_relu", "hardtanh", "mish", "sigmoid", "tanh", "gelu"
+Derivative = Callable[[Tensor, Tensor], Tensor]  # of a function's argument and its value
+DERIVATIVES: dict[str, Derivative] = {
+    "the derivative of {step} is left out (1 in its place)": lambda x, y: torch.ones_like(x),
+    "{step} stands where its derivative should": lambda x, y: y,
+    "the derivative of {step} is the sigmoid's, s (1 - s)": lambda x, y: (
+        x.sigmoid() * (1 - x.sigmoid())
+    ),
+    "the derivative of {step} is the sigmoid alone": lambda x, y: x.sigmoid(),
+}
+
+
+def outcomes(
+    run: Callable[[], Tensor | None], inputs: Arguments
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Each mistake in words, and what `run`, the reference, gives with it; none where it does not
+    differentiate. `inputs` name what steps are done with."""
+    with Heard() as heard:
+        run()
+    for number, call in enumerate(heard.calls):
+        if isinstance(call.result, Tensor) and call.result.requires_grad:
+            for words, answer in _otherwise(call):
+                with Heard(number=number, answer=answer):
+                    value = run()
+                step = words.format(step=expression(call, inputs))
+                yield f"this is what comes out if {step}", value
+
+
+def _otherwise(call: Call) -> Iterator[tuple[str, Function]]:
+    """In words, and a function of the same value with another derivative."""
+    if call.name in FUNCTIONS:
+        for words, derivative in DERIVATIVES.items():
+
+            def curve(
+                x: Tensor, *args: object, derivative: Derivative = derivative, **options: object
+            ) -> Tensor:
+                y = call.function(x, *args, **options).detach()
+                return _along(y, (x, derivative(x.detach(), y)))
+
+            yield words, curve
+    elif (binary := binary_of(call)) and binary[0] == "*":
+        if all(isinstance(factor, Tensor) for factor in binary[1:]):
+            for i, which in enumerate(("left", "right")):
+
+                def product(a: Tensor, b: Tensor, *, i: int = i) -> Tensor:
+                    derivatives = [b.detach(), a.detach()]
+                    derivatives[i] = torch.ones_like(derivatives[i])
+                    y = (a * b).detach()
+                    return _along(y, (a, derivatives[0]), (b, derivatives[1]))
+
+                way = f"on the way back the {which} of {{step}} gets all, without the other factor"
+                yield way, product
+
+
+def _along(value: Tensor, *derivatives: tuple[Tensor, Tensor]) -> Tensor:
+    """The value, which moves with each tensor by its derivative."""
+    for tensor, derivative in derivatives:
+        value = value + (tensor - tensor.detach()) * derivative
+    return value
