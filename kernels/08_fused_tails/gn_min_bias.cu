@@ -8,7 +8,16 @@ constexpr int ROWS = 8;  // for each block: a whole sector of each row of out
 __device__ void block_min(const float (&mine)[ROWS], float* least) {
     __shared__ float partials[ROWS][WARPS];  // the least value that each warp found
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // your code here
+    for (int r = 0; r < ROWS; r++) {
+        float value = warp_min(mine[r]);
+        if (lane == 0) partials[r][warp] = value;
+    }
+    __syncthreads();  // the values of every warp are there before they are reduced
+    if (warp < ROWS) {
+        float value = warp_min(partials[warp][lane]);
+        if (lane == 0) least[warp] = value;
+    }
+    __syncthreads();  // the minima of all rows are there before anyone adds to them
 }
 
 // Shared -> global memory. least: (ROWS), shift: (channels), out: (channels, rows). By the whole
@@ -16,7 +25,13 @@ __device__ void block_min(const float (&mine)[ROWS], float* least) {
 __device__ void spread(const float* least, const float* shift, float* out, int rows, int channels,
                        int row0) {
     bool whole = rows % 4 == 0 && row0 + ROWS <= rows;
-    // your code here
+    int r = threadIdx.x % 2 * 4;  // two neighbours write the 8 floats of a sector
+    float4 m = quad(&least[r]);
+    for (int c = threadIdx.x / 2; c < channels; c += THREADS / 2) {
+        float s = shift[c];
+        float4 shifted = {m.x + s, m.y + s, m.z + s, m.w + s};
+        store4(out, channels, rows, c, row0 + r, shifted, whole);
+    }
 }
 
 // y: (rows, channels), weight, bias, shift: (channels), out: (channels, rows)

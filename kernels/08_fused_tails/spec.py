@@ -6,7 +6,15 @@ import torch
 
 from utils.course import MODELS, At, Exercise, Gate
 from utils.course.case_values import sometimes_nan
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.course.catalog import topic
+from utils.course.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+)
+
+ROW_MIN = topic("04_reductions")["row_min"]  # shapes, reference, values and sizes stay
 
 
 def size(rows, channels, groups):
@@ -139,6 +147,89 @@ def tail(name, operations, more_sizes=(), **more):
     return Exercise(name=name, **{**usual, **more})
 
 
+MINIMA = replace(
+    ROW_MIN,
+    number="08.5",
+    name="row_minima",
+    title="the smallest element of each row, 8 rows a block",
+    gates=(
+        Gate(
+            "load requests to global memory",
+            1.125,
+            "read each element once, 32 neighbours at a time",
+            ideal=lambda rows, channels: rows * channels / 32,
+        ),
+        COALESCED_LOADS,
+        Gate(
+            "barriers a block",
+            1.5,
+            "bring what all warps found in all 8 rows to shared memory, then wait once for all",
+            ideal=lambda rows, channels: 2,
+        ),
+        Gate(
+            "load requests to shared memory",
+            4,  # warp_min() has all lanes read: once for each row, and the minima
+            "reduce each warp by shuffles, and bring one value of each through shared memory",
+            ideal=lambda rows, channels: rows,
+        ),
+        NO_CONFLICTS,
+    ),
+    listed=False,
+    points=10,
+    effort="about 9 lines",
+)
+
+TRANSPOSED = Exercise(
+    number="08.6",
+    name="add_transposed",
+    title="out[c, b] = minima[b] + shift[c], written in whole sectors",
+    shapes={"minima": "rows", "shift": "channels", "out": "channels rows"},
+    outputs=("out",),
+    reference=lambda minima, shift: minima + shift[:, None],
+    at=At(
+        check=tuple(
+            {"rows": rows, "channels": channels}
+            for rows, channels in (
+                (1, 1),
+                (3, 5),
+                (8, 1),
+                (8, 600),  # more channels than pairs of threads
+                (12, 40),  # the last block has half of its rows
+                (9, 36),  # rows that begin between multiples of 16 bytes
+                (26, 7),
+                (40, 520),
+            )
+        ),
+        card=({"rows": 1024, "channels": 8192}, {"rows": 1021, "channels": 4099}),
+        bench={"rows": 1024, "channels": 8192},
+        draw={"rows": 16, "channels": 16},
+        gates={"rows": 32, "channels": 1024},
+        drawn=(
+            {"rows": (3, 20), "channels": (22_000, 26_000)},
+            {"rows": (300, 400), "channels": (200, 300)},
+        ),
+    ),
+    flops=lambda rows, channels: rows * channels,
+    peers={"PyTorch": lambda minima, shift: minima + shift[:, None]},
+    library="PyTorch",
+    gates=(
+        replace(STORES, ideal=lambda rows, channels: rows * channels / 128),
+        replace(COALESCED_STORES, advice=WHOLE_SECTORS),
+        Gate(
+            "load requests to global memory",
+            1.5,
+            "read a shift once for all rows of the block",
+            # 16 channels a warp; one request of the first warp brings the block's minima
+            ideal=lambda rows, channels: rows / 8 * (channels / 16 + 1),
+        ),
+        ALL_LANES,
+    ),
+    listed=False,
+    points=10,
+    effort="about 7 lines",
+)
+
+
 EXERCISES = (
     tail(
         "gn_leaky_relu_double",
@@ -182,10 +273,12 @@ EXERCISES = (
         points=20,
         effort="about 11 lines",
     ),
+    MINIMA,
+    TRANSPOSED,
     tail(
         "gn_min_bias",
         2,
-        number="08.5",
+        number="08.7",
         title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
         inputs=far_from_zero,
         more_sizes=(size(3, 8192, 512),),  # more quads than a block has threads
@@ -197,7 +290,7 @@ EXERCISES = (
             replace(COALESCED_STORES, advice=WHOLE_SECTORS),
             ALL_LANES,
         ),
-        points=30,
-        effort="about 30 lines",
+        points=10,
+        effort="about 14 lines",
     ),
 )

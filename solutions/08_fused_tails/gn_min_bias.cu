@@ -8,7 +8,6 @@ constexpr int ROWS = 8;  // for each block: a whole sector of each row of out
 __device__ void block_min(const float (&mine)[ROWS], float* least) {
     __shared__ float partials[ROWS][WARPS];  // the least value that each warp found
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // BEGIN SOLUTION
     for (int r = 0; r < ROWS; r++) {
         float value = warp_min(mine[r]);
         if (lane == 0) partials[r][warp] = value;
@@ -19,7 +18,6 @@ __device__ void block_min(const float (&mine)[ROWS], float* least) {
         if (lane == 0) least[warp] = value;
     }
     __syncthreads();  // the minima of all rows are there before anyone adds to them
-    // END SOLUTION
 }
 
 // Shared -> global memory. least: (ROWS), shift: (channels), out: (channels, rows). By the whole
@@ -27,7 +25,6 @@ __device__ void block_min(const float (&mine)[ROWS], float* least) {
 __device__ void spread(const float* least, const float* shift, float* out, int rows, int channels,
                        int row0) {
     bool whole = rows % 4 == 0 && row0 + ROWS <= rows;
-    // BEGIN SOLUTION
     int r = threadIdx.x % 2 * 4;  // two neighbours write the 8 floats of a sector
     float4 m = quad(&least[r]);
     for (int c = threadIdx.x / 2; c < channels; c += THREADS / 2) {
@@ -35,7 +32,6 @@ __device__ void spread(const float* least, const float* shift, float* out, int r
         float4 shifted = {m.x + s, m.y + s, m.z + s, m.w + s};
         store4(out, channels, rows, c, row0 + r, shifted, whole);
     }
-    // END SOLUTION
 }
 
 // y: (rows, channels), weight, bias, shift: (channels), out: (channels, rows)
