@@ -17,6 +17,10 @@ GAP = 0.12  # inches: beside the names, above the picture, around what is left o
 ABOVE = 0.32  # inches: of the first row, for the phases
 BELOW, BELOW_ONE = 0.38, 0.56  # inches: the last row, for the verdict; where there is one row alone
 WIDEST = 0.8  # inches: of an event's column
+NAME, DETAIL = 0.07, 0.09  # inches: above and below the middle of a row, beside it
+LABEL = 0.1  # inches: below a row or a glyph, where its lines are named
+TWIN = 0.04  # inches: of two bars, each from their middle
+ARROW, AFTER = 0.08, 0.34  # inches: below all that, the arrow; and what comes next
 MOST = 6  # columns
 
 
@@ -75,59 +79,65 @@ def draw(
     used = sorted({event.row for event in shown if isinstance(event, Event)})
     rows = [rows[i] for i in used]
     shown = [replace(e, row=used.index(e.row)) if isinstance(e, Event) else e for e in shown]
-    names = GAP + max(cv.text_width(text, cv.SMALL, bold=True) for row in rows for text in row)
-    left, right, top = x + names, cv.WIDTH - cv.MARGIN, page.y + GAP
-    breaks = _barriers(shown)
-    fixed = {
-        i: cv.text_width(_left_out(e), cv.SMALL) + GAP
-        for i, e in enumerate(shown)
-        if isinstance(e, int)
-    }
-    room = right - left - sum(fixed.values()) - BARRIER * len(breaks)
-    unit = min(room / (len(shown) - len(fixed)), WIDEST)
-    heights = [top + ABOVE]
-    for row in range(1, len(rows)):
-        heights.append(heights[-1] + ROW + (BAND if row == 1 else 0))
+    names = max(cv.text_width(text, cv.SMALL, bold=True) for row in rows for text in row)
+    top = page.y + GAP
+    columns = _placed(shown, x + GAP + names, cv.WIDTH - cv.MARGIN)
+    heights = [top + ABOVE + row * ROW + (BAND if row else 0) for row in range(len(rows))]
     end = heights[-1] + (BELOW if len(rows) > 1 else BELOW_ONE)
     for (name, detail), y in zip(rows, heights, strict=True):
-        page.text(x, y - 0.07, name, size=cv.SMALL, bold=True)
-        page.small(x, y + 0.09, detail)
-    places, at, begin = [], left, left
+        page.text(x, y - NAME, name, size=cv.SMALL, bold=True)
+        page.small(x, y + DETAIL, detail)
+    _phases(page, columns, top, end)
+    for y in heights:
+        page.lines([((columns.left, y), (columns.right, y))], cv.LINE, 1.2, zorder=0.5)
+    placed = list(zip(shown, columns.middles, strict=True))
+    for event, middle in placed:
+        if isinstance(event, int):
+            page.small(middle, heights[0] - DETAIL, "…", ha="center")
+            page.small(middle, heights[0] + LABEL, _left_out(event), ha="center")
+        else:
+            _glyph(page, middle, heights[event.row], event)
+    of_rows = [(event, middle) for event, middle in placed if isinstance(event, Event)]
+    for row, y in enumerate(heights):
+        mine = [(middle, e.line) for e, middle in of_rows if e.row == row and e.line]
+        for middle, text in labels(mine):
+            page.small(middle, y + GLYPH / 2 + LABEL, text, ha="center", zorder=7, color=cv.INK)
+    marked = [(middle, heights[event.row]) for event, middle in of_rows if event.mark]
+    _verdict(page, marked, verdict, columns.left, heights)
+    _arrow(page, columns.left, columns.right, end + ARROW)
+    page.y = end + AFTER
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where things stand from left to right."""
+
+    left: float
+    right: float
+    middles: list[float]  # of what is shown
+    bars: list[tuple[float, bool]]  # of barriers, and whether several are passed there
+    phases: list[tuple[int | None, float, float]]  # number, and from where to where
+
+
+def _placed(shown: Sequence[Event | int], left: float, most: float) -> _Columns:
+    breaks = _barriers(shown)
+    counts = {i: _left_out(e) for i, e in enumerate(shown) if isinstance(e, int)}
+    fixed = {i: cv.text_width(text, cv.SMALL) + GAP for i, text in counts.items()}
+    room = most - left - sum(fixed.values()) - BARRIER * len(breaks)
+    unit = min(room / (len(shown) - len(fixed)), WIDEST)
     phase = next((e.phase for e in shown if isinstance(e, Event)), None) if breaks else None
+    columns, at, begin = _Columns(left, left, [], [], []), left, left
     for i in range(len(shown)):
         if i in breaks:
             middle = at + BARRIER / 2
-            _phase(page, phase, begin, middle, top)
-            several = phase is not None and breaks[i] > phase + 1
-            for line in (middle - 0.04, middle + 0.04) if several else (middle,):
-                page.lines([((line, top - 0.1), (line, end))], cv.INK, 2.2, zorder=1)
+            columns.phases.append((phase, begin, middle))
+            columns.bars.append((middle, phase is not None and breaks[i] > phase + 1))
             phase, begin, at = breaks[i], middle, at + BARRIER
         wide = fixed.get(i, unit)
-        places.append(at + wide / 2)
+        columns.middles.append(at + wide / 2)
         at += wide
-    _phase(page, phase, begin, at, top)
-    for y in heights:
-        page.lines([((left, y), (at, y))], cv.LINE, 1.2, zorder=0.5)
-    for event, middle in zip(shown, places, strict=True):
-        if isinstance(event, int):
-            y = heights[0]
-            page.small(middle, y - 0.09, "…", ha="center")
-            page.small(middle, y + 0.1, _left_out(event), ha="center")
-        else:
-            _glyph(page, middle, heights[event.row], event)
-    for row, y in enumerate(heights):
-        placed = zip(shown, places, strict=True)
-        mine = [(x, e.line) for e, x in placed if isinstance(e, Event) and e.row == row and e.line]
-        for x, text in labels(mine):
-            page.small(x, y + GLYPH / 2 + 0.1, text, ha="center", zorder=7, color=cv.INK)
-    marked = [
-        (middle, heights[event.row])
-        for event, middle in zip(shown, places, strict=True)
-        if isinstance(event, Event) and event.mark
-    ]
-    _verdict(page, marked, verdict, left, heights)
-    _arrow(page, left, at, end + 0.08)
-    page.y = end + 0.34
+    columns.phases.append((phase, begin, at))
+    return replace(columns, right=at)
 
 
 def _left_out(count: int) -> str:
@@ -155,12 +165,17 @@ def _barriers(shown: Sequence[Event | int]) -> dict[int, int]:
     return barriers
 
 
-def _phase(page: Canvas, phase: int | None, start: float, end: float, y: float) -> None:
-    if phase is not None:
-        text = f"phase {phase}"
-        if cv.text_width(text, cv.SMALL) > end - start - 0.06:
-            text = str(phase)
-        page.small((start + end) / 2, y - 0.04, text, ha="center")
+def _phases(page: Canvas, columns: _Columns, top: float, end: float) -> None:
+    """The barriers, and between them what phase it is."""
+    for phase, start, stop in columns.phases:
+        if phase is not None:
+            text = f"phase {phase}"
+            if cv.text_width(text, cv.SMALL) > stop - start - 0.06:
+                text = str(phase)
+            page.small((start + stop) / 2, top - TWIN, text, ha="center")
+    for middle, several in columns.bars:
+        for x in (middle - TWIN, middle + TWIN) if several else (middle,):
+            page.lines([((x, top - LABEL), (x, end))], cv.INK, 2.2, zorder=1)
 
 
 def _glyph(page: Canvas, x: float, y: float, event: Event) -> None:
