@@ -181,6 +181,16 @@ def check(
     raise typer.Exit(1 if failed else 0)
 
 
+def _one(what: str) -> "Exercise":
+    """The exercise that is named; an exit where these are several."""
+    from utils.course import selection
+
+    chosen = selection.kernels(what)
+    if len(chosen) != 1:
+        _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
+    return chosen[0]
+
+
 def _text(exercise: "Exercise", file: Path | None, solutions: bool) -> str:
     """What is compiled: a file, the solution, or what stands in the learner's notebook."""
     if file and not file.is_file():
@@ -218,17 +228,14 @@ def profile(
     picture: Annotated[Path | None, typer.Option(help="where to draw it: .svg or .png")] = None,
 ) -> None:
     """Say what a kernel does, line by line, and what limits it. Nothing is measured."""
-    from utils.course import selection
     from utils.timing.profile import profile
 
-    chosen = selection.kernels(what)
-    if len(chosen) != 1:
-        _fail(f"one kernel is profiled: say which, as in {what}/{chosen[0].name}", 2)
+    exercise = _one(what)
     try:
-        text = _text(chosen[0], file, solutions)
-        made = profile(_compiled(chosen[0], text, file, solutions))
+        text = _text(exercise, file, solutions)
+        made = profile(_compiled(exercise, text, file, solutions))
     except FALLS_SHORT as error:
-        _fail(f"{chosen[0].name}: {error}", 1)
+        _fail(f"{exercise.name}: {error}", 1)
     if made is None:
         raise typer.Exit(1)
     print(made)
@@ -350,17 +357,14 @@ def reset(
     ],
 ) -> None:
     """Restore a starter in your notebook; what it replaces is kept."""
-    from utils.course import selection
     from utils.notebooks import sync
 
-    chosen = selection.kernels(what)
-    if len(chosen) != 1:
-        _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
-    kept = sync.reset(chosen[0])
+    exercise = _one(what)
+    kept = sync.reset(exercise)
     if kept is None:
-        print(f"{chosen[0].name} is the starter already")
+        print(f"{exercise.name} is the starter already")
     else:
-        print(f"{chosen[0].name} is the starter again; your text is kept in {_short(kept)}")
+        print(f"{exercise.name} is the starter again; your text is kept in {_short(kept)}")
         print("If the notebook is open, reload it from disk (File menu) before you save.")
 
 
@@ -386,13 +390,9 @@ def author(
     """Say how an exercise stands: what it lacks, its gates, its wrong kernels."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from utils.course import selection
     from utils.notebooks import author
 
-    chosen = selection.kernels(what)
-    if len(chosen) != 1:
-        _fail(f"say which: {', '.join(f'{what}/{exercise.name}' for exercise in chosen)}", 2)
-    (exercise,) = chosen
+    exercise = _one(what)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=author.steps(exercise))
