@@ -81,18 +81,10 @@ def _explained(
     trace: TracebackType | None,
     tb_offset: int | None = None,
 ) -> list[str]:
-    explain = beginnings.explain if isinstance(error, NameError) else _interrupted
-    return explain(shell, kind, error, trace, tb_offset)
-
-
-def _interrupted(
-    shell: InteractiveShell,
-    kind: type[BaseException],
-    error: BaseException,
-    trace: TracebackType | None,
-    tb_offset: int | None = None,
-) -> list[str]:
-    """An interrupt in one line, that of the cell: below it, where it came in is chance."""
+    """A NameError with what to run first. An interrupt in one line, that of the cell: below it,
+    where it came in is chance."""
+    if isinstance(error, NameError):
+        return beginnings.explain(shell, kind, error, trace, tb_offset)
     known = shell.compile._filename_map
     frames = [(f.f_code.co_filename, n) for f, n in traceback.walk_tb(trace)]
     where = [linecache.getline(file, n).strip() for file, n in frames if file in known]

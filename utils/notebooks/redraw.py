@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from utils.ground import files
@@ -31,15 +30,8 @@ def redraw(path: Path) -> int:
     for cell in drawn.cells:
         if cell.cell_type == "code" and TAKES_LONG.search(cell.source):
             cell.source = ""
-    client = NotebookClient(
-        drawn,
-        timeout=run.CELL_SECONDS,
-        allow_errors=True,
-        kernel_name="python3",
-        extra_arguments=["--IPKernelApp.log_level=ERROR"],
-        resources={"metadata": {"path": str(workspace().notebooks)}},
-    )
-    client.execute(env=environment(WORKBOOK_BACKEND="emulator", WORKBOOK_SOLUTIONS=""))
+    variables = environment(WORKBOOK_BACKEND="emulator", WORKBOOK_SOLUTIONS="")
+    run.client(drawn).execute(env=variables)
     new = sum(_take(*pair) for pair in zip(kept.cells, drawn.cells, strict=True))
     if new:
         files.write_text(path, documents.to_text(documents.canonical(kept, outputs=True)))

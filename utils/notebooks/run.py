@@ -95,6 +95,22 @@ def _errors(notebook: NotebookNode) -> list[str]:
     return errors
 
 
+def client(notebook: NotebookNode, advance: Callable[[], None] = lambda: None) -> NotebookClient:
+    """What runs every cell of a notebook in a process of its own, past those that fail."""
+    return NotebookClient(
+        notebook,
+        timeout=CELL_SECONDS,
+        interrupt_on_timeout=True,
+        allow_errors=True,
+        kernel_name="python3",
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(workspace().notebooks)}},
+        on_cell_executed=lambda **_: advance(),
+    )
+
+
 def execute(
     path: Path,
     *,
@@ -127,21 +143,10 @@ def execute(
         if beside:  # by itself, PyTorch takes every core in every notebook
             threads = str(max(2, 2 * (os.cpu_count() or 1) // (beside + 1)))
             extra |= {"TORCHINDUCTOR_COMPILE_THREADS": threads, "OMP_NUM_THREADS": threads}
-        client = NotebookClient(
-            notebook,
-            timeout=CELL_SECONDS,
-            interrupt_on_timeout=True,
-            allow_errors=True,
-            kernel_name="python3",
-            extra_arguments=["--IPKernelApp.log_level=ERROR"],
-            record_timing=False,
-            coalesce_streams=True,
-            resources={"metadata": {"path": str(workspace().notebooks)}},
-            on_cell_executed=lambda **_: advance(),
-        )
+        runner = client(notebook, advance)
         start, lost = time.perf_counter(), []
         try:
-            client.execute(env=environment(**extra))
+            runner.execute(env=environment(**extra))
         except DeadKernelError:
             lost = ["the notebook's process died; the cells after that did not run"]
         seconds = time.perf_counter() - start
