@@ -140,7 +140,7 @@ def estimate_of(
     """The same, of what the kernel's launches do at these sizes."""
     flops, used = kernel.exercise.flops(**sizes), registers(kernel.source, gpu.architecture)
     seconds, parts = total(gpu, launches, flops, used)
-    warnings = caveats(gpu, launches, flops, used)
+    warnings = caveats(launches, parts)
     bound = max(parts, key=parts.__getitem__)
     return Estimate(kernel.name, gpu.name, sizes, seconds, bound, parts, warnings)
 
@@ -185,11 +185,8 @@ def in_step(gpu: Gpu, launch: Work, registers: int = 0) -> bool:
     return launch.blocks <= at_once and rounds < DRIFT
 
 
-def caveats(
-    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
-) -> tuple[str, ...]:
+def caveats(launches: Sequence[Work], parts: Mapping[str, float]) -> tuple[str, ...]:
     """What an estimate hangs on that is not known: why it may be far off, in words."""
-    _, parts = total(gpu, launches, flops, used)
     if not any(launch.computed for launch in launches):
         return ("instructions are not counted, for which objdump (of binutils) is needed",)
     every = sum(_slots(launch) for launch in launches)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from utils.course.answers import Answer
 from utils.course.case_calls import example
@@ -201,15 +202,8 @@ def _rebuilt(launch: Work, counts: Mapping[Count, float]) -> Work:
         for key, cost in launch.instructions.items()
     }
     begun = {block: counts["begun", block] for block in launch.begun}
-    scaled = {name: counts["launch", name] for name in _SCALED}
-    return Work(
-        launch.kernel,
-        **scaled,
-        instructions=instructions,
-        begun=begun,
-        computed=launch.computed,
-        arrays=launch.arrays,
-    )
+    scaled: dict[str, Any] = {name: counts["launch", name] for name in _SCALED}
+    return replace(launch, **scaled, instructions=instructions, begun=begun)
 
 
 def _bounded(counts: Mapping[Count, float], key: int, warps: float) -> dict[str, float]:
@@ -219,9 +213,7 @@ def _bounded(counts: Mapping[Count, float], key: int, warps: float) -> dict[str,
     Small sizes may not show it, where what blocks or lanes share at a large size is still one's.
     """
     bounded = {name: counts[key, name] for name in _COUNTS}
-    bounded["each"] = max(
-        bounded["each"], bounded["requests"] / warps
-    )  # the mean is no more than most
+    bounded["each"] = max(bounded["each"], bounded["requests"] / warps)  # no less than the mean
     for name in ("sectors", "wavefronts"):
         bounded[name] = min(bounded[name], WARP * bounded["requests"])
     if bounded["missed"] > bounded["sectors"]:  # those that go take their lines with them
