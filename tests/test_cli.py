@@ -93,6 +93,19 @@ def test_run_prints_a_row_for_each_exercise(root):
     assert "01_pairs: 1 of 1 passed" in output
 
 
+def test_what_solutions_pass_is_not_the_learners(root):
+    """`make run` solves every notebook: a learner has then passed as much as before."""
+    ours = (
+        "from utils.course import catalog, progress\nfrom utils.ground.paths import workspace\n"
+        "folder = progress._folder(catalog.load('00_start_here/swish'))\n"
+        "assert (workspace().build in folder.parents) == "
+    )
+    write_notebook(root, checked("passed"), f"{ours}False")
+    assert workbook("run", "--solutions")[0] == 0
+    write_notebook(root, checked("passed"), f"{ours}True")
+    assert workbook("run")[0] == 0
+
+
 def test_a_stored_time_is_labelled(root):
     write_notebook(root, checked("passed"), benched(measured=False))
     assert "0.034 ms (stored: A GPU, 2026-01-02)" in " ".join(workbook("run")[1].split())

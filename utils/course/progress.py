@@ -3,6 +3,7 @@
 A file is named for what passed, by digest: the text and all that it was compiled with, and the
 topic's spec. So after a restart `bench` knows a kernel again, and no other.
 
+What `workbook run --solutions` passes is noted elsewhere, and forgotten: see WORKBOOK_PASSED.
 These are the learner's own notes, never in git. They prove nothing: anybody can write a file. So no
 grader reads them, and `check` and `workbook check` always check.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from utils.course import catalog
 from utils.course.answers import Answer
 from utils.course.exercise import Exercise
-from utils.ground import files
+from utils.ground import files, settings
 from utils.ground.paths import workspace
 
 
@@ -62,7 +63,8 @@ def standing(exercise: Exercise) -> str:
 
 
 def _folder(exercise: Exercise) -> Path:
-    return workspace().build / "passed" / exercise.topic / exercise.name
+    passed = settings.passed() or workspace().build / "passed"
+    return passed / exercise.topic / exercise.name
 
 
 def _path(kernel: Answer) -> Path:

@@ -1,9 +1,10 @@
-"""The switches in the environment: nine variables, read here and nowhere else.
+"""The switches in the environment: ten variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
 WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own text
 WORKBOOK_LOG        file to which `check` and `bench` append what they found
+WORKBOOK_PASSED     folder of what was passed; else build/passed
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
 WORKBOOK_BOX        compilers and kernels are put into a box: see process/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
@@ -57,6 +58,11 @@ def cache() -> Path | None:
 def log() -> Path | None:
     """The file of WORKBOOK_LOG, where it is set."""
     return _path("WORKBOOK_LOG")
+
+
+def passed() -> Path | None:
+    """The folder of WORKBOOK_PASSED, where it is set."""
+    return _path("WORKBOOK_PASSED")
 
 
 def results() -> Path | None:

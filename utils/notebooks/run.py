@@ -138,6 +138,8 @@ def execute(
             "WORKBOOK_RESULTS": str(results.path_of(gpu)) if gpu else "",
             "WORKBOOK_SOLUTIONS": "",  # the cells hold what is to run
         }
+        if solutions:  # nothing that the learner has passed
+            extra["WORKBOOK_PASSED"] = str(Path(folder) / "passed")
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
         if beside:  # by itself, PyTorch takes every core in every notebook
