@@ -376,3 +376,20 @@ def test_strict_compares_with_outputs_as_files_have_them(tmp_path):
     _, cases, _ = pytest_run(tmp_path, "--nbval", "-o", "addopts=")
     failed = {name for (_, name), case in cases.items() if case.find("failure") is not None}
     assert failed == {"Cell 1"}
+
+
+def test_strict_leaves_the_verdict_on_an_exercise_to_its_check(tmp_path):
+    """What a check prints names what comes next, which is another thing on another machine."""
+    sources = [SETUP, *HALF, "print(1)"]
+    old = v4.new_output("stream", text="what it once printed")
+    outputs = [[], *[[old]] * len(HALF), [old]]
+    cells_ = [
+        v4.new_code_cell(source, outputs=outputs, execution_count=1)
+        for source, outputs in zip(sources, outputs, strict=True)
+    ]
+    write(v4.new_notebook(cells=cells_), tmp_path / f"{TOPIC}.ipynb")
+    points, cases, _ = pytest_run(tmp_path, "--nbval", "-o", "addopts=")
+    ((swish, stride),) = (notebook["exercises"] for notebook in points["notebooks"])
+    assert (swish["status"], stride["status"]) == ("passed", "not attempted")
+    failed = {name for (_, name), case in cases.items() if case.find("failure") is not None}
+    assert failed == {"00.2 swish_grid_stride: check", "Cell 5"}

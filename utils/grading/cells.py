@@ -175,7 +175,8 @@ class Cell(nbval.IPyNbCell):  # type: ignore[misc]  # nbval has no types
         magic = cell.source.lstrip().startswith("%%")  # with CUDA text, which is the learner's
         if not (answers or checks or magic):
             marked |= dict(nbval.find_comment_markers(cell.source))
-        options = MARKERS | {"check": notebook.compare_outputs} | marked
+        compare = notebook.compare_outputs and not (answers or checks)  # they say what is next, too
+        options = MARKERS | {"check": compare} | marked
         made: Self = cls.from_parent(
             notebook,
             name=name,
