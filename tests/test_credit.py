@@ -8,6 +8,7 @@ from utils.course.answers import compile_wrong
 from utils.grading import points
 from utils.ground.paths import ROOT
 from utils.judge import credit
+from utils.judge.credit import Credit
 
 SEED = 12345
 ATTACKS = {attempt.id: attempt for attempt in attempts(ROOT / "tests/attacks")}
@@ -59,7 +60,8 @@ def test_what_the_starter_does_earns_nothing():
         "if (t == 0) {", 'if (t == 0) {\n        printf("");'
     )
     assert not catalog.is_starter(exercise, text)
-    assert share(exercise, text) == 0
+    got = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
+    assert got == Credit(given=True)
 
 
 def test_a_trick_that_only_many_calls_show_does_not_earn_all(swish):

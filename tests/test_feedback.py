@@ -88,6 +88,26 @@ def test_a_failed_answer_is_told_what_it_earned_what_failed_and_a_hint(tmp_path)
     assert "compiles" not in expected, "it has earned that"
 
 
+def test_no_line_contradicts_another(tmp_path):
+    """A kernel that is wrong everywhere has no hazards, and yet earns nothing for that."""
+    nothing = record("00_start_here/swish", "failed", diagnosis="swish with n=300: no hazards")
+    text, _ = texts(feedback.write(grade(replace(nothing, message="wrong values")), tmp_path))
+    lines = [line for line in text.splitlines() if "hazard" in line]
+    assert lines == [
+        "- right on small sizes, and no hazards: 0 of 1",
+        "swish with n=300: no hazards",
+    ]
+    assert "a text that compiles" not in text
+
+
+def test_what_the_starter_does_as_well_is_told(tmp_path):
+    made = replace(record("04_reductions/sum_tree", "failed"), given=True)
+    assert Mark.from_json(made.to_json()).given
+    text, _ = texts(feedback.write(grade(made), tmp_path))
+    assert f"- {points.WORDS['works']}: 0 of 1 (what you were given does as much)" in text
+    assert "half are right, beyond what the starter does" in text
+
+
 def test_what_passed_is_told_neither_hint_nor_complaint(tmp_path):
     text, _ = texts(feedback.write(grade(passed()), tmp_path))
     assert "### " not in text

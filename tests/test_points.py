@@ -99,10 +99,11 @@ def test_a_kernel_to_be_fixed_is_not_timed(report):
 def graded(monkeypatch, tmp_path):
     """The grade of an answer to swish of which this was told of its speed."""
 
-    def graded(**speed):
+    def graded(said="", **speed):
         assessed = Assessment(EVERYTHING, Speed(**speed) if speed else None).to_json()
         swish = exercise_named("swish")
-        record = Record.of_exercise(swish, Status.PASSED, assessed=assessed)
+        status = Status.FAILED if said else Status.PASSED
+        record = Record.of_exercise(swish, status, said, assessed=assessed)
         monkeypatch.setattr(grade, "_judged", lambda *_: {swish.id: record})
         (tmp_path / "swish.cu").write_text("void swish() {}")
         return grade.grade(tmp_path, Terms(("00_start_here",), "s", str(tmp_path), boxed=False))
@@ -126,6 +127,16 @@ def test_a_grade_of_a_machine_without_a_gpu_is_whole_and_says_so(graded):
 def test_what_could_not_be_timed_costs_nothing(graded):
     made = graded(gpu=GPU, tenths=None, message="there is too little memory")
     assert made.timed == "" and made.points == 5
+
+
+@pytest.mark.parametrize(
+    ("reason", "part"),
+    [("race", "clean"), ("gate", "gates"), ("wrong values", "all"), ("not written", "all")],
+)
+def test_what_the_check_has_met_is_not_earned(graded, reason, part):
+    """Else a report of a race stands below points for having none."""
+    (mark, *_) = graded(f"{reason}: so").exercises
+    assert [name for name, earned in mark.parts.items() if not earned] == [part]
 
 
 def mark(parts: dict[str, float], speed: Speed | None = None) -> Mark:

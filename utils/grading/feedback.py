@@ -156,7 +156,8 @@ def _exercise(mark: Mark, exercise: Exercise) -> Iterator[str]:
 def _parts(mark: Mark, exercise: Exercise) -> Iterator[str]:
     worth = points.shares(exercise, timed="speed" in mark.parts)
     for part, earned in mark.parts.items():
-        yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}"
+        given = " (what you were given does as much)" * (part == "works" and mark.given)
+        yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}{given}"
     if mark.parts and not exercise.faulty:
         yield f"- {_speed(mark.speed)}"
 
@@ -183,8 +184,11 @@ def _expected(mark: Mark, exercise: Exercise) -> Iterator[str]:
     if mark.status in (Status.NOT_ATTEMPTED, Status.NOT_REACHED):
         return
     lost = {part for part, earned in mark.parts.items() if not earned}
-    if not mark.parts or "works" in lost:
-        yield "- a text that compiles, and kernels that run to their end and write the outputs"
+    if not mark.parts:
+        yield "- a text that compiles"
+    if "works" in lost:
+        more = ", beyond what the starter does" * mark.given
+        yield f"- kernels that run to their end, and write outputs of which half are right{more}"
     if "named" in lost:
         yield "- the line `// fault: NAME, line N` with the fault and a line that has it"
     if lost & {"small", "all", "fixed"}:
@@ -192,7 +196,10 @@ def _expected(mark: Mark, exercise: Exercise) -> Iterator[str]:
         tried = "; ".join(map(inert.code, sizes))
         yield f"- the values that PyTorch reaches, at every size. The notebook tries {tried}"
     if lost & {"clean", "fixed"}:
-        yield "- no race, no access outside an array, no value that is read before it is written"
+        yield (
+            "- right values with no race, no access outside an array, and nothing read before it "
+            "is written"
+        )
     if "gates" in lost:
         bounds = (f"{inert.code(gate.metric)} {_bound(gate)}" for gate in exercise.gates)
         yield f"- right values by the technique, which is counted: {'; '.join(bounds)}"

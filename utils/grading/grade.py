@@ -42,8 +42,11 @@ STATUSES = (  # that a grade can have
     *(Status.PASSED, Status.FAILED, Status.TIMEOUT, Status.CRASHED, Status.COMPILE_ERROR),
     *(Status.NOT_ATTEMPTED, Status.NOT_REACHED),
 )
-# For these a check rejects an answer that is not clean.
+# The part that is not earned where the check has met this, at other sizes or with other values
+# than those that credit tries: else a report would contradict its points.
 UNCLEAN = {hazard.reason for hazard in hazards.HAZARDS.values()} - {Reason.LAUNCH_ERROR}
+WRONG = Reason.WRONG_VALUES, Reason.NAN, Reason.NOT_WRITTEN, Reason.STALE_OUTPUT
+MET = dict.fromkeys(UNCLEAN, "clean") | dict.fromkeys(WRONG, "all") | {Reason.GATE: "gates"}
 
 Answer = tuple[Exercise, str]  # and its text
 
@@ -126,11 +129,12 @@ def _mark(exercise: Exercise, answer: SubmittedText | None, record: Record | Non
     )
     if (credit := assessed.credit) is None:
         return made
-    if Reason.begins(record.message) in UNCLEAN:  # at a larger size than credit tries
-        credit = replace(credit, clean=False)
+    if (reason := Reason.begins(record.message)) in MET:
+        credit = replace(credit, **{MET[reason]: False})
     worth = points.earned(exercise, credit, assessed.speed.tenths if assessed.speed else None)
     parts = {part: round(value, 2) for part, value in worth.items()}
-    made = replace(made, parts=parts, points=round(sum(parts.values()), 2))
+    earned = round(sum(parts.values()), 2)
+    made = replace(made, parts=parts, points=earned, given=credit.given)
     if made.status is Status.PASSED and credit.unknown:
         return replace(made, status=Status.FAILED, message=credit.unknown)
     return made

@@ -7,11 +7,11 @@ from utils.judge.credit import Credit
 # Of an answer whose kernels write something right. Without gates, theirs goes to `all`.
 SHARES = {"works": 0.10, "small": 0.25, "all": 0.25, "clean": 0.20, "gates": 0.20}
 WORDS = {
-    "works": "compiles, and its kernels write right results",
+    "works": "compiles, and half of the results are right on a small size",
     "small": "right on small sizes",
     "all": "right on all sizes",
-    "clean": "no hazards",
-    "gates": "uses the technique",
+    "clean": "right on small sizes, and no hazards",
+    "gates": "right on small sizes, and by the technique",
     "speed": "fast on a GPU",
     "named": "the fault is named",
     "fixed": "the kernel is fixed",
@@ -41,10 +41,8 @@ def earned(exercise: Exercise, credit: Credit, tenths: float | None = None) -> d
     `tenths` are those of the points for speed, from timing.speed; None where nothing was timed.
     What is fast and wrong earns none.
     """
-    clean = credit.clean and credit.small  # of what computes something else, nobody asked
-    right = credit.small and credit.all and clean
+    right = credit.small and credit.all and credit.clean
     parts: dict[str, float] = {part: getattr(credit, part) for part in (*SHARES, "named")}
-    parts["clean"] = clean
     parts["fixed"] = right and (credit.gates or not exercise.gates)
     worth = shares(exercise, timed=tenths is not None)
     if tenths is not None and "speed" in worth:

@@ -25,13 +25,14 @@ SMALL = 2  # so many of the sizes, from the smallest
 class Credit:
     """Of a kernel that compiles. Where it passes its check, all but perhaps `all` holds."""
 
-    works: bool = False  # kernels read the inputs and write outputs, of which half are right
+    works: bool = False  # kernels read the inputs and write outputs, half of them right; not given
     small: bool = False  # right on the smaller sizes, by the kernels' own work
     all: bool = False  # right on all, and on those that nobody knows
-    clean: bool = False  # no hazard on the smaller sizes
+    clean: bool = False  # small, and no hazard there
     gates: bool = False  # small, and the technique is there
     named: bool = False  # what is wrong with a kernel that was given is named
     unknown: str = ""  # what failed on sizes that nobody knows, without their values
+    given: bool = False  # what was given to begin with does as much: `works` is for more than that
 
 
 def of_passed(kernel: Answer, seed: int) -> Credit:
@@ -53,11 +54,10 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         whole = len(seen) == len(few)
         works = any(_works(exercise, call) for call in seen)
         diagnoses = [call.diagnosis for call in seen]
-        clean = works and whole and not any(s.hazards or s.error for s in diagnoses)
         own = whole and all(provenance.violation(exercise, s) is None for s in diagnoses)
         small = own and _holds(lambda: _try(plain, few))
-        if works and not small and _starter_works(diagnosed, few):
-            works = clean = False
+        clean = small and not any(s.hazards or s.error for s in diagnoses)
+        given = works and not small and _starter_works(diagnosed, few)
         gates = small and _holds(diagnosed.judge_gates)
         known = small and _holds(lambda: _try(plain, exercise.at.check))
         unknown = _unknown(plain) if known else ""
@@ -65,7 +65,7 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     # Where all of this holds, the check objects to what is tried there alone, or to a statement.
     unnamed = statements.required(exercise) is not None and not named
     right = right and (unnamed or not (clean and gates))
-    return Credit(works, small, right, clean, gates, named, unknown)
+    return Credit(works and not given, small, right, clean, gates, named, unknown, given)
 
 
 def _holds(trying: Callable[[], None]) -> bool:
