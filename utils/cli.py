@@ -415,7 +415,7 @@ def grade(
         list[str] | None, typer.Option("--notebook", help="that counts, such as 02; all by default")
     ] = None,
     example: Annotated[
-        Path | None, typer.Option(help="write a class of twelve here, to try the grader with")
+        Path | None, typer.Option(help="write a class of sixteen here, to try the grader with")
     ] = None,
     one: Annotated[Path | None, typer.Option(help="grade this student's folder alone")] = None,
     json: Annotated[Path | None, typer.Option(help="with --one: where its grade goes")] = None,

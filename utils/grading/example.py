@@ -1,14 +1,17 @@
-"""A class to try the grader with: twelve submissions, and what each of them must get.
+"""A class to try the grader with: sixteen submissions, and what each of them must get.
 
 `workbook grade --example FOLDER` writes it. Each student hands in as a real one has: a clone, a
-zip, copies with a browser's names, late, with a wrong kernel.
+zip, copies with a browser's names, late by one of three clocks, with a wrong kernel, or a hostile
+one. The roster and the list of times are as a German Excel saves them.
 """
 
+import csv
 import json
 import os
+import subprocess
 import unicodedata
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +19,7 @@ from pathlib import Path
 from utils.course import catalog
 from utils.grading import tables
 from utils.ground import files
-from utils.ground.errors import WorkbookError
+from utils.ground.errors import ToolError, WorkbookError
 from utils.notebooks import documents
 
 TOPIC = "00_start_here"
@@ -43,8 +46,8 @@ class Case:
 
 
 def write(folder: Path) -> Path:
-    """Write `submissions/`, `roster.csv` and `expected.csv` into a new folder; the
-    path of the first. Raises WorkbookError for a folder that is there."""
+    """Write `submissions/`, `roster.csv`, `times.csv` and `expected.csv` into a new folder; the
+    path of the first. Raises WorkbookError for a folder that is there, ToolError without git."""
     if folder.exists():
         raise WorkbookError(f"{folder} is there already; name a new folder")
     submissions = folder / "submissions"
@@ -64,7 +67,9 @@ def write(folder: Path) -> Path:
     people = [{"student_id": tables.normal(case.name)} for case in CASES] + [{"student_id": "lee"}]
     extended = {"student_id": "kim", "due": (DUE + timedelta(days=3)).isoformat()}
     people = [extended if row["student_id"] == "kim" else row for row in people]
-    tables.write(folder / "roster.csv", ("student_id", "due"), people)
+    _excel(folder / "roster.csv", ("student_id", "due"), people)
+    came = {"student_id": "max", "timestamp": "2026-12-04 00:58 +01:00"}
+    _excel(folder / "times.csv", ("student_id", "timestamp"), [came])
     rows = [(tables.normal(c.name), tables.number(c.score), c.status, c.why) for c in CASES]
     rows.append(("lee", "0", "missing", "is in the roster, and has handed in nothing"))
     made = [dict(zip(EXPECTED, row, strict=True)) for row in rows]
@@ -77,8 +82,17 @@ def command(folder: Path) -> str:
     return (
         f"workbook grade {folder}/submissions --notebook 00 --students {folder}/roster.csv "
         f"--due {DUE.astimezone():%Y-%m-%dT%H:%M:%S} --late-per-day {LATE_PER_DAY} "
+        f"--times {folder}/times.csv "
         f"-o {folder}/grades.csv"
     )
+
+
+def _excel(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> None:
+    """A table as a German Excel saves it: with semicolons, in Windows' own code page."""
+    with files.publish(path) as made, open(made, "w", newline="", encoding="cp1252") as file:
+        writer = csv.DictWriter(file, columns, restval="", delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 # --- ways to hand in
@@ -103,13 +117,58 @@ def _half(own: Path, texts: Texts) -> None:
 
 def _clone(own: Path, texts: Texts) -> None:
     """As `git clone` makes it: the solutions are in it, and nothing is answered."""
-    files.write_text(own / "notebooks" / f"{TOPIC}.ipynb", _notebook({}))
+    _checkout(own, texts, {})
+
+
+def _checkout(own: Path, texts: Texts, answers: Texts) -> None:
+    files.write_text(own / "notebooks" / f"{TOPIC}.ipynb", _notebook(answers))
     files.write_text(own / "solutions" / f"{TOPIC}.ipynb", _notebook(texts))
     for name, text in texts.items():
         files.write_text(own / "solutions" / TOPIC / f"{name}.cu", text)
         starter = catalog.starter_text(catalog.load(f"{TOPIC}/{name}"))
         files.write_text(own / "kernels" / TOPIC / f"{name}.cu", starter)
     files.write_text(own / "utils" / "__init__.py", "")
+
+
+def _committed(own: Path, texts: Texts) -> None:
+    """A clone in which the student has worked, and committed that half a day late."""
+    _checkout(own, texts, {STRIDE: texts[STRIDE]})
+    when = f"{DUE + timedelta(hours=12):%Y-%m-%dT%H:%M:%S}+00:00"
+    me = {f"GIT_{who}_{what}": "lia@example.org" for who in ("AUTHOR", "COMMITTER")
+          for what in ("NAME", "EMAIL")}  # fmt: skip
+    dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
+    alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "homework"]):
+        try:
+            subprocess.run(
+                ["git", *words],
+                cwd=own,
+                env=os.environ | me | dates | alone,
+                check=True,
+                capture_output=True,
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise ToolError(f"the example needs git: {error}") from None
+
+
+def _listed(own: Path, texts: Texts) -> None:
+    """In time by a file that the student could write, late by the list of times."""
+    _stamped(-1)(own, texts)
+
+
+def _moved(own: Path, texts: Texts) -> None:
+    """One answer in a notebook of another name, the other in a file, both far down."""
+    far = own / "Abgabe" / "week 1" / "final"
+    files.write_text(far / "Kopie von 00 (2).ipynb", _notebook({SWISH: texts[SWISH]}))
+    files.write_text(far.parent / "Swish_Grid_Stride-1.cu", texts[STRIDE])
+
+
+def _hostile(own: Path, texts: Texts) -> None:
+    """Python that nobody runs, beside a kernel that starts a program."""
+    _plain(own, texts)
+    outside = own.parent.parent / "touched"
+    files.write_text(own / "conftest.py", f"open({str(outside)!r}, 'w')\n")
+    files.write_text(own / "utils" / "__init__.py", f"open({str(outside)!r}, 'w')\n")
 
 
 def _zip(own: Path, texts: Texts) -> None:
@@ -126,8 +185,9 @@ def _windows(own: Path, texts: Texts) -> None:
 
 
 def _above(own: Path, texts: Texts) -> None:
-    """Something stands above the magic, as Jupyter allows."""
-    files.write_text(own / f"{TOPIC}.ipynb", _notebook(texts, above="\n# my answer\n%%time\n"))
+    """Something stands above the magic, as Jupyter allows, and lines end as on Windows."""
+    above = "\n# my answer\n%%time\n"
+    files.write_text(own / f"{TOPIC}.ipynb", _notebook(texts, above, ends="\r\n"))
 
 
 def _stamped(days: float) -> Callable[[Path, Texts], None]:
@@ -160,8 +220,12 @@ CASES = (
     Case("bob", _half, 5, "graded, 1 as published", "one answer is right, one the starter"),
     Case("cyd", _clone, 0, "empty", "an untouched clone: its solutions/ answer nothing"),
     Case("dan", _zip, 10, _PUBLISHED, "a zip is read"),
-    Case("eve", _windows, 10, _PUBLISHED, "CRLF, a byte order mark, a browser's names"),
-    Case("fay", _above, 10, _PUBLISHED, "a blank line, a comment and %%time above the magic"),
+    Case(
+        "eve", _windows, 10, "graded, 1 as published",
+        "CRLF, a byte order mark, a browser's names, and a text in quotes that begins with R",
+        {SWISH: ("int threads = 256;", 'int threads = 256;\n    printf("Row by row\\n");')},
+    ),
+    Case("fay", _above, 10, _PUBLISHED, "a blank line, a comment and %%time above the magic; CRLF"),
     Case(
         "gus", _plain, 5, "graded, 1 as published",
         "swish copies its input: nothing for a kernel that is wrong everywhere",
@@ -179,6 +243,16 @@ CASES = (
     Case("jon", _stamped(1.5), 8, f"{_PUBLISHED}, 2 days late by timestamp.txt",
          "two begun days late, each 10 %"),
     Case("kim", _stamped(2.5), 10, _PUBLISHED, "as late, with an extension of 3 days"),
+    Case("lia", _committed, 4.5, "graded, 1 as published, 1 day late by last commit",
+         "a clone with one answer in it, committed half a day late"),
+    Case("max", _listed, 6, f"{_PUBLISHED}, 4 days late by the list of times",
+         "the list of times says four begun days, whatever timestamp.txt says"),
+    Case("ned", _moved, 10, _PUBLISHED, "renamed and moved: an answer is found by its first line"),
+    Case(
+        "oli", _hostile, 5, "graded, 1 as published",
+        "swish would start a program, and conftest.py would: nothing of it is run",
+        {SWISH: ("int threads = 256;", 'int threads = 256;\n    system("touch touched");')},
+    ),
     Case(
         unicodedata.normalize("NFD", ZOE), _lost, 5, "graded, 1 as published",
         "one answer counts; the other has an id that is none, and the feedback says so",
