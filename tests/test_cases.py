@@ -33,6 +33,7 @@ def test_the_odd_kinds_are_of_the_first_tensor_alone(family):
 def test_each_kind_is_what_it_is_called():
     first = {family: draw(family).tensors["A"] for family in case_values.FAMILIES}
     assert first["shifted"].mean() > 900 and 0.9 < first["shifted"].std() < 1.1
+    assert first["below zero"].max() < -900 and 0.5 < first["below zero"].std() < 0.7
     assert 0 < first["small"].var() < 1e-5  # GroupNorm's usual eps
     assert (first["constant"] == first["constant"][0, 0]).all() and first["constant"][0, 0] != 0
     infinities = first["infinite"].isinf().sum(dim=1)
@@ -46,8 +47,32 @@ def test_each_kind_is_what_it_is_called():
 def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 13, 9]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 14, 9]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
+
+
+def twos(sizes, generator):
+    return {"A": torch.full((sizes["M"], sizes["K"]), 2.0)}
+
+
+def test_kinds_of_an_exercise_s_own_stand_beside_the_usual_ones():
+    exercise = replace(toys.GEMM, kinds={"twos": twos})
+    plan = list(cases.plan(exercise, exercise.at.check))
+    usual = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
+    for (_, kinds), (_, before) in zip(plan, usual, strict=True):
+        assert [kind for kind in kinds if kind != "twos"] == before
+    assert ["twos" in kinds for _, kinds in plan] == [False] * 3 + [True] * 2
+    tensors = draw("twos", exercise=exercise).tensors
+    assert (tensors["A"] == 2).all() and tensors["B"].std() > 0.9
+    assert draw("uniform", exercise=exercise).tensors["A"].max() < 1
+
+
+def test_kinds_stand_beside_inputs_too_that_give_all():
+    exercise = replace(toys.GEMM, shapes={"A": "M K", "C": "M N"}, inputs=twos)
+    assert cases.families(exercise) == [case_values.OWN]
+    exercise = replace(exercise, kinds={"threes": lambda *_: {"A": torch.full((1, 1), 3.0)}})
+    assert cases.families(exercise) == [case_values.OWN, "threes"]
+    assert all(kinds[-1] == "threes" for _, kinds in cases.plan(exercise, exercise.at.check))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +122,7 @@ def test_an_exercise_of_one_tensor_has_no_other_to_hold_a_nan():
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
     plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 11, 7]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 12, 7]
 
 
 SPANS = {"rows": (3, 9), "channels": (90, 200), "groups": (2, 7)}

@@ -1,5 +1,6 @@
 """The kinds of values that a kernel is tried on, as fresh draws of a generator."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -29,8 +30,16 @@ def shifted(shape: tuple[int, ...], generator: Generator) -> Tensor:
     The sum of all stays below 2**24, where float counts in ones: beyond, adding one after the
     other would round every term the same way, and fail for that alone.
     """
-    x = normal(shape, generator)
-    return x + max(1.0, min(1000.0, 2**24 / max(x.numel(), 1)))
+    return normal(shape, generator) + _shift(shape)
+
+
+def _shift(shape: tuple[int, ...]) -> float:
+    return max(1.0, min(1000.0, 2**24 / max(math.prod(shape), 1)))
+
+
+def below_zero(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """None near 0: a maximum that begins at 0, and not at a value, stays there."""
+    return -normal(shape, generator).abs() - _shift(shape)
 
 
 def small(shape: tuple[int, ...], generator: Generator) -> Tensor:
@@ -120,7 +129,7 @@ def whole_number(low: int, high: int, generator: Generator) -> int:
 
 NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
 NAN_ELSEWHERE = "NaN elsewhere"
-WHOLE, INFINITE_ELSEWHERE = "whole", "infinite elsewhere"
+BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE = "below zero", "whole", "infinite elsewhere"
 ZERO_TIMES_INFINITY = "zeros times infinite"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
@@ -140,12 +149,13 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
         normal,
         lambda shape, generator: with_nan(normal(shape, generator), generator),
     ),
+    BELOW_ZERO: (below_zero, normal),
     WHOLE: (whole, normal),
     INFINITE_ELSEWHERE: (normal, infinite),
     ZERO_TIMES_INFINITY: (whole, infinite),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
 # Of these the largest size alone has a call, and the one that is watched shows nothing new.
-SELDOM = (WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
+SELDOM = (BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"

@@ -60,11 +60,13 @@ def sample(
     generator: Generator,
     dtypes: Mapping[str, torch.dtype] = MappingProxyType({}),
 ) -> Case:
-    """A fresh case. What `exercise.inputs` gives is taken as it is; the family fills the rest.
+    """A fresh case. What `exercise.inputs` gives, or the exercise's own kind of values of this
+    name, is taken as it is; the family fills the rest.
 
     `dtypes` are those of the launcher's tensors, so that the reference sees what the kernel sees.
     """
-    tensors = dict(exercise.inputs(sizes, generator)) if exercise.inputs else {}
+    own = exercise.kinds.get(family, exercise.inputs)
+    tensors = dict(own(sizes, generator)) if own else {}
     kind, others = FAMILIES.get(family, (normal, normal))
     if family == ZERO_TIMES_INFINITY and whole_number(0, 2, generator):
         kind, others = others, kind
@@ -108,7 +110,7 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
     those that the largest alone meets: values far from 1, and some that few kernels mind.
     """
     if usual(exercise) == OWN:
-        yield from ((size, [OWN, OWN]) for size in sizes)
+        yield from ((size, [OWN, OWN, *exercise.kinds]) for size in sizes)
         return
     first, *others = families(exercise)
     finite = FINITE[1:]
@@ -122,10 +124,10 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
 def families(exercise: Exercise) -> list[str]:
     """All kinds of values that it is tried on, the usual one first."""
     if usual(exercise) == OWN:
-        return [OWN]
+        return [OWN, *exercise.kinds]
     left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs_of(exercise)) == 1 else ()
     left_out = (*left_out, *_impossible(exercise))
-    names = [name for name in FAMILIES if name not in left_out]
+    names = [*(name for name in FAMILIES if name not in left_out), *exercise.kinds]
     return [*names, OUTLIERS] if exercise.outliers else names
 
 

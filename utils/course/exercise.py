@@ -63,6 +63,8 @@ class Task:
     scalars: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # ranges
     # (sizes, generator) -> tensors; else normal ones
     inputs: Callable[..., "dict[str, Tensor]"] | None = None
+    # Further kinds of values by name, each given as by `inputs`, beside all others.
+    kinds: Mapping[str, Callable[..., "dict[str, Tensor]"]] = field(default_factory=dict)
     follows: Mapping[str, str] = field(default_factory=dict)  # size -> one it keeps its share of
     # Of the factors of its products and of their sums, or the same from the sizes by name.
     precision: Precision | Callable[..., Precision] = Precision.FP32

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from utils.course import catalog, mutants
+from utils.course import case_values, cases, catalog, mutants
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.course.case_calls import example
 from utils.course.exercise import Exercise, Gate
@@ -52,6 +52,7 @@ def look(exercise: Exercise, step: Step) -> list[Finding]:
         Finding("missing", text, False) for text in review.missing(exercise) + _cells(exercise)
     ]
     findings = findings or [Finding("files", "nothing is missing", True)]
+    findings.append(_values(exercise))
     step("starter")
     findings += _starter(exercise)
     step("solution")
@@ -81,6 +82,14 @@ def _cells(exercise: Exercise) -> list[str]:
     if section and re.search(r"\*\*Your task:?\*\*:?\s*(?:\Z|\n\n)", section[0]):
         missing.append(f"notebook: 'Your task:' of '{exercise.id}' says nothing")
     return missing
+
+
+def _values(exercise: Exercise) -> Finding:
+    """The kinds of values that it is tried on: `inputs` may stand in the way of the usual ones."""
+    kinds = ", ".join(cases.families(exercise))
+    alone = cases.usual(exercise) == case_values.OWN
+    why = ": `inputs` gives every tensor, so none of the usual kinds is tried" if alone else ""
+    return Finding("values", kinds + why, None)
 
 
 # --- starter and solution
