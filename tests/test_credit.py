@@ -61,7 +61,7 @@ def test_what_the_starter_does_earns_nothing():
     )
     assert not catalog.is_starter(exercise, text)
     got = credit.of_failed(compile_wrong(exercise, text, "credit"), SEED)
-    assert got == Credit(given=True)
+    assert got == Credit(like_starter=True)
 
 
 def test_a_trick_that_only_many_calls_show_does_not_earn_all(swish):

@@ -101,8 +101,8 @@ def test_no_line_contradicts_another(tmp_path):
 
 
 def test_what_the_starter_does_as_well_is_told(tmp_path):
-    made = replace(record("04_reductions/sum_tree", "failed"), given=True)
-    assert Mark.from_json(made.to_json()).given
+    made = replace(record("04_reductions/sum_tree", "failed"), like_starter=True)
+    assert Mark.from_json(made.to_json()).like_starter
     text, _ = texts(feedback.write(grade(made), tmp_path))
     assert f"- {points.WORDS['works']}: 0 of 1 (what you were given does as much)" in text
     assert "half are right, beyond what the starter does" in text

@@ -156,8 +156,8 @@ def _exercise(mark: Mark, exercise: Exercise) -> Iterator[str]:
 def _parts(mark: Mark, exercise: Exercise) -> Iterator[str]:
     worth = points.shares(exercise, timed="speed" in mark.parts)
     for part, earned in mark.parts.items():
-        given = " (what you were given does as much)" * (part == "works" and mark.given)
-        yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}{given}"
+        note = " (what you were given does as much)" * (part == "works" and mark.like_starter)
+        yield f"- {points.WORDS[part]}: {_of(earned, exercise.points * worth[part])}{note}"
     if mark.parts and not exercise.faulty:
         yield f"- {_speed(mark.speed)}"
 
@@ -187,7 +187,7 @@ def _expected(mark: Mark, exercise: Exercise) -> Iterator[str]:
     if not mark.parts:
         yield "- a text that compiles"
     if "works" in lost:
-        more = ", beyond what the starter does" * mark.given
+        more = ", beyond what the starter does" * mark.like_starter
         yield f"- kernels that run to their end, and write outputs of which half are right{more}"
     if "named" in lost:
         yield "- the line `// fault: NAME, line N` with the fault and a line that has it"

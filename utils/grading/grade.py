@@ -15,6 +15,7 @@ import time
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -130,11 +131,12 @@ def _mark(exercise: Exercise, answer: SubmittedText | None, record: Record | Non
     if (credit := assessed.credit) is None:
         return made
     if (reason := Reason.begins(record.message)) in MET:
-        credit = replace(credit, **{MET[reason]: False})
+        missed: dict[str, Any] = {MET[reason]: False}
+        credit = replace(credit, **missed)
     worth = points.earned(exercise, credit, assessed.speed.tenths if assessed.speed else None)
     parts = {part: round(value, 2) for part, value in worth.items()}
     earned = round(sum(parts.values()), 2)
-    made = replace(made, parts=parts, points=earned, given=credit.given)
+    made = replace(made, parts=parts, points=earned, like_starter=credit.like_starter)
     if made.status is Status.PASSED and credit.unknown:
         return replace(made, status=Status.FAILED, message=credit.unknown)
     return made

@@ -59,7 +59,7 @@ class Mark:
     alt: str | None = None
     speed: Speed | None = None
     published: bool = False  # the answer is the workbook's solution, comments and spaces aside
-    given: bool = False  # it does no more than its starter
+    like_starter: bool = False  # it does no more than its starter
 
     @classmethod
     def of_exercise(cls, exercise: Exercise, **more: Any) -> Self:
@@ -74,7 +74,7 @@ class Mark:
 
     def to_json(self) -> JSON:
         """As JSON has it; `speed` is null where an answer compiled and was not timed."""
-        flags = {name: getattr(self, name) or None for name in ("published", "given")}
+        flags = {name: getattr(self, name) or None for name in ("published", "like_starter")}
         own = {"parts": dict(self.parts), "speed": None, **flags}
         fields = present(vars(self) | own)
         return fields | ({"speed": self.speed and self.speed.to_json()} if self.parts else {})

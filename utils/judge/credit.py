@@ -25,14 +25,14 @@ SMALL = 2  # so many of the sizes, from the smallest
 class Credit:
     """Of a kernel that compiles. Where it passes its check, all but perhaps `all` holds."""
 
-    works: bool = False  # kernels read the inputs and write outputs, half of them right; not given
+    works: bool = False  # kernels read the inputs and write outputs, half right; not like_starter
     small: bool = False  # right on the smaller sizes, by the kernels' own work
     all: bool = False  # right on all, and on those that nobody knows
     clean: bool = False  # small, and no hazard there
     gates: bool = False  # small, and the technique is there
     named: bool = False  # what is wrong with a kernel that was given is named
     unknown: str = ""  # what failed on sizes that nobody knows, without their values
-    given: bool = False  # what was given to begin with does as much: `works` is for more than that
+    like_starter: bool = False  # the starter does as much: `works` is for more than that
 
 
 def of_passed(kernel: Answer, seed: int) -> Credit:
@@ -57,7 +57,7 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         own = whole and all(provenance.violation(exercise, s) is None for s in diagnoses)
         small = own and _holds(lambda: _try(plain, few))
         clean = small and not any(s.hazards or s.error for s in diagnoses)
-        given = works and not small and _starter_works(diagnosed, few)
+        like_starter = works and not small and _starter_works(diagnosed, few)
         gates = small and _holds(diagnosed.judge_gates)
         known = small and _holds(lambda: _try(plain, exercise.at.check))
         unknown = _unknown(plain) if known else ""
@@ -65,7 +65,9 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
     # Where all of this holds, the check objects to what is tried there alone, or to a statement.
     unnamed = statements.required(exercise) is not None and not named
     right = right and (unnamed or not (clean and gates))
-    return Credit(works and not given, small, right, clean, gates, named, unknown, given)
+    return Credit(
+        works and not like_starter, small, right, clean, gates, named, unknown, like_starter
+    )
 
 
 def _holds(trying: Callable[[], None]) -> bool:
