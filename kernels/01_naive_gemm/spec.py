@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 
-from utils.course import At, Exercise
+from utils.course import At, Exercise, Gate
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 
@@ -25,6 +25,16 @@ GEMM = dict(
     flops=gemm_flops,
     peers={"cuBLAS": lambda A, B: torch.matmul(A, B)},
     library="cuBLAS",
+)
+
+# A thread may compute a few elements. One that walks along a row, which is 64 long at least, leaves
+# a card idle, however evenly the rows are shared.
+A_THREAD_EACH = Gate(
+    "threads",
+    1 / 16,
+    "one thread computes a whole row, or much of one: give each element a thread of its own",
+    ideal=lambda M, N, K: M * N,
+    at_least=True,
 )
 
 AT = At(
@@ -56,7 +66,7 @@ EXERCISES = (
     Exercise(
         number="01.1",
         name="gemm_naive",
-        gates=(ALL_LANES, LANES_LOAD),
+        gates=(ALL_LANES, LANES_LOAD, A_THREAD_EACH),
         title="C = A * B, one thread for each element; neighbours walk down a column",
         at=AT,
         points=10,
@@ -66,7 +76,7 @@ EXERCISES = (
     Exercise(
         number="01.2",
         name="gemm_coalesced",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, A_THREAD_EACH),
         title="C = A * B, one thread for each element; neighbours walk along a row",
         at=AT,
         points=10,
@@ -76,7 +86,7 @@ EXERCISES = (
     Exercise(
         number="01.3",
         name="linear",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_STORES, A_THREAD_EACH),
         title="out = x * W^T + b, the layer nn.Linear",
         shapes={"x": "M K", "W": "N K", "b": "N", "out": "M N"},
         outputs=("out",),

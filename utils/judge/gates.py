@@ -133,6 +133,9 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "steps of the busiest thread": lambda d: _busiest(d, "thread"),
     "steps of the busiest block": lambda d: _busiest(d, "block"),
     "blocks": lambda d: Reading(_blocks(d), 0),
+    "threads": lambda d: Reading(
+        sum(math.prod((*e.grid, *e.block)) for e in d.launches if e.grid and e.block), 0
+    ),
     "launches": lambda d: Reading(len(d.launches), 0),
 }
 
