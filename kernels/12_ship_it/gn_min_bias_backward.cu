@@ -36,7 +36,21 @@ __global__ void gather_kernel(const int* argmin, const float* d, const float* no
     __shared__ float weights[8][32], biases[8][32];
     int channel = blockIdx.x * 32 + threadIdx.x;
     float w = 0.0f, b = 0.0f;
-    // your code here
+    for (int row = threadIdx.y; row < rows; row += 8) {
+        if (argmin[row] != channel) continue;
+        w += d[row] * normal[row];
+        b += d[row];
+    }
+    weights[threadIdx.y][threadIdx.x] = w;
+    biases[threadIdx.y][threadIdx.x] = b;
+    __syncthreads();  // the sums of all 8 warps are there before the first warp adds them
+    if (threadIdx.y > 0 || channel >= channels) return;
+    for (int i = 1; i < 8; i++) {
+        w += weights[i][threadIdx.x];
+        b += biases[i][threadIdx.x];
+    }
+    dweight[channel] = w;
+    dbias[channel] = b;
 }
 
 void gn_min_bias_backward(const float* y, const float* weight, const int* argmin,

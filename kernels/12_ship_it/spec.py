@@ -154,6 +154,14 @@ def minima(sizes, generator):
     }
 
 
+def places(sizes, generator):
+    """Where the minima of rows are: several rows share a channel, and many channels have none."""
+    channels, on = sizes["channels"], generator.device
+    some = torch.randint(channels, (max(1, sizes["rows"] // 3),), generator=generator, device=on)
+    picked = torch.randint(len(some), (sizes["rows"],), generator=generator, device=on)
+    return {"argmin": some[picked].int()}
+
+
 # --- gates
 
 NO_ATOMICS = Gate(
@@ -262,6 +270,12 @@ def of_minima(y, weight, argmin, grad_out, groups):
 
     zeros = torch.zeros_like(weight), torch.zeros_like(weight)
     return backward(forward, grad_out, y, weight, *zeros)
+
+
+def gathered(argmin, d, normal, channels):
+    """dweight and dbias of rows that have one channel each."""
+    zeros, at = d.new_zeros(channels), argmin.long()
+    return zeros.index_add(0, at, d * normal), zeros.index_add(0, at, d)
 
 
 def tail_gradients(name, groups, grad_out, *inputs):
@@ -485,6 +499,57 @@ EXERCISES = (
     ),
     Exercise(
         number="12.8",
+        name="gather_gradients",
+        title="Task 75 backwards: weight and bias, where a row adds to one channel",
+        shapes={
+            **dict.fromkeys(("argmin", "d", "normal"), "rows"),
+            **dict.fromkeys(("dweight", "dbias"), "channels"),
+        },
+        outputs=("dweight", "dbias"),
+        reference=gathered,
+        inputs=places,
+        at=At(
+            check=tuple(
+                {"rows": rows, "channels": channels}
+                for rows, channels in ((1, 1), (3, 40), (5, 3), (9, 300), (70, 32), (300, 65))
+            ),
+            card=({"rows": 1024, "channels": 8192}, {"rows": 37, "channels": 4099}),
+            bench={"rows": 1024, "channels": 8192},
+            draw={"rows": 16, "channels": 32},
+            gates={"rows": 64, "channels": 512},
+            drawn=(
+                {"rows": (66_000, 80_000), "channels": (30, 70)},
+                {"rows": (20, 40), "channels": (66_000, 70_000)},
+            ),
+        ),
+        flops=lambda rows, channels: 3 * rows,
+        peers={"PyTorch": gathered},
+        library="PyTorch",
+        gates=(
+            NO_ATOMICS,
+            # argmin once for 32 channels; d and normal where a row counts, d perhaps twice
+            Gate(
+                "load requests to global memory",
+                1.25,
+                "let 32 lanes own 32 channels: they read an argmin together",
+                ideal=lambda rows, channels: rows * channels / 32 + 3 * rows,
+            ),
+            COALESCED_STORES,
+            NO_CONFLICTS,
+            Gate(
+                "blocks",
+                0.25,
+                "cut the channels into parts: one block leaves most of the card idle",
+                ideal=lambda rows, channels: channels / 32,
+                at_least=True,
+            ),
+        ),
+        listed=False,
+        points=10,
+        effort="about 14 lines",
+    ),
+    Exercise(
+        number="12.9",
         name="gn_min_bias_backward",
         title="Task 75 backwards: one element of a row, and one group",
         shapes={
@@ -523,8 +588,8 @@ EXERCISES = (
             ),
             COALESCED_STORES,
         ),
-        points=30,
-        effort="about 25 lines",
+        points=20,
+        effort="about 13 lines",
         **{
             **NORM,
             "at": replace(AT, bench=MODELS["gn_min_bias"].sizes, gates=size(64, 512, 16)),
