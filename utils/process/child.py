@@ -24,11 +24,13 @@ from utils.process.guest.framing import PIECE, Message
 GUEST = Path(__file__).with_name("guest")
 GRACE = 2.0  # seconds that a process has beyond a time limit to stop by itself
 PATIENCE = 4  # time limits, at most, for one that would run and is given no core
+NEARLY = 0.9  # of a limit: who had so much of a core's time had it all
 HINTS = 1 << 16  # bytes of blobs with an answer of which none are expected
 MEMORY = min(
     8 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 )  # bytes, at most
 LOOK = 0.05  # seconds between two looks at what it uses
+ASLEEP = 0.1  # seconds after which one that was not seen to run sleeps
 BREAK = 0.2  # seconds, at most, that count of those between two looks
 _SOON = 0.005  # seconds between two looks at one that is late
 # Of the environment, what it needs: to find libraries, and what a GPU's driver reads.
@@ -61,17 +63,18 @@ class Gone(Exception):
 
 
 class Limit:
-    """Seconds within which processes are to answer.
+    """Seconds within which processes are to answer, of a core's time.
 
-    A busy machine is not their fault: at the end they go on while they would run, and have had a
-    core for less than half of the time; PATIENCE times as long at most. Who sleeps is late. Nor is
-    a virtual machine that stands still: of a time in which nobody looked here, BREAK counts.
+    A busy machine is not their fault: at the end they go on while they would run and have had less,
+    PATIENCE times as long at most. Who sleeps is late. Nor is a virtual machine that stands still:
+    of a time in which nobody looked here, BREAK counts.
     """
 
     def __init__(self, within: float, pids: Callable[[], list[int]]):
         self._within, self._pids = within, pids
         self._spent, self._looked = 0.0, time.monotonic()
         self._had = proc.core_time(pids())[0]
+        self._wanted = within  # when they were last seen to run, or to wait for a core
 
     def left(self) -> float:
         """Seconds; fewer than 0 where it has passed."""
@@ -82,11 +85,14 @@ class Limit:
 
     def over(self) -> bool:
         """Whether it has passed, and they had their chance."""
-        if (left := self.left()) > 0:
+        if self.left() > 0:
             return False
-        had, wanting = proc.core_time(self._pids())
-        starved = wanting and had - self._had < self._within / 2
-        return not starved or -left > (PATIENCE - 1) * self._within
+        seconds, wanting = proc.core_time(self._pids())
+        if wanting:
+            self._wanted = self._spent
+        asleep = self._spent - self._wanted > ASLEEP
+        had = seconds - self._had > NEARLY * self._within
+        return asleep or had or self._spent > PATIENCE * self._within
 
 
 class Child(ABC):

@@ -17,10 +17,10 @@ def core_time(pids: Iterable[int]) -> tuple[float, bool]:
     """Seconds that processes have had on cores, and whether a thread of theirs runs or would."""
     seconds, wanting = 0.0, False
     for pid in pids:
-        for task in _tasks(pid):
-            if fields := _stat(f"{pid}/task/{task}"):
-                seconds += (int(fields[11]) + int(fields[12])) / _TICKS
-                wanting |= fields[0] in "RD"  # on a core or waiting for one; for a disk
+        if fields := _stat(f"{pid}"):  # those of its threads, too, that have ended
+            seconds += (int(fields[11]) + int(fields[12])) / _TICKS
+        states = [fields[0] for task in _tasks(pid) if (fields := _stat(f"{pid}/task/{task}"))]
+        wanting |= not {"R", "D"}.isdisjoint(states)  # on a core or waiting for one; for a disk
     return seconds, wanting
 
 
