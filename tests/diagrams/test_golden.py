@@ -105,8 +105,8 @@ DRAWN = SVG.format(style="fill: #ffffff", words="block 0")
     ],
 )
 def test_pictures_are_compared_by_what_is_in_them(other, said):
-    found = compared(DRAWN, other)
-    assert found[0].startswith(said) if said else not found
+    differences = compared(DRAWN, other)
+    assert differences[0].startswith(said) if said else not differences
 
 
 @pytest.fixture(scope="module", autouse=True)
