@@ -194,7 +194,7 @@ def deviation(got: Tensor, truth: Truth) -> tuple[str, str] | None:
     relative = root / (float(want.norm()) or 1.0)
     if root <= allowed and bool((error <= within).all()):
         return None
-    message = _told(got, want, error / within, ".7g")
+    message = _worst(got, want, error / within, ".7g")
     if relative < NEAR:
         times = root / max(truth.root, 1e-30)
         far = f"the error against float64 is {times:.0f} times that of PyTorch's {truth.kind}"
@@ -216,12 +216,12 @@ def _whole_numbers(got: Tensor, want: Tensor, sure: Tensor) -> tuple[str, str] |
     wrong = (got != want) & sure
     if not wrong.any():
         return None
-    message = _told(got, want, wrong.to(torch.int8))
+    message = _worst(got, want, wrong.to(torch.int8))
     return "wrong values", f"{int(wrong.sum())} of {got.numel()} elements; {message}"
 
 
-def _told(got: Tensor, want: Tensor, badness: Tensor, form: str = "") -> str:
-    """The worst element."""
+def _worst(got: Tensor, want: Tensor, badness: Tensor, form: str = "") -> str:
+    """The worst element, what is expected there and what came."""
     at = badness.argmax()
     place = tuple(int(i) for i in torch.unravel_index(at, want.shape))
     return f"at {place} {want[place].item():{form}} is expected, got {got[place].item():{form}}"
