@@ -13,7 +13,7 @@ from utils.course.cases import Case
 from utils.cuda import suspicions
 from utils.judge import explain, mismatch, oracle, reruns
 from utils.judge.cue import cue
-from utils.judge.mistakes import hypotheses
+from utils.judge.mistakes import hypotheses, wrong_derivatives
 from utils.judge.mistakes.displaced import displaced
 from utils.judge.mistakes.hypotheses import mistakes
 from utils.judge.pattern import CAUSE, region
@@ -388,3 +388,34 @@ def test_a_single_value_that_many_threads_add_is_so_many_times_too_large(times):
 @pytest.mark.parametrize("times", [1.5, 100, 255])
 def test_any_other_factor_of_a_single_value_is_one_by_chance(times):
     assert hint([times * 0.7], [0.7]) == ""
+
+
+def differentiated(x: torch.Tensor, g: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(F.silu(F.silu(x) * scale), x, g)[0]
+
+
+def test_a_step_with_a_wrong_derivative_keeps_its_value():
+    x, g, scale = torch.randn(3, 7, generator=Generator().manual_seed(1)).double()
+    s = x.sigmoid()
+    inner, z = s * (1 + x * (1 - s)), F.silu(x) * scale
+    outer = z.sigmoid() * (1 + z * (1 - z.sigmoid()))
+    known = dict(
+        wrong_derivatives.outcomes(
+            lambda: differentiated(x, g, scale), {"x": x, "g": g, "scale": scale}
+        )
+    )
+    for words, value in {
+        "the derivative of silu(silu(x) * scale) is left out (1 in its place)": inner * scale,
+        "the derivative of silu(x) is left out (1 in its place)": outer * scale,
+        "on the way back the left of silu(x) * scale gets all, without the other factor": (
+            outer * inner
+        ),
+        "silu(silu(x) * scale) stands where its derivative should": F.silu(z) * inner * scale,
+    }.items():
+        torch.testing.assert_close(known[f"this is what comes out if {words}"], g * value)
+
+
+def test_without_gradients_no_derivative_is_tried():
+    assert not list(wrong_derivatives.outcomes(lambda: F.silu(torch.ones(3)), {}))

@@ -30,6 +30,10 @@ EXERCISES = {  # whose references have all that hints are about: at small sizes,
         {"rows": 3, "channels": 5},
         {"rows": 33, "channels": 96},
     ),
+    "09_fused_linear/linear_groupnorm": (
+        {"M": 5, "N": 12, "K": 7, "groups": 3},
+        {"M": 33, "N": 192, "K": 64, "groups": 3},
+    ),
     "12_ship_it/groupnorm_dx": (
         {"rows": 3, "channels": 12, "groups": 3},
         {"rows": 33, "channels": 192, "groups": 3},
@@ -215,11 +219,48 @@ def report(id: str, *changes: tuple[str, str], seed: int = 1) -> str:
     return str(failure.value)
 
 
-def test_two_sums_of_one_reference_are_told_apart():
-    without_spread = report("12_ship_it/groupnorm_dx", ("u - mean - n * along", "u - mean"))
-    without_mean = report("12_ship_it/groupnorm_dx", ("u - mean - n * along", "u - n * along"))
-    assert "the mean is 0, or subtracted nowhere, in mean(grad_out * weight)\n" in without_mean
-    assert "nowhere, in mean((grad_out * weight) * (... * ...))\n" in without_spread
+MEAN = "sum_along_row<LANES>(sum) / SIZE"
+SECOND = "b[1] = pair(W, N, K, col0 + row, k + two + 8)"
+KERNELS = {  # what stands there, what in its place, and what is said; "": of no cause
+    "09_fused_linear/linear_groupnorm": (  # at the first size that fails, four lanes own a row
+        ("step < LANES; step *= 2", "step < LANES / 2; step *= 2", "only 1/2 of a group gets into"),
+        (MEAN, "sum / EACH", "each 4 neighbours have a mean of their own"),
+        (MEAN, "sum_along_row<LANES>(sum)", "the sum is not divided by the number of values"),
+    ),
+    "10_tensor_cores/linear_mma": (
+        (SECOND, "b[1] = pair(W, N, K, col0 + two, k + row + 8)", ""),
+        (SECOND, "b[1] = pair(W, N, K, col0 + row, two + 8)", ""),
+        (SECOND, "b[1] = b[0]", ""),
+    ),
+    "10_tensor_cores/split_rows": (
+        ("row[i] * up", "row[i]", "without the division, in x /"),
+        ("(v - __half2float(near))", "(v)", "these are the values that belong in high"),
+        ("= ldexpf(1.0f, exponent)", "= up", "what comes out is 1 over what was expected"),
+    ),
+    "12_ship_it/groupnorm_dx": (
+        ("u - mean - n * along", "u - mean", "nowhere, in mean((grad_out * weight) *"),
+        ("u - mean - n * along", "u - n * along", "nowhere, in mean(grad_out * weight)"),
+        (
+            "total(u * n)) / SIZE",
+            "total(u * n))",
+            "is not divided by the number of values, in mean",
+        ),
+    ),
+    "12_ship_it/gn_swish_multiply_swish_backward": (
+        ("dscale += g * s;", "", "what comes out is 0"),
+        ("g *= swish_derivative(s * scale);", "", "the derivative of silu(silu(...) * scale)"),
+        ("return g * scale *", "return g *", "on the way back the left of silu(group_norm("),
+    ),
+}
+
+
+@pytest.mark.parametrize("id", KERNELS)
+def test_of_kernels_that_fail_alike_each_is_told_its_own_mistake_or_none(id):
+    every = [words for _, _, words in KERNELS[id] if words]
+    for right, mistaken, words in KERNELS[id]:
+        said = report(id, (right, mistaken))
+        assert [other for other in every if other in said] == ([words] if words else []), said
+        assert words or "this is what comes out" not in said
 
 
 def test_what_is_all_zeros_is_said_to_be_so_and_belongs_to_nobody():

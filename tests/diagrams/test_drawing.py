@@ -10,11 +10,13 @@ from support.fakes import FakeKernel
 from support.gallery import passes_on, scene, shown, source_of
 from support.reading import words
 
+from utils import trace as trace_values
 from utils.course import catalog
 from utils.course.answers import compile_answer
+from utils.cuda.compiler import compile_cuda
 from utils.diagrams import explain
 from utils.diagrams.draw import draw, render
-from utils.ground.errors import LaunchError, WorkbookError
+from utils.ground.errors import ArgumentTypeError, LaunchError, WorkbookError
 
 
 def stub(exercise=toys.MISH, **more) -> FakeKernel:
@@ -225,6 +227,32 @@ def test_diagnose_shows_the_first_hazard_and_what_lines_cost(capsys, monkeypatch
     assert "race for Bs[1][0]" in second.title and "Hazard 2 of 2." in " ".join(words(second))
     with pytest.raises(WorkbookError, match="there is no hazard 3: gemm_tiled_race has 2 hazards"):
         explain.diagnose(kernel, hazard=3)
+
+
+OWN = """
+__global__ void tail_kernel(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = 2.0f * x[i];
+}
+void tail(const float* x, float* out, int n) { tail_kernel<<<1, 32>>>(x, out, n); }
+"""
+
+
+def test_a_kernel_of_no_exercise_is_watched_with_arguments_of_ones_own(capsys, monkeypatch):
+    kernel, displayed = compile_cuda(OWN, "tail", backend="emulator", first_line=2), []
+    monkeypatch.setattr(explain, "display", displayed.append)
+    x, out = torch.arange(8.0), torch.zeros(8)
+    explain.diagnose(kernel, x, out, 8)
+    said = capsys.readouterr().out
+    assert said.startswith("tail with n=8\ntail.cu:5: access outside of an array")
+    assert "thread (8, 0, 0): reads x[8]; x has 8 elements" in said and not out.any(), "on copies"
+    assert displayed[0].title == "tail: thread 8 of block 0 reads outside of x"
+    table = trace_values(kernel, x, out, n=8, thread=3)
+    assert table.rows[-1][2] == "x[3] = 3, out[3] = 6"
+    with pytest.raises(WorkbookError, match="small tensors of your own, as diagnose"):
+        explain.diagnose(kernel)
+    with pytest.raises(ArgumentTypeError, match="tail is missing n; it takes x, out, n"):
+        explain.diagnose(kernel, x, out)
 
 
 def test_a_kernel_without_hazards_has_no_picture_of_them():
