@@ -33,9 +33,16 @@ def region(bad: Tensor, word: str = "wrong") -> str:
         hit, clean = share > 0.5, share == 0
         if bool(hit.all()) or not bool((hit | clean).all()):
             continue
-        if said := _end(hit, unit, word) or _periodic(hit, unit, word):
+        if said := _end(hit, unit, word) or _periodic(hit, unit, word) or _lone(hit, unit, word):
             return said
     return ""
+
+
+def _lone(hit: Tensor, unit: str, word: str) -> str:
+    """Where a single one is hit."""
+    if int(hit.sum()) > 1 or len(hit) <= FEW_ROWS:
+        return ""
+    return f"only {unit} {int(hit.nonzero()[0])} is {word}"
 
 
 def _end(hit: Tensor, unit: str, word: str) -> str:
@@ -75,6 +82,13 @@ def _rest(bad: Tensor, word: str) -> str:
     """Where the last few elements of all are hit, which do not fill a row."""
     flat = bad.reshape(-1)
     count, first = int(flat.sum()), int(flat.nonzero()[0])
+    if (
+        word == "missing"
+        and first % bad.shape[1]
+        and bool(flat[first:].all())
+        and 2 * count > len(flat)
+    ):
+        return f"all {count} elements from there on are missing: {CAUSE[word]}"
     lone = not 1 < count < min(bad.shape[1], WARP)
     if lone or first % bad.shape[1] == 0 or not bool(flat[first:].all()):
         return ""

@@ -114,6 +114,9 @@ def _parts(size: str, sizes: Mapping[str, int], at: Tensor) -> Iterator[tuple[st
     yield from _some(size, sizes, at)
     length = sizes[size]
     whole = f"{size} = {length}"
+    for n in ROUNDS if length > 2 else ():
+        often = f"the later ones of {whole} count up to {n} times: does a step of 1 stand for {n}?"
+        yield often, 1 + at.clamp(max=n - 1)
     for n in [n for n in ROUNDS if n < length]:
         last = (length - 1) // n * n  # where the last round begins
         yield f"those from {n} on of {whole} count twice", 1 + (at >= n)

@@ -5,13 +5,22 @@ stays, and whose derivative is another, gives what a backward with that mistake 
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from utils.cuda.arguments import Arguments
 from utils.judge.mistakes.expressions import binary_of, expression
-from utils.judge.torch_calls import Call, Function, Heard
+from utils.judge.torch_calls import (
+    Args,
+    Call,
+    Function,
+    Heard,
+    Options,
+    TorchCalls,
+    name_of,
+)
 
 FUNCTIONS = "silu", "leaky_relu", "hardtanh", "mish", "sigmoid", "tanh", "gelu"
 Derivative = Callable[[Tensor, Tensor], Tensor]  # of a function's argument and its value
@@ -32,6 +41,13 @@ def outcomes(
     differentiate. `inputs` name what steps are done with."""
     with Heard() as heard:
         run()
+    moving = [call for call in heard.calls if getattr(call.result, "requires_grad", False)]
+    for name in FUNCTIONS:
+        if len(several := [call for call in moving if call.name == name]) > 1:
+            for words, answer in _otherwise(several[0]):
+                with _Every(name, answer):
+                    value = run()
+                yield f"this is what comes out if {words.format(step=f'each {name}')}", value
     for number, call in enumerate(heard.calls):
         if isinstance(call.result, Tensor) and call.result.requires_grad:
             for words, answer in _otherwise(call):
@@ -39,6 +55,19 @@ def outcomes(
                     value = run()
                 step = words.format(step=expression(call, inputs))
                 yield f"this is what comes out if {step}", value
+
+
+class _Every(TorchCalls):
+    """Answers all calls of a name."""
+
+    def __init__(self, name: str, answer: Function):
+        super().__init__()
+        self.name, self.answer = name, answer
+
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        if name_of(function) == self.name:
+            return self.answer(*args, **options)
+        return function(*args, **options)
 
 
 def _otherwise(call: Call) -> Iterator[tuple[str, Function]]:

@@ -74,6 +74,12 @@ def _mean_of_these(mask: Tensor, values: Tensor) -> Tensor:
     return _mean(mask * values)
 
 
+def _first_group(values: Tensor) -> Tensor:
+    """The mean of the first group in place of every other."""
+    first = _mean(values.reshape(-1, values.shape[-1])[:1])
+    return first.expand(*values.shape[:-1], 1)
+
+
 def _pieces(piece: int) -> Callable[[Tensor], Tensor]:
     """Sums over so many values that follow each other through all groups, over the size of one. The
     last piece is filled up with zeros, as by lanes without a value."""
@@ -123,6 +129,10 @@ def _moments(size: int) -> Iterator[tuple[str, Moments]]:
     for mask, which in kept(size):
         yield f"{which} into the statistics", partial(_of_these, mask)
         yield from _averaged(partial(_mean_of_these, mask), f"{which} into")
+    yield from _averaged(_first_group, "the values of the very first group get into")
+    often = torch.arange(1, size + 1).clamp(max=LANES)
+    words = f"each lane goes on by 1, not by {LANES}, and later values get several times into"
+    yield from _averaged(partial(_mean_of_these, often), words)
     for k in TIMES:
         yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
         if size % k == 0:
@@ -229,6 +239,8 @@ def _by_place(size: int) -> Iterator[tuple[str, Moments]]:
     for own in (own for own in OWN if own < size and size % own == 0):
         words = f"each {own} neighbours have a mean of their own"
         yield words, partial(_mean_by, at // own, 1 / own)
+    words = "each lane has a sum of its own for the mean"
+    yield words, partial(_mean_by, at % LANES, 1 / size)
     for threads in (threads for threads in BLOCKS if LANES < size):
         words = "each warp of the block has a sum of its own for the mean"
         yield words, partial(_mean_by, at % threads // LANES, 1 / size)
