@@ -55,7 +55,6 @@ class Tile {
     uint32_t start_, along_, down_, swizzle_;
 };
 
-int index_of(const Core& core) { return core.current_index() / 32; }
 
 void read_words(const Tile& tile, int row, uint32_t (&words)[8]) {
     memcpy(words, tile.piece(row, 0), 16);
