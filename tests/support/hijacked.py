@@ -11,6 +11,8 @@ from pathlib import Path
 from utils.process import child
 
 _SETTING = '''
+import threading
+
 genuine, CHANNEL = Executor.time, framing.Channel(int(sys.argv[2]))
 framing.Channel = lambda file: CHANNEL
 

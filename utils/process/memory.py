@@ -33,10 +33,10 @@ def lend(size: int, device: int | None) -> Lent:
     return _OfMachine(size) if device is None else _OfDevice(size, device)
 
 
-def file(size: int = 0) -> int:
+def file(name: str, size: int = 0) -> int:
     """An open file in memory, of `size` bytes, that nobody can make shorter: that would end who
     has it mapped."""
-    made = os.memfd_create("workbook", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+    made = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.ftruncate(made, size)
     with suppress(OSError):
         fcntl.fcntl(made, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
@@ -45,7 +45,7 @@ def file(size: int = 0) -> int:
 
 class _OfMachine:
     def __init__(self, size: int) -> None:
-        self.file = file(size)
+        self.file = file("lent", size)
         self.bytes = torch.frombuffer(mmap.mmap(self.file, size), dtype=torch.uint8)
 
     def close(self) -> None:

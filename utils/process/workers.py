@@ -77,7 +77,7 @@ class Worker(Child):
     def __init__(self, backend: str, folders: Iterable[Path]) -> None:
         self.libraries: set[str] = set()  # loaded into it
         self.folders = sorted({folder.resolve() for folder in folders})  # where they are
-        self.arena = memory.file()
+        self.arena = memory.file("workbook")
         self.printed = os.memfd_create("printed", os.MFD_CLOEXEC)  # it is emptied now and then
         self.size = 0  # of the arena
         self.stragglers = 0  # threads that a call has left behind
