@@ -471,17 +471,29 @@ def test_bars_far_from_the_prediction_are_drawn_on_a_logarithmic_scale():
 def test_text_from_outside_is_escaped():
     svg = plots.bars(ROWS, 'a <b> & "c"').svg()
     assert 'aria-label="a &lt;b&gt; &amp; &quot;c&quot;' in svg
-    assert ">&lt;b&gt;</td>" in Table("", ["x"], [["<b>"]])._repr_html_()
+    html = Table("", ["<i>"], [["<b>"]])._repr_html_()
+    assert ' title="&lt;i&gt;">&lt;b&gt;</td>' in html and "<b>" not in html and "<i>" not in html
 
 
 def test_columns_of_words_are_set_left_and_source_is_marked():
     table = Table("", ["line", "source", "requests"], [["7", "a < b;", "32"]], left=2, code=[1])
     assert "line  source  requests\n7     a < b;        32" in str(table)
     html = table._repr_html_()
-    assert (
-        '<td style="text-align: left"><code style="white-space: pre">a &lt; b;</code></td>' in html
-    )
-    assert '<td style="text-align: right">32</td>' in html
+    code = '<code style="white-space: pre-wrap">a &lt; b;</code>'
+    assert f'<td style="text-align: left" title="source">{code}</td>' in html
+    assert '<td style="text-align: right" title="requests">32</td>' in html
+
+
+def test_a_terminal_gets_the_beginning_of_long_source_and_a_page_all_of_it():
+    table = Table("", ["source"], [["x" * 70]], code=[0])
+    assert f"{'x' * 59}…" in str(table) and "x" * 60 not in str(table)
+    assert "x" * 70 in table._repr_html_()
+
+
+def test_only_in_a_wide_table_a_name_may_be_broken():
+    assert "<wbr>" not in Table("", ["kernel"], [["gemm_tiled"]])._repr_html_()
+    wide = Table("", [""] * 5, [["gemm_tiled", *"1234"]])._repr_html_()
+    assert "gemm_<wbr>tiled" in wide and 'class="workbook-table workbook-wide"' in wide
 
 
 @pytest.mark.parametrize(("shortest", "predicted"), [(0.0574, 0.0236), (24.8, 0.001), (3.0, 2.2)])

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from support.gallery import shown
 from support.jupyterlab import SLOW, browser, changed, copy_of_the_workbook, needs_browser, serve
-from support.pages import WIDTHS, choose_the_next_line, serious, status
+from support.pages import WIDTHS, choose_the_next_line, cut, serious, status
 
 from utils.course import catalog
 from utils.notebooks import documents
@@ -23,6 +23,7 @@ CHOOSE = """theme => fetch("/lab/api/settings/@jupyterlab/apputils-extension:the
     body: JSON.stringify({raw: JSON.stringify({theme})}),
 })"""
 OUTPUT = ".jp-OutputArea-output"
+SHOWN = "bench(gemm_tiled)", "diagnose(gemm_tiled_race)", "profile(", "check(gemm_tiled)"
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,10 @@ def workbook(tmp_path_factory):
     cells = [drawn, *(new_code_cell(name, outputs=[output_of(name)]) for name in ("tiles", "tree"))]
     text = documents.to_text(documents.canonical(new_notebook(cells=cells), outputs=True))
     (folder / "build/drawn.ipynb").write_text(text)
+    solved = documents.read(folder / "solutions/02_shared_memory_tiling.ipynb")
+    cells = [c for c in solved.cells if c.source.startswith(SHOWN)]
+    text = documents.to_text(documents.canonical(new_notebook(cells=cells), outputs=True))
+    (folder / "build/shown.ipynb").write_text(text)
     early = new_notebook(cells=[new_code_cell("a = 1"), new_code_cell('print(a, "then", a + 1)')])
     text = documents.to_text(documents.canonical(early))
     (folder / "build/early.ipynb").write_text(text)
@@ -117,6 +122,13 @@ class Page:
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(instead)
 
+    def choose(self, theme: str) -> None:
+        """Take the theme of this name, Light or Dark, and load the page anew."""
+        self.page.evaluate(CHOOSE, f"JupyterLab {theme}")
+        self.page.reload()
+        body = f"body[data-jp-theme-light={str(theme == 'Light').lower()}]"
+        self.page.wait_for_selector(body, state="attached")
+
     def save(self) -> None:
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("Control+s")
@@ -169,10 +181,7 @@ def test_a_pass_is_seen_at_every_width_in_both_themes(chromium, workbook, theme)
     passed = f"{OUTPUT} >> text=✓ axpy passed"
     narrow = {"width": WIDTHS[0], "height": 900}
     lab = Page(chromium, f"{workbook.address}/{NOTEBOOK}{ALONE}", passed, viewport=narrow)
-    lab.page.evaluate(CHOOSE, f"JupyterLab {theme}")
-    lab.page.reload()
-    body = f"body[data-jp-theme-light={str(theme == 'Light').lower()}]"
-    lab.page.wait_for_selector(body, state="attached")
+    lab.choose(theme)
     line = lab.page.locator(passed).first
     line.wait_for()
     for width in WIDTHS:
@@ -182,6 +191,28 @@ def test_a_pass_is_seen_at_every_width_in_both_themes(chromium, workbook, theme)
         box = line.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
         assert serious(lab.page, OUTPUT) == []
+    assert lab.said == []
+    lab.page.close()
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_nothing_is_cut_at_any_width_in_either_theme(chromium, workbook, theme):
+    """Tables, pictures and reports of chapter 02; at 900 pixels beside the list of files."""
+    address = f"{workbook.address}/lab/tree/build/shown.ipynb{ALONE}"
+    lab = Page(chromium, address, viewport={"width": WIDTHS[0], "height": 900})
+    lab.choose(theme)
+    lab.page.wait_for_selector(".workbook-table")
+    for width in WIDTHS:
+        lab.page.set_viewport_size({"width": width, "height": 900})
+        if width == 900:
+            lab.page.click('.lm-TabBar-tab[data-id="filebrowser"]')
+            lab.page.wait_for_selector("#filebrowser:visible")
+        lab.page.wait_for_timeout(500)
+        for cell in lab.page.locator(".jp-CodeCell").all():
+            cell.scroll_into_view_if_needed()
+            cell.locator(OUTPUT).first.wait_for()
+            assert cut(lab.page, OUTPUT) == [], width
+        assert serious(lab.page, OUTPUT) == [], width
     assert lab.said == []
     lab.page.close()
 
@@ -209,7 +240,7 @@ def test_cuda_has_its_colours(chromium, workbook):
     page.close()
 
 
-def test_a_picture_has_words_and_shrinks_until_they_are_hard_to_read(chromium, workbook):
+def test_a_picture_has_words_shrinks_with_the_page_and_is_enlarged_by_a_key(chromium, workbook):
     address = f"{workbook.address}/lab/tree/build/picture.ipynb{ALONE}"
     lab = Page(chromium, address, viewport={"width": 1440, "height": 900})
     lab.cell("timelines").locator(".cm-content").click()
@@ -221,12 +252,15 @@ def test_a_picture_has_words_and_shrinks_until_they_are_hard_to_read(chromium, w
         lab.page.set_viewport_size({"width": width, "height": 900})
         lab.page.wait_for_timeout(500)
         around = lab.page.locator(".jp-RenderedSVG").bounding_box()
-        beside = width == 900  # the list of files: there a picture is small, and whole
-        assert picture.bounding_box()["width"] >= (480 if beside else 640)
         assert around["x"] + around["width"] <= width
-        if width >= 900:
-            assert picture.bounding_box()["width"] <= around["width"]
+        assert picture.bounding_box()["width"] <= around["width"]
         assert serious(lab.page, OUTPUT) == []
+    lab.page.set_viewport_size({"width": 900, "height": 900})
+    lab.page.locator(".jp-RenderedSVG").focus()
+    lab.page.keyboard.press("Enter")
+    assert picture.bounding_box()["width"] >= 640, "its words can be read"
+    lab.page.keyboard.press("Enter")
+    assert cut(lab.page, OUTPUT) == []
     assert lab.said == []
     lab.page.close()
 

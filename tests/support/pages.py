@@ -3,6 +3,18 @@
 WIDTHS = 390, 900, 1440  # pixels: a phone, a tablet, a screen
 
 
+_CUT = """elements => elements.flatMap(within => [within, ...within.querySelectorAll("*")])
+    .filter(one => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1)
+    .filter(one => getComputedStyle(one).overflowX != "visible")
+    .filter(one => !one.closest("pre, .cm-editor, select"))
+    .map(one => `${one.clientWidth} of ${one.scrollWidth}: ${one.outerHTML.slice(0, 200)}`)"""
+
+
+def cut(page, within: str) -> list[str]:
+    """What is wider than it is shown in parts of a page, but for code, which may scroll."""
+    return page.locator(within).evaluate_all(_CUT)
+
+
 def serious(page, within: str) -> list[str]:
     """What axe finds in a part of a page that keeps somebody from using it."""
     from axe_playwright_python.sync_playwright import Axe

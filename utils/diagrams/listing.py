@@ -8,7 +8,6 @@ from utils.emulator.hazards import HAZARDS
 from utils.emulator.traffic import Traffic
 from utils.watch.diagnosis import Diagnosis
 
-WIDE = 60  # characters of a line
 GAP = "…"  # in place of lines that have nothing beside them
 
 
@@ -36,7 +35,7 @@ def listing(kernel: Kernel, seen: Diagnosis, sizes: str) -> Table:
         if last is not None and any(_is_code(source.get(n, "")) for n in range(last + 1, line)):
             rows.append([GAP, *[""] * (len(head) - 1)])
         last = line
-        place = [str(line or "?"), text if len(text) <= WIDE else text[: WIDE - 3] + "..."]
+        place = [str(line or "?"), text]
         cells = [_costs(entry) for entry in traffic.get(line, [])] or [[""] * 4]
         for i, costs in enumerate(cells):
             first = i == 0

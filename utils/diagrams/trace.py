@@ -46,7 +46,7 @@ def trace(
         place = line - kernel.first_line
         text = source[place].strip() if 0 <= place < len(source) else ""
         shown = ", ".join(f"{value.name} = {value.value}" for value in group)
-        rows.append([str(line), text if len(text) <= 60 else text[:57] + "...", shown])
+        rows.append([str(line), text, shown])
     if (left := len(rows) - FIRST - LAST) > 0:
         rows[FIRST:-LAST] = [["…", "", f"{many(left, 'line')} left out"]]
     notes = []

@@ -10,6 +10,7 @@ from nbformat import NotebookNode
 from utils.ground.files import write_text
 from utils.ground.paths import workspace
 from utils.notebooks import pictures
+from utils.notebooks.lab import STATIC
 
 PAGE = """<!doctype html>
 <meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -51,6 +52,8 @@ def page(notebook: NotebookNode, stem: str) -> Path:
     text, _ = HTMLExporter(config=config).from_notebook_node(
         notebook, resources={"metadata": {"name": stem}}
     )
+    sheet = f"<style>{(STATIC / 'workbook.css').read_text()}</style>"
+    text = text.replace("</head>", f"{sheet}</head>", 1)
     path = workspace().build / f"{stem}.html"
     write_text(path, re.sub(r'href="(\d\d_\w+)\.ipynb"', r'href="\1.html"', text))
     return path

@@ -11,6 +11,7 @@ from utils.ground.paths import ROOT, environment, workspace
 FIRST = "notebooks/00_start_here.ipynb"
 FILES = "utils.notebooks.contents"
 EXTENSION = ROOT / "utils/notebooks/labextension"
+STATIC = EXTENSION / "workbook-cuda/static"  # what pages take of it, too
 # Without a grammar of addresses in all scripts that jsonschema would read, which halves the start.
 _JUPYTERLAB = """
 import sys

@@ -1,7 +1,4 @@
-"""The pictures among a notebook's outputs, as pages show them: with words, and not too small.
-
-A picture shrinks with the page until its words would be too small to read, and scrolls from there.
-"""
+"""The pictures among a notebook's outputs, as pages show them: with words, and whole."""
 
 import base64
 import json
@@ -16,7 +13,6 @@ from utils.diagrams.parts import requests, stepping
 
 INTERACTIVE = requests.MIME, stepping.MIME
 MIMES = {"image/svg+xml": "svg", "image/png": "png"}  # the best first
-LEAST = 640  # pixels across: nine points of a picture of nine inches are as many pixels
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,7 @@ class Shown:
 
     def image(self, source: str) -> str:
         """It as HTML, from an address."""
-        wide = f"min-width: {LEAST}px; " if self.suffix == "svg" else ""
-        style = f"{wide}max-width: 100%; height: auto; background: white"
+        style = "max-width: 100%; height: auto; background: white"
         return f'<img src="{source}" alt="{escape(self.alt)}" loading="lazy" style="{style}">'
 
     @property
@@ -72,8 +67,7 @@ def embed(notebook: NotebookNode) -> None:
     """Put each picture with its words into its place, as a part of the page."""
     for picture in list(shown(notebook)):
         source = f"data:{picture.mime};base64,{base64.b64encode(picture.content).decode()}"
-        image = picture.image(source)
-        picture.replace(f'<div tabindex="0" style="overflow-x: auto">{image}</div>')
+        picture.replace(picture.image(source))
 
 
 def description(output: NotebookNode) -> str:

@@ -20,21 +20,28 @@ from utils.ground import files
 from utils.ground.errors import ToolError, WorkbookError
 from utils.ground.paths import workspace
 from utils.notebooks import documents, pictures
-from utils.notebooks.lab import EXTENSION
+from utils.notebooks.lab import STATIC
 
-# Tables and code may be wider than a phone: they scroll, the page does not.
+# Of these pages alone. On a phone a table of the text has small cells, and a picture is enlarged by
+# a touch: it links to itself.
 CSS = """
-.cell_output .output, .table-wrapper { overflow-x: auto }
-.cell_output caption { text-align: left }
 details { margin: 1em 0 }
 summary { cursor: pointer; padding: 0.3em 0 }
+.cell_output pre { white-space: pre-wrap; overflow-wrap: break-word }
+@media (prefers-color-scheme: dark) {
+  body:not([data-theme="light"]) :is(.cell_output img, .workbook-choice svg) {
+    filter: var(--workbook-dark) }
+}
+@media (max-width: 500px) {
+  .table-wrapper table.docutils { font-size: 0.7rem }
+  .table-wrapper table.docutils :is(td, th) { padding: 0.2em 0.3em }
+  .table-wrapper code { overflow-wrap: anywhere }
+}
 """
-SCRIPTS = [
-    EXTENSION / "workbook-cuda/static" / name
-    for name in ("interactive.js", "requests.js", "steps.js")
-]
+SHEET = STATIC / "workbook.css"
+SCRIPTS = [STATIC / name for name in ("interactive.js", "requests.js", "steps.js")]
 # What may scroll can be reached by the keyboard.
-SCROLLS = re.compile(r'<(pre|div(?= class="(?:output text_html|table-wrapper)))([^>]*)>')
+SCROLLS = re.compile(r"<(pre)([^>]*)>")
 INDEX = """# CUDA workbook
 
 From the first CUDA thread to fused kernels that beat PyTorch, one notebook at a time. These pages
@@ -128,7 +135,7 @@ def _settings() -> dict[str, object]:
         "myst_heading_slug_func": "utils.notebooks.site.anchor",
         "html_theme": "furo",
         "html_static_path": ["_static"],
-        "html_css_files": ["workbook.css"],
+        "html_css_files": [SHEET.name, "pages.css"],
         "html_js_files": [script.name for script in SCRIPTS],
         "html_copy_source": False,
         "html_show_sphinx": False,
@@ -147,9 +154,9 @@ def anchor(heading: str) -> str:
 def write_sources(folder: Path, paths: Sequence[Path]) -> None:
     """Lay the pages out for Sphinx: notebooks with named pictures, and an index of them."""
     (folder / "_static").mkdir(parents=True)
-    (folder / "_static/workbook.css").write_text(CSS)
-    for script in SCRIPTS:
-        shutil.copy(script, folder / "_static")
+    (folder / "_static/pages.css").write_text(CSS)
+    for path in (SHEET, *SCRIPTS):
+        shutil.copy(path, folder / "_static")
     entries = []
     for path in paths:
         if path.suffix == ".md":

@@ -41,7 +41,6 @@ from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.trace import GLOBAL, KINDS, SPACES
 
 BANKS = 128  # bytes that shared memory gives in one wavefront
-WIDE = 40  # characters of a source line that are shown
 WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 # What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
 UNITS = {
@@ -180,8 +179,7 @@ class Profile:
         if number in shown:
             return "", ""
         shown.add(number)
-        text = self.source.get(number, "")
-        return str(number), text if len(text) <= WIDE else f"{text[: WIDE - 1]}…"
+        return str(number), self.source.get(number, "")
 
     def _of_units(self) -> Table:
         rows = [

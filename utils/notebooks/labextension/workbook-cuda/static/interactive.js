@@ -4,7 +4,7 @@
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const OWN_KEYS = "data-lm-suppress-shortcuts"; // or JupyterLab takes the arrows away
-  const WIDTH = 800; // units of a drawing
+  const [NARROW, WIDE] = [320, 800]; // pixels, which are the units of a drawing
   const painters = {};
 
   function make(name, attributes, text = "") {
@@ -31,28 +31,37 @@
     return 0.299 * r + 0.587 * g + 0.114 * b < 0.55 ? "#ffffff" : "#222222";
   }
 
+  /** How wide a drawing may be in an element; one that is not on the page yet has no width. */
+  function room(host) {
+    return Math.max(NARROW, Math.min(host.clientWidth || WIDE, WIDE));
+  }
+
   /** Put controls, a sentence, room for a drawing and what stands below it into an element. Returns
-      what shows the next sentence with its drawing, an SVG element of a height. */
-  function frame(host, controls, below = []) {
+      what shows the next sentence with its drawing, an SVG element of a height. `redraw` is called
+      where the room has become another. */
+  function frame(host, controls, redraw, below = []) {
     const outer = document.createElement("div");
     outer.className = "workbook-choice";
     outer.style.cssText = "margin: 0.5em 0; color: var(--jp-content-font-color1, inherit)";
     const said = document.createElement("p");
     said.setAttribute("role", "status");
     const around = document.createElement("div");
-    around.style.overflowX = "auto";
-    around.tabIndex = 0;
     outer.append(...controls, said, around, ...below);
     for (const one of outer.querySelectorAll("select, button, [tabindex]")) {
       one.setAttribute(OWN_KEYS, "true");
     }
     host.append(outer);
+    let drawn; // the room that the last drawing had
+    new ResizeObserver(() => {
+      if (drawn !== undefined && drawn !== room(host)) redraw();
+    }).observe(host);
     return (text, drawing, height) => {
+      drawn = room(host);
       said.textContent = text;
-      const names = { role: "img", "aria-label": text, viewBox: `0 0 ${WIDTH} ${height}` };
+      const names = { role: "img", "aria-label": text, viewBox: `0 0 ${drawn} ${height}` };
       for (const [key, value] of Object.entries(names)) drawing.setAttribute(key, value);
       // White and black in any theme, as the pictures are: their colours are told apart on white.
-      drawing.style.cssText = `width: 100%; min-width: 640px; max-width: ${WIDTH}px; display: block;
+      drawing.style.cssText = `width: 100%; max-width: ${drawn}px; display: block;
         background: #ffffff; color: #222222`;
       around.replaceChildren(drawing);
     };
@@ -62,7 +71,7 @@
     painters[type]?.(host, data);
   }
 
-  window.workbook = { make, choice, ink, frame, painters, draw, WIDTH };
+  window.workbook = { make, choice, ink, room, frame, painters, draw };
 
   const style = document.createElement("style");
   style.textContent = "@media print { .workbook-choice { display: none } }"; // the picture is there

@@ -154,15 +154,19 @@
     sessionContext.kernelChanged.connect(run);
   }
 
-  /** Let an element with a picture scroll, by its own arrow keys too. */
-  function scroll(node) {
+  /** Let an element with a picture be enlarged by a click or Enter; then it scrolls, by its own arrow
+      keys too. */
+  function enlarge(node) {
     node.classList.add("workbook-picture");
     node.tabIndex = 0;
     node.setAttribute("data-lm-suppress-shortcuts", "true");
+    const turn = () => node.classList.toggle("workbook-large");
+    node.addEventListener("click", turn);
+    node.addEventListener("keydown", (event) => event.key === "Enter" && turn());
   }
 
   /** JupyterLab drops a picture's description, and cuts off what is wider than the page. This says
-      the one and shrinks the other, until words are as small as can be read; then it scrolls. */
+      the one and shrinks the other. */
   function describe(registry, factory) {
     const createRenderer = (options) => {
       const renderer = factory.createRenderer(options);
@@ -173,7 +177,7 @@
         const image = renderer.node.querySelector("img");
         if (!alt || !image) return;
         image.alt = alt;
-        scroll(renderer.node);
+        enlarge(renderer.node);
       };
       return renderer;
     };
@@ -190,7 +194,7 @@
         image.alt = model.metadata["image/svg+xml"]?.alt ?? "";
         image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
         const picture = document.createElement("div");
-        scroll(picture);
+        enlarge(picture);
         picture.append(image);
         widget.node.replaceChildren(picture);
         await drawn;
@@ -201,13 +205,18 @@
     return { safe: true, mimeTypes: INTERACTIVE, defaultRank: 40, createRenderer };
   }
 
+  const beside = (name) => new URL(name, document.currentScript.src);
+  const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet" });
+  sheet.href = beside("workbook.css");
+  document.head.append(sheet);
+
   /** The scripts beside this one, in their order; without them pictures stand alone. */
   const drawn = Promise.all(
     ["interactive.js", "requests.js", "steps.js"].map(
       (name) =>
         new Promise((resolve) => {
           const script = document.createElement("script");
-          script.src = new URL(name, document.currentScript.src);
+          script.src = beside(name);
           script.async = false;
           script.onload = script.onerror = resolve;
           document.head.append(script);
@@ -238,23 +247,19 @@
     }
   }
 
-  // Pictures are drawn dark on light: a dark page turns that round, and keeps the hues.
+  // JupyterLab's own colours of comments and magics are too dark for its dark theme.
   const STYLE = `
-    .workbook-picture { overflow-x: auto }
-    .workbook-picture > img { max-width: 100%; min-width: 640px; height: auto }
     .jp-NotebookPanel { container-type: inline-size }
     @container (max-width: 800px) {
       .jp-Notebook .jp-Cell { padding-left: 2px; padding-right: 2px }
       .jp-Notebook .jp-InputPrompt, .jp-Notebook .jp-OutputPrompt { flex: 0 0 34px; min-width: 34px;
-        padding-left: 0; font-size: 10px }
+        padding: 4px 2px 0 0; font-size: 10px; letter-spacing: -0.5px }
+      .jp-Notebook .jp-RenderedMarkdown pre { margin: 0.5em 0; padding: 0; font-size: 12px }
       .jp-RenderedHTMLCommon :is(td, th) { padding: 4px }
-      .workbook-picture > img { min-width: min(640px, 100%) }
-      .workbook-choice svg { min-width: min(640px, 100%) !important }
     }
-    @container (max-width: 420px) {
-      .workbook-picture > img, .workbook-choice svg { min-width: 640px !important }
-    }
-    [data-jp-theme-light="false"] .workbook-picture > img { filter: invert(0.9) hue-rotate(180deg) }
+    [data-jp-theme-light="false"] .jp-Notebook { --jp-mirror-editor-comment-color: #7fb5b5;
+      --jp-mirror-editor-meta-color: #c9a0ff }
+    .jp-Notebook .jp-RenderedMarkdown :is(pre, pre code) { white-space: pre; overflow-x: auto }
     .jp-RenderedText pre { word-break: normal; overflow-wrap: anywhere }
   `;
 

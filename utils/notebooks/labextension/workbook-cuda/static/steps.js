@@ -1,7 +1,7 @@
 /* Go through what a block does, one step at a time: what `data` holds is said in
    utils/diagrams/parts/stepping.py. Needs interactive.js. */
 (() => {
-  const { make, choice, ink, frame, painters, WIDTH } = window.workbook;
+  const { make, choice, ink, room, frame, painters } = window.workbook;
   const [LEFT, GAP, HEAD, FLY] = [4, 28, 22, 64]; // units: FLY is as far as a link comes down
   const [LARGEST, SQUARE, FLAT] = [22, 232, 4]; // a cell; a panel; rows of one that goes across
   const [APART, INK] = [5, "#222222"]; // cells from which on each has an edge of its own
@@ -16,13 +16,13 @@
 
   /** Where each panel stands, the same in every step: matrices from left to right, rows one below
       the other. Where there are links, the second one has its name below, out of their way. */
-  function layout(panels, links) {
+  function layout(panels, links, width) {
     let [x, y, below] = [LEFT, 0, 0];
     return panels.map(({ rows, columns }, i) => {
       const flat = rows <= FLAT;
-      const cell = Math.min(LARGEST, (flat ? WIDTH - 2 * LEFT : SQUARE) / columns, SQUARE / rows);
-      const wide = flat ? WIDTH : Math.max(cell * columns, 90);
-      if (x > LEFT && x + wide > WIDTH - LEFT) [x, y] = [LEFT, below];
+      const cell = Math.min(LARGEST, (flat ? width - 2 * LEFT : SQUARE) / columns, SQUARE / rows);
+      const wide = flat ? width : Math.max(cell * columns, 90);
+      if (x > LEFT && x + wide > width - LEFT) [x, y] = [LEFT, below];
       const under = links && i > 0;
       const place = { x, y: y + (under ? 0 : HEAD), cell, rows, columns };
       const end = place.y + rows * cell;
@@ -88,12 +88,12 @@
     }
   }
 
-  function legend(drawing, data, y) {
+  function legend(drawing, data, y, width) {
     let x = LEFT;
     for (const state of data.legend) {
       const words = data.meanings[state];
       const wide = 26 + 6.6 * words.length + 14;
-      if (x > LEFT && x + wide > WIDTH) [x, y] = [LEFT, y + 20];
+      if (x > LEFT && x + wide > width) [x, y] = [LEFT, y + 20];
       const box = { x, y: y - 11, width: 13, height: 13, fill: data.colors[state] };
       drawing.append(make("rect", { ...box, stroke: INK, "stroke-width": 0.6 }));
       const place = { x: x + 20, y, fill: INK, "font-size": 12 };
@@ -117,7 +117,6 @@
     const legendOf = given.legend.split(" ").map(Number);
     const data = { ...given, colors: given.colors.split(" "), legend: legendOf };
     const { steps, panels } = data;
-    const places = layout(panels, steps.some((step) => step.links));
     const what = data.what.toLowerCase();
     const [label, select] = choice(data.what, steps.map((step) => step.name), () => draw());
     const go = (by) => {
@@ -129,9 +128,9 @@
     const previous = button("◀", `previous ${what}`, () => go(-1));
     const next = button("▶", `next ${what}`, () => go(1));
     const code = document.createElement("pre");
-    code.style.cssText = "overflow-x: auto; margin: 0.25em 0; font-size: 0.9em";
+    code.style.cssText = "white-space: pre; overflow-x: auto; margin: 0.25em 0; font-size: 0.9em";
     code.tabIndex = 0;
-    const show = frame(host, [previous, next, label], [code]);
+    const show = frame(host, [previous, next, label], () => draw(), [code]);
 
     function draw() {
       const [step, n] = [steps[select.selectedIndex], select.selectedIndex];
@@ -142,10 +141,12 @@
         one.style.opacity = one.getAttribute("aria-disabled") === "true" ? 0.4 : 1;
       }
       const drawing = make("svg", {});
+      const width = room(host);
+      const places = layout(panels, steps.some((one) => one.links), width);
       panels.forEach((one, i) => panel(drawing, one, places[i], cells(step.cells[i]), data));
       link(drawing, step.links, places, data.colors);
       const bottom = Math.max(...places.map((one) => Math.max(one.label, one.y + one.cell * one.rows)));
-      const height = legend(drawing, data, bottom + 26);
+      const height = legend(drawing, data, bottom + 26, width);
       show(`${step.name}, ${n + 1} of ${steps.length}: ${step.said}`, drawing, height);
       code.textContent = step.code;
       code.hidden = !steps.some((one) => one.code);
