@@ -8,14 +8,13 @@ import base64
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from html import escape
 from pathlib import Path
 
 from markdown_it import MarkdownIt
 
 from utils.course import catalog
 from utils.course.exercise import Exercise, Gate
-from utils.grading import inert, points, tables
+from utils.grading import inert, pages, points, tables
 from utils.grading.grades import Grade, Mark
 from utils.grading.verdicts import Status
 from utils.ground import files
@@ -23,25 +22,6 @@ from utils.timing.speed import Speed
 
 NAME = "feedback"  # of both files, without their endings
 PICTURE = 4 << 20  # characters of an SVG
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --paper: #fff; --box: #f3f4f6; --line: #c4c8ce; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e6ea; --paper: #17191c; --box: #24272c; --line: #4a4f57; }
-}
-body { font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 52rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; } h3 { font-size: 1rem; }
-h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.4rem; text-align: left;
-  vertical-align: top; }
-td:first-child { overflow-wrap: anywhere; }
-pre { background: var(--box); padding: 0.7rem; font-size: 0.85rem; white-space: pre-wrap;
-  overflow-wrap: anywhere; }
-img { max-width: 100%; height: auto; background: #fff; }
-"""
-# The page asks for nothing and runs nothing, whatever it came to hold.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def write(grade: Grade, folder: str | Path, row: Mapping[str, str] | None = None) -> Path:
@@ -222,21 +202,4 @@ def page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
             svg = base64.b64encode(pictures.get(str(source), "").encode()).decode()
             token.attrSet("src", f"data:image/svg+xml;base64,{svg}")
     body = parser.renderer.render(tokens, parser.options, {})
-    return _PAGE.format(title=escape(title), policy=_POLICY, style=_STYLE, body=body)
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-{body}</main>
-</body>
-</html>
-"""
+    return pages.page(title, body)

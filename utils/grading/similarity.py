@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.grading import inert
+from utils.grading import inert, pages
 from utils.ground import files
 from utils.ground.wording import many
 
+TITLE = "Answers that look alike"
 THRESHOLD = 80.0  # percent
 SOLUTION = "(the workbook's solution)"  # takes part, as if it were a student
 LEAST = 60  # tokens of a student's own; fewer are alike by themselves
@@ -123,7 +124,7 @@ def write(
 
 
 def _markdown(pairs: Sequence[Pair], threshold: float) -> str:
-    parts = ["# Answers that look alike", _introduction(threshold)]
+    parts = [f"# {TITLE}", _introduction(threshold)]
     if not pairs:
         return "\n\n".join([*parts, "None were found."]) + "\n"
     rows = ["| first | second | exercises |", "| --- | --- | --- |"]
@@ -171,7 +172,7 @@ def _page(pairs: Sequence[Pair], answers: Mapping[str, Mapping[str, str]], thres
             parts.append(f"<table><tr>{cells}</tr></table>")
     if len(pairs) > SHOWN:
         parts.append(f"<p>{many(len(pairs) - SHOWN, 'more pair')}: see the table.</p>")
-    return _HTML.format(body="\n".join(parts))
+    return pages.page(TITLE, "\n".join([f"<h1>{TITLE}</h1>", *parts, ""]), _STYLE)
 
 
 def _common(exercise: Exercise, one: str, other: str) -> Hashes:
@@ -194,30 +195,10 @@ def _marked(text: str, common: Hashes) -> str:
     return "\n".join(marked)
 
 
-_HTML = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Answers that look alike</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 1rem/1.5 system-ui, sans-serif; margin: 1rem; }}
-table {{ width: 100%; table-layout: fixed; border-collapse: collapse; }}
-td {{ vertical-align: top; border: 1px solid #888; padding: 0.5rem; }}
-h2 {{ font-size: 1.2rem; }} h3 {{ font-size: 1rem; margin: 0; overflow-wrap: anywhere; }}
-pre {{ font-size: 0.8rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.5rem 0; }}
-mark {{ background: #ffe08a; color: #1c1e21; }}
-</style>
-</head>
-<body>
-<main>
-<h1>Answers that look alike</h1>
-{body}
-</main>
-</body>
-</html>
+_STYLE = """body { max-width: none; }
+table { table-layout: fixed; }
+pre { font-size: 0.8rem; }
+mark { background: #ffe08a; color: #1c1e21; }
 """
 
 
