@@ -134,6 +134,7 @@ def test_the_margin_is_what_a_solution_might_cost_more_or_do_less(times, at_leas
 )
 def test_a_task_that_says_nothing_is_missing(complete, task, empty):
     text = f"### Exercise 01.1: `twice`\n\ny = 2 x.\n\n{task}"
-    pairs.write_notebook(complete, pairs.new_markdown_cell(text))
+    folds = pairs.new_markdown_cell("<details><summary>Hint 1</summary>\n\nAdd.\n</details>")
+    pairs.write_notebook(complete, pairs.new_markdown_cell(text), folds)
     said = author._cells(catalog.load("01_pairs/twice"))
     assert ("notebook: 'Your task:' of '01_pairs/twice' says nothing" in said) == empty

@@ -76,7 +76,7 @@ def _cells(exercise: Exercise) -> list[str]:
     if exercise.number and not any(f"check({exercise.name}" in cell.source for cell in cells):
         lacks.append(f"check({exercise.name})")
     missing = [f"notebook: no {kind} of '{exercise.id}'" for kind in lacks]
-    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     headed = rf"^### Exercise {re.escape(exercise.number or '')}:.*?(?=^### Exercise |\Z)"
     section = re.search(headed, text, re.MULTILINE | re.DOTALL) if exercise.number else None
     if section and re.search(r"\*\*Your task:?\*\*:?\s*(?:\Z|\n\n)", section[0]):
