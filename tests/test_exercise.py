@@ -18,6 +18,13 @@ def test_a_call_reads_each_input_and_writes_each_output_once():
     assert toys.FUSED.bytes(M=2, N=3, K=5, groups=1) == 4 * (2 * 5 + 3 * 5 + 3 * 3 + 2 * 3)
 
 
+@pytest.mark.parametrize("topic", catalog.topics())
+def test_an_exercise_stands_in_a_notebook_of_its_own_topic(topic):
+    """Also one that a spec makes of another topic's."""
+    homes = {exercise.notebook for exercise in catalog.topic(topic).values()}
+    assert {catalog.topic_of(home) for home in homes} <= {topic}
+
+
 def test_what_is_read_and_written_counts_twice():
     assert toys.AXPY.bytes(n=10) == 3 * 4 * 10
 

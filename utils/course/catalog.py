@@ -34,7 +34,9 @@ def _topic(name: str, path: Path, written: int) -> dict[str, Exercise]:
     spec.loader.exec_module(module)
     exercises = {}
     for exercise in module.EXERCISES:
-        home = exercise.notebook or name
+        # A spec may make an exercise of another topic's, which stands in a notebook of that.
+        own = f"{exercise.notebook}_".startswith(f"{name}_")
+        home = exercise.notebook if own else name
         exercises[exercise.name] = replace(exercise, topic=name, notebook=home)
     return exercises
 
