@@ -1,3 +1,4 @@
+#include "halves.cuh"
 #include "quads.cuh"
 #include "tensor_cores.cuh"
 
@@ -8,15 +9,7 @@ constexpr int CHUNKS = BK / 8;                       // of 8 halves, 16 bytes, i
 
 // Where a chunk of a tile lies, counted in chunks. Eight rows of one chunk lie in eight places of
 // a row, and so in all 32 banks.
-__device__ int swizzled(int row, int chunk) {
-    return row * CHUNKS + chunk;  // replace: your code here
-}
-
-// Four floats as halves: in two registers.
-__device__ uint2 as_halves(float4 v) {
-    __half2 left = __floats2half2_rn(v.x, v.y), right = __floats2half2_rn(v.z, v.w);
-    return {*reinterpret_cast<unsigned*>(&left), *reinterpret_cast<unsigned*>(&right)};
-}
+__device__ int swizzled(int row, int chunk) { return row * CHUNKS + (chunk ^ row % 8); }
 
 // A tile of 128 rows of a matrix (rows, K), from (row0, k) on, as halves. Zeros outside.
 __device__ void bring(uint4* tile, const float* matrix, int rows, int K, int row0, int k) {

@@ -178,7 +178,7 @@ EXERCISES = (
             without_conflicts("let a chunk's place in its row depend on the row, too"),
         ),
         points=15,
-        effort="about 14 lines",
+        effort="about 13 lines",
     ),
     Exercise(
         name="split_rows",
