@@ -125,3 +125,27 @@ def test_the_hint_stands_behind_the_first_error():
     said = "k.cu:6:19: error: expected ‘;’ before ‘}’ token\n    6 | x\nk.cu:8:1: error: no"
     lines = complaint(NINJA.format(said), "k.cu", [], KERNEL.replace("= v;", "= v")).splitlines()
     assert [line[:8] for line in lines] == ["k.cu:6:1", "    6 | ", "hint: a ", "k.cu:8:1"]
+
+
+def test_a_shared_array_of_no_constant_size_is_told_without_a_line_of_ours():
+    output = (
+        "emulator/launch.h:63:86: error: ‘float [32][K]’ is a variably modified type\n"
+        "   63 |   sizeof(std::remove_all_extents_t<emu_t_##name>), \\\n      |          ^\n"
+        "k.cu:7:37: note: in expansion of macro ‘EMU_SHARED’\n"
+        "    7 |     __shared__ float As[BM][K];\n"
+        "emulator/launch.h:64:68: error: template argument 2 is invalid\n"
+        "k.cu:7:37: note: in expansion of macro ‘EMU_SHARED’\n"
+    )
+    text = "\n" * 6 + "    __shared__ float As[BM][K];\n"
+    assert complaint(output, "k.cu", [], text).splitlines() == [
+        "k.cu:7: error: the size of this __shared__ array is no constant",
+        "    7 |     __shared__ float As[BM][K];",
+        "hint: the size of a __shared__ array is a constant: constexpr int SIZE = 256",
+    ]
+
+
+def test_a_launch_with_one_number_is_told_without_a_name_of_ours():
+    output = "k.cu:3:5: error: no matching function for call to ‘emu::Config::Config(int&)’\n"
+    said = complaint(output, "k.cu", [], "\n\n    k<<<blocks>>>(x);\n")
+    assert said.startswith("k.cu:3:5: error: a launch of another form\n") and "emu" not in said
+    assert "hint: a launch says how many blocks and how many threads" in said

@@ -12,6 +12,8 @@ ERRORS = 2  # that are shown; more tend to follow from these
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
+_LAUNCH = re.compile(r"no matching function for call to [‘']emu::Config::Config\(.*?\)[’']")
+_SHARED = re.compile(r"(\S+:\d+):\d+: note: in expansion of macro [‘']EMU_SHARED")
 # What goes through the emulator's headers and the linker, and says nothing about the cell.
 _NOISE = re.compile(
     r"In file included from|.*In instantiation of |.*\bld: .*in function|collect2: |"
@@ -39,6 +41,7 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
     lines = [re.sub(r"\bemu_[tk]_(?=\w)", "", line) for line in lines]
     lines = [_placed(line, follows) for line, follows in zip(lines, [*lines[1:], ""], strict=True)]
     hint = sentence(lines, source) if source else ""
+    lines = [_LAUNCH.sub("a launch of another form", line) for line in _plain_shared(lines)]
     starts = [
         i for i, line in enumerate(lines) if re.match(rf"{re.escape(filename)}[:(].*error", line)
     ]
@@ -49,6 +52,17 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
     if hint:  # behind the first error
         lines.insert(starts[1] if len(starts) > 1 else len(lines), f"hint: {hint}")
     return "\n".join(lines)
+
+
+def _plain_shared(lines: list[str]) -> list[str]:
+    """The lines, but for what the emulator's headers meet in a __shared__ array whose size is no
+    constant: of that where it stands."""
+    if not any("variably modified" in line for line in lines):
+        return lines
+    for line, quoted in zip(lines, [*lines[1:], ""], strict=True):
+        if place := _SHARED.match(line):
+            return [f"{place[1]}: error: the size of this __shared__ array is no constant", quoted]
+    return lines
 
 
 def _placed(line: str, follows: str) -> str:

@@ -177,7 +177,8 @@ def _in_directive(token: Token, include: Path, macros: dict[str, str]) -> Iterat
     if re.search(r"\w\\\r?\n\w", token.text):
         yield token.start, "a name is broken by \\ at the end of a line"
     if match is None or (match[1] and word not in _DIRECTIVES) or "\\" in token.text[: match.end()]:
-        yield token.start, f"#{match[1] if match else ''} has no place in an answer"
+        comment = "" if match and match[1] in _DIRECTIVES else ": a comment begins with //"
+        yield token.start, f"#{match[1] if match else ''} has no place in an answer{comment}"
         return
     rest = rest[match.end() :]
     body = [t for t in tokenize(f" {rest}") if t.kind not in ("space", "comment")]
