@@ -256,6 +256,7 @@ EXERCISES = (
     ),
     Exercise(
         name="sum_two_pass",
+        notebook="04_reductions_2_rows",
         title="a sum in two launches, the same bits every time",
         shapes={"x": "n", "partials": "blocks", "out": ""},
         outputs=("partials", "out"),
@@ -284,6 +285,7 @@ EXERCISES = (
     Exercise(
         number="04.6",
         name="row_min",
+        notebook="04_reductions_2_rows",
         title="the smallest element of each row; NaN wins, as in PyTorch",
         shapes={"x": "rows channels", "out": "rows"},
         outputs=("out",),
@@ -296,6 +298,7 @@ EXERCISES = (
     Exercise(
         number="04.7",
         name="row_argmin",
+        notebook="04_reductions_2_rows",
         listed=False,
         title="where the smallest element of each row is: the first one, NaN before all others",
         shapes={"x": "rows channels", "out": "rows"},

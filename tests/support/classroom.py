@@ -301,19 +301,23 @@ def write(folder: Path, student: Student, topics: Iterable[str] = TOPICS) -> Pat
     """The student's folder: the learner's notebooks with the answers in them."""
     mine = folder / student.name
     mine.mkdir(parents=True)
-    for topic in topics:
-        (mine / f"{topic}.ipynb").write_text(notebook(topic, student.texts), encoding="utf-8")
+    for name in _notebooks(topics):
+        (mine / f"{name}.ipynb").write_text(notebook(name, student.texts), encoding="utf-8")
     return mine
 
 
+def _notebooks(topics: Iterable[str]) -> list[str]:
+    return [name for name in catalog.notebooks() if catalog.topic_of(name) in topics]
+
+
 @functools.cache
-def _pristine(topic: str):
-    return documents.read(documents.notebook_of(topic))
+def _pristine(name: str):
+    return documents.read(documents.notebook_of(name))
 
 
-def notebook(topic: str, texts: dict[str, str]) -> str:
-    """The learner's notebook of a topic, with these texts by exercise id."""
-    book = copy.deepcopy(_pristine(topic))
+def notebook(name: str, texts: dict[str, str]) -> str:
+    """The learner's notebook of a name, with these texts by exercise id."""
+    book = copy.deepcopy(_pristine(name))
     for id, cell in documents.cuda_cells(book).items():
         if id in texts:
             cell.source = f"{documents.MAGIC} {id}\n{texts[id]}"
@@ -377,9 +381,9 @@ def _missing(student: Student, mine: Path) -> None:
 
 def _windows(student: Student, mine: Path) -> None:
     texts = {id: text.replace("\n", "\r\n") for id, text in student.texts.items()}
-    for topic in TOPICS:
-        text = notebook(topic, texts).replace("\n", "\r\n")
-        (mine / f"{topic}.ipynb").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    for name in _notebooks(TOPICS):
+        text = notebook(name, texts).replace("\n", "\r\n")
+        (mine / f"{name}.ipynb").write_bytes(b"\xef\xbb\xbf" + text.encode())
 
 
 def _below(student: Student, mine: Path) -> None:
