@@ -97,11 +97,11 @@ class Student:
         self.fates[exercise.id] = Fate(attack.statuses, 0, attack.says)
         self.attacks.append(f"{attack.name} in {exercise.name}")
 
-    def lose(self, topic: str) -> None:
+    def lose(self, notebook: str) -> None:
         """A notebook does not count."""
-        for id in list(self.fates):
-            if id.startswith(topic):
-                self.fates[id] = Fate(("not attempted",), 0)
+        for exercise in catalog.in_notebook(notebook):
+            if exercise.id in self.fates:
+                self.fates[exercise.id] = Fate(("not attempted",), 0)
 
     def mismatches(self, grade: dict) -> list[str]:
         """Where a grade is not what it must be."""

@@ -163,7 +163,7 @@ class FolderAttack:
     name: str
     act: Callable[[Path, Path, Path], None]
     says: str = ""  # words of a note
-    loses: str = ""  # a topic whose answers cannot be found any more
+    loses: str = ""  # a notebook whose answers cannot be found any more
 
 
 def _python(path: str, text: str = f"import os\n{MARK}\n") -> Callable:
