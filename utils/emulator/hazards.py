@@ -31,6 +31,15 @@ class Hazard:
     picture: Picture = Picture.NONE
 
 
+_ITS_INDEX = (
+    "Is this the index that belongs to this array, or one of a longer array? If it is right, guard "
+    "this line with an `if` for the threads that have no element."
+)
+_SAME_MASK = (
+    "Every lane that the mask names must make this call with the same mask, and no other lane. Let "
+    "them all come: move the call out of the `if` and let nobody return before it. A smaller mask "
+    "would leave out their values."
+)
 HAZARDS = {
     "illegal-address": Hazard(
         "illegal memory access",
@@ -52,8 +61,7 @@ HAZARDS = {
     ),
     "out-of-bounds": Hazard(
         "access outside of an array",
-        "Is this the index that belongs to this array, or one of a longer array? If it is right, "
-        "guard this line with an `if` for the threads that have no element.",
+        _ITS_INDEX,
         Reason.OUT_OF_BOUNDS, Picture.OUT_OF_BOUNDS,
     ),
     "out-of-bounds/shared": Hazard(
@@ -78,8 +86,7 @@ HAZARDS = {
     ),
     "out-of-bounds/host-memory": Hazard(
         "access outside of an array",
-        "Is this the index that belongs to this array, or one of a longer array? If it is right, "
-        "guard this line with an `if` for the threads that have no element.",
+        _ITS_INDEX,
         Reason.OUT_OF_BOUNDS,
     ),
     "use-after-free": Hazard(
@@ -315,16 +322,12 @@ HAZARDS = {
     ),
     "invalid-mask": Hazard(
         "a warp function with a wrong mask",
-        "Every lane that the mask names must make this call with the same mask, and no other lane. "
-        "Let them all come: move the call out of the `if` and let nobody return before it. A "
-        "smaller mask would leave out their values.",
+        _SAME_MASK,
         Reason.INVALID_MASK,
     ),
     "invalid-mask/exited-lane": Hazard(
         "a warp function with a wrong mask",
-        "Every lane that the mask names must make this call with the same mask, and no other lane. "
-        "Let them all come: move the call out of the `if` and let nobody return before it. A "
-        "smaller mask would leave out their values.",
+        _SAME_MASK,
         Reason.INVALID_MASK, Picture.MASK,
     ),
     "absent-lane": Hazard(

@@ -236,10 +236,10 @@ THREADS = 1024  # of a block, at most
 
 def refused(text: str) -> str:
     """Which launch CUDA would have refused, and why, from what the runtime wrote; "" for none."""
-    return next((_refused(e) for e in _events(text) if e.get("event") == "refused"), "")
+    return next((_refused(e) for e in events_of(text) if e.get("event") == "refused"), "")
 
 
-def _events(text: str) -> Iterator[Event]:
+def events_of(text: str) -> Iterator[Event]:
     """What the runtime wrote, line by line; one that broke off is passed over."""
     for line in text.splitlines():
         try:
@@ -275,7 +275,7 @@ def _read(text: str, texts: Texts) -> list[Report]:
     events: list[Event] = []
     numbered: dict[int, Event] = {}  # hazards of the launch that is being told of
     waits: tuple[Wait, ...] = ()  # of the hazard that is told of next
-    for event in _events(text):
+    for event in events_of(text):
         if event.get("event") == "waits":
             waits = tuple((w["threads"], w["line"], w["for"]) for w in event["waits"])
         elif "kind" in event:
