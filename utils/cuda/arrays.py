@@ -16,6 +16,7 @@ from utils.process.arena import ALIGNMENT
 from utils.process.memory import lend
 
 LOOKED_AT = 1 << 16  # bytes of the outputs: who leaves a thousandth undone is found
+MEMORY = 24 << 30  # bytes of a run, and no more than a third of what is free
 GAPS = 64  # between arrays, at most, in units of ALIGNMENT
 
 
@@ -39,9 +40,11 @@ class Arrays:
         return self._lent.file
 
     @staticmethod
-    def bytes_of(like: Iterable[Tensor]) -> int:
-        """What a call takes, at most."""
-        return sum(t.nbytes + ALIGNMENT * (GAPS + 1) for t in like)
+    def room(like: Iterable[Tensor], on_card: bool) -> int:
+        """For how many calls there is memory, of which a run takes a third of what is free."""
+        free = torch.cuda.mem_get_info()[0] if on_card else 1 << 30
+        each = sum(t.nbytes + ALIGNMENT * (GAPS + 1) for t in like)
+        return min(free // 3, MEMORY) // each
 
     def tensor(self, call: int, name: str) -> Tensor:
         """An array of a call, as it is in the memory now."""

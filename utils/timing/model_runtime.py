@@ -44,7 +44,6 @@ ROUNDS = 3  # of eager, torch.compile and the file, in turn
 IDLE = 3  # runs that call nothing, of which the shortest counts
 RUN = 0.1  # seconds of a run of eager, where memory allows as many calls
 CALLS = 3, 32  # of a run, at least and at most
-MEMORY = 24 << 30  # bytes of a run, and no more than a third of what is free
 WARM = 2  # runs before one that counts, of as many calls
 LIMIT = 20.0  # seconds that any run may take, beside twenty times eager's
 COMPILING = 300.0  # seconds for torch.compile
@@ -231,9 +230,8 @@ class Race:
     def _fitting(self) -> int:
         """How many calls make a run of eager of RUN seconds, or as many as there is memory for."""
         least, most = CALLS
-        free = torch.cuda.mem_get_info()[0] if self.device is not None else 1 << 30
-        room = min(free // 3, MEMORY) // Arrays.bytes_of(arrays_of(self.task, self.size).values())
-        if (most := min(most, room)) < 1:
+        like = arrays_of(self.task, self.size).values()
+        if (most := min(most, Arrays.room(like, self.device is not None))) < 1:
             raise NotTimed(f"a call of {self.size} needs more memory than there is")
         count = min(least, most)
         self.peers.clocked(Peers.EAGER, count)

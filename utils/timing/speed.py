@@ -23,6 +23,7 @@ from utils.course.case_sizes import size_text
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import stopwatch
+from utils.cuda.arrays import Arrays
 from utils.cuda.compiler import compile_cuda
 from utils.ground.errors import CheckFailed, Reason, WorkbookError
 from utils.judge import mismatch, oracle
@@ -35,7 +36,6 @@ ROUNDS = 3  # of each, in turn
 IDLE = 3  # runs that call nothing, of which the shortest counts
 RUN = 0.1  # seconds of a run, where memory allows as many calls
 CALLS = 3, 256  # of a run, at least and at most
-MEMORY = 24 << 30  # bytes of a run, and no more than a third of what is free
 LINE = 300  # characters of a message: some are a submission's own words
 LIMIT = 5.0  # seconds that any run may take, beside twenty times the solution's
 
@@ -153,9 +153,8 @@ def _fitting(reference: Answer, sizes: Sizes, bounds: Mapping[str, float]) -> in
     """How many calls make a run of RUN seconds, or as many as there is memory for."""
     least, most = CALLS
     like = case_calls.arguments(reference, _case(reference, sizes, 0), reference.device)
-    free = torch.cuda.mem_get_info()[0] if reference.backend == "cuda" else 1 << 30
     tensors = [value for value in like.values() if isinstance(value, Tensor)]
-    most = min(most, min(free // 3, MEMORY) // stopwatch.Run.bytes_of(tensors))
+    most = min(most, Arrays.room(tensors, reference.backend == "cuda"))
     if most < 1:
         raise _NotTimed(f"a call of {size_text(sizes)} needs more memory than there is")
     calls = min(least, most)

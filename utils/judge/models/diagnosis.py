@@ -1,5 +1,6 @@
 """What the emulator's diagnosis has found in the launches of a judged file."""
 
+import itertools
 import json
 from collections.abc import Iterator
 
@@ -30,13 +31,7 @@ def reports_of(session: Session, header: Header) -> list[Report]:
 def _placed(text: str, session: Session) -> Iterator[str]:
     """Events that name the libraries as they are on this side."""
     names = {f"build {number}": str(path) for number, path in enumerate(session.built)}
-    for line in text.splitlines()[:EVENTS]:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(event, dict):
-            continue
+    for event in itertools.islice(reports.events_of(text), EVENTS):
         for name in ("module", "other_module"):
             if name in event:
                 event[name] = names.get(event[name], "")
