@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from utils.cuda import kernel as module
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
-from utils.ground.errors import KernelCrash, LaunchError
+from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 
 AXPY = r"""
 #include <cstdio>
@@ -204,3 +205,29 @@ def test_a_trusted_launcher_is_called_apart_where_a_tensor_is_empty(axpy, monkey
     with pytest.raises(KernelCrash):
         kernel(torch.ones(0), torch.ones(0), 1.0, 0, False)
     assert here == [3]
+
+
+ENDLESS = """
+__global__ void spin_kernel(float* x) {
+    for (int i = 0; i >= 0; i = (i + 1) % 1000) x[0] = i;
+}
+void spin(float* x) { spin_kernel<<<1, 1>>>(x); }
+"""
+
+
+def test_a_call_that_does_not_end_says_so_before_it_is_stopped(monkeypatch, capsys):
+    monkeypatch.setattr(module, "SILENT", 0.3)
+    monkeypatch.setattr(module, "CALL_TIMEOUT", 1.5)
+    monkeypatch.setattr(module, "in_notebook", lambda: True)
+    spin = compile_cuda(ENDLESS, "spin", backend="emulator")
+    with pytest.raises(KernelTimeout):
+        spin(torch.zeros(1))
+    said = capsys.readouterr().out
+    assert said.startswith("spin has not ended after 0.3 s, and is stopped after 1.5 s;")
+    assert "Is there a loop that never ends?" in said
+
+
+def test_a_call_that_ends_in_time_says_nothing(axpy, monkeypatch, capsys):
+    monkeypatch.setattr(module, "in_notebook", lambda: True)
+    axpy(torch.ones(3), torch.ones(3), 1.0, 3, False)
+    assert capsys.readouterr().out == ""
