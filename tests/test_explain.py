@@ -419,3 +419,10 @@ def test_a_step_with_a_wrong_derivative_keeps_its_value():
 
 def test_without_gradients_no_derivative_is_tried():
     assert not list(wrong_derivatives.outcomes(lambda: F.silu(torch.ones(3)), {}))
+
+
+def test_a_lone_column_is_told_and_a_lone_value_is_not():
+    bad = torch.zeros(3, 5, dtype=torch.bool)
+    bad[:, 1] = True
+    assert region(bad) == "only column 1 is wrong"
+    assert region(bad[0]) == ""

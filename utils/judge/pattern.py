@@ -39,8 +39,8 @@ def region(bad: Tensor, word: str = "wrong") -> str:
 
 
 def _lone(hit: Tensor, unit: str, word: str) -> str:
-    """Where a single one is hit."""
-    if int(hit.sum()) > 1 or len(hit) <= FEW_ROWS:
+    """Where a single row or column is hit."""
+    if unit == "value" or int(hit.sum()) > 1 or len(hit) <= FEW_ROWS:
         return ""
     return f"only {unit} {int(hit.nonzero()[0])} is {word}"
 
