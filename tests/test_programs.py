@@ -166,8 +166,9 @@ FAULTS = {
         "an assertion failed in kernel 'never'",
     ),
     "a loop without end in a kernel": (
-        "__global__ void spin(volatile int* x) {\n while (*x == 0) {}  // HERE\n}\n"
-        "int main() { int* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); spin<<<1, 1>>>(x); }",
+        "__global__ void spin(volatile int* x) {\n"
+        "for (int i = 0; *x == 0; i++) x[1] = i;  // HERE\n}\n"
+        "int main() { int* x; cudaMalloc(&x, 8); cudaMemset(x, 0, 8); spin<<<1, 1>>>(x); }",
         124,
         "stopped at the time limit in kernel 'spin'",
     ),

@@ -26,7 +26,8 @@ LIBRARY = "workbook_emulator"
 
 # -fno-gnu-unique: statics of templates must not be shared between two versions of a cell.
 # __assert_fail: a kernel's failed assertion ends the launch, as on a GPU, not the process.
-_COMMON = ["-std=c++17", "-fPIC", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
+# -fno-plt: a kernel that is stopped in a call is then at a line, not in a stub that has none.
+_COMMON = ["-std=c++17", "-fPIC", "-fno-plt", "-fno-gnu-unique", "-fno-strict-aliasing", "-w"]
 _COMMON += ["-D__assert_fail=__emu_assert_fail"]
 # Some releases of PyTorch put this on the command line, others do not. The standard library's
 # headers read it, and a precompiled one fits no other value, nor none.

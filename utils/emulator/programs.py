@@ -28,6 +28,7 @@ from utils.ground.errors import CompileError, ToolError
 
 _FOREIGN = re.compile(r"\bEMU_ELSEWHERE\b")
 TIMED_OUT = 124  # the exit status of a program that was stopped at its time limit
+PATIENCE = 4  # time limits, at most, for a program that is given no core
 
 
 @dataclass(frozen=True)
@@ -232,8 +233,9 @@ def _ended(status: int, timeout: float | None, explained: bool) -> int:
 def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> int:
     """The status of a process, negative for a signal; the process is gone afterwards."""
     try:
-        # The runtime ends the program itself and says where it was; this is for when it cannot.
-        return process.wait(None if timeout is None else timeout + 5)
+        # The runtime ends the program itself and says where it was, on a busy machine later
+        # (runtime/watchdog.cpp); this is for when it cannot.
+        return process.wait(None if timeout is None else PATIENCE * timeout + 5)
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     except KeyboardInterrupt:

@@ -55,7 +55,6 @@ class Tile {
     uint32_t start_, along_, down_, swizzle_;
 };
 
-
 void read_words(const Tile& tile, int row, uint32_t (&words)[8]) {
     memcpy(words, tile.piece(row, 0), 16);
     memcpy(words + 4, tile.piece(row, 1), 16);
