@@ -1,12 +1,16 @@
 """The tables of stored figures say what was measured, on what, and beside what."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from support.figures import FP32, STAMP
 
+from utils import diagnose
 from utils.course import catalog
+from utils.course.answers import compile_wrong
 from utils.course.precision import Precision
+from utils.ground.paths import ROOT
 from utils.notebooks import readme
 from utils.timing import results
 from utils.timing.rows import Entry, Results, Row
@@ -134,3 +138,12 @@ def test_the_readme_is_of_the_card_with_the_most_figures(store):
     page = readme.page()
     assert "- [NVIDIA X](#nvidia-x)\n- [NVIDIA Y](#nvidia-y)" in page
     assert page.index("## NVIDIA X") < page.index("## NVIDIA Y")
+
+
+def test_the_report_that_it_quotes_is_that_of_today(capsys):
+    text = (ROOT / "README.md").read_text()
+    quoted = re.search(r"without its barriers it says:\n\n```\n(.*?)```", text, re.DOTALL)[1]
+    exercise = catalog.load("02_shared_memory_tiling/gemm_tiled_race")
+    diagnose(compile_wrong(exercise, catalog.starter_text(exercise), exercise.name))
+    report = capsys.readouterr().out.splitlines()
+    assert [line for line in quoted.splitlines() if line not in report] == []
