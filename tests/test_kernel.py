@@ -200,7 +200,7 @@ def test_a_trusted_launcher_is_called_apart_where_a_tensor_is_empty(axpy, monkey
         "utils.cuda.kernel.check_arguments", lambda _, __, arguments, *___: arguments
     )
     monkeypatch.setattr(Kernel, "_launch", lambda _, arguments: here.append(arguments["n"]))
-    monkeypatch.setattr(Kernel, "_run", crash)
+    monkeypatch.setattr(Kernel, "_run_apart", crash)
     kernel(torch.ones(3), torch.ones(3), 1.0, 3, False)
     with pytest.raises(KernelCrash):
         kernel(torch.ones(0), torch.ones(0), 1.0, 0, False)

@@ -182,9 +182,12 @@ def _added_to(code: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _unaligned(code: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Where an array of floats that is read as quads may begin anywhere."""
     quads = set(re.findall(r"\bquad\(&(\w+)\[", "\n".join(code)))
+    declaration = re.compile(r"\s*(?:__shared__ )?float ([^=;(]*)(?:=.*)?;$")
     for number, line in enumerate(code, 1):
-        declared = re.match(r"\s*(?:__shared__ )?float ([^=;(]*)(?:=.*)?;$", line)
-        for name in re.findall(r"\b(\w+)\[", declared[1] if declared else ""):
+        declared = "".join(
+            match[1] for part in re.split("(?<=;)", line) if (match := declaration.match(part))
+        )
+        for name in re.findall(r"\b(\w+)\[", declared):
             if name in quads:
                 words = f"{name} is read as quads, 16 bytes at once, and may begin anywhere: "
                 yield number, words + "`alignas(16)` in front of its type"
