@@ -1,0 +1,60 @@
+"""Chapter 05's faults beside compute-sanitizer: the programs that it is run on, and how its words
+are read."""
+
+import pytest
+
+from benchmarks import calibrate, sanitize_faults
+from utils.course import catalog
+from utils.emulator.programs import build_program
+
+BROKEN = catalog.topic("05_debugging")
+BAR = "=" * 9 + " "
+RACE = (
+    f"{BAR}COMPUTE-SANITIZER\n"
+    f"{BAR}Error: Race reported between Write access at "
+    "row_share_kernel(const float *, float *, int)+0x2b0 in row_share.cu:11\n"
+    f"{BAR}    and Read access at row_share_kernel(const float *, float *, int)+0x300"
+    " in row_share.cu:13 [1020 hazards]\n"
+    f"{BAR}\n"
+    f"{BAR}RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n"
+)
+OUTSIDE = (
+    f"{BAR}COMPUTE-SANITIZER\n"
+    f"{BAR}Invalid __global__ read of size 4 bytes\n"
+    f"{BAR}    at laplace_kernel(const float *, float *, int, int)+0x210 in laplace.cu:14\n"
+    f"{BAR}    by thread (3,1,0) in block (3,0,0)\n"
+    f"{BAR}    Access to 0x7f8b4fa00320 is out of bounds\n"
+    f"{BAR}    and is 1 bytes after the nearest allocation at 0x7f8b4fa00000 of size 800 bytes\n"
+    f"{BAR}\n"
+    f"{BAR}ERROR SUMMARY: 1 error\n"
+)
+NOTHING = f"{BAR}COMPUTE-SANITIZER\n{BAR}ERROR SUMMARY: 0 errors\n"
+
+
+def test_words_are_read():
+    (race,) = sanitize_faults.findings(RACE)
+    assert (race["line"], race["other_line"], race["count"]) == (11, 13, 1020)
+    (outside,) = sanitize_faults.findings(OUTSIDE)
+    assert outside["kind"].endswith("which is out of bounds") and outside["line"] == 14
+    assert sanitize_faults.findings(NOTHING) == []
+
+
+def test_what_cannot_be_read_is_no_silence():
+    new = f"{BAR}A new kind of finding\n" + NOTHING.replace("0 errors", "3 errors")
+    (finding,) = sanitize_faults.findings(new)
+    assert finding["kind"] == "not understood" and finding["count"] == 3
+    (cut,) = sanitize_faults.findings("========= COMPUTE-SANITIZER\n")
+    assert cut["kind"] == "no summary"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_program_runs_and_is_wrong(tmp_path, name):
+    session = calibrate.Session(tmp_path, 60)
+    fault = sanitize_faults.Fault(BROKEN[name], tmp_path)
+    fault.program.symlink_to(build_program(fault.source))
+    wrong, _, of = fault.wrong(session).partition(" of ")
+    assert of.endswith("values wrong")
+    # Of all twelve, one is slow, and right.
+    assert (int(wrong) > 0) == (name != "shift_rows")
+    text = fault.source.read_text()
+    assert text.startswith(catalog.starter_text(BROKEN[name])), "its lines keep their numbers"
