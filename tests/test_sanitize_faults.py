@@ -52,7 +52,7 @@ def test_each_program_runs_and_is_wrong(tmp_path, name):
     session = calibrate.Session(tmp_path, 60)
     fault = sanitize_faults.Fault(BROKEN[name], tmp_path)
     fault.program.symlink_to(build_program(fault.source))
-    wrong, _, of = fault.wrong(session).partition(" of ")
+    wrong, _, of = fault.alone(session).partition(" of ")
     assert of.endswith("values wrong")
     # Of all twelve, one is slow, and right.
     assert (int(wrong) > 0) == (name != "shift_rows")
