@@ -156,7 +156,8 @@ PLACES = (  # where Nsight Compute's module for Python may be
 def lines(report: Path) -> list[dict]:
     """Counters of each line, launch after launch: whatever was collected by instruction.
 
-    Lines are those of the text that was compiled, by file. None where the module is not there.
+    Keys are the file, the line and the opcode, such as "swish.cu:8 LDG". None where the module is
+    not there.
     """
     for folder in itertools.chain.from_iterable(map(glob.glob, PLACES)):
         sys.path.append(folder)
@@ -180,15 +181,23 @@ def _lines(action: Any) -> dict[str, dict[str, float]]:
         metric = action.metric_by_name(name)
         if not metric.num_instances() or not metric.has_correlation_ids():
             continue
-        places = metric.correlation_ids()
+        addresses = metric.correlation_ids()
         for i in range(metric.num_instances()):
-            source = action.source_info(places.as_uint64(i))
-            if source is None or not (value := metric.as_double(i)):
+            address, value = addresses.as_uint64(i), metric.as_double(i)
+            source = action.source_info(address)
+            if source is None or not value:
                 continue
             place = f"{Path(source.file_name()).name}:{source.line()}"
-            counts = sums.setdefault(place, {})
+            counts = sums.setdefault(f"{place} {opcode(action.sass_by_pc(address))}", {})
             counts[name] = counts.get(name, 0) + value
     return sums
+
+
+def opcode(instruction: str) -> str:
+    """Of a machine instruction: LDG of '@!P0 LDG.E.128 R8, desc[UR8][R10.64]'."""
+    words = instruction.split()
+    name = words[1] if words[0].startswith("@") else words[0]
+    return name.partition(".")[0].rstrip(";")
 
 
 def plain(kernel: str) -> str:

@@ -30,3 +30,5 @@ def test_tables_are_read():
     assert profile_beside_ncu.plain(row["Kernel Name"]) == "k"
     details = '"Rule Name","Rule Description"\n"SOLBottleneck","It ""waits"", long"\n"Other","x"\n'
     assert profile_beside_ncu.limits(details) == ['It "waits", long']
+    assert profile_beside_ncu.opcode("@!P0 LDG.E.128 R8, desc[UR8][R10.64]") == "LDG"
+    assert profile_beside_ncu.opcode("EXIT;") == "EXIT"
