@@ -66,7 +66,7 @@ class LaunchOnce:
     """Such a program: its folder, its text, the values that it gets."""
 
     def __init__(self, exercise: Exercise, text: str, sizes: Sizes, folder: Path, kind: str = ""):
-        self.exercise, self.sizes = exercise, dict(sizes)
+        self.exercise, self.text, self.sizes = exercise, text, dict(sizes)
         self.folder = folder / exercise.name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.parameters = parse_launcher(text, exercise.name)

@@ -27,6 +27,7 @@ from benchmarks import calibrate
 from benchmarks.calibrate import Session
 from benchmarks.launch_once import LaunchOnce
 from utils.course import catalog
+from utils.timing import sass
 
 KERNELS = (
     "00_start_here/swish",
@@ -99,13 +100,13 @@ def count(session: Session, launch: LaunchOnce, counters: dict[str, str]) -> dic
         }
         for row in table[1:]  # the first holds the units
     ]
-    by_line = attempt(session, name, report)
+    lines = attempt(session, launch, report)
     return {
         "sizes": launch.sizes,
-        "text": digest(catalog.solution_text(launch.exercise)),
+        "text": digest(launch.text),
         "launches": launches,
         "limited": limits(pages["details"]),
-        "lines": by_line,
+        "lines": lines,
     }
 
 
@@ -118,21 +119,17 @@ PAGES = {  # of a report, and how to print them
 }
 
 
-def attempt(session: Session, name: str, report: Path) -> list[dict]:
+def attempt(session: Session, launch: LaunchOnce, report: Path) -> list[dict]:
     """Counts by line; a report that cannot be read costs only these."""
+    name = launch.exercise.name
     try:
-        by_line = lines(report)
-    except Exception as error:  # of a module that comes with the tool
+        launches = instructions(report)
+        (session.logs / f"{name}.instructions.json").write_text(json.dumps(launches))
+        code = sass.disassembled(launch.text, "sm_90")
+        return [by_line(code.get(kernel, ()), seen) for kernel, seen in launches]
+    except Exception as error:  # whatever a module that comes with the tool may raise
         print(f"no counts by line of {name}: {error!r}")
         return []
-    (session.logs / f"{name}.lines.json").write_text(json.dumps(by_line, indent=1))
-    return [
-        {
-            place: {ours: seen[theirs] for ours, theirs in LINES.items() if theirs in seen}
-            for place, seen in launch.items()
-        }
-        for launch in by_line
-    ]
 
 
 def print_page(session: Session, report: Path, page: str, *how: str) -> str:
@@ -153,11 +150,9 @@ PLACES = (  # where Nsight Compute's module for Python may be
 )
 
 
-def lines(report: Path) -> list[dict]:
-    """Counters of each line, launch after launch: whatever was collected by instruction.
-
-    Keys are the file, the line and the opcode, such as "swish.cu:8 LDG". None where the module is
-    not there.
+def instructions(report: Path) -> list[tuple[str, list[dict]]]:
+    """Of each launch its kernel, by the name that the C++ ABI gives it, and its instructions with
+    whatever was collected of them. None where Nsight Compute's module is not there.
     """
     for folder in itertools.chain.from_iterable(map(glob.glob, PLACES)):
         sys.path.append(folder)
@@ -167,37 +162,52 @@ def lines(report: Path) -> list[dict]:
         print(f"no counts by line: {error}")
         return []
     context = ncu_report.load_report(str(report))
-    actions = [
-        r.action_by_idx(i)
-        for r in map(context.range_by_idx, range(context.num_ranges()))
-        for i in range(r.num_actions())
-    ]
-    return [_lines(action) for action in actions]
+    ranges = map(context.range_by_idx, range(context.num_ranges()))
+    actions = [r.action_by_idx(i) for r in ranges for i in range(r.num_actions())]
+    return [(action.name(action.NameBase_MANGLED), _instructions(action)) for action in actions]
 
 
-def _lines(action: Any) -> dict[str, dict[str, float]]:
-    sums: dict[str, dict[str, float]] = {}
+def _instructions(action: Any) -> list[dict]:
+    seen: dict[int, dict] = {}
     for name in action.metric_names():
         metric = action.metric_by_name(name)
         if not metric.num_instances() or not metric.has_correlation_ids():
             continue
         addresses = metric.correlation_ids()
         for i in range(metric.num_instances()):
-            address, value = addresses.as_uint64(i), metric.as_double(i)
-            source = action.source_info(address)
-            if source is None or not value:
-                continue
-            place = f"{Path(source.file_name()).name}:{source.line()}"
-            counts = sums.setdefault(f"{place} {opcode(action.sass_by_pc(address))}", {})
-            counts[name] = counts.get(name, 0) + value
+            counts = seen.setdefault(addresses.as_uint64(i), {})
+            if value := metric.as_double(i):
+                counts[name] = value
+    code = {address: action.sass_by_pc(address) for address in sorted(seen)}
+    start = min((address for address, text in code.items() if text), default=0)
+    return [
+        {"offset": address - start, "sass": text, **seen[address]}
+        for address, text in code.items()
+        if text
+    ]
+
+
+def by_line(
+    listing: Sequence[sass.Instruction], seen: Sequence[dict]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Counts by line and opcode, from those of instructions; lines are those of nvdisasm.
+
+    Raises ValueError where the card had other code.
+    """
+    code = {instruction.offset: instruction for instruction in listing}
+    sums: dict[str, dict[str, dict[str, float]]] = {}
+    for counts in seen:
+        instruction = code.get(counts["offset"])
+        if instruction is None or instruction.opcode != sass.opcode(counts["sass"]):
+            raise ValueError(f"{counts['sass']!r} is not {instruction}")
+        if not counts.get(LINES["instructions"]):
+            continue
+        opcodes = sums.setdefault(str(instruction.line), {})
+        total = opcodes.setdefault(instruction.opcode, {})
+        for ours, theirs in LINES.items():
+            if theirs in counts:
+                total[ours] = total.get(ours, 0) + counts[theirs]
     return sums
-
-
-def opcode(instruction: str) -> str:
-    """Of a machine instruction: LDG of '@!P0 LDG.E.128 R8, desc[UR8][R10.64]'."""
-    words = instruction.split()
-    name = words[1] if words[0].startswith("@") else words[0]
-    return name.partition(".")[0].rstrip(";")
 
 
 def plain(kernel: str) -> str:

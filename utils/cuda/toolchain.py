@@ -127,6 +127,17 @@ def cuda_home() -> Path:
     )
 
 
+def nvdisasm() -> str | None:
+    """Path of the toolkit's disassembler, of the one on the PATH, or of pip's; None without one."""
+    try:
+        folders = [cuda_home() / "bin"]
+    except ToolError:
+        folders = []
+    folders += map(Path, _path().split(os.pathsep))
+    folders += [home / "bin" for site in sys.path for home in Path(site).glob("nvidia/cu[0-9]*")]
+    return shutil.which("nvdisasm", path=os.pathsep.join(map(str, folders)))
+
+
 @functools.cache
 def _toolkit_of(nvcc: str) -> Path:
     """The toolkit that an nvcc belongs to; the one on the PATH may be a script that calls it."""

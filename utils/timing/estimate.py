@@ -19,21 +19,17 @@ import functools
 import json
 import math
 import re
-import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 
 from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
-from utils.cuda import toolchain
-from utils.ground.errors import ToolError, WorkbookError
+from utils.ground.errors import WorkbookError
 from utils.ground.paths import workspace
-from utils.timing import roofline
+from utils.timing import roofline, sass
 from utils.timing.scaling import Kind, Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.costs import Cost
@@ -329,25 +325,11 @@ def places(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, int]:
     return {name: max(1, int(limit)) for name, limit in limits.items()}
 
 
-@functools.cache
 def registers(source: str, architecture: str) -> dict[str, int]:
     """Registers of a thread of each kernel, as nvcc says; none where there is no nvcc."""
-    try:
-        nvcc = toolchain.cuda_home() / "bin/nvcc"
-    except ToolError:
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cu")
-        path.write_text(source)
-        command = [str(nvcc), "-std=c++17", f"-arch={architecture}", "-cubin", "-Xptxas", "-v"]
-        command += [f"-I{workspace().include}", str(path), "-o", str(path.with_suffix(".cubin"))]
-        done = subprocess.run(command, capture_output=True, text=True)
     used: dict[str, int] = {}
-    for mangled, count in re.findall(_USED, done.stderr, re.DOTALL):
-        length = re.match(r"\d+", mangled)
-        name = mangled[length.end() :][: int(length[0])] if length else mangled
-        used[name] = max(int(count), used.get(name, 0))
+    for symbol, occupied in sass.compiled(source, architecture).items():
+        length = re.match(r"_Z(\d+)", symbol)
+        name = symbol[length.end() :][: int(length[1])] if length else symbol
+        used[name] = max(occupied.registers, used.get(name, 0))
     return used
-
-
-_USED = r"entry function '_Z(\d\w+)'.*?Used (\d+) registers"
