@@ -1,7 +1,7 @@
 """Estimates beside measured times of an H200, and what they are made of."""
 
-import shutil
 import statistics
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,7 @@ from utils.course.answers import compile_answer
 from utils.course.catalog import load, solution_text
 from utils.ground.errors import WorkbookError
 from utils.timing.estimate import Estimate, estimate, known_gpu, registers, resident
+from utils.timing.sass import Occupied
 from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import bank_conflicts
 from utils.watch.costs import costs, global_wavefronts, widened
@@ -25,7 +26,7 @@ ALIKE = 1.1  # measured times closer than this have no order
 def rows():
     """The workbook's kernels, as a machine without nvcc estimates them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("utils.timing.estimate.registers", lambda *_: {})
+        patch.setattr("utils.timing.sass.compiled", lambda *_: {})
         return list(estimates.ladder())
 
 
@@ -60,7 +61,7 @@ HELD_OUT += ("linear_by_fours",)
 
 
 def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
-    monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
+    monkeypatch.setattr("utils.timing.sass.compiled", lambda *_: {})
     rows = list(estimates.held_out(HELD_OUT))
     assert [row.estimate.kernel for row in rows] == list(HELD_OUT)
     assert statistics.median(abs(row.error) for row in rows) <= 0.15
@@ -73,7 +74,7 @@ def test_kernels_that_nothing_was_fitted_to_are_estimated_as_well(monkeypatch):
     "name", ["linear_gn_min_bias", "linear_groupnorm", "groupnorm_serial", "gemm_warp"]
 )
 def test_kernels_that_change_with_their_size_are_estimated(monkeypatch, name):
-    monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
+    monkeypatch.setattr("utils.timing.sass.compiled", lambda *_: {})
     (row,) = estimates.stored((name,))
     assert abs(row.error) <= 0.3, row
 
@@ -81,7 +82,7 @@ def test_kernels_that_change_with_their_size_are_estimated(monkeypatch, name):
 # What nvcc merges in nested loops; divisions and shuffles; comparisons where nothing hides them.
 @pytest.mark.parametrize("name", ["gemm_1d", "stats_welford", "groupnorm_warp", "row_argmin"])
 def test_kernels_that_do_more_than_move_data_are_estimated(monkeypatch, name):
-    monkeypatch.setattr("utils.timing.estimate.registers", lambda *_: {})
+    monkeypatch.setattr("utils.timing.sass.compiled", lambda *_: {})
     (row,) = estimates.stored((name,))
     assert abs(row.error) <= 0.3, row
     assert bool(row.estimate.caveats) == ("off by half" in str(row.estimate))
@@ -103,11 +104,12 @@ def test_of_tensor_cores_and_halves_nothing_is_estimated(name):
         estimate(kernel)
 
 
-def test_registers_are_known_of_a_kernel_with_headers_of_its_own():
-    if not shutil.which("nvcc"):
-        pytest.skip("there is no nvcc here")
-    used = registers(solution_text(load("03_register_tiles/gemm_warp")), "sm_90")
-    assert used["gemm_warp_kernel"] > 64  # its sums alone
+def test_registers_are_those_of_the_templates_arguments():
+    code = {"_Z1kILi1EEvi": Occupied(20, 0), "_Z1kILi2EEvi": Occupied(40, 0)}
+    launch = Work("k", 1, 32, 0, 0, {}, symbol="_Z1kILi1EEvi")
+    assert registers(launch, code) == 20
+    assert registers(replace(launch, symbol=""), code) == 40  # at most: which one is not known
+    assert registers(replace(launch, kernel="other", symbol=""), code) == 0
 
 
 def test_a_call_costs_a_launch_at_least():
@@ -261,12 +263,3 @@ def test_a_block_finds_in_the_cache_what_it_has_read():
 def test_blocks_that_a_multiprocessor_holds(threads, shared, registers, blocks):
     launch = Work("k", 1000, threads, shared, 0, {})
     assert resident(known_gpu(H200), launch, registers) == blocks
-
-
-@pytest.mark.nvcc
-def test_registers_are_nvccs():
-    source = solution_text(load("01_naive_gemm/gemm_naive"))
-    used = registers(source, "sm_90")
-    if not used:
-        pytest.skip("there is no nvcc here")
-    assert 16 <= used["gemm_naive_kernel"] <= 64

@@ -10,6 +10,7 @@ from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.ground.errors import WorkbookError
 from utils.timing import profile as profiles
+from utils.timing import sass
 from utils.timing.estimate import known_gpu, launch_parts, places
 from utils.timing.profile import Line, profile, profiled
 from utils.timing.scaling import Work
@@ -129,6 +130,40 @@ def test_source_is_escaped_and_the_picture_has_words(tiled):
     picture = tiled.picture()
     assert picture.caption == tiled.verdict() and tiled.estimate.bound in picture.alt
     assert profiles.profile_plot.picture(tiled.estimate, tiled.limits, 4, 0, "").alt  # no point
+
+
+CODE = {
+    9: [sass.Instruction(16 * i, f"FFMA R{i}, R1, R2, R{i}", 8) for i in range(100)],
+    0: [sass.Instruction(2000, "EXIT", 0)],
+}
+
+
+def test_machine_code_is_folded_under_its_line(tiled):
+    profile = replace(tiled, code=CODE)
+    page = profile._repr_html_()
+    (folded,) = re.findall(r"<details>.*?</details>", page.replace("\n", " "))[1:]
+    line = tiled.source[9]
+    assert line and line in folded.partition("</summary>")[0].replace("&lt;", "<")
+    assert "R47, R1" in folded and "R48, R1" not in folded and "… 52 more" in folded
+    assert "R99, R1" in profile.machine_code() and "100 FFMA" in str(profile)
+    assert "(no line of the text)" in profile.machine_code()
+
+
+def test_without_a_compiler_there_is_a_sentence_in_place_of_machine_code(tiled):
+    profile = replace(tiled, code={})
+    assert "needs nvcc and nvdisasm" in profile.machine_code()
+    assert "Machine code" not in profile._repr_html_()
+
+
+@pytest.mark.nvcc
+def test_machine_code_is_that_of_the_kernel_that_is_launched():
+    """Of a template's six, lines are as a cell counts them: `%%cuda` is line 1."""
+    seen = of("06_groupnorm/groupnorm_vectorized")
+    if not seen.code:
+        pytest.skip("there is no nvcc here, or no nvdisasm")
+    (line,) = (n for n, text in seen.source.items() if "warp_sum<LANES>(v.x + v.y" in text)
+    shuffles = [i for i in seen.code[line] if i.opcode == "SHFL"]
+    assert len(shuffles) == 3  # 32 channels of a group are 8 lanes
 
 
 def test_the_command_prints_it_and_draws_it(tmp_path):

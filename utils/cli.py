@@ -226,6 +226,7 @@ def profile(
     file: Annotated[Path | None, typer.Option(help="a .cu file in place of your answer")] = None,
     solutions: Solutions = False,
     picture: Annotated[Path | None, typer.Option(help="where to draw it: .svg or .png")] = None,
+    sass: Annotated[bool, typer.Option("--sass", help="with its machine code")] = False,
 ) -> None:
     """Say what a kernel does, line by line, and what limits it. Nothing is measured."""
     from utils.timing.profile import profile
@@ -239,6 +240,8 @@ def profile(
     if made is None:
         raise typer.Exit(1)
     print(made)
+    if sass:
+        print(f"\n{made.machine_code()}")
     if picture:
         made.picture().save(picture)
     raise typer.Exit(0)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import repeat
 
 WIDE = 5  # columns, from which on workbook.css writes each row in two lines where there is no room
 SHORT = 60  # characters of source text in a terminal
@@ -19,6 +20,7 @@ class Table:
     notes: Sequence[str] = ()  # lines below
     left: int = 1
     code: Sequence[int] = ()  # columns that hold source text
+    folded: Sequence[str] = ()  # in HTML, what the source text of each row unfolds to
 
     def __str__(self) -> str:
         lines = [self.head, *map(self._shortened, self.rows)]
@@ -39,7 +41,8 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = self._html_row("th", self.head)
-        rows = "".join(self._html_row("td", row) for row in self.rows)
+        folded = self.folded or [""] * len(self.rows)
+        rows = "".join(map(self._html_row, repeat("td"), self.rows, folded))
         notes = "<br>".join(escape(note) for note in self.notes)
         kind = "workbook-table workbook-wide" if self._wide else "workbook-table"
         return (
@@ -51,7 +54,7 @@ class Table:
     def _wide(self) -> bool:
         return len(self.head) >= WIDE
 
-    def _html_row(self, tag: str, row: Sequence[str]) -> str:
+    def _html_row(self, tag: str, row: Sequence[str], folded: str = "") -> str:
         cells = []
         for i, (cell, name) in enumerate(zip(row, self.head, strict=True)):
             text, title = escape(cell), ""
@@ -59,6 +62,9 @@ class Table:
                 text = text.replace("_", UNDERSCORE)
             if cell and tag == "td" and i in self.code:
                 text = f'<code style="white-space: pre-wrap">{escape(cell)}</code>'
+                if folded:
+                    text = f"<summary>{text}</summary><pre>{escape(folded)}</pre>"
+                    text = f"<details>{text}</details>"
             if cell and tag == "td" and name:
                 title = f' title="{escape(name)}"'  # what the cell is, where no head stands above
             side = "left" if i < self.left else "right"

@@ -18,7 +18,6 @@ estimated.
 import functools
 import json
 import math
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from utils.course.case_sizes import size_text
 from utils.ground.errors import WorkbookError
 from utils.ground.paths import workspace
 from utils.timing import roofline, sass
+from utils.timing.sass import Occupied
 from utils.timing.scaling import Kind, Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.costs import Cost
@@ -134,8 +134,8 @@ def estimate_of(
     kernel: Answer, gpu: Gpu, sizes: Mapping[str, int], launches: Sequence[Work]
 ) -> Estimate:
     """The same, of what the kernel's launches do at these sizes."""
-    flops, used = kernel.exercise.flops(**sizes), registers(kernel.source, gpu.architecture)
-    seconds, parts = total(gpu, launches, flops, used)
+    flops, code = kernel.exercise.flops(**sizes), sass.compiled(kernel.source, gpu.architecture)
+    seconds, parts = total(gpu, launches, flops, code)
     warnings = caveats(launches, parts)
     bound = max(parts, key=parts.__getitem__)
     return Estimate(kernel.name, gpu.name, sizes, seconds, bound, parts, warnings)
@@ -149,16 +149,16 @@ def covers(kernel: Answer) -> bool:
 
 
 def total(
-    gpu: Gpu, launches: Sequence[Work], flops: float, used: Mapping[str, int]
+    gpu: Gpu, launches: Sequence[Work], flops: float, code: Mapping[str, Occupied]
 ) -> tuple[float, dict[str, float]]:
-    """(seconds, those of each part) of a call. `used`: registers of a thread, by kernel."""
-    each = [launch_parts(gpu, la, used.get(plain_name(la.kernel), 0)) for la in launches]
+    """(seconds, those of each part) of a call. `code`: what a thread occupies, by kernel."""
+    each = [launch_parts(gpu, launch, registers(launch, code)) for launch in launches]
     computing = sum(parts["instructions"] for parts in each)
     slower = max(1, flops / gpu.flops_per_second / computing) if computing else 1
     seconds, sums = gpu.launch_seconds, defaultdict(float, launch=gpu.launch_seconds)
     for launch, parts in zip(launches, each, strict=True):
         parts["instructions"] *= slower
-        seconds += _together(parts, in_step(gpu, launch, used.get(plain_name(launch.kernel), 0)))
+        seconds += _together(parts, in_step(gpu, launch, registers(launch, code)))
         for name, part in parts.items():
             sums[name] += part
     return seconds, dict(sums)
@@ -325,11 +325,10 @@ def places(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, int]:
     return {name: max(1, int(limit)) for name, limit in limits.items()}
 
 
-def registers(source: str, architecture: str) -> dict[str, int]:
-    """Registers of a thread of each kernel, as nvcc says; none where there is no nvcc."""
-    used: dict[str, int] = {}
-    for symbol, occupied in sass.compiled(source, architecture).items():
-        length = re.match(r"_Z(\d+)", symbol)
-        name = symbol[length.end() :][: int(length[1])] if length else symbol
-        used[name] = max(occupied.registers, used.get(name, 0))
-    return used
+def registers(launch: Work, code: Mapping[str, Occupied]) -> int:
+    """Of a thread of a launch's kernel, from those of all kernels; 0: not known."""
+    if launch.symbol in code:
+        return code[launch.symbol].registers
+    name = plain_name(launch.kernel)
+    alike = (occupied for symbol, occupied in code.items() if f"{len(name)}{name}" in symbol)
+    return max((occupied.registers for occupied in alike), default=0)

@@ -4,12 +4,13 @@
 
 Requests, sectors and wavefronts are counted on the emulator at a small size and scaled to the
 measured one (utils.timing.scaling); they agree with Nsight Compute's where both count
-(results/calibration). Times are estimates (utils.timing.estimate), registers nvcc's where it is
-installed. Nothing is measured, and no GPU is needed.
+(results/calibration). Times are estimates (utils.timing.estimate); registers and machine code are
+nvcc's, where it is installed. Nothing is measured, and no GPU is needed.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from html import escape
 
@@ -21,7 +22,7 @@ from utils.ground import settings
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import in_notebook, many, show
 from utils.process import card
-from utils.timing import profile_plot, roofline
+from utils.timing import profile_plot, roofline, sass
 from utils.timing.bench import DEFAULT
 from utils.timing.estimate import (
     NOT_COVERED,
@@ -31,16 +32,19 @@ from utils.timing.estimate import (
     estimate_of,
     known_gpu,
     places,
-    plain_name,
     registers,
 )
 from utils.timing.roofline import Ceilings, quantity
 from utils.timing.rows import digits
+from utils.timing.sass import Instruction, Listing, Occupied
 from utils.timing.scaling import Work, work
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.trace import GLOBAL, KINDS, SPACES
 
 BANKS = 128  # bytes that shared memory gives in one wavefront
+SHOWN = 48  # machine instructions of a line that a page has, at most
+OUTSIDE = "(no line of the text)"
+NO_CODE = "machine code needs nvcc and nvdisasm: CUDA's toolkit, or pip's nvidia-cuda-nvdisasm"
 WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 # What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
 UNITS = {
@@ -81,6 +85,7 @@ class Profile:
     units: Mapping[str, float]  # instructions of warps
     launches: Sequence[tuple[str, str]]  # of each its kernel and what it occupies
     source: Mapping[int, str]  # by line number
+    code: Mapping[int, Sequence[Instruction]]  # that nvcc makes of each line, where it is known
     bytes: int  # that the exercise must move,
     flops: int  # and its operations
 
@@ -152,8 +157,19 @@ class Profile:
         return "\n\n".join([self.verdict(), *map(str, self.tables())])
 
     def tables(self) -> list[Table]:
-        """Its lines, then what beside loads and stores it executes, then what it occupies."""
-        return [self._of_lines(), self._of_units(), self._of_launches()]
+        """Its lines, then what beside loads and stores it executes, then what it occupies, then
+        its machine code."""
+        tables = [self._of_lines(), self._of_units(), self._of_launches()]
+        return [*tables, self._of_code()] if self.code else tables
+
+    def machine_code(self) -> str:
+        """All of its machine instructions, below their lines; where there are none, why."""
+        if not self.code:
+            return NO_CODE
+        return "\n".join(
+            f"{number:>5}  {self.source.get(number, OUTSIDE)}\n{_indented(self.code[number])}"
+            for number in sorted(self.code)
+        )
 
     def _of_lines(self) -> Table:
         shown: set[int] = set()  # lines whose number and text stand above already
@@ -193,6 +209,22 @@ class Profile:
     def _of_launches(self) -> Table:
         return Table("Launches", ["kernel", "occupies"], self.launches, left=2)
 
+    def _of_code(self) -> Table:
+        numbers = sorted(self.code)
+        rows = [
+            [
+                str(number or "–"),
+                self.source.get(number, OUTSIDE),
+                f"{len(self.code[number]):,}",
+                _most(self.code[number]),
+            ]
+            for number in numbers
+        ]
+        head = ["line", "source", "instructions", "most of them"]
+        note = "as nvcc makes them; a loop that is unrolled stands there as often as it is"
+        folded = [_indented(self.code[number], SHOWN) for number in numbers]
+        return Table("Machine code, line by line", head, rows, [note], 2, (1,), folded)
+
     def _of_what(self) -> str:
         return f"{self.estimate.kernel} with {size_text(self.estimate.sizes)}"
 
@@ -221,14 +253,19 @@ def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
         raise WorkbookError(
             f"{kernel.name} has no profile: {NOT_COVERED}; check shows its gates, draw its accesses"
         )
-    launches, used = work(kernel, sizes), registers(kernel.source, model.architecture)
+    with ThreadPoolExecutor(1) as beside:
+        made = beside.submit(sass.disassembled, kernel.source, model.architecture)
+        launches = work(kernel, sizes)
+        listing = made.result()
+    code = sass.compiled(kernel.source, model.architecture)
     return Profile(
         estimate_of(kernel, model, sizes, launches),
         roofline.ceilings(gpu),
         _lines(launches),
         _units(launches),
-        [(la.kernel, _occupied(model, la, used.get(plain_name(la.kernel), 0))) for la in launches],
+        [(launch.kernel, _occupied(model, launch, code)) for launch in launches],
         {n: text.strip() for n, text in enumerate(kernel.source.splitlines(), kernel.first_line)},
+        _by_line(launches, listing, kernel.first_line),
         kernel.exercise.bytes(**sizes),
         kernel.exercise.flops(**sizes),
     )
@@ -263,8 +300,35 @@ def _units(launches: Iterable[Work]) -> dict[str, float]:
     return {unit: count for unit, count in counts.items() if count}
 
 
-def _occupied(gpu: Gpu, launch: Work, used: int) -> str:
+def _by_line(
+    launches: Iterable[Work], listing: Listing, first_line: int
+) -> dict[int, list[Instruction]]:
+    """The machine code of the kernels that are launched, each once; 0: of no line of the text."""
+    lines: dict[int, list[Instruction]] = defaultdict(list)
+    for symbol in dict.fromkeys(launch.symbol for launch in launches):
+        for instruction in listing.get(symbol, ()):
+            if instruction.opcode != "NOP":  # after the end
+                line = instruction.line
+                lines[line + first_line - 1 if line else 0].append(instruction)
+    return lines
+
+
+def _most(instructions: Sequence[Instruction]) -> str:
+    """The opcodes that are most frequent."""
+    counts = Counter(instruction.opcode for instruction in instructions).most_common(4)
+    return ", ".join(f"{count} {opcode}" for opcode, count in counts)
+
+
+def _indented(instructions: Sequence[Instruction], most: int | None = None) -> str:
+    rows = [f"       {i.offset:04x}  {i.text}" for i in instructions[:most]]
+    left = len(instructions) - len(rows)
+    return "\n".join([*rows, f"       … {left:,} more"] if left else rows)
+
+
+def _occupied(gpu: Gpu, launch: Work, code: Mapping[str, Occupied]) -> str:
     """In words: its blocks, what each needs, how many a multiprocessor holds, and why no more."""
+    used = registers(launch, code)
+    spilled = code[launch.symbol].spilled if launch.symbol in code else 0
     limits = places(gpu, launch, used)
     reason = min(limits, key=limits.__getitem__)
     warps = int(limits[reason] * -(-launch.threads // WARP))
@@ -272,6 +336,7 @@ def _occupied(gpu: Gpu, launch: Work, used: int) -> str:
     needs = [f"{launch.threads:.0f} threads"]
     needs += [f"{quantity(launch.shared, 'B')} of shared memory"] if launch.shared else []
     needs += [f"{used} registers a thread"] if used else ["registers unknown without nvcc"]
+    needs += [f"{spilled} bytes a thread spilled"] if spilled else []
     return (
         f"{many(round(launch.blocks), 'block')} of {', '.join(needs)}; a multiprocessor holds "
         f"{limits[reason]}, {warps} of {most} warps, limited by its {reason}"

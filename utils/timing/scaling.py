@@ -19,7 +19,7 @@ from utils.course.case_sizes import size_text
 from utils.ground.errors import LaunchError, WorkbookError
 from utils.watch.access_patterns import WARP
 from utils.watch.costs import Cost, costs
-from utils.watch.instructions import computed
+from utils.watch.instructions import computed, functions
 from utils.watch.trace import MOST, SHARED, Launch, Recorded, record
 
 SMALL = 32, 64, 128, 256, 512  # of a tensor's side, from the smallest that will do
@@ -47,6 +47,7 @@ class Work:
     begun: Mapping[int, float] = field(default_factory=dict)  # how often warps began a basic block,
     computed: Mapping[int, Counter[str]] = field(default_factory=dict)  # and what each computes
     arrays: tuple[str, ...] = ()  # names, by number
+    symbol: str = ""  # the kernel's name with its template's arguments, as the C++ ABI writes it
 
     @property
     def warps(self) -> float:
@@ -179,7 +180,14 @@ def _work(launch: Launch, shared: int, library: Path) -> Work:
     blocks, known = math.prod(launch.grid), computed(library)
     basic = {block: known[block] for block in launch.begun if block in known}
     counts = costs(launch), launch.begun, basic
-    return Work(launch.kernel, blocks, launch.threads, shared, barriers, *counts)
+    symbol = _symbol(launch, library)
+    return Work(launch.kernel, blocks, launch.threads, shared, barriers, *counts, symbol=symbol)
+
+
+def _symbol(launch: Launch, library: Path) -> str:
+    """Of the launch's kernel; "" where it is not known."""
+    owners, part = functions(library), f"{len(launch.kernel)}{launch.kernel}"
+    return next((owners[b] for b in launch.begun if part in owners.get(b, "")), "")
 
 
 Count = tuple[str | int, str | int]  # of a launch, of an instruction or of a basic block; its name

@@ -34,29 +34,40 @@ _KINDS = {
 }
 
 
-@functools.lru_cache(64)
 def computed(library: Path) -> Mapping[int, Counter[str]]:
     """What each basic block computes, by its place in the library: instructions by kind.
 
     Functions that are called, such as `expf`, are kinds by their name. Empty without objdump.
     """
+    return _blocks(library)[0]
+
+
+def functions(library: Path) -> Mapping[int, str]:
+    """The function that each basic block is of, by the name that the C++ ABI gives it."""
+    return _blocks(library)[1]
+
+
+@functools.lru_cache(64)
+def _blocks(library: Path) -> tuple[Mapping[int, Counter[str]], Mapping[int, str]]:
     tool = shutil.which("objdump")
     if not tool:
-        return {}
+        return {}, {}
     command = [tool, "-d", "--no-show-raw-insn", str(library)]
     text = subprocess.run(command, capture_output=True, text=True).stdout
     blocks: dict[int, Counter[str]] = {}
+    owners: dict[int, str] = {}
     block: Counter[str] = Counter()
-    begins = False
+    begins, owner = False, ""
     for line in text.splitlines():
         match = _LINE.match(line)
         if not match:
             if line.endswith(">:"):  # another function
-                block = Counter()
+                block, owner = Counter(), line[line.index("<") + 1 : -2]
             continue
         place, mnemonic = int(match[1], 16), match[2]
         if begins:
             block = blocks[place] = Counter()
+            owners[place] = owner
         target = _TARGET.search(match[3])
         called = target[2] if target and mnemonic in ("call", "bl") else None
         begins = called == BEGIN
@@ -73,7 +84,7 @@ def computed(library: Path) -> Mapping[int, Counter[str]]:
     for block in blocks.values():  # x += a * b is one instruction
         both = min(block["product"], block["sum"])
         block.update({"fused": both, "product": -both, "sum": -both})
-    return blocks
+    return blocks, owners
 
 
 @functools.cache
