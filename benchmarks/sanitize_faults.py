@@ -1,10 +1,10 @@
 """What compute-sanitizer's four tools say of chapter 05's twelve broken kernels, on this GPU.
 
-    python3 benchmarks/sanitize_faults.py results/sanitizers.json [--logs FOLDER]
+    python3 benchmarks/sanitize_faults.py results/sanitizers [--logs FOLDER]
 
-Builds each kernel as it is handed out with nvcc, in a program of its own that allocates every array
-with its exact size and launches once, and runs it alone and under each tool. Takes two minutes.
-Without a GPU, `--build sm_90a` says whether the programs compile.
+Writes <GPU>.json. Builds each kernel as it is handed out with nvcc, in a program of its own that
+allocates every array with its exact size and launches once, and runs it alone and under each tool.
+Takes two minutes. Without a GPU, `--build sm_90a` says whether the programs compile.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def findings(text: str) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("path", type=Path, help="the JSON to write")
+    parser.add_argument("folder", type=Path, help="where to write <GPU>.json")
     parser.add_argument("--logs", type=Path, default=Path("build/sanitizers"))
     parser.add_argument("--deadline", type=float, default=300, help="seconds for everything")
     parser.add_argument("--build", metavar="SM", help="only compile, for this architecture")
@@ -83,8 +83,10 @@ def main() -> int:
         }
         for fault in faults
     }
-    options.path.write_text(calibrate.dump(results) + "\n")
-    print(options.path.read_text())
+    options.folder.mkdir(parents=True, exist_ok=True)
+    path = options.folder / f"{'_'.join(results['gpu'].split()) or 'unknown'}.json"
+    path.write_text(calibrate.dump(results) + "\n")
+    print(path.read_text())
     return 0
 
 
