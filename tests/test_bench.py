@@ -234,6 +234,14 @@ def test_rungs_of_another_gpu_are_left_out(capsys, monkeypatch):
     bench(real(COALESCED, backend="cuda"))
     out = capsys.readouterr().out
     assert "gemm_naive" not in out and "% of ceiling" not in out
+    assert f"knows no figures of an NVIDIA L4: those in its notebooks are an {H200}'s" in out
+
+
+@pytest.mark.parametrize("gpu", [H200, "NVIDIA H100 80GB HBM3"])
+def test_of_a_gpu_that_is_known_no_such_thing_is_said(capsys, monkeypatch, gpu):
+    measured(monkeypatch, 30.0, gpu=gpu)
+    bench(real(COALESCED, backend="cuda"))
+    assert "knows no figures" not in capsys.readouterr().out
 
 
 def test_bench_is_logged(tmp_path, monkeypatch):

@@ -113,6 +113,23 @@ def test_what_the_model_does_not_cover_is_said():
         profile(kernel)
 
 
+@pytest.mark.parametrize(
+    ("here", "on", "note"),
+    [("", H200, ""), ("NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3", ""),
+     ("NVIDIA L4", H200, "knows no figures of an NVIDIA L4")],
+)  # fmt: skip
+def test_whose_figures_they_are(monkeypatch, here, on, note):
+    monkeypatch.setattr("utils.timing.measure.gpu", lambda: here)
+    seen = profile(answer("00_start_here/swish"))
+    assert seen.estimate.gpu == on and note in seen.note and bool(seen.note) == bool(note)
+    assert seen.note in str(seen) and seen.note.replace("'", "&#x27;") in seen._repr_html_()
+
+
+def test_an_h100_has_an_h200s_multiprocessors_and_its_own_memory():
+    h100, h200 = known_gpu("NVIDIA H100 80GB HBM3"), known_gpu(H200)
+    assert h100.clock == h200.clock and h100.bytes_per_second < h200.bytes_per_second
+
+
 def test_a_size_that_the_exercise_lacks_is_said():
     with pytest.raises(WorkbookError, match="swish has no size 'm'; it has n"):
         profile(answer("00_start_here/swish"), m=3)

@@ -45,6 +45,7 @@ def bench(kernel: Answer, **sizes: int) -> None:
         key = results.key(exercise, chosen)
         _session[key] = made
         gpu, measured = measure.gpu(), True
+        notes += filter(None, [roofline.foreign(gpu)])
         if path := settings.results():  # `workbook run --save`
             results.write(path, Results(gpu, {key: made}))
         own: list[Row] = []

@@ -21,6 +21,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import torch
 
@@ -200,12 +201,13 @@ def plain_name(name: str) -> str:
 @functools.cache
 def known_gpu(name: str) -> Gpu:
     """The figures of a GPU. Raises WorkbookError where there are none."""
-    known = json.loads((workspace().results / "calibration/model.json").read_text())
+    known = known_gpus()
     if name not in known:
         raise WorkbookError(
             f"nothing is known of an '{name}' to estimate with; of {', '.join(known)}"
         )
-    figures = {key: value for key, value in known[name].items() if not key.endswith("source")}
+    own = known[known[name].get("like", name)]
+    figures = {key: value for key, value in own.items() if not key.endswith("source")}
     top = roofline.ceilings(name)
     return Gpu(
         name,
@@ -213,6 +215,12 @@ def known_gpu(name: str) -> Gpu:
         flops_per_second=top.flops_per_second,
         **figures,
     )
+
+
+def known_gpus() -> Mapping[str, Mapping[str, Any]]:
+    """What is known of each GPU: figures with their sources, or which other one it is like."""
+    known = (workspace().results / "calibration/model.json").read_text()
+    return cast(Mapping[str, Mapping[str, Any]], json.loads(known))
 
 
 def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]:

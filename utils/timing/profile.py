@@ -11,7 +11,7 @@ nvcc's, where it is installed. Nothing is measured, and no GPU is needed.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from utils.course.answers import Answer, attempted, exercise_of
@@ -22,7 +22,7 @@ from utils.ground import settings
 from utils.ground.errors import WorkbookError
 from utils.ground.wording import in_notebook, many, show
 from utils.process import card
-from utils.timing import profile_plot, roofline, sass
+from utils.timing import measure, profile_plot, roofline, sass
 from utils.timing.bench import DEFAULT
 from utils.timing.estimate import (
     NOT_COVERED,
@@ -31,6 +31,7 @@ from utils.timing.estimate import (
     covers,
     estimate_of,
     known_gpu,
+    known_gpus,
     places,
     registers,
 )
@@ -45,6 +46,7 @@ BANKS = 128  # bytes that shared memory gives in one wavefront
 SHOWN = 48  # machine instructions of a line that a page has, at most
 OUTSIDE = "(no line of the text)"
 NO_CODE = "machine code needs nvcc and nvdisasm: CUDA's toolkit, or pip's nvidia-cuda-nvdisasm"
+SAME = "Requests, sectors and bytes are the same on any."
 WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 # What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
 UNITS = {
@@ -88,6 +90,7 @@ class Profile:
     code: Mapping[int, Sequence[Instruction]]  # that nvcc makes of each line, where it is known
     bytes: int  # that the exercise must move,
     flops: int  # and its operations
+    note: str = ""  # on whose figures they are
 
     def verdict(self) -> str:
         """What limits it, and what could be tried next."""
@@ -149,12 +152,12 @@ class Profile:
                 return "The launch itself takes longest: give it more to do, or fuse it."
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.verdict())}</p>" + "".join(
-            table._repr_html_() for table in self.tables()
-        )
+        said = "".join(f"<p>{escape(text)}</p>" for text in (self.verdict(), self.note) if text)
+        return said + "".join(table._repr_html_() for table in self.tables())
 
     def __repr__(self) -> str:
-        return "\n\n".join([self.verdict(), *map(str, self.tables())])
+        said = filter(None, (self.verdict(), self.note))
+        return "\n\n".join([*said, *map(str, self.tables())])
 
     def tables(self) -> list[Table]:
         """Its lines, then what beside loads and stores it executes, then what it occupies, then
@@ -240,7 +243,10 @@ def profile(kernel: Answer, **sizes: int) -> Profile | None:
     if not attempted(kernel, "profile"):
         return None
     chosen = bench_sizes(exercise, sizes)
-    made = profiled(kernel, chosen, settings.gpu() or DEFAULT)
+    here = measure.gpu()
+    made = profiled(kernel, chosen, settings.gpu() or (here if here in known_gpus() else DEFAULT))
+    if foreign := roofline.foreign(here):
+        made = replace(made, note=f"{foreign} {SAME}")
     if in_notebook():
         show(made.picture())
     return made

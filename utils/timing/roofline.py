@@ -54,6 +54,17 @@ def ceilings(gpu: str) -> Ceilings:
     return next((card for card in known() if card.gpu == gpu), Ceilings(gpu))
 
 
+def foreign(gpu: str) -> str:
+    """What the course's figures are worth on a GPU that it has none of; "" on one that it knows."""
+    if not gpu or ceilings(gpu).bytes_per_second:
+        return ""
+    own = known()[0].gpu
+    return (
+        f"The course knows no figures of an {gpu}: those in its notebooks are an {own}'s, and say "
+        "what to compare here, not how long it takes."
+    )
+
+
 def predict(ceilings: Ceilings, bytes: int, flops: int) -> Prediction | None:
     """The least time on a GPU; None where its ceilings are not known well enough to tell."""
     if not ceilings.bytes_per_second:
