@@ -64,6 +64,11 @@ def test_what_a_tile_saves_is_counted(tiled):
     assert tiled.units["FMA: float sums and products"] == n**3 / 32
 
 
+def test_indices_of_loops_that_nvcc_unrolls_are_no_instructions():
+    units = of("09_fused_linear/linear_bias_act").units
+    assert units["ALU: integers, comparisons, jumps"] < units["FMA: float sums and products"] / 10
+
+
 def test_a_line_that_wastes_sectors_is_named():
     seen = of("00_start_here/swish", STRIDED)
     (load,) = (line for line in seen.lines if line.access == "global load of x")

@@ -249,15 +249,21 @@ def launch_parts(gpu: Gpu, launch: Work, registers: int = 0) -> dict[str, float]
     }
 
 
-def _slots(launch: Work, only: Collection[str] = ()) -> float:
-    """Instructions of all warps of a launch, as nvcc might make them; `only` some kinds."""
+def executed(launch: Work) -> dict[Kind, float]:
+    """What the warps of a launch execute beside loads and stores, by kind, as nvcc unrolls it."""
     requests, done = sum(i.requests for i in launch.instructions.values()), launch.arithmetic
     used = requests + done["looped", "emu_collective"]
     if done["looped", "fused"] > 2 * used:  # what is used so often lies in registers, which no
         # loop can number: it is unrolled, and has known indices but for those into memory.
         done["looped", "other"] = min(done["looped", "other"], requests)
+    return done
+
+
+def _slots(launch: Work, only: Collection[str] = ()) -> float:
+    """Instructions of all warps of a launch, as nvcc might make them; `only` some kinds."""
+    requests = sum(i.requests for i in launch.instructions.values())
     slots = 0 if only else START * launch.warps + requests
-    for kind, count in done.items():
+    for kind, count in executed(launch).items():
         plain = kind[1] if isinstance(kind, tuple) else kind
         if not only or plain in only:
             own = 0 if plain.startswith(("_", "emu_")) else FUNCTION  # the emulator's are none

@@ -30,6 +30,7 @@ from utils.timing.estimate import (
     Gpu,
     covers,
     estimate_of,
+    executed,
     known_gpu,
     known_gpus,
     places,
@@ -297,7 +298,7 @@ def _units(launches: Iterable[Work]) -> dict[str, float]:
     names = {kind: unit for unit, kinds in UNITS.items() for kind in kinds}
     counts: dict[str, float] = dict.fromkeys(UNITS, 0.0)
     for launch in launches:
-        for kind, count in launch.arithmetic.items():
+        for kind, count in executed(launch).items():
             plain = kind[1] if isinstance(kind, tuple) else kind
             if plain in ("move", "end") or plain not in names and plain.startswith(("_", "emu_")):
                 continue
