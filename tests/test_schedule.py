@@ -9,11 +9,11 @@ from support import toys
 from support.fakes import FakeKernel
 from torch import Tensor
 
-from utils.course import catalog
+from utils.course import case_sizes, catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.cuda import instrumented
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout
-from utils.judge import explain, schedule, verdict
+from utils.judge import explain, oracle, plain_calls, schedule, verdict
 from utils.judge.check import check
 from utils.judge.schedule import Schedule
 from utils.judge.verdict import Remarks
@@ -91,6 +91,47 @@ def test_calls_are_the_same_early_and_in_their_turn():
         tried.append(plan.judge(Remarks()))
     assert kernels[0].values == kernels[1].values == kernels[2].values
     assert len(kernels[0].values) > 10 and tried[0] == tried[1] == tried[2]
+
+
+def test_calls_are_the_same_where_their_values_were_drawn_before():
+    kernels = [Recorded(right, toys.MISH) for _ in range(3)]
+    tried = []
+    for kernel, most in zip(kernels, (0, 5, 10_000), strict=True):
+        plan, asked = Schedule(kernel, seed=7), []
+        plan.prepare(lambda asked=asked, most=most: len(asked) >= most or asked.append(1))
+        assert not kernel.calls
+        tried.append(plan.judge(Remarks()))
+    assert kernels[0].values == kernels[1].values == kernels[2].values
+    assert len(kernels[0].values) > 10 and tried[0] == tried[1] == tried[2]
+
+
+def test_no_more_is_drawn_before_its_turn_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(plain_calls, "AHEAD", 2000)
+    drawn = []
+    monkeypatch.setattr(oracle, "expect", lambda e, case, *more: drawn.append(case) or {})
+    calls = plain_calls.PlainCalls(Recorded(right, toys.MISH), seed=7)
+    calls.prepare(never)
+    *before, _ = (case_sizes.elements(toys.MISH, case.sizes) for case in drawn)
+    assert before and sum(before) < 2000 + max(before)
+    assert next(calls.outcomes()).case is drawn[0]
+
+
+@pytest.mark.parametrize("elements, where", [(100, "cpu"), (10**6, "cuda")])
+def test_a_card_evaluates_the_reference_of_a_large_call(monkeypatch, elements, where):
+    seen = []
+    monkeypatch.setattr(oracle, "expect", lambda e, case, types, device, *more: seen.append(device))
+    kernel = Recorded(right, toys.MISH, backend="cuda")
+    calls = plain_calls.PlainCalls(kernel, seed=7)
+    calls._planned(calls.case({"n": elements})).expecting()
+    assert seen == [where]
+
+
+def test_what_is_expected_is_worked_out_once_where_a_call_is_repeated(monkeypatch):
+    worked, plain = [], oracle.expect
+    monkeypatch.setattr(oracle, "expect", lambda *all: worked.append(1) or plain(*all))
+    calls = plain_calls.PlainCalls(Recorded(right, toys.MISH), seed=7)
+    made = list(calls.of_size({"n": 40}, ["standard normal", "large"]))
+    assert [outcome.repeated for outcome in made] == [False, False, True] and len(worked) == 2
 
 
 def test_a_call_has_its_whole_time_limit_in_its_turn_and_less_before():
@@ -249,6 +290,8 @@ def test_nothing_is_called_before_it_is_diagnosed_where_that_would_be_wrong(
     if kernel is None:
         kernel = kernel_of(WRONG)
         kernel.backend = "cuda"
+        monkeypatch.setattr(plain_calls, "SLIGHT", 1 << 40)  # there is none to evaluate anything
+        monkeypatch.setattr(plain_calls, "AHEAD", 1 << 16)
     assert failing(kernel, 1).reason == "wrong values"
     assert set(order) == {"d"}
 

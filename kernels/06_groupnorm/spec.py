@@ -70,7 +70,7 @@ AT = At(
         size(5, 512, 4),
         size(2, 1040, 2),  # groups larger than a block, and no multiple of a warp
     ),
-    card=(size(1024, 8192, 256), size(37, 4096, 64), size(1000, 8000, 80), size(9, 8192, 1)),
+    card=(size(1024, 8192, 256), size(37, 4096, 64), size(131, 8000, 80), size(9, 8192, 1)),
     bench=size(1024, 8192, 256),
     draw=size(2, 64, 4),
     drawn=(

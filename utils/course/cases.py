@@ -121,6 +121,14 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
         yield size, [first, *kinds]
 
 
+def large_plan(exercise: Exercise, generator: Generator) -> Iterator[tuple[Sizes, list[str]]]:
+    """Which kinds of values each size meets that only a card can do: the usual one, and one other,
+    drawn anew each time, for to draw and to bring over the values takes longest there."""
+    first, *others = families(exercise)
+    for size in exercise.at.card:
+        yield size, [first, others[whole_number(0, len(others), generator)] if others else first]
+
+
 def families(exercise: Exercise) -> list[str]:
     """All kinds of values that it is tried on, the usual one first."""
     if usual(exercise) == OWN:

@@ -105,9 +105,10 @@ class Trial:
         self._same_types()
         schedule = Schedule(self.kernel, self.seed)
         diagnosed = DiagnosedCalls(self.kernel, self.seed)
-        # Not on a card. And most that is not built yet, such as a mutant, fails before it need be.
-        if self.kernel.backend == "emulator" and self.kernel.built:
-            diagnosed.meanwhile = schedule.make_early
+        # Most that is not built yet, such as a mutant, fails before it need be.
+        if self.kernel.built:
+            early = self.kernel.backend == "emulator"  # on a card no call is made before its turn
+            diagnosed.meanwhile = schedule.make_early if early else schedule.prepare
         seen, tried = diagnosed.all(), schedule.judge(diagnosed.remarks)
         if self.kernel.backend == "emulator":
             Rehearsals(self.kernel, self.seed, diagnosed).judge_all()

@@ -31,6 +31,7 @@ only what looks wrong is asked about again (`bends`), with changes as large as t
 
 import contextlib
 import functools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,7 @@ UNIT = {
     torch.bfloat16: 2.0**-8,
 }
 ORDER, PATH, TYPICAL = 4.0, 8.0, 128.0
+LARGE = 1 << 20  # elements that are worth threads
 FEW = 32  # outputs that are too few to have a typical one among them
 LEAST = 2.0**-118  # e^x overflows, or 1 / x is 0, before a result is so small
 PROBES = 16  # random changes that the response is estimated from
@@ -107,7 +109,8 @@ def values_of(case: Case, dtype: torch.dtype | None = torch.float64, device: str
 
 def _cast(value: Tensor, dtype: torch.dtype | None, device: str) -> Tensor:
     dtype = dtype if dtype and value.is_floating_point() else value.dtype
-    return value.to(device=device, dtype=dtype, copy=True)
+    moved = value.to(device)  # first, since a card converts sooner than a core
+    return moved.to(dtype, copy=moved is value)
 
 
 def outputs(exercise: Exercise, case: Case, values: Values) -> dict[str, Tensor]:
@@ -134,12 +137,19 @@ def outputs(exercise: Exercise, case: Case, values: Values) -> dict[str, Tensor]
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Small tensors gain nothing from threads, and on a busy machine wait long for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    with threads(0):
+        yield
+
+
+@contextlib.contextmanager
+def threads(elements: int) -> Iterator[None]:
+    """As many as tensors of so many elements altogether are worth."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(os.cpu_count() or 1 if elements > LARGE else 1)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 @one_thread()

@@ -6,6 +6,7 @@ Calls are planned from a seed. Each has an outcome, which can be judged at any l
 
 import contextlib
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,7 @@ from utils.ground.errors import CheckFailed, LaunchError, Reason
 from utils.ground.wording import many
 from utils.judge import oracle, verdict
 from utils.judge.mismatch import bits
+from utils.judge.oracle import Expected
 from utils.judge.outcomes import Failed, Outcome, Refused, Returned
 from utils.judge.verdict import FAULTS, FEW, Judge
 from utils.process import card, pool, workers
@@ -39,8 +41,24 @@ PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would 
 GRID = 65_535  # blocks along y or z
 CHEAP, DEAR = 2e5, 1e7  # of calls of any size, by case_sizes.cost: 10 ms each, 150 ms together
 SMALL = 2  # cheap ones; of dear ones each size has one in which it is large
+AHEAD = 1 << 26  # elements of the tensors of calls that are drawn before their turn
+SLIGHT = 1 << 15  # elements that a core has judged before a GPU has made its many launches
 TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
+
+
+class Planned(NamedTuple):
+    """A call that is to be made."""
+
+    case: Case
+    expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
+
+
+class Group(NamedTuple):
+    """Calls of one size, in the same buffers."""
+
+    calls: list[Planned]
+    again: bool  # whether the last one is made twice
 
 
 class Tried(NamedTuple):
@@ -59,6 +77,9 @@ class PlainCalls(Judge):
         super().__init__(kernel, seed, stream=1)
         self.timeout = verdict.TIMEOUT if timeout is None else timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
+        self._drawing = self._all_groups()
+        self._ahead: deque[Group] = deque()  # that have been drawn before their turn
+        self._room = AHEAD
         self._paces: dict[str, float] = {}  # seconds for each element along a size
         self._pace = 0.0  # seconds by case_sizes.cost, of the slowest call that tells
 
@@ -72,56 +93,103 @@ class PlainCalls(Judge):
     def _all(self) -> Iterator[Outcome]:
         """Each known size with several kinds of values, sizes that are drawn, and some of it again
         in another process."""
-        sizes = self.exercise.at.check
-        if self.kernel.backend == "cuda":
-            sizes = (*sizes, *self.exercise.at.card)
-        drawn = case_sizes.drawn(self.exercise, self.generator)
-        plan = list(cases.plan(self.exercise, sizes))
-        for size, families in plan:
-            yield from self.of_size(size, families)
-        for size in drawn:
-            yield self.call(self.case(size), probes=FEW)
+        for group in self._groups:
+            yield from self._made(group)
         yield from self._anywhere()  # how many, its pace decides: they are not counted
         for outcome in self._beyond_16_bits():
-            drawn.append(outcome.case.sizes)
+            self._drawn.append(outcome.case.sizes)
             yield outcome
         if self.kernel.backend == "emulator":
             yield from self._rehearse()
         yield from self.in_another_process(self.exercise.at.check)
-        kinds = dict.fromkeys(itertools.chain.from_iterable(families for _, families in plan))
-        count = sum(len(families) for _, families in plan)
-        self.tried = Tried(count, sizes, len(drawn), tuple(kinds))
+        kinds = dict.fromkeys(itertools.chain.from_iterable(families for _, families in self._plan))
+        count = sum(len(families) for _, families in self._plan)
+        sizes = tuple(size for size, _ in self._plan)
+        self.tried = Tried(count, sizes, len(self._drawn), tuple(kinds))
+
+    def _all_groups(self) -> Iterator[Group]:
+        """Calls of known sizes, then of sizes that are drawn. Nothing is drawn from the seed but in
+        their order, whenever that is."""
+        plan = [*cases.plan(self.exercise, self.exercise.at.check)]
+        self._drawn = case_sizes.drawn(self.exercise, self.generator)
+        if self.kernel.backend == "cuda":
+            plan += cases.large_plan(self.exercise, self.generator)
+        self._plan = plan
+        for size, families in plan:
+            yield self._group(size, families)
+        for size in self._drawn:
+            yield Group([self._planned(self.case(size), FEW)], again=False)
+
+    def prepare(self, until: Callable[[], bool]) -> None:
+        """Draw values of calls, and work out what these should leave behind, until it is so."""
+        unready = [planned for group in self._ahead for planned in group.calls]
+        while self._room > 0 and not until():
+            if unready:
+                planned = unready.pop(0)
+                with card.together(self.kernel.backend):
+                    planned.expecting()
+            elif group := next(self._drawing, None):
+                self._ahead.append(group)
+                unready += group.calls
+                self._room -= sum(
+                    case_sizes.elements(self.exercise, planned.case.sizes) for planned in unready
+                )
+            else:
+                return
+
+    @property
+    def _groups(self) -> Iterator[Group]:
+        while self._ahead:
+            yield self._ahead.popleft()
+        yield from self._drawing
+
+    def _group(self, sizes: Sizes, families: list[str]) -> Group:
+        usual = FEW if sizes in self.exercise.at.card else oracle.PROBES  # they are about sizes
+        with oracle.threads(case_sizes.elements(self.exercise, sizes)):
+            first, *others = (self.case(sizes, family) for family in families)
+        made = [self._planned(first, usual), *map(self._planned, others)]
+        return Group(made, again=True)
+
+    def _planned(self, case: Case, probes: int = oracle.PROBES) -> Planned:
+        return Planned(case, self.expecting(case, self._device(case.sizes), probes))
 
     def of_size(self, sizes: Sizes, families: list[str]) -> Iterator[Returned]:
         """All kinds of values at one size, in the same buffers, and the last of them twice. Each
         call after the first must leave as much memory as it found."""
+        return self._made(self._group(sizes, families))
+
+    def _made(self, group: Group) -> Iterator[Returned]:
         previous: Mapping[str, Tensor] = {}
         live = []
-        for case in [self.case(sizes, family) for family in families]:
-            outcome = self.call(case, previous)
+        for planned in group.calls:
+            outcome = self._call(planned, previous)
             previous = {name: outcome.after[name] for name in self.exercise.outputs}
             live.append(outcome.live)
             yield outcome
-        outcome = self.call(case, repeated=True)
-        grown = [after - before for before, after in itertools.pairwise([*live, outcome.live])]
-        leaked = min(grown) if len(grown) >= 2 else 0
-        yield replace(outcome, leaked=max(leaked, 0))
+        if group.again:
+            outcome = self._call(planned, repeated=True)
+            grown = [after - before for before, after in itertools.pairwise([*live, outcome.live])]
+            leaked = min(grown) if len(grown) >= 2 else 0
+            yield replace(outcome, leaked=max(leaked, 0))
 
-    def call(
+    def call(self, case: Case, calls: int = 1, probes: int = oracle.PROBES) -> Returned:
+        """Run one case, or the last of so many calls of it. Raises CheckFailed."""
+        return self._call(self._planned(case, probes), calls=calls)
+
+    def _call(
         self,
-        case: Case,
+        planned: Planned,
         previous: Mapping[str, Tensor] = MappingProxyType({}),
         repeated: bool = False,
         calls: int = 1,
-        probes: int = oracle.PROBES,
     ) -> Returned:
-        """Run one case, or the last of so many calls of it. Raises CheckFailed."""
-        with card.together(self.kernel.backend):  # what is expected is worked out there, too
+        case, expecting = planned
+        many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
+        with card.together(self.kernel.backend), many:  # the reference may run on the card, too
             arguments = case_calls.arguments(self.kernel, case)
-            expecting = self.expecting(case, self.device, probes)
             beside = workers.meanwhile(lambda answered: expecting())
             # On a GPU, the reference would wait for a kernel that hangs.
-            with beside if self.device == "cpu" else contextlib.nullcontext():
+            with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)
             if (cost := case_sizes.cost(self.exercise, case.sizes)) >= TELLS:
                 self._pace = max(self._pace, run.seconds / cost)
@@ -131,6 +199,12 @@ class PlainCalls(Judge):
             return Returned(
                 case, after, outside, unchanged, expecting(), previous, repeated, run.live
             )
+
+    def _device(self, sizes: Sizes) -> str:
+        """Where the reference is evaluated. What is small takes a GPU longer than a core: it waits
+        for hundreds of launches."""
+        small = case_sizes.elements(self.exercise, sizes) <= SLIGHT
+        return "cpu" if small else self.device
 
     def judge_all(self, outcomes: Iterable[Outcome]) -> None:
         """Judge each as it comes. Raises CheckFailed."""
@@ -151,7 +225,8 @@ class PlainCalls(Judge):
         self._judge_out_of_bounds(case, outcome.out_of_bounds)
         self.judge_inputs(case, outcome.after)
         for name in self.exercise.outputs:
-            got, expected = outcome.after[name].to(self.device), outcome.expected[name]
+            expected = outcome.expected[name]
+            got = outcome.after[name].to(expected.value.device)
             unchanged, previous = outcome.unchanged[name], outcome.previous.get(name)
             self.judge(case, name, got, expected, unchanged, previous, outcome.repeated)
         if outcome.leaked:

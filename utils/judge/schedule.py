@@ -45,6 +45,10 @@ class Schedule:
                 self._kept = []
                 self._begin(verdict.TIMEOUT)
 
+    def prepare(self, until: Callable[[], bool]) -> None:
+        """Plan calls, and work out what is expected of them, until it is so. None is made."""
+        self._calls.prepare(until)
+
     def judge(self, remarks: Remarks) -> Tried:
         """Judge all calls, and make those that are left. Raises CheckFailed."""
         calls = self._calls
