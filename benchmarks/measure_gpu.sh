@@ -20,5 +20,7 @@ step doctor "$python" -m utils.cli doctor
 step features tests/features/run_on_gpu.sh
 step run "$python" -m utils.cli run --solutions --save
 step edit_to_verdict "$python" benchmarks/edit_to_verdict.py --json "$out/edit_to_verdict.json"
+step sanitizers "$python" benchmarks/sanitize_faults.py results/sanitizers --logs "$out/sanitizers"
+step profiles "$python" benchmarks/profile_beside_ncu.py --count results/profiles --logs "$out/profiles"
 tar czf "$out/stored.tgz" results solutions/*.ipynb build/*.html build/plots 2>/dev/null
 exit $failed

@@ -11,7 +11,6 @@ text, stay with the logs. Without a GPU, `--build sm_90a` says whether the progr
 import argparse
 import csv
 import glob
-import hashlib
 import io
 import itertools
 import json
@@ -27,7 +26,7 @@ from benchmarks import calibrate
 from benchmarks.calibrate import Session
 from benchmarks.launch_once import LaunchOnce
 from utils.course import catalog
-from utils.timing import sass
+from utils.timing import counters, sass
 
 KERNELS = (
     "00_start_here/swish",
@@ -80,16 +79,11 @@ LINES = {  # what is kept by line; all of it stays with the logs
 LIMIT = 150  # seconds that a kernel may take under Nsight Compute
 
 
-def digest(text: str) -> str:
-    """Of a kernel's text: counts by line are those of this text."""
-    return hashlib.sha256(text.strip().encode()).hexdigest()[:16]
-
-
-def count(session: Session, launch: LaunchOnce, counters: dict[str, str]) -> dict:
+def count(session: Session, launch: LaunchOnce, wanted: dict[str, str]) -> dict:
     """What Nsight Compute says of the launches of a program."""
     name, report = launch.exercise.name, session.logs / f"{launch.exercise.name}.ncu-rep"
     command = ["ncu", "--set", "full", "--import-source", "yes", "--clock-control", "none"]
-    command += ["--metrics", ",".join(counters.values()), "-f", "-o", str(report.with_suffix(""))]
+    command += ["--metrics", ",".join(wanted.values()), "-f", "-o", str(report.with_suffix(""))]
     session.run(f"ncu {name}", [*command, *launch.command], LIMIT)
     pages = {page: print_page(session, report, page, *how) for page, how in PAGES.items()}
     table = list(rows(pages["raw"]))
@@ -103,7 +97,7 @@ def count(session: Session, launch: LaunchOnce, counters: dict[str, str]) -> dic
     lines = attempt(session, launch, report)
     return {
         "sizes": launch.sizes,
-        "text": digest(launch.text),
+        "text": counters.digest(launch.text),
         "launches": launches,
         "limited": limits(pages["details"]),
         "lines": lines,
@@ -237,12 +231,12 @@ def counted(options: argparse.Namespace) -> int:
         return 0 if all(built) else 1
     results = calibrate.provenance()
     del results["sanitizer"]
-    counters = calibrate.known(session, COUNTERS)
+    wanted = calibrate.known(session, COUNTERS)
     results["kernels"] = {}
     options.count.mkdir(parents=True, exist_ok=True)
     path = options.count / f"{'_'.join(results['gpu'].split()) or 'unknown'}.json"
     for launch in launches:
-        results["kernels"][launch.exercise.id] = count(session, launch, counters)
+        results["kernels"][launch.exercise.id] = count(session, launch, wanted)
         path.write_text(calibrate.dump(results) + "\n")  # whatever becomes of the next
     print(path.read_text())
     return 0

@@ -8,6 +8,9 @@ Takes two minutes. Without a GPU, `--build sm_90a` says whether the programs com
 """
 
 import argparse
+import contextlib
+import io
+import json
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -56,14 +59,75 @@ def findings(text: str) -> list[dict]:
     return matches
 
 
+def emulated(fault: Fault) -> list[tuple[str, int]]:
+    """What the emulator says of the same program: each kind of hazard, with its line."""
+    from utils.emulator.hazards import HAZARDS
+    from utils.emulator.programs import Watch, build_program, diagnose_program
+
+    watch = Watch(json=fault.folder / "diagnosis.json")
+    program = build_program(fault.source, watch=watch)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        diagnose_program(program, watch, fault.command[1:], 30)
+    assert watch.json
+    hazards = json.loads(watch.json.read_text())["hazards"]
+    return [(HAZARDS[hazard["kind"]].words, hazard["line"]) for hazard in hazards]
+
+
+def table(stored: dict, folder: Path) -> str:
+    """Markdown: a row for each fault, a column for each tool, and what the emulator says. Lines are
+    those of the cell, whose first is `%%cuda`."""
+    rows = [["", *TOOLS, "`diagnose`"], ["---"] * (len(TOOLS) + 2)]
+    for name, seen in stored["faults"].items():
+        said = [
+            [(short(f["kind"]), f[line]) for f in seen[tool] for line in LINES if line in f]
+            for tool in TOOLS
+        ]
+        said.append(emulated(Fault(catalog.topic("05_debugging")[name], folder)))
+        rows.append([f"{seen['number']} `{name}`", *map(_cell, said)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+LINES = "line", "other_line"  # of a finding
+
+
+def _cell(said: list[tuple[str, int]]) -> str:
+    """Each thing once, with its lines."""
+    lines: dict[str, set[int]] = {}
+    for what, line in said:
+        lines.setdefault(what, set()).add(line + 1)
+    return "; ".join(
+        f"{what}, line {' and '.join(map(str, sorted(n)))}" for what, n in lines.items()
+    )
+
+
+SHORT = {  # compute-sanitizer's words, and those of the table
+    r"Invalid __(\w+)__ (\w+) .*out of bounds": r"\2 out of bounds",
+    r"Uninitialized __(\w+)__ memory read.*": r"read of \1 memory that nobody has written",
+    r"Barrier error detected\. (.*?)\.?": r"barrier error: \1",
+}
+
+
+def short(kind: str) -> str:
+    """What a tool says, in fewer words."""
+    for pattern, words in SHORT.items():
+        if match := re.fullmatch(pattern, kind):
+            return match.expand(words)
+    return kind
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where to write <GPU>.json")
+    parser.add_argument("--table", action="store_true", help="print the newest file as a table")
     parser.add_argument("--logs", type=Path, default=Path("build/sanitizers"))
     parser.add_argument("--deadline", type=float, default=300, help="seconds for everything")
     parser.add_argument("--build", metavar="SM", help="only compile, for this architecture")
     options = parser.parse_args()
     session = calibrate.Session(options.logs.resolve(), options.deadline)
+    if options.table:
+        files = map(json.loads, map(Path.read_text, options.folder.glob("*.json")))
+        print(table(max(files, key=lambda file: file["date"]), session.logs))
+        return 0
     broken = [e for e in catalog.topic("05_debugging").values() if e.faulty]
     faults = [Fault(exercise, session.logs) for exercise in broken]
     with ThreadPoolExecutor(8) as pool:

@@ -24,6 +24,7 @@ from utils.ground.wording import in_notebook, many, show
 from utils.process import card
 from utils.timing import measure, profile_plot, roofline, sass
 from utils.timing.bench import DEFAULT
+from utils.timing.counters import OPCODES, SHARES, Counted, stored
 from utils.timing.estimate import (
     NOT_COVERED,
     Estimate,
@@ -73,6 +74,11 @@ class Line:
     dram: float  # bytes that no access of the launch has touched before
 
     @property
+    def kind(self) -> str:
+        """Such as "global load"."""
+        return self.access.partition(" of ")[0]
+
+    @property
     def waste(self) -> float:
         """How many times the sectors or wavefronts that it needs."""
         return self.pieces / self.ideal
@@ -91,6 +97,7 @@ class Profile:
     code: Mapping[int, Sequence[Instruction]]  # that nvcc makes of each line, where it is known
     bytes: int  # that the exercise must move,
     flops: int  # and its operations
+    counted: Counted | None = None  # what a card counted of it
     note: str = ""  # on whose figures they are
 
     def verdict(self) -> str:
@@ -161,9 +168,9 @@ class Profile:
         return "\n\n".join([*said, *map(str, self.tables())])
 
     def tables(self) -> list[Table]:
-        """Its lines, then what beside loads and stores it executes, then what it occupies, then
-        its machine code."""
-        tables = [self._of_lines(), self._of_units(), self._of_launches()]
+        """Where its time goes, its lines, what beside loads and stores it executes, what it
+        occupies, its machine code."""
+        tables = [self._of_parts(), self._of_lines(), self._of_units(), self._of_launches()]
         return [*tables, self._of_code()] if self.code else tables
 
     def machine_code(self) -> str:
@@ -175,25 +182,60 @@ class Profile:
             for number in sorted(self.code)
         )
 
+    def _of_parts(self) -> Table:
+        parts = sorted(self.estimate.parts.items(), key=lambda part: -part[1])
+        rows = [[part, digits(1e3 * seconds), *self._busy(part)] for part, seconds in parts]
+        head = ["part of the GPU", "ms, as if alone"] + ["of the time, counted"] * self._is_counted
+        notes = []
+        if self.counted:
+            ms = self.counted.nanoseconds / 1e6
+            notes = [f"counted: {self.counted}; {digits(ms)} ms under the profiler"]
+        return Table("Where the time goes, estimated", head, rows, notes)
+
+    @property
+    def _is_counted(self) -> bool:
+        return self.counted is not None
+
+    def _busy(self, part: str) -> list[str]:
+        if not self.counted:
+            return []
+        return [f"{self.counted.share(part):.0%}" if part in SHARES else "–"]
+
     def _of_lines(self) -> Table:
         shown: set[int] = set()  # lines whose number and text stand above already
+        told: set[tuple[int, str]] = set()  # what a card counted stands above already
         rows = [
             [
                 *self._place(line.number, shown),
                 line.access,
                 _count(line.requests),
                 f"{digits(line.pieces / line.requests)} ({digits(line.ideal / line.requests)})",
+                *self._accesses(line, told),
                 quantity(line.bytes, "B"),
                 quantity(line.dram, "B") if line.dram else "–",
             ]
             for line in self.lines
         ]
-        head = ["line", "source", "access", "requests", "each (ideal)", "asked for", "from DRAM"]
-        note = (
+        head = ["line", "source", "access", "requests", "each (ideal)"]
+        head += ["counted"] * self._is_counted + ["asked for", "from DRAM"]
+        notes = [
             "each: sectors of 32 bytes that a warp's request takes in global memory, wavefronts in "
             "shared memory; from DRAM: what no earlier access of the launch has touched"
-        )
-        return Table(f"Memory, line by line: {self._of_what()}", head, rows, [note], 3, (1,))
+        ]
+        if self.counted:
+            notes.append("counted: requests × each, of all accesses of a kind in a line together")
+        return Table(f"Memory, line by line: {self._of_what()}", head, rows, notes, 3, (1,))
+
+    def _accesses(self, line: Line, told: set[tuple[int, str]]) -> list[str]:
+        if not self.counted:
+            return []
+        key = line.number, line.kind
+        if key in told:
+            return ['"']
+        told.add(key)
+        space, kind = line.kind.split()
+        requests, pieces = self.counted.accesses(line.number, space, kind)
+        return [f"{_count(requests)} × {digits(pieces / requests)}" if requests else "–"]
 
     def _place(self, number: int, shown: set[int]) -> tuple[str, str]:
         if number in shown:
@@ -203,12 +245,24 @@ class Profile:
 
     def _of_units(self) -> Table:
         rows = [
-            [unit, _count(count), digits(count * WARP / self.flops) if self.flops else "–"]
+            [
+                unit,
+                _count(count),
+                *self._executed(unit),
+                digits(count * WARP / self.flops) if self.flops else "–",
+            ]
             for unit, count in self.units.items()
         ]
-        head = ["beside loads and stores", "instructions of warps", "for each operation"]
+        head = ["beside loads and stores", "instructions of warps"]
+        head += ["counted"] * self._is_counted + ["for each operation"]
         note = "read from the build for this machine: nvcc makes about as many"
         return Table("Instructions", head, rows, [note])
+
+    def _executed(self, unit: str) -> list[str]:
+        if not self.counted:
+            return []
+        short = unit.partition(":")[0].partition(" ")[0]
+        return [_count(self.counted.executed(short)) if short in OPCODES else "–"]
 
     def _of_launches(self) -> Table:
         return Table("Launches", ["kernel", "occupies"], self.launches, left=2)
@@ -275,6 +329,7 @@ def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
         _by_line(launches, listing, kernel.first_line),
         kernel.exercise.bytes(**sizes),
         kernel.exercise.flops(**sizes),
+        stored(kernel, sizes, gpu),
     )
 
 

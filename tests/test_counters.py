@@ -1,0 +1,75 @@
+"""What a card counted of a kernel, in the rows of its profile."""
+
+import json
+
+import pytest
+
+from utils.course import catalog
+from utils.course.answers import compile_answer
+from utils.timing import counters
+from utils.timing.profile import profiled
+
+H200 = "NVIDIA H200"
+SIZES = {"n": 134217728}
+LAUNCH = {"kernel": "swish_kernel", "nanoseconds": 500_000, "registers": 16}
+BUSY = {"l1_share": 20.0, "l2_share": 50.0, "dram_share": 44.0, "issue_share": 56.0}
+
+
+def answer(text=None):
+    exercise = catalog.load("00_start_here/swish")
+    source = catalog.solution_text(exercise) if text is None else text
+    return compile_answer(exercise, source, backend="emulator")
+
+
+def line_of(kernel, part):
+    """The number of the line that holds it, from 1."""
+    return 1 + next(i for i, text in enumerate(kernel.source.splitlines()) if part in text)
+
+
+@pytest.fixture
+def kernel(no_figures):
+    """Its line has a load of x for each of two terms, which the card made one of."""
+    kernel = answer()
+    line = {
+        "LDG": {"instructions": 4194304, "global_sectors": 16777216},
+        "STG": {"instructions": 4194304, "global_sectors": 4 * 4194304},
+        "MUFU": {"instructions": 3},
+    }
+    entry = {
+        "sizes": SIZES,
+        "text": counters.digest(kernel.source),
+        "launches": [LAUNCH | BUSY, LAUNCH | dict.fromkeys(BUSY, 0.0)],
+        "lines": [{str(line_of(kernel, "expf")): line}, {"0": {"MUFU": {"instructions": 4}}}],
+    }
+    (no_figures / "profiles").mkdir()
+    for gpu in ("NVIDIA L4", H200):
+        stored = {"gpu": gpu, "date": "2026-11-26", "ncu": "2025.3", "kernels": {}}
+        stored["kernels"][kernel.exercise.id] = entry
+        (no_figures / f"profiles/{gpu.replace(' ', '_')}.json").write_text(json.dumps(stored))
+    return kernel
+
+
+def test_counts_are_those_of_the_text_at_its_size(kernel):
+    assert counters.stored(kernel, SIZES, H200).gpu == H200
+    assert counters.stored(kernel, SIZES, "NVIDIA L4").gpu == "NVIDIA L4"
+    assert counters.stored(kernel, SIZES, "another").gpu  # whichever there is, and it says which
+    assert counters.stored(kernel, {"n": 1000}, H200) is None
+    other = answer(kernel.source.replace("1.0f", "1.00f"))
+    assert counters.stored(other, SIZES, H200) is None
+
+
+def test_they_stand_in_the_rows_of_the_profile(kernel):
+    parts, lines, units, *_ = profiled(kernel, SIZES, H200).tables()
+    at = lines.head.index("counted")
+    counted = {row[2]: row[at] for row in lines.rows}
+    assert counted == dict.fromkeys(("global load of x", "global store of out"), "4,194,304 × 4")
+    assert {row[0]: row[2] for row in units.rows}["MUFU: roots, exponentials, quotients"] == "7"
+    shares = {row[0]: row[2] for row in parts.rows}
+    # Of two launches that took as long, one was busy.
+    assert shares["instructions"] == "28%" and shares["DRAM"] == "22%"
+    assert shares["latency"] == "–"
+    assert "Nsight Compute 2025.3 on an NVIDIA H200, 2026-11-26; 1 ms" in str(parts)
+
+
+def test_without_counts_there_is_no_column_for_them(no_figures):
+    assert all("counted" not in table.head for table in profiled(answer(), SIZES, H200).tables())
