@@ -203,14 +203,14 @@ class Profile:
 
     def _of_lines(self) -> Table:
         shown: set[int] = set()  # lines whose number and text stand above already
-        told: set[tuple[int, str]] = set()  # what a card counted stands above already
+        above: set[tuple[int, str]] = set()  # what a card counted stands above already
         rows = [
             [
                 *self._place(line.number, shown),
                 line.access,
                 _count(line.requests),
                 f"{digits(line.pieces / line.requests)} ({digits(line.ideal / line.requests)})",
-                *self._accesses(line, told),
+                *self._accesses(line, above),
                 quantity(line.bytes, "B"),
                 quantity(line.dram, "B") if line.dram else "–",
             ]
@@ -226,13 +226,13 @@ class Profile:
             notes.append("counted: requests × each, of all accesses of a kind in a line together")
         return Table(f"Memory, line by line: {self._of_what()}", head, rows, notes, 3, (1,))
 
-    def _accesses(self, line: Line, told: set[tuple[int, str]]) -> list[str]:
+    def _accesses(self, line: Line, above: set[tuple[int, str]]) -> list[str]:
         if not self.counted:
             return []
         key = line.number, line.kind
-        if key in told:
+        if key in above:
             return ['"']
-        told.add(key)
+        above.add(key)
         space, kind = line.kind.split()
         requests, pieces = self.counted.accesses(line.number, space, kind)
         return [f"{_count(requests)} × {digits(pieces / requests)}" if requests else "–"]
