@@ -10,23 +10,18 @@ text, stay with the logs. Without a GPU, `--build sm_90a` says whether the progr
 
 import argparse
 import csv
-import glob
 import io
-import itertools
-import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import calibrate
 from benchmarks.calibrate import Session
 from benchmarks.launch_once import LaunchOnce
 from utils.course import catalog
-from utils.timing import counters, sass
+from utils.timing import counters, ncu, sass
 
 KERNELS = (
     "00_start_here/swish",
@@ -67,146 +62,52 @@ MORE = {  # our name: Nsight Compute's
     "fma_share": f"sm__inst_executed_pipe_fma.avg.{SHARE}",
 }
 COUNTERS = {**calibrate.COUNTERS, **calibrate.RATES, **MORE}
-LINES = {  # what is kept by line; all of it stays with the logs
-    "instructions": "inst_executed",
-    "global_sectors": "memory_l2_theoretical_sectors_global",
-    "global_ideal_sectors": "memory_l2_theoretical_sectors_global_ideal",
-    "global_requests": "memory_l1_tag_requests_global",
-    "shared_wavefronts": "memory_l1_wavefronts_shared",
-    "shared_ideal_wavefronts": "memory_l1_wavefronts_shared_ideal",
-    "samples": "smsp__pcsamp_sample_count",
-}
 LIMIT = 150  # seconds that a kernel may take under Nsight Compute
 
 
-def count(session: Session, launch: LaunchOnce, wanted: dict[str, str]) -> dict:
+def count(session: Session, launch: LaunchOnce, wanted: dict[str, str], folder: Path) -> dict:
     """What Nsight Compute says of the launches of a program."""
     name, report = launch.exercise.name, session.logs / f"{launch.exercise.name}.ncu-rep"
     command = ["ncu", "--set", "full", "--import-source", "yes", "--clock-control", "none"]
     command += ["--metrics", ",".join(wanted.values()), "-f", "-o", str(report.with_suffix(""))]
     session.run(f"ncu {name}", [*command, *launch.command], LIMIT)
-    pages = {page: print_page(session, report, page, *how) for page, how in PAGES.items()}
-    table = list(rows(pages["raw"]))
+
+    def page(*how: str) -> str:
+        return session.run(f"{how[-1]} of {name}", ["ncu", "--import", str(report), *how], 60)
+
+    table = list(rows(page("--csv", "--print-units", "base", "--page", "raw")))
     launches = [
         {
-            "kernel": plain(row["Kernel Name"]),
-            **{o: calibrate._number(row[t]) for o, t in COUNTERS.items() if row.get(t)},
+            "kernel": ncu.plain(row["Kernel Name"]),
+            **{o: ncu.number(row[t]) for o, t in COUNTERS.items() if row.get(t)},
         }
         for row in table[1:]  # the first holds the units
     ]
-    lines = attempt(session, launch, report)
     return {
         "sizes": launch.sizes,
         "text": counters.digest(launch.text),
         "launches": launches,
-        "limited": limits(pages["details"]),
-        "lines": lines,
+        "limited": limits(page("--csv", "--page", "details")),
+        "lines": attempt(launch, page(*ncu.PAGE), folder),
     }
 
 
-PAGES = {  # of a report, and how to print them
-    "raw": ("--print-units", "base"),
-    "details": (),
-    "source": ("--print-source", "cuda,sass"),
-    "sass": ("--print-source", "sass"),
-    "cuda": ("--print-source", "cuda"),
-}
-
-
-def attempt(session: Session, launch: LaunchOnce, report: Path) -> list[dict]:
-    """Counts by line; a report that cannot be read costs only these."""
-    name = launch.exercise.name
+def attempt(launch: LaunchOnce, page: str, folder: Path) -> list[dict]:
+    """Counts by line; a page that cannot be read costs only these, and is kept."""
     try:
-        launches = instructions(report)
-        (session.logs / f"{name}.instructions.json").write_text(json.dumps(launches))
         code = sass.disassembled(launch.text, "sm_90")
-        return [by_line(code.get(kernel, ()), seen) for kernel, seen in launches]
-    except Exception as error:  # whatever a module that comes with the tool may raise
-        print(f"no counts by line of {name}: {error!r}")
+        if not (seen := ncu.launches(page)):
+            raise ValueError(page[-300:])
+        return [ncu.by_line(one, code) for one in seen]
+    except (ValueError, KeyError) as error:
+        print(f"no counts by line of {launch.exercise.name}: {error}")
+        (folder / f"{launch.exercise.name}.sass.csv").write_text(page)
         return []
-
-
-def print_page(session: Session, report: Path, page: str, *how: str) -> str:
-    kind = page if page in ("raw", "details") else "source"
-    command = ["ncu", "--import", str(report), "--csv", "--page", kind, *how]
-    return session.run(f"{page} of {report.stem}", command, 60)
 
 
 def rows(text: str) -> Iterator[dict[str, str]]:
     """A table of Nsight Compute's, whose lines begin with a quotation mark."""
     yield from csv.DictReader(io.StringIO(text[text.find('"') :]))
-
-
-PLACES = (  # where Nsight Compute's module for Python may be
-    "/opt/nvidia/nsight-compute/*/extras/python",
-    "/usr/local/cuda*/nsight-compute*/extras/python",
-    "/usr/local/NVIDIA-Nsight-Compute*/extras/python",
-)
-
-
-def instructions(report: Path) -> list[tuple[str, list[dict]]]:
-    """Of each launch its kernel, by the name that the C++ ABI gives it, and its instructions with
-    whatever was collected of them. None where Nsight Compute's module is not there.
-    """
-    for folder in itertools.chain.from_iterable(map(glob.glob, PLACES)):
-        sys.path.append(folder)
-    try:
-        import ncu_report
-    except ImportError as error:
-        print(f"no counts by line: {error}")
-        return []
-    context = ncu_report.load_report(str(report))
-    ranges = map(context.range_by_idx, range(context.num_ranges()))
-    actions = [r.action_by_idx(i) for r in ranges for i in range(r.num_actions())]
-    return [(action.name(action.NameBase_MANGLED), _instructions(action)) for action in actions]
-
-
-def _instructions(action: Any) -> list[dict]:
-    seen: dict[int, dict] = {}
-    for name in action.metric_names():
-        metric = action.metric_by_name(name)
-        if not metric.num_instances() or not metric.has_correlation_ids():
-            continue
-        addresses = metric.correlation_ids()
-        for i in range(metric.num_instances()):
-            counts = seen.setdefault(addresses.as_uint64(i), {})
-            if value := metric.as_double(i):
-                counts[name] = value
-    code = {address: action.sass_by_pc(address) for address in sorted(seen)}
-    start = min((address for address, text in code.items() if text), default=0)
-    return [
-        {"offset": address - start, "sass": text, **seen[address]}
-        for address, text in code.items()
-        if text
-    ]
-
-
-def by_line(
-    listing: Sequence[sass.Instruction], seen: Sequence[dict]
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Counts by line and opcode, from those of instructions; lines are those of nvdisasm.
-
-    Raises ValueError where the card had other code.
-    """
-    code = {instruction.offset: instruction for instruction in listing}
-    sums: dict[str, dict[str, dict[str, float]]] = {}
-    for counts in seen:
-        instruction = code.get(counts["offset"])
-        if instruction is None or instruction.opcode != sass.opcode(counts["sass"]):
-            raise ValueError(f"{counts['sass']!r} is not {instruction}")
-        if not counts.get(LINES["instructions"]):
-            continue
-        opcodes = sums.setdefault(str(instruction.line), {})
-        total = opcodes.setdefault(instruction.opcode, {})
-        for ours, theirs in LINES.items():
-            if theirs in counts:
-                total[ours] = total.get(ours, 0) + counts[theirs]
-    return sums
-
-
-def plain(kernel: str) -> str:
-    """A kernel's name without its template's arguments, namespace or parameters."""
-    return re.sub(r"^void |\w+::", "", re.split(r"[(<]", kernel)[0]).strip()
 
 
 def limits(details: str) -> list[str]:
@@ -236,7 +137,7 @@ def counted(options: argparse.Namespace) -> int:
     options.count.mkdir(parents=True, exist_ok=True)
     path = options.count / f"{'_'.join(results['gpu'].split()) or 'unknown'}.json"
     for launch in launches:
-        results["kernels"][launch.exercise.id] = count(session, launch, wanted)
+        results["kernels"][launch.exercise.id] = count(session, launch, wanted, options.count)
         path.write_text(calibrate.dump(results) + "\n")  # whatever becomes of the next
     print(path.read_text())
     return 0
