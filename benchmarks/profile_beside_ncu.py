@@ -9,19 +9,18 @@ text, stay with the logs. Without a GPU, `--build sm_90a` says whether the progr
 """
 
 import argparse
-import csv
-import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import calibrate
 from benchmarks.calibrate import Session
-from benchmarks.launch_once import LaunchOnce
+from benchmarks.sanitize_faults import build
 from utils.course import catalog
 from utils.timing import counters, ncu, sass
+from utils.timing.launch_once import LaunchOnce
 
 KERNELS = (
     "00_start_here/swish",
@@ -57,38 +56,29 @@ MORE = {  # our name: Nsight Compute's
     "tensor_instructions": "sm__inst_executed_pipe_tensor.sum",
     "sm_share": f"sm__throughput.avg.{SHARE}",
     "memory_share": f"gpu__compute_memory_throughput.avg.{SHARE}",
-    "l1_share": f"l1tex__throughput.avg.{SHARE}",
-    "issue_share": f"sm__inst_issued.avg.{SHARE}",
     "fma_share": f"sm__inst_executed_pipe_fma.avg.{SHARE}",
 }
-COUNTERS = {**calibrate.COUNTERS, **calibrate.RATES, **MORE}
+COUNTERS = {**calibrate.COUNTERS, **calibrate.RATES, **ncu.TOTALS, **MORE}
 LIMIT = 150  # seconds that a kernel may take under Nsight Compute
 
 
 def count(session: Session, launch: LaunchOnce, wanted: dict[str, str], folder: Path) -> dict:
     """What Nsight Compute says of the launches of a program."""
     name, report = launch.exercise.name, session.logs / f"{launch.exercise.name}.ncu-rep"
-    command = ["ncu", "--set", "full", "--import-source", "yes", "--clock-control", "none"]
+    command = ["ncu", "--set", "full", "--clock-control", "none"]
     command += ["--metrics", ",".join(wanted.values()), "-f", "-o", str(report.with_suffix(""))]
     session.run(f"ncu {name}", [*command, *launch.command], LIMIT)
 
     def page(*how: str) -> str:
         return session.run(f"{how[-1]} of {name}", ["ncu", "--import", str(report), *how], 60)
 
-    table = list(rows(page("--csv", "--print-units", "base", "--page", "raw")))
-    launches = [
-        {
-            "kernel": ncu.plain(row["Kernel Name"]),
-            **{o: ncu.number(row[t]) for o, t in COUNTERS.items() if row.get(t)},
-        }
-        for row in table[1:]  # the first holds the units
-    ]
+    launches = ncu.totals(page(*ncu.RAW), COUNTERS)
     return {
         "sizes": launch.sizes,
         "text": counters.digest(launch.text),
         "launches": launches,
-        "limited": limits(page("--csv", "--page", "details")),
-        "lines": attempt(launch, page(*ncu.PAGE), folder),
+        "limited": limits(page(*ncu.DETAILS)),
+        "lines": attempt(launch, page(*ncu.SOURCE), folder),
     }
 
 
@@ -105,16 +95,11 @@ def attempt(launch: LaunchOnce, page: str, folder: Path) -> list[dict]:
         return []
 
 
-def rows(text: str) -> Iterator[dict[str, str]]:
-    """A table of Nsight Compute's, whose lines begin with a quotation mark."""
-    yield from csv.DictReader(io.StringIO(text[text.find('"') :]))
-
-
 def limits(details: str) -> list[str]:
     """What Nsight Compute says of each launch's bottleneck."""
     return [
         row["Rule Description"]
-        for row in rows(details)
+        for row in ncu.rows(details)
         if row.get("Rule Name") == "SOLBottleneck" and row.get("Rule Description")
     ]
 
@@ -127,7 +112,7 @@ def counted(options: argparse.Namespace) -> int:
         for e in exercises
     ]
     with ThreadPoolExecutor(8) as pool:
-        built = list(pool.map(lambda p: p.build(session, options.build or "native"), launches))
+        built = build(session, pool, launches, options.build)
     if options.build or not all(built):
         return 0 if all(built) else 1
     results = calibrate.provenance()

@@ -13,14 +13,15 @@ import io
 import json
 import re
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import calibrate
-from benchmarks.launch_once import LaunchOnce
 from utils.course import catalog
 from utils.course.exercise import Exercise
+from utils.timing.launch_once import LaunchOnce
 
 TOOLS = "memcheck", "racecheck", "initcheck", "synccheck"
 CASE = 3  # which sizes of `check`: all kernels whose values are wrong are wrong there,
@@ -115,6 +116,22 @@ def short(kind: str) -> str:
     return kind
 
 
+def build(
+    session: calibrate.Session,
+    pool: ThreadPoolExecutor,
+    programs: Sequence[LaunchOnce],
+    architecture: str | None = None,
+) -> list[bool]:
+    """Of each program, whether nvcc makes one of it."""
+
+    def one(program: LaunchOnce) -> bool:
+        command = program.build_command(architecture or "native")
+        session.run(f"nvcc {program.exercise.name}", command, 120, cwd=program.folder)
+        return program.program.is_file()
+
+    return list(pool.map(one, programs))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where to write <GPU>.json")
@@ -131,7 +148,7 @@ def main() -> int:
     broken = [e for e in catalog.topic("05_debugging").values() if e.faulty]
     faults = [Fault(exercise, session.logs) for exercise in broken]
     with ThreadPoolExecutor(8) as pool:
-        built = list(pool.map(lambda f: f.build(session, options.build or "native"), faults))
+        built = build(session, pool, faults, options.build)
         if options.build or not all(built):
             return 0 if all(built) else 1
         results = calibrate.provenance()

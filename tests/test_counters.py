@@ -1,6 +1,8 @@
 """What a card counted of a kernel, in the rows of its profile."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -50,12 +52,45 @@ def kernel(no_figures):
 
 
 def test_counts_are_those_of_the_text_at_its_size(kernel):
-    assert counters.stored(kernel, SIZES, H200).gpu == H200
-    assert counters.stored(kernel, SIZES, "NVIDIA L4").gpu == "NVIDIA L4"
-    assert counters.stored(kernel, SIZES, "another").gpu  # whichever there is, and it says which
-    assert counters.stored(kernel, {"n": 1000}, H200) is None
+    assert counters.counted(kernel, SIZES, H200).gpu == H200
+    assert counters.counted(kernel, SIZES, "NVIDIA L4").gpu == "NVIDIA L4"
+    assert counters.counted(kernel, SIZES, "another").gpu  # whichever there is, and it says which
+    assert counters.counted(kernel, {"n": 1000}, H200) is None
     other = answer(kernel.source.replace("1.0f", "1.00f"))
-    assert counters.stored(other, SIZES, H200) is None
+    assert counters.counted(other, SIZES, H200) is None
+
+
+NCU = """#!/bin/sh
+case "$*" in
+*--version*) echo "Version 2025.3.1.0" ;;
+*"--page raw") printf '"ID","Kernel Name","gpu__time_duration.sum"\\n"","","ns"\\n' &&
+    printf '"0","swish_kernel(const float *, float *, int)","503,776"\\n' ;;
+*--export*) test -x program && for word; do test -f "$word" && echo "$word" >>"$SEEN"; done ;;
+esac
+"""
+
+
+def test_on_a_card_they_are_counted_now(no_figures, monkeypatch, tmp_path):
+    """As far as there need be none: programs that say what nvcc and ncu would."""
+    for name, text in {"ncu": NCU, "nvcc": "#!/bin/sh\ntouch program; chmod +x program\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen"))
+    monkeypatch.setattr("utils.timing.measure.gpu", lambda: "NVIDIA L4")
+    monkeypatch.setattr("utils.cuda.toolchain.card_architecture", lambda: "8.9")
+    monkeypatch.setattr("utils.timing.sass.disassembled", lambda *_: {})
+    kernel = answer()
+    assert counters.now(kernel, SIZES) is None, "no GPU"
+    kernel.backend = "cuda"
+    made = counters.counted(kernel, {"n": 1000}, H200)
+    assert str(made).startswith("Nsight Compute 2025.3.1.0 on an NVIDIA L4, 20")
+    assert made.launches == [{"kernel": "swish_kernel", "nanoseconds": 503776}]
+    assert [Path(path).name for path in (tmp_path / "seen").read_text().split()] == [
+        *("program", "inputs")
+    ]
+    (tmp_path / "ncu").write_text("#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM'\n")
+    assert counters.now(kernel, {"n": 1000}) is None, "counters may not be read"
 
 
 def test_they_stand_in_the_rows_of_the_profile(kernel):

@@ -1,10 +1,10 @@
 """The kernels that `profile` is held against Nsight Compute on: their programs and its tables."""
 
 from benchmarks import calibrate, profile_beside_ncu
-from benchmarks.launch_once import LaunchOnce
 from utils.course import catalog
 from utils.emulator.programs import build_program
 from utils.ground.paths import workspace
+from utils.timing.launch_once import LaunchOnce
 
 
 def test_a_program_launches_the_kernel_at_its_size(tmp_path):

@@ -11,15 +11,26 @@ that was counted: of another one nothing is known here.
 
 import hashlib
 import json
+import re
+import shutil
+import subprocess
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from utils.course.answers import Answer
+from utils.cuda import toolchain
 from utils.ground.paths import workspace
+from utils.process import card
+from utils.timing import measure, ncu, sass
+from utils.timing.launch_once import LaunchOnce
 
 FOLDER = "profiles"
+LIMIT = 120  # seconds that a kernel may take under Nsight Compute
 # Machine instructions that access memory, by space and kind.
 ACCESSES = {
     ("global", "load"): ("LDG", "LD"),
@@ -91,16 +102,69 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.strip().encode()).hexdigest()[:16]
 
 
-def stored(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Counted | None:
-    """What is stored of this text at these sizes: of this GPU, else of another; else None."""
-    files = sorted((workspace().results / FOLDER).glob("*.json"))
-    cards = [json.loads(path.read_text()) for path in files]
-    for card in sorted(cards, key=lambda card: card["gpu"] != gpu):
-        entry = card["kernels"].get(kernel.exercise.id)
+def counted(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Counted | None:
+    """What was counted of this text at these sizes: on this GPU and stored, else now on the card
+    that is here, else on another GPU and stored; else None."""
+    known = stored(kernel, sizes)
+    return known.get(gpu) or now(kernel, sizes) or next(iter(known.values()), None)
+
+
+def stored(kernel: Answer, sizes: Mapping[str, int]) -> dict[str, Counted]:
+    """What is stored of this text at these sizes, by GPU."""
+    known = {}
+    for path in sorted((workspace().results / FOLDER).glob("*.json")):
+        file = json.loads(path.read_text())
+        entry = file["kernels"].get(kernel.exercise.id)
         if entry and entry["sizes"] == dict(sizes) and entry["text"] == digest(kernel.source):
             lines = _together(entry["lines"], kernel.first_line)
-            return Counted(card["gpu"], card["date"], card["ncu"], entry["launches"], lines)
-    return None
+            known[file["gpu"]] = Counted(
+                file["gpu"], file["date"], file["ncu"], entry["launches"], lines
+            )
+    return known
+
+
+def now(kernel: Answer, sizes: Mapping[str, int]) -> Counted | None:
+    """Counted by the card that is here: a program of the kernel, run under Nsight Compute. None
+    where there is no card, no Nsight Compute, or where it may not read counters."""
+    tool = shutil.which("ncu")
+    if kernel.backend != "cuda" or not tool:
+        return None
+    architecture = "sm_" + toolchain.card_architecture().replace(".", "")
+    with tempfile.TemporaryDirectory() as folder, card.alone():
+        program = LaunchOnce(kernel.exercise, kernel.source, sizes, Path(folder))
+        report = str(Path(folder, "report"))
+
+        def ask(command: Sequence[str]) -> str:
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=program.folder, timeout=LIMIT
+            )
+            return done.stdout
+
+        try:
+            ask(program.build_command(architecture))
+            ask([tool, *ncu.COLLECT, "--export", report, *program.command])
+            raw, source = (
+                ask([tool, "--import", f"{report}.ncu-rep", *page])
+                for page in (ncu.RAW, ncu.SOURCE)
+            )
+            version = ask([tool, "--version"])
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return _read(kernel, architecture, raw, source, version)
+
+
+def _read(kernel: Answer, architecture: str, raw: str, source: str, version: str) -> Counted | None:
+    launches = ncu.totals(raw, ncu.TOTALS)
+    if not launches:
+        return None
+    code = sass.disassembled(kernel.source, architecture)
+    try:
+        lines = [ncu.by_line(launch, code) for launch in ncu.launches(source)]
+    except ValueError:  # without nvdisasm: the totals are worth something, too
+        lines = []
+    number = re.search(r"[Vv]ersion ([\d.]+)", version)
+    tool, today = number[1] if number else "", date.today().isoformat()
+    return Counted(measure.gpu(), today, tool, launches, _together(lines, kernel.first_line))
 
 
 def _together(launches: Sequence[Mapping[str, Any]], first_line: int) -> Lines:

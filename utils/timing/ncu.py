@@ -8,6 +8,7 @@ source lines are not used: of what is inlined, nvdisasm says which line of the t
 """
 
 import csv
+import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,22 @@ from dataclasses import dataclass
 
 from utils.timing.sass import Instruction, Listing, opcode
 
-PAGE = ("--csv", "--page", "source", "--print-source", "sass")
+RAW = ("--csv", "--print-units", "base", "--page", "raw")
+DETAILS = ("--csv", "--page", "details")
+SOURCE = ("--csv", "--page", "source", "--print-source", "sass")
+_OF_TIME = "avg.pct_of_peak_sustained_elapsed"
+TOTALS = {  # of a launch, our name: Nsight Compute's
+    "nanoseconds": "gpu__time_duration.sum",
+    "registers": "launch__registers_per_thread",
+    "l1_share": f"l1tex__throughput.{_OF_TIME}",
+    "l2_share": f"lts__throughput.{_OF_TIME}",
+    "dram_share": f"dram__throughput.{_OF_TIME}",
+    "issue_share": f"sm__inst_issued.{_OF_TIME}",
+}
+COLLECT = (
+    *("--clock-control", "none", "--section", "SourceCounters"),
+    *("--metrics", ",".join(TOTALS.values())),
+)
 COLUMNS = {  # what Nsight Compute calls a counter of an instruction, in whichever version
     "instructions": r"(# )?inst(ruction)?s? executed",
     "global_sectors": r"l2 theoretical sectors global",
@@ -34,6 +50,21 @@ class Launch:
 
     kernel: str  # without namespace, template's arguments and parameters
     instructions: list[tuple[str, Counts]]  # each with its text, in the order of addresses
+
+
+def totals(page: str, names: Mapping[str, str]) -> list[dict[str, str | float]]:
+    """Of each launch its kernel and those of its counters that the raw page has, by our names."""
+    read = []
+    for row in list(rows(page))[1:]:  # the first holds the units
+        values = {ours: number(row.get(its, "")) for ours, its in names.items()}
+        known = {ours: value for ours, value in values.items() if value is not None}
+        read.append({"kernel": plain(row["Kernel Name"]), **known})
+    return read
+
+
+def rows(page: str) -> Iterator[dict[str, str]]:
+    """A table, whose lines begin with a quotation mark."""
+    yield from csv.DictReader(io.StringIO(page[page.find('"') :]))
 
 
 def launches(page: str) -> list[Launch]:
@@ -63,7 +94,7 @@ def _counts(cells: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 def number(cell: str) -> float | None:
     """A cell's number, if it is one; a whole one as such."""
     try:
-        value = float(cell.replace(",", ""))
+        value = float((cell or "").replace(",", ""))
     except ValueError:
         return None
     return int(value) if value.is_integer() else value

@@ -24,7 +24,7 @@ from utils.ground.wording import in_notebook, many, show
 from utils.process import card
 from utils.timing import measure, profile_plot, roofline, sass
 from utils.timing.bench import DEFAULT
-from utils.timing.counters import OPCODES, SHARES, Counted, stored
+from utils.timing.counters import OPCODES, SHARES, Counted, counted
 from utils.timing.estimate import (
     NOT_COVERED,
     Estimate,
@@ -329,7 +329,7 @@ def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
         _by_line(launches, listing, kernel.first_line),
         kernel.exercise.bytes(**sizes),
         kernel.exercise.flops(**sizes),
-        stored(kernel, sizes, gpu),
+        counted(kernel, sizes, gpu),
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from torch import Generator
 
-from benchmarks.calibrate import Session
 from utils.course import cases
 from utils.course.exercise import Exercise, Sizes, dimensions
 from utils.cuda.compiler import NVCC_FLAGS
@@ -66,6 +65,7 @@ class LaunchOnce:
     """Such a program: its folder, its text, the values that it gets."""
 
     def __init__(self, exercise: Exercise, text: str, sizes: Sizes, folder: Path, kind: str = ""):
+        """Writes the program's source and inputs. `kind`: of values; else the usual ones."""
         self.exercise, self.text, self.sizes = exercise, text, dict(sizes)
         self.folder = folder / exercise.name
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -91,12 +91,10 @@ class LaunchOnce:
         """Runs it."""
         return [str(self.program), str(self.folder / "inputs"), str(self.folder / "outputs")]
 
-    def build(self, session: Session, architecture: str) -> bool:
-        """Whether nvcc makes a program of it."""
+    def build_command(self, architecture: str) -> list[str]:
+        """Builds it, in its folder."""
         command = ["nvcc", *NVCC_FLAGS, f"-arch={architecture}", f"-I{workspace().include}"]
-        command += [self.source.name, "-o", self.program.name]
-        session.run(f"nvcc {self.exercise.name}", command, 120, cwd=self.folder)
-        return self.program.is_file()
+        return [*command, self.source.name, "-o", self.program.name]
 
     def wrong(self) -> tuple[int, int]:
         """How many values of the output that it stored are wrong, of how many."""
