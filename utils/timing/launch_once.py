@@ -70,10 +70,10 @@ class LaunchOnce:
         self.folder = folder / exercise.name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.parameters = parse_launcher(text, exercise.name)
-        dtypes = {p.name: p.dtype for p in self.parameters if p.dtype is not None}
+        self.dtypes = {p.name: p.dtype for p in self.parameters if p.dtype is not None}
         generator = Generator().manual_seed(0)
         kind = kind or cases.usual(exercise)
-        self.case = cases.sample(exercise, self.sizes, kind, generator, dtypes)
+        self.case = cases.sample(exercise, self.sizes, kind, generator, self.dtypes)
         self.source = self.folder / f"{exercise.name}.cu"
         self.source.write_text(text + self._main())
         with (self.folder / "inputs").open("wb") as file:
@@ -103,7 +103,7 @@ class LaunchOnce:
         data = bytearray(path.read_bytes() if path.is_file() else b"")
         if not data:  # it did not come that far
             return expected.numel(), expected.numel()
-        stored = torch.frombuffer(data, dtype=self._of(self.exercise.outputs[0]).dtype)
+        stored = torch.frombuffer(data, dtype=self.dtypes[self.exercise.outputs[0]])
         close = torch.isclose(
             stored.double(), expected.flatten().double(), rtol=1e-4, atol=1e-5, equal_nan=True
         )
@@ -130,9 +130,8 @@ class LaunchOnce:
         return f"    {element}* {name} = launch_once::array<{element}>({size}, {source});"
 
     def _bytes(self, parameter: Parameter) -> int:
-        assert parameter.dtype is not None
         shape = dimensions(self.exercise.shapes[parameter.name], self.sizes)
-        return torch.Size(shape).numel() * parameter.dtype.itemsize
+        return torch.Size(shape).numel() * self.dtypes[parameter.name].itemsize
 
     def _argument(self, parameter: Parameter) -> str:
         if parameter.dtype is not None:

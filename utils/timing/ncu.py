@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from utils.timing.sass import Instruction, Listing, opcode
 
@@ -52,13 +53,13 @@ class Launch:
     instructions: list[tuple[str, Counts]]  # each with its text, in the order of addresses
 
 
-def totals(page: str, names: Mapping[str, str]) -> list[dict[str, str | float]]:
+def totals(page: str, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Of each launch its kernel and those of its counters that the raw page has, by our names."""
-    read = []
+    read: list[dict[str, Any]] = []
     for row in list(rows(page))[1:]:  # the first holds the units
         values = {ours: number(row.get(its, "")) for ours, its in names.items()}
         known = {ours: value for ours, value in values.items() if value is not None}
-        read.append({"kernel": plain(row["Kernel Name"]), **known})
+        read.append({"kernel": plain(row["Kernel Name"])} | known)
     return read
 
 
