@@ -153,6 +153,25 @@ def test_gates_are_read_at_multiples_of_the_known_size_and_never_at_it():
     assert max(factors) > 20  # where that is cheap
 
 
+def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
+    square = replace(toys.GEMM, flops=lambda M, N, K: 1000 * M * M)
+    square = replace(square, at=replace(square.at, gates={"M": 100, "N": 1, "K": 1}))
+    met = [case_sizes.gate_sizes(square, Generator().manual_seed(seed)) for seed in range(100)]
+    assert {sizes["M"] for sizes in met} == {100, 200}  # not 700, at 49 times the cost
+    assert {sizes["N"] for sizes in met} >= {1, *range(2, 8)}
+
+
+def test_a_size_of_few_values_has_one_of_them_wherever_sizes_are_drawn():
+    at = replace(toys.GEMM.at, choices={"K": (16, 64)}, gates={"M": 8, "N": 8, "K": 16})
+    few = replace(toys.GEMM, at=at)
+    assert case_sizes.lengths(few) == ["M", "N"]
+    for seed in range(30):
+        generator = Generator().manual_seed(seed)
+        assert case_sizes.gate_sizes(few, generator)["K"] == 16
+        long = case_sizes.long_sizes(few, "M", (100, 200), generator)
+        assert long["M"] >= 100 and long["N"] < 4 and long["K"] in (16, 64)
+
+
 def test_sizes_are_drawn_from_all_that_is_promised_within_a_cost():
     met = [
         case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e6) for seed in range(200)

@@ -310,10 +310,10 @@ def test_the_smallest_failing_size_stands_beside_the_largest_that_passes():
         tried.append(dict(at))
         return at["K"] > 32
 
-    assert shrink(fails, sizes, {}) == ({"M": 1, "N": 1, "K": 33}, {"K": 32})
+    assert shrink(fails, sizes, ()) == ({"M": 1, "N": 1, "K": 33}, {"K": 32})
     assert len(tried) < 12
-    assert shrink(lambda at: None, sizes, {}) == (sizes, {}), "nothing can be told"
-    assert shrink(fails, sizes, {"K": "M"})[0] == {"M": 33, "N": 1, "K": 65}, "they hang together"
+    assert shrink(lambda at: None, sizes, ()) == (sizes, {}), "nothing can be told"
+    assert shrink(fails, sizes, ("K", "M"))[0] == {"M": 33, "N": 1, "K": 65}, "they hang together"
 
 
 def test_a_size_of_one_comes_after_one_of_several_values():

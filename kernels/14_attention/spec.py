@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import normal, uniform, whole_number
+from utils.course.case_values import normal, uniform, whole_number, with_nan
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -94,6 +94,128 @@ def quads_of_rows(metric, number, advice):
     return Gate(metric, 1.125, advice, ideal=lambda rows, channels: number * rows * channels / 128)
 
 
+def of_heads(heads, S, D, causal):
+    return {"heads": heads, "S": S, "D": D, "causal": causal}
+
+
+def attention(q, k, v, D, causal):
+    """(weights, out): of each query, softmax over the keys; `causal`: over those not behind it."""
+    scores = q @ k.transpose(1, 2) / D**0.5
+    if causal:
+        at = torch.arange(scores.shape[1], device=q.device)
+        scores = scores.masked_fill(at[:, None] < at, float("-inf"))
+    weights = torch.softmax(scores, dim=2)
+    return weights, weights @ v
+
+
+def pytorch(q, k, v, causal):
+    """Its fused kernel, which takes four dimensions."""
+    call = torch.nn.functional.scaled_dot_product_attention
+    return call(q[None], k[None], v[None], is_causal=bool(causal))[0]
+
+
+def draw_qkv(sizes, generator):
+    """q, k and v, normal."""
+    shape = (sizes["heads"], sizes["S"], sizes["D"])
+    return {name: normal(shape, generator) for name in ("q", "k", "v")}
+
+
+def far_from_zero(sizes, generator):
+    """Scores of several hundred, of which none may be taken as an exponent."""
+    return {name: tensor + 5 for name, tensor in draw_qkv(sizes, generator).items()}
+
+
+def steep(sizes, generator):
+    """Scores from -300 to 300: a few keys have all the weight."""
+    drawn = draw_qkv(sizes, generator)
+    return {"q": 10 * drawn["q"], "k": 10 * drawn["k"], "v": drawn["v"]}
+
+
+def one_key(sizes, generator):
+    """One key of each head is 30 times as long as the others."""
+    drawn = draw_qkv(sizes, generator)
+    drawn["k"][:, whole_number(0, sizes["S"], generator)] *= 30
+    return drawn
+
+
+def rising(sizes, generator):
+    """Each key has a larger score than those before it: the running maximum moves every time."""
+    drawn = draw_qkv(sizes, generator)
+    ramp = torch.linspace(-4, 4, sizes["S"], device=generator.device)[:, None]
+    return {"q": drawn["q"] / 8 + 1, "k": drawn["k"] / 8 + ramp, "v": drawn["v"]}
+
+
+def not_numbers(sizes, generator):
+    """One NaN in q, in k, or in v: there only without a mask, which says nothing of 0 * NaN."""
+    drawn = draw_qkv(sizes, generator)
+    name = "qkv"[whole_number(0, 2 if sizes["causal"] else 3, generator)]
+    return {**drawn, name: with_nan(drawn[name], generator)}
+
+
+def infinite_keys(sizes, generator):
+    """An infinity in each of the first keys: weight 0 for about half of the queries, NaN for the
+    others."""
+    drawn = draw_qkv(sizes, generator)
+    key, d = (whole_number(0, sizes[name], generator) for name in ("S", "D"))
+    drawn["k"][:, : key + 1, d] = float("inf")
+    return drawn
+
+
+ATTENTION = Exercise(
+    name="attention_naive",
+    title="attention in three kernels, with all scores in memory",
+    shapes={
+        "q": "heads S D",
+        "k": "heads S D",
+        "v": "heads S D",
+        "scores": "heads S S",
+        "out": "heads S D",
+    },
+    outputs=("scores", "out"),
+    reference=attention,
+    inputs=draw_qkv,
+    kinds={
+        "far from zero": far_from_zero,
+        "steep": steep,
+        "one dominant key": one_key,
+        "rising": rising,
+        "NaN": not_numbers,
+        "infinite keys": infinite_keys,
+    },
+    ladder="attention",
+    traffic=lambda heads, S, D, causal: 4 * heads * S * 4 * (D + S),
+    flops=lambda heads, S, D, causal: 4 * heads * S * S * D // (1 + causal),
+    peers={"PyTorch": pytorch},
+    library="PyTorch",
+    at=At(
+        check=(
+            of_heads(1, 1, 64, 0),
+            of_heads(2, 5, 64, 1),
+            of_heads(3, 33, 128, 0),
+            of_heads(1, 64, 64, 1),
+            of_heads(2, 70, 64, 0),
+            of_heads(1, 130, 128, 1),  # rows of three tiles
+            of_heads(1, 150, 64, 0),
+        ),
+        card=(of_heads(64, 1024, 64, 0), of_heads(3, 1500, 128, 1), of_heads(300, 65, 64, 1)),
+        bench=of_heads(64, 2048, 128, 0),
+        draw=of_heads(1, 96, 64, 1),
+        gates=of_heads(2, 192, 64, 1),
+        drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "causal": (0, 1)},),
+        choices={"D": (64, 128), "causal": (0, 1)},
+    ),
+)
+
+# Without scores in memory, and so without their traffic.
+FUSED = replace(
+    ATTENTION,
+    shapes={name: "heads S D" for name in ("q", "k", "v", "out")},
+    outputs=("out",),
+    reference=lambda q, k, v, D, causal: attention(q, k, v, D, causal)[1],
+    traffic=None,
+)
+
+
 EXERCISES = (
     SOFTMAX,
     replace(
@@ -144,5 +266,47 @@ EXERCISES = (
         ),
         points=15,
         effort="about 20 lines",
+    ),
+    ATTENTION,
+    replace(
+        FUSED,
+        number="14.3",
+        name="attention_rows",
+        title="attention without scores in memory, a warp for each query",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.25,  # a walk for the maximum, and another one, reads all keys twice
+                "walk over keys and values once: rescale l and o where the maximum moves",
+                # Four queries of a warp go as far as the last of them: (S + 4) / 2 keys each.
+                ideal=lambda heads, S, D, causal: heads * S * (S + 5) * D / 128,
+            ),
+        ),
+        # A reduction by shuffles for each key takes the emulator long.
+        at=replace(ATTENTION.at, gates=of_heads(2, 48, 64, 1)),
+        points=15,
+        effort="about 6 lines",
+    ),
+    replace(
+        FUSED,
+        number="14.4",
+        name="flash_attention",
+        title="attention by tiles of keys and values, scores and sums in registers",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.25,  # a walk over all keys, where the mask hides half of them, needs 1.5 times
+                "let 64 rows of q share each key and value that the block reads, in quads; read "
+                "none that the mask hides from all of them",
+                ideal=lambda heads, S, D, causal: heads * S * (S / 64 + 2) * D / 128,
+            ),
+            NO_CONFLICTS,
+        ),
+        points=25,
+        effort="about 25 lines",
     ),
 )

@@ -58,14 +58,16 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
 
 
 def lengths(exercise: Exercise) -> list[str]:
-    """The sizes that are dimensions of tensors."""
-    named = " ".join(exercise.shapes.values()).split()
-    return [name for name in exercise.at.check[0] if name in named]
+    """The sizes that are dimensions of tensors, and of which there is no choice of a few."""
+    named, choices = " ".join(exercise.shapes.values()).split(), exercise.at.choices
+    return [name for name in exercise.at.check[0] if name in named and name not in choices]
 
 
 def long_sizes(exercise: Exercise, name: str, span: tuple[int, int], generator: Generator) -> Sizes:
     """From `span` in the size `name`, and short in all others but those that this one follows."""
-    sizes = {other: whole_number(1, 4, generator) for other in exercise.at.check[0]}
+    sizes = _chosen(exercise, generator)
+    for other in (other for other in sizes if other not in exercise.at.choices):
+        sizes[other] = whole_number(1, 4, generator)
     sizes[name] = whole_number(*span, generator)
     _follow(exercise, sizes)
     return sizes
@@ -216,9 +218,14 @@ def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     name = free[whole_number(0, len(free), generator)]
     grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
     parts = FINE if len(grown) == 1 and known[name] % (FINE * WHOLE) == 0 else 1
-    most = min(max(GATED / cost(exercise, known), LEAST), MOST)
-    times = log_uniform(2 * parts, int(most * parts), generator)
-    return {n: size * times // parts if n in grown else size for n, size in known.items()}
+    most = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
+
+    def larger(times: int) -> Sizes:
+        return {n: size * times // parts if n in grown else size for n, size in known.items()}
+
+    dear = max(GATED, LEAST * cost(exercise, known))  # a cost may grow with the square of a size
+    most = min(most, _largest(most, lambda times: cost(exercise, larger(times)) <= dear))
+    return larger(log_uniform(2 * parts, max(most, 2 * parts), generator))
 
 
 def elements(exercise: Exercise, sizes: Sizes) -> int:

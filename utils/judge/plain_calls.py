@@ -40,6 +40,7 @@ MANY = 1_200_000  # threads: with barriers they take the emulator a quarter of a
 PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would take more seconds
 GRID = 65_535  # blocks along y or z
 CHEAP, DEAR = 2e5, 1e7  # of calls of any size, by case_sizes.cost: 10 ms each, 150 ms together
+FAR = 2e9  # of a call that is long in one size: above, its cost grows with the square of that
 SMALL = 2  # cheap ones; of dear ones each size has one in which it is large
 AHEAD = 1 << 26  # elements of the tensors of calls that are drawn before their turn
 SLIGHT = 1 << 15  # elements that a core has judged before a GPU has made its many launches
@@ -305,6 +306,8 @@ class PlainCalls(Judge):
         for i in torch.randperm(len(names), generator=self.generator).tolist():
             for span in LONG:
                 sizes = case_sizes.long_sizes(self.exercise, names[i], span, self.generator)
+                if case_sizes.cost(self.exercise, sizes) > FAR:
+                    continue
                 with contextlib.suppress(LaunchError):
                     if self.threads(sizes) <= MANY and self._soon(names[i], span):
                         yield self.call(self.case(sizes), probes=FEW)

@@ -27,7 +27,8 @@ def missing(exercise: Exercise) -> list[str]:
 
 
 def _spec(exercise: Exercise) -> Iterator[str]:
-    values = [set(sizes.values()) for sizes in exercise.at.check]
+    free = [name for name in exercise.at.check[0] if name not in exercise.at.choices]
+    values = [{sizes[name] for name in free} for sizes in exercise.at.check]
     if {1} not in values:
         yield "at.check: no size is 1 in every direction"
     if not any(n > 1 and n % WARP for value in values for n in value):

@@ -1,6 +1,6 @@
 """The smallest size at which a kernel still computes something wrong, found by trying."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from utils.course import case_sizes, cases
 from utils.course.answers import Answer
@@ -29,7 +29,9 @@ def contrast(kernel: Answer, case: Case) -> str:
         if case.family == usual:  # others of its kind pass by chance
             return ""
         return f"at these sizes, {usual} values pass: it is a matter of the values"
-    least, passing = shrink(tried.fails, case.sizes, kernel.exercise.follows)
+    follows, choices = kernel.exercise.follows, kernel.exercise.at.choices
+    staying = {*follows, *follows.values(), *choices}
+    least, passing = shrink(tried.fails, case.sizes, staying)
     passing = {name: value for name, value in passing.items() if value >= EDGE}
     passes = [f"{name} = {value} passes" for name, value in passing.items()]
     if not passes or not tried.hold(least, passing):
@@ -68,16 +70,17 @@ class _Tries:
 def shrink(
     fails: Callable[[Mapping[str, int]], bool | None],
     sizes: Mapping[str, int],
-    follows: Mapping[str, str],
+    staying: Collection[str],
 ) -> tuple[dict[str, int], dict[str, int]]:
     """(the smallest failing sizes, and of each that is not 1 the largest value below that passes).
 
     One size after the other is halved towards 1, as if all that is larger than what fails failed,
-    too. Sizes that hang together, such as channels and groups, stay as they are.
+    too. Those `staying` are left as they are: sizes that hang together, such as channels and
+    groups, and those of which there is a choice of a few.
     """
     least, passing = dict(sizes), {}
     for name in sizes:
-        if name in (*follows, *follows.values()):
+        if name in staying:
             continue
         good, bad = 0, least[name]
         while bad - good > 1:
