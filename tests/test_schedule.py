@@ -97,8 +97,8 @@ def test_calls_are_the_same_where_their_values_were_drawn_before():
     kernels = [Recorded(right, toys.MISH) for _ in range(3)]
     tried = []
     for kernel, most in zip(kernels, (0, 5, 10_000), strict=True):
-        plan, asked = Schedule(kernel, seed=7), []
-        plan.prepare(lambda asked=asked, most=most: len(asked) >= most or asked.append(1))
+        plan, seen = Schedule(kernel, seed=7), []
+        plan.prepare(lambda seen=seen, most=most: len(seen) >= most or seen.append(1))
         assert not kernel.calls
         tried.append(plan.judge(Remarks()))
     assert kernels[0].values == kernels[1].values == kernels[2].values
