@@ -75,17 +75,27 @@ def emulated(fault: Fault) -> list[tuple[str, int]]:
 
 
 def table(stored: dict, folder: Path) -> str:
-    """Markdown: a row for each fault, a column for each tool, and what the emulator says. Lines are
-    those of the cell, whose first is `%%cuda`."""
-    rows = [["", *TOOLS, "`diagnose`"], ["---"] * (len(TOOLS) + 2)]
+    """Markdown: a row for each fault with its values, what each tool says and what the emulator
+    does. Lines are those of the cell, whose first is `%%cuda`."""
+    rows = [["", "wrong values", *TOOLS, "`diagnose`"], ["---"] * (len(TOOLS) + 3)]
     for name, seen in stored["faults"].items():
         said = [
             [(short(f["kind"]), f[line]) for f in seen[tool] for line in LINES if line in f]
             for tool in TOOLS
         ]
         said.append(emulated(Fault(catalog.topic("05_debugging")[name], folder)))
-        rows.append([f"{seen['number']} `{name}`", *map(_cell, said)])
+        wrong = seen["alone"].removesuffix(" values wrong")
+        rows.append([f"{seen['number']} `{name}`", wrong, *map(_cell, said)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def caption(stored: dict) -> str:
+    """Of the table: what was measured, where and when."""
+    return (
+        f"compute-sanitizer {stored['sanitizer']} on an {stored['gpu']}, {stored['date']}. Each "
+        "kernel was launched once, as it is handed out, at a small size such as 2 × 100. Lines are "
+        "those of the cell."
+    )
 
 
 LINES = "line", "other_line"  # of a finding
@@ -96,15 +106,17 @@ def _cell(said: list[tuple[str, int]]) -> str:
     lines: dict[str, set[int]] = {}
     for what, line in said:
         lines.setdefault(what, set()).add(line + 1)
-    return "; ".join(
-        f"{what}, line {' and '.join(map(str, sorted(n)))}" for what, n in lines.items()
-    )
+    return "; ".join(f"{what}, {_lines(sorted(numbers))}" for what, numbers in lines.items()) or "–"
+
+
+def _lines(numbers: list[int]) -> str:
+    return f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}"
 
 
 SHORT = {  # compute-sanitizer's words, and those of the table
     r"Invalid __(\w+)__ (\w+) .*out of bounds": r"\2 out of bounds",
     r"Uninitialized __(\w+)__ memory read.*": r"read of \1 memory that nobody has written",
-    r"Barrier error detected\. (.*?)\.?": r"barrier error: \1",
+    r"Barrier error detected\. Divergent thread\(s\) in (\w+)\.?": r"divergent threads in \1",
 }
 
 

@@ -1,11 +1,15 @@
 """Chapter 05's faults beside compute-sanitizer: the programs that it is run on, and how its words
 are read."""
 
+import json
+
 import pytest
 
 from benchmarks import calibrate, sanitize_faults
-from utils.course import catalog
+from utils.course import catalog, selection
 from utils.emulator.programs import build_program
+from utils.ground.paths import workspace
+from utils.notebooks import documents
 
 BROKEN = catalog.topic("05_debugging")
 BAR = "=" * 9 + " "
@@ -58,3 +62,13 @@ def test_each_program_runs_and_is_wrong(tmp_path, name):
     assert (int(wrong) > 0) == (name != "shift_rows")
     text = fault.source.read_text()
     assert text.startswith(catalog.starter_text(BROKEN[name])), "its lines keep their numbers"
+
+
+def test_chapter_05_shows_what_is_stored(tmp_path):
+    (path,) = (workspace().results / "sanitizers").glob("*.json")
+    stored = json.loads(path.read_text())
+    assert set(stored["faults"]) == set(BROKEN)
+    cells = documents.read(selection.notebooks(["05"])[0]).cells
+    (text,) = (c.source for c in cells if "Beside compute-sanitizer" in c.source)
+    assert sanitize_faults.table(stored, tmp_path) in text
+    assert sanitize_faults.caption(stored) in text
