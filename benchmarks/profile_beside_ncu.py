@@ -1,14 +1,16 @@
 """What Nsight Compute counts of the course's kernels at their measured size, beside `profile`.
 
     python3 benchmarks/profile_beside_ncu.py --count results/profiles [--logs FOLDER]  # on a GPU
+    python benchmarks/profile_beside_ncu.py --beside results/profiles/NVIDIA_H200.json  # anywhere
 
-Builds a program of each solution that launches it once, profiles it with Nsight
+The first builds a program of each solution that launches it once, profiles it with Nsight
 Compute, and writes FOLDER/<GPU>.json: counters of each launch, in order, those of each
 source line, and what Nsight Compute says limits it. Takes three minutes. Its reports' pages, as
 text, stay with the logs. Without a GPU, `--build sm_90a` says whether the programs compile.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ from benchmarks import calibrate
 from benchmarks.calibrate import Session
 from benchmarks.sanitize_faults import build
 from utils.course import catalog
+from utils.course.answers import compile_answer
 from utils.timing import counters, ncu, sass
 from utils.timing.launch_once import LaunchOnce
 
@@ -109,6 +112,45 @@ def limits(details: str) -> list[str]:
     ]
 
 
+def compared(id: str, stored: dict, gpu: str) -> dict[str, tuple[float | str, float | str]]:
+    """By name, what `profile` says of a kernel and what Nsight Compute counted of it."""
+    from utils.timing.profile import profiled  # draws, with what a machine with a GPU may lack
+
+    exercise, launches = catalog.load(id), stored["launches"]
+    kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
+    seen = profiled(kernel, stored["sizes"], gpu)
+    assert seen.counted, f"{id} has another text now"
+    rows: dict[str, tuple[float | str, float | str]] = {}
+    for space, kind in counters.ACCESSES:
+        lines = [line for line in seen.lines if line.kind == f"{space} {kind}"]
+        both = [seen.counted.accesses(line, space, kind) for line in seen.counted.lines]
+        unit = "wavefronts" if space == "shared" else "sectors"
+        rows[f"{space} {kind} requests"] = sum(li.requests for li in lines), sum(r for r, _ in both)
+        rows[f"{space} {kind} {unit}"] = sum(li.pieces for li in lines), sum(p for _, p in both)
+    for unit, count in seen.units.items():
+        if (short := unit.partition(":")[0].partition(" ")[0]) in counters.OPCODES:
+            rows[f"{short} instructions"] = count, seen.counted.executed(short)
+    loaded = sum(line.dram for line in seen.lines if line.kind == "global load")
+    rows["bytes from DRAM"] = loaded, sum(launch["dram_read_bytes"] for launch in launches)
+    rows["milliseconds"] = 1e3 * seen.estimate.seconds, seen.counted.nanoseconds / 1e6
+    rows["limited by"] = seen.estimate.bound, seen.counted.limit
+    return {name: row for name, row in rows.items() if any(row)}
+
+
+def beside(path: Path) -> int:
+    """Prints all of them."""
+    file = json.loads(path.read_text())
+    for id, stored in file["kernels"].items():
+        print(f"\n{id}\n{'':28}{'profile':>24}{'Nsight Compute':>24}")
+        for name, (ours, its) in compared(id, stored, file["gpu"]).items():
+            print(f"{name:28}{_shown(ours):>24}{_shown(its):>24}")
+    return 0
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.4g}" if value < 99 else f"{value:,.0f}"
+
+
 def counted(options: argparse.Namespace) -> int:
     session = Session(options.logs.resolve(), options.deadline)
     exercises = [catalog.load(id) for id in options.only or KERNELS]
@@ -136,11 +178,13 @@ def counted(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=Path, default=Path("results/profiles"), metavar="FOLDER")
+    parser.add_argument("--beside", type=Path, metavar="FILE", help="compare, and count nothing")
     parser.add_argument("--logs", type=Path, default=Path("build/profiles"))
     parser.add_argument("--deadline", type=float, default=500, help="seconds for everything")
     parser.add_argument("--only", nargs="*", help="some kernels, such as 00_start_here/swish")
     parser.add_argument("--build", metavar="SM", help="only compile, for this architecture")
-    return counted(parser.parse_args(arguments))
+    options = parser.parse_args(arguments)
+    return beside(options.beside) if options.beside else counted(options)
 
 
 if __name__ == "__main__":

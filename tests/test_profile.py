@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import pytest
 from support.command import workbook
+from support.jupyterlab import browser, needs_browser
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
+from utils.grading import pages
 from utils.ground.errors import WorkbookError
 from utils.timing import profile as profiles
 from utils.timing import sass
@@ -189,9 +191,30 @@ def test_machine_code_is_that_of_the_kernel_that_is_launched():
 
 
 def test_the_command_prints_it_and_draws_it(tmp_path):
-    path = tmp_path / "swish.svg"
-    code, output = workbook("profile", "00/swish", "--solutions", "--picture", str(path))
+    path, page = tmp_path / "swish.svg", tmp_path / "swish.html"
+    options = "--solutions", "--sass", "--picture", str(path), "--page", str(page)
+    code, output = workbook("profile", "00/swish", *options)
     assert code == 0 and "Limited by" in output and "global load of x" in output
     assert "<svg" in path.read_text()
+    assert "LDG.E" in output or "machine code needs" in output
+    text = page.read_text()
+    assert text.index("<img alt=") < text.index("global load of x") and "Limited by" in text
     code, output = workbook("profile", "00")
     assert code == 2 and "say which" in output
+
+
+@pytest.mark.browser
+@needs_browser
+def test_the_page_reads_on_a_phone_in_light_and_dark(tmp_path, tiled):
+    from axe_playwright_python.sync_playwright import Axe
+
+    file = tmp_path / "profile.html"
+    file.write_text(pages.page("Profile", replace(tiled, code=CODE).body()))
+    with browser() as chromium:
+        for scheme in ("light", "dark"):
+            page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+            page.goto(file.as_uri())
+            assert page.evaluate("document.images[0].naturalWidth") > 500
+            page.click("summary >> nth=-1")
+            violations = Axe().run(page).response["violations"]
+            assert [(rule["id"], rule["nodes"][0]["html"]) for rule in violations] == []

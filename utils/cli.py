@@ -226,9 +226,11 @@ def profile(
     file: Annotated[Path | None, typer.Option(help="a .cu file in place of your answer")] = None,
     solutions: Solutions = False,
     picture: Annotated[Path | None, typer.Option(help="where to draw it: .svg or .png")] = None,
+    page: Annotated[Path | None, typer.Option(help="where to write a page: .html")] = None,
     sass: Annotated[bool, typer.Option("--sass", help="with its machine code")] = False,
 ) -> None:
     """Say what a kernel does, line by line, and what limits it. Nothing is measured."""
+    from utils.grading import pages
     from utils.timing.profile import profile
 
     exercise = _one(what)
@@ -242,6 +244,11 @@ def profile(
     print(made)
     if sass:
         print(f"\n{made.machine_code()}")
+    if page:
+        style = (
+            "body { max-width: 80rem; } table { font-size: 0.9rem; } caption { text-align: left; }"
+        )
+        page.write_text(pages.page(f"Profile of {exercise.name}", made.body(), style))
     if picture:
         made.picture().save(picture)
     raise typer.Exit(0)

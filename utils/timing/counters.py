@@ -30,6 +30,7 @@ from utils.timing import measure, ncu, sass
 from utils.timing.launch_once import LaunchOnce
 
 FOLDER = "profiles"
+BUSY = 0.6  # of the time: below that Nsight Compute calls a kernel bound by latency
 LIMIT = 120  # seconds that a kernel may take under Nsight Compute
 # Machine instructions that access memory, by space and kind.
 ACCESSES = {
@@ -88,6 +89,14 @@ class Counted:
         """Of the time: how busy a part of the GPU was, from 0 to 1."""
         busy = sum(launch["nanoseconds"] * launch[SHARES[part]] for launch in self.launches)
         return float(busy / self.nanoseconds / 100)
+
+    @property
+    def limit(self) -> str:
+        """The part of the GPU that was busy for the largest share of the time; "latency" where none
+        was for much of it, by Nsight Compute's own rule."""
+        shares = {part: self.share(part) for part in SHARES}
+        part = max(shares, key=shares.__getitem__)
+        return part if shares[part] >= BUSY else "latency"
 
     def _of(self, line: int, opcodes: Sequence[str]) -> Mapping[str, float]:
         sums: dict[str, float] = defaultdict(float)

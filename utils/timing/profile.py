@@ -8,6 +8,7 @@ measured one (utils.timing.scaling); they agree with Nsight Compute's where both
 nvcc's, where it is installed. Nothing is measured, and no GPU is needed.
 """
 
+import base64
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -167,6 +168,15 @@ class Profile:
         said = filter(None, (self.verdict(), self.note))
         return "\n\n".join([*said, *map(str, self.tables())])
 
+    def body(self) -> str:
+        """Of a page that needs no other file: the picture first, the tables below."""
+        picture = self.picture()
+        source = base64.b64encode(picture.svg().encode()).decode()
+        image = (
+            f'<img alt="{escape(picture.description)}" src="data:image/svg+xml;base64,{source}">'
+        )
+        return f"<h1>{escape(self._of_what())}</h1>\n{image}\n{self._repr_html_()}\n"
+
     def tables(self) -> list[Table]:
         """Where its time goes, its lines, what beside loads and stores it executes, what it
         occupies, its machine code."""
@@ -183,7 +193,9 @@ class Profile:
         )
 
     def _of_parts(self) -> Table:
-        parts = sorted(self.estimate.parts.items(), key=lambda part: -part[1])
+        parts = sorted(
+            ((n, s) for n, s in self.estimate.parts.items() if s), key=lambda part: -part[1]
+        )
         rows = [[part, digits(1e3 * seconds), *self._busy(part)] for part, seconds in parts]
         head = ["part of the GPU", "ms, as if alone"] + ["of the time, counted"] * self._is_counted
         notes = []
