@@ -431,9 +431,18 @@ print(pool.slot("emulator").worker.process.pid, flush=True)
 def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
     done = []
     assert works(kernel)  # the worker has answered, so that what is in force is known
-    with workers.meanwhile(lambda answered: done.append(pid())):
+    slot = pool.slot("emulator")
+    with workers.meanwhile(lambda answered: done.append(slot.worker.process.pid)):
         assert works(kernel) and works(kernel)
     assert works(kernel) and done == [pid()]
+
+
+def test_what_is_called_meanwhile_has_a_worker_of_its_own(kernel):
+    assert works(kernel)
+    first, others = pid(), []
+    with workers.meanwhile(lambda answered: others.append(works(kernel) and pid())):
+        assert works(kernel)
+    assert others and others != [first] and pid() == first
 
 
 def test_meanwhile_nothing_is_done_where_the_kernel_could_look_on(kernel, monkeypatch):

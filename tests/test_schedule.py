@@ -11,10 +11,11 @@ from torch import Tensor
 
 from utils.course import case_sizes, catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
-from utils.cuda import instrumented
+from utils.cuda import instrumented, isolation
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout
-from utils.judge import explain, oracle, plain_calls, schedule, verdict
+from utils.judge import diagnosed_calls, explain, oracle, plain_calls, schedule, verdict
 from utils.judge.check import check
+from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.schedule import Schedule
 from utils.judge.verdict import Remarks
 from utils.process import pool, workers
@@ -294,6 +295,51 @@ def test_nothing_is_called_before_it_is_diagnosed_where_that_would_be_wrong(
         monkeypatch.setattr(plain_calls, "AHEAD", 1 << 16)
     assert failing(kernel, 1).reason == "wrong values"
     assert set(order) == {"d"}
+
+
+def diagnosed(kernel, monkeypatch, cores: int) -> tuple[list[object], set[int], str]:
+    """The calls in the order in which they are judged, their processes, and what is said of it."""
+    judged, processes = [], set()
+    watch, plain = isolation.Call._watch, DiagnosedCalls._judge_seen
+
+    def noting(self, worker, *arguments):
+        processes.add(worker.process.pid)
+        return watch(self, worker, *arguments)
+
+    def judging(self, planned, seen):
+        judged.append((planned.case.sizes, planned.case.family, planned.arguments["n"]))
+        plain(self, planned, seen)
+
+    monkeypatch.setattr(isolation.Call, "_watch", noting)
+    monkeypatch.setattr(DiagnosedCalls, "_judge_seen", judging)
+    monkeypatch.setattr(diagnosed_calls, "CORES", cores)
+    kernel.backend = "cuda"
+    try:
+        message = DiagnosedCalls(kernel, seed=4).all()
+    except CheckFailed as failure:
+        message = str(failure)
+    monkeypatch.undo()
+    return judged, processes, message
+
+
+def test_beside_a_card_two_diagnosed_calls_run_at_once_and_are_judged_in_order(monkeypatch):
+    slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 5000000; j++) {}\n"
+            "    int threads = 256;")  # fmt: skip
+    alone, one, message = diagnosed(kernel_of(slow), monkeypatch, cores=2)
+    both, two, message_of_both = diagnosed(kernel_of(slow), monkeypatch, cores=4)
+    assert (
+        alone == both
+        and len(alone) > 5
+        and message == message_of_both == "no hazards, gates passed"
+    )
+    assert len(one) == 1 and len(two) == 2
+
+
+@pytest.mark.parametrize("change", [WRONG, (GUARD, "if (i <= n)")])
+def test_the_first_failure_of_two_diagnosed_calls_is_told(monkeypatch, change):
+    alone, _, message = diagnosed(kernel_of(change), monkeypatch, cores=2)
+    both, _, message_of_both = diagnosed(kernel_of(change), monkeypatch, cores=4)
+    assert alone == both and message == message_of_both and "seed=4" in message
 
 
 def test_of_two_failures_that_of_a_diagnosed_call_is_told_and_it_alone_is_explained(monkeypatch):

@@ -214,7 +214,7 @@ class Call:
         printed, events = worker.said()
         error = None
         if reply["error"]:
-            pool.slot(self.backend, watching=True).restart()
+            worker.spent = True
             why = reports.refused(events) or ADVICE.get(reply["name"], "")
             text = f"{self.name}: {reply['text']}\n{why}".rstrip()
             error = LaunchError(reply["name"], text)

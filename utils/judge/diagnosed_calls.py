@@ -2,9 +2,14 @@
 
 import contextlib
 import itertools
-from collections.abc import Callable
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import torch
 
@@ -19,6 +24,7 @@ from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
 from utils.judge import explain, gates, launches, oracle, provenance, verdict
 from utils.judge.launches import Launches
 from utils.judge.mismatch import bits
+from utils.judge.oracle import Expected
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
 from utils.process import workers
 from utils.watch import diagnosis
@@ -33,7 +39,19 @@ CHEAP = 5e5  # of calls of any size, by case_sizes.cost: 20 ms
 MANY = 60_000  # threads: with barriers they take 50 ms
 TRIES = 3  # to draw sizes for which so many are enough
 
+SOON = 1.0  # seconds: while a call takes longer, no others are begun
+CORES = os.cpu_count() or 1
+
 Meanwhile = Callable[[Callable[[], bool]], object]  # does something until it is so
+
+
+class Planned(NamedTuple):
+    """A call that is to be watched."""
+
+    case: Case
+    arguments: Arguments
+    expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
+    judged: bool  # whether its values are
 
 
 class DiagnosedCalls(Judge):
@@ -51,8 +69,7 @@ class DiagnosedCalls(Judge):
         self.meanwhile(instrumented.begin(self.kernel))
         try:
             ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
-            for sizes in ordered:
-                self._watch(sizes)
+            self._watch_each(self._planned(sizes) for sizes in ordered)
             self._object()
             if self.exercise.gates:
                 self.judge_gates()
@@ -64,9 +81,9 @@ class DiagnosedCalls(Judge):
                 self._watch_anywhere()
             self._object()
             few = itertools.cycle(self.few())
-            for family in cases.families(self.exercise)[1:]:  # out of bounds: the values may decide
-                if family not in SELDOM:
-                    self._watch(next(few), family, probes=0)
+            others = cases.families(self.exercise)[1:]  # out of bounds: the values may decide
+            kinds = (family for family in others if family not in SELDOM)
+            self._watch_each(self._planned(next(few), family, probes=0) for family in kinds)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
@@ -118,14 +135,14 @@ class DiagnosedCalls(Judge):
         kernel, timeout = self.kernel, verdict.TIMEOUT
         return diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, timeout=timeout)
 
-    def _watch(
+    def _planned(
         self,
         sizes: Sizes,
         family: str = "",
         sliced: tuple[str, ...] = (),
         probes: int = oracle.PROBES,
-    ) -> tuple[Diagnosis, Case]:
-        """Diagnose one call of these sizes, and judge what it computed and who did it.
+    ) -> Planned:
+        """A call of these sizes, with values of its own.
 
         `probes` are the oracle's; with 0 of them the values are not judged.
         """
@@ -138,21 +155,61 @@ class DiagnosedCalls(Judge):
                 name: case_calls.sliced(case_calls.tensors(arguments)[name]) for name in sliced
             }
         expecting = self.expecting(case, "cpu", probes) if probes else dict
+        return Planned(case, arguments, expecting, bool(probes))
+
+    def _watch(
+        self,
+        sizes: Sizes,
+        family: str = "",
+        sliced: tuple[str, ...] = (),
+        probes: int = oracle.PROBES,
+    ) -> tuple[Diagnosis, Case]:
+        """Diagnose one call of these sizes, and judge what it computed and who did it."""
+        (seen,) = self._watch_each([self._planned(sizes, family, sliced, probes)])
+        return seen
+
+    def _watch_each(self, calls: Iterable[Planned]) -> list[tuple[Diagnosis, Case]]:
+        """Diagnose calls, and judge them in their order. Beside a card there are cores for two at
+        once: while one is waited for, those that follow it are made in another worker."""
+        coming, ahead = iter(calls), deque[tuple[Planned, Future[Diagnosis]]]()
 
         def meanwhile(answered: Callable[[], bool]) -> None:
-            expecting()
+            end = time.monotonic() + SOON
+            while not answered() and time.monotonic() < end and (following := next(coming, None)):
+                outcome = Future[Diagnosis]()
+                ahead.append((following, outcome))
+                try:
+                    outcome.set_result(self._diagnosis(following, self.meanwhile))
+                except Exception as error:
+                    outcome.set_exception(error)
             self.meanwhile(answered)
+
+        beside = meanwhile if self.kernel.backend == "cuda" and CORES >= 4 else self.meanwhile
+        judged: list[tuple[Diagnosis, Case]] = []
+        while planned := ahead[0][0] if ahead else next(coming, None):
+            seen = ahead.popleft()[1].result() if ahead else self._diagnosis(planned, beside)
+            self._judge_seen(planned, seen)
+            judged.append((seen, planned.case))
+        return judged
+
+    def _diagnosis(self, planned: Planned, beside: Meanwhile) -> Diagnosis:
+        def meanwhile(answered: Callable[[], bool]) -> None:
+            planned.expecting()
+            beside(answered)
 
         try:
             with workers.meanwhile(meanwhile):
-                seen = self.diagnosis_of(arguments)
+                return self.diagnosis_of(planned.arguments)
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
+
+    def _judge_seen(self, planned: Planned, seen: Diagnosis) -> None:
+        case = planned.case
         if seen.error and seen.error.name in _REFUSED:
             why = [h for h in seen.hazards if h.kind in _WHY_REFUSED]
             message = diagnosis.tell(why) if why else str(seen.error)
             raise CheckFailed(Reason.LAUNCH_ERROR, message) from seen.error
-        self.launched.append((sizes, launches.of(seen.launches)))
+        self.launched.append((case.sizes, launches.of(seen.launches)))
         named = self.exercise.faulty  # where the learner is to name the fault
         self.remarks = Remarks(launches="" if named else launches.swapped(seen.launches))
         if seen.hazards:
@@ -164,11 +221,10 @@ class DiagnosedCalls(Judge):
         values = [str(remark) for remark in seen.remarks[:1]]
         values += [] if named else launches.reading(self.exercise, case, seen)
         self.remarks = replace(self.remarks, values=tuple(values))
-        expected, before = expecting(), case_calls.tensors(arguments)
+        expected, before = planned.expecting(), case_calls.tensors(planned.arguments)
         for name in expected:
             unchanged = bits(seen.after[name]) == bits(before[name])
             self.judge(case, name, seen.after[name], expected[name], unchanged)
         problem = provenance.violation(self.exercise, seen)
-        if problem and probes:  # where values are not judged, they may be another call's
+        if problem and planned.judged:  # values that are not judged may be another call's
             self._violations.append((problem[0], case, problem[1]))
-        return seen, case

@@ -5,7 +5,8 @@ is replaced.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +30,7 @@ class Slot:
         self.backend = backend
         self.worker: Worker | None = None
         self.lock = threading.RLock()
+        self.waiting = 0  # the thread that waits for an answer of its worker
 
     def prestart(self) -> None:
         """Start the worker now, in the background, so that the first call need not wait for it."""
@@ -58,7 +60,7 @@ class Slot:
 
         Raises Gone, and what the action raises.
         """
-        with self.lock:
+        with self.lock, self._waited_for():
             while True:
                 worker = self._usable(library)
                 suspect = bool(worker.libraries - {library})
@@ -76,6 +78,14 @@ class Slot:
                     if self.worker is worker and not worker.settle():
                         self.restart()
                     return done
+
+    @contextmanager
+    def _waited_for(self) -> Iterator[None]:
+        self.waiting = threading.get_ident()
+        try:
+            yield
+        finally:
+            self.waiting = 0
 
     def _usable(self, library: str) -> Worker:
         if settings.boxed():
@@ -100,14 +110,22 @@ class Slot:
         return self.worker
 
 
-_slots: dict[tuple[str, bool], Slot] = {}  # by backend, and whether calls there are watched
+# By backend, and whether calls there are watched. The second of a kind is for what is called while
+# the first is waited for.
+_slots: dict[tuple[str, bool], list[Slot]] = {}
 _making = threading.Lock()
 
 
 def slot(backend: str, watching: bool = False) -> Slot:
-    """The slot of a backend's calls, or of its watched ones."""
+    """The slot of a backend's calls, or of its watched ones: one that this thread does not wait
+    for."""
     with _making:
-        return _slots.setdefault((backend, watching), Slot(backend))
+        slots = _slots.setdefault((backend, watching), [])
+        for known in slots:
+            if known.waiting != threading.get_ident():
+                return known
+        slots.append(Slot(backend))
+        return slots[-1]
 
 
 def prestart() -> None:
@@ -119,7 +137,8 @@ def prestart() -> None:
 def discard(backend: str) -> None:
     """End a backend's workers, if there are any."""
     for watching in (False, True):
-        slot(backend, watching).discard()
+        for known in _slots.get((backend, watching), []):
+            known.discard()
 
 
 def fresh(backend: str, library: str) -> Worker:

@@ -81,6 +81,7 @@ class Worker(Child):
         self.printed = os.memfd_create("printed", os.MFD_CLOEXEC)  # it is emptied now and then
         self.size = 0  # of the arena
         self.stragglers = 0  # threads that a call has left behind
+        self.spent = False  # a launch has failed, and with it what CUDA calls the context
         self._below: list[int] = []  # processes that it had started when it was ended
         self.in_force: list[str] = []  # of what keeps it from doing harm, once it has answered
         fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
@@ -204,7 +205,7 @@ class Worker(Child):
         """After a call: end the processes that it has started, where nothing kept it from that.
         Whether the worker is fit for another call."""
         self._end_descendants()
-        return not self.stragglers
+        return not (self.stragglers or self.spent)
 
     def _end_descendants(self) -> None:
         if self.boxed:  # they are in it, and end with it
