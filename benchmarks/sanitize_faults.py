@@ -13,7 +13,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -128,20 +127,11 @@ def short(kind: str) -> str:
     return kind
 
 
-def build(
-    session: calibrate.Session,
-    pool: ThreadPoolExecutor,
-    programs: Sequence[LaunchOnce],
-    architecture: str | None = None,
-) -> list[bool]:
-    """Of each program, whether nvcc makes one of it."""
-
-    def one(program: LaunchOnce) -> bool:
-        command = program.build_command(architecture or "native")
-        session.run(f"nvcc {program.exercise.name}", command, 120, cwd=program.folder)
-        return program.program.is_file()
-
-    return list(pool.map(one, programs))
+def build(session: calibrate.Session, program: LaunchOnce, architecture: str | None) -> bool:
+    """Whether nvcc makes one of its text."""
+    command = program.build_command(architecture or "native")
+    session.run(f"nvcc {program.exercise.name}", command, 120, cwd=program.folder)
+    return program.program.is_file()
 
 
 def main() -> int:
@@ -160,7 +150,7 @@ def main() -> int:
     broken = [e for e in catalog.topic("05_debugging").values() if e.faulty]
     faults = [Fault(exercise, session.logs) for exercise in broken]
     with ThreadPoolExecutor(8) as pool:
-        built = build(session, pool, faults, options.build)
+        built = list(pool.map(lambda fault: build(session, fault, options.build), faults))
         if options.build or not all(built):
             return 0 if all(built) else 1
         results = calibrate.provenance()
