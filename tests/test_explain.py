@@ -426,3 +426,39 @@ def test_a_lone_column_is_told_and_a_lone_value_is_not():
     bad[:, 1] = True
     assert region(bad) == "only column 1 is wrong"
     assert region(bad[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("divided", "said"),
+    [
+        ("sum not rescaled", "the sum is not rescaled where the maximum moves"),
+        ("values not rescaled", "what is summed up with the weights is not rescaled"),
+        ("nothing", "nothing is divided by the sum"),
+        ("base", "powers of e are taken where the values are exponents of 2"),
+    ],
+)
+def test_a_wrong_step_of_a_running_softmax_is_named(divided, said):
+    def attention(q, k, v, S, D, **_):
+        scores = q @ k.transpose(1, 2) / D**0.5
+        running = scores.cummax(-1).values
+        whole, walked = (scores - running[..., -1:]).exp(), (scores - running).exp()
+        top = walked if divided == "values not rescaled" else whole
+        below = (walked if divided == "sum not rescaled" else whole).sum(-1, keepdim=True)
+        weights = {
+            "nothing": whole,
+            "base": torch.softmax(scores * 1.4426950408889634, -1),
+        }.get(divided, top / below)
+        return weights @ v
+
+    sizes = {"heads": 2, "S": 33, "D": 64, "causal": 0}
+    assert said in explanation("14_attention/attention_rows", sizes, attention)
+
+
+def test_a_step_that_leaves_no_tensor_ends_no_search():
+    """Dividing the scores by a number, one of the two alone is a number."""
+
+    def sevens(v, **_):
+        return torch.full_like(v, 7.0)
+
+    sizes = {"heads": 1, "S": 5, "D": 64, "causal": 1}
+    assert explanation("14_attention/attention_rows", sizes, sevens) == ""

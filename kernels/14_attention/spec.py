@@ -183,7 +183,6 @@ ATTENTION = Exercise(
         "infinite keys": infinite_keys,
     },
     ladder="attention",
-    traffic=lambda heads, S, D, causal: 4 * heads * S * 4 * (D + S),
     flops=lambda heads, S, D, causal: 4 * heads * S * S * D // (1 + causal),
     peers={"PyTorch": pytorch},
     library="PyTorch",
@@ -212,7 +211,6 @@ FUSED = replace(
     shapes={name: "heads S D" for name in ("q", "k", "v", "out")},
     outputs=("out",),
     reference=lambda q, k, v, D, causal: attention(q, k, v, D, causal)[1],
-    traffic=None,
 )
 
 

@@ -182,5 +182,5 @@ def _output(exercise: Exercise, case: Case, values: Values, name: str) -> Tensor
     """What the reference makes of these values; None where it cannot take them."""
     try:
         return outputs(exercise, case, values)[name]
-    except (RuntimeError, ValueError, TypeError, IndexError, WorkbookError):
+    except (RuntimeError, ValueError, TypeError, IndexError, AttributeError, WorkbookError):
         return None

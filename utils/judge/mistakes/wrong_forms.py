@@ -4,14 +4,17 @@
 float64.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from utils.judge.mistakes import wrong_statistics
 from utils.judge.mistakes.wrong_statistics import Form, Forms
 
+TILES = 1, 32, 64, 128  # values that a softmax takes a maximum of at a time
 NEGATIVE_SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 
 
@@ -61,6 +64,42 @@ def _sum(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[str, 
             yield f"{which} into the sum", lambda v, mask=mask, **how: (v * mask).sum(**how)
 
 
+def _softmax(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[str, Form]]:
+    """Along the last axis, walked over tile by tile with a running maximum."""
+    if dim not in (-1, x.ndim - 1):
+        return
+
+    def parts(v: Tensor, tile: int = 1) -> tuple[Tensor, Tensor]:
+        """e^(v - m), with the largest value as m, and with the largest up to the end of a tile."""
+        whole = functional.pad(v, (0, -v.shape[-1] % tile), value=-torch.inf)
+        most = whole.unflatten(-1, (-1, tile)).amax(-1).cummax(-1).values
+        running = most.repeat_interleave(tile, -1)[..., : v.shape[-1]]
+        return (v - v.amax(-1, keepdim=True)).exp(), (v - running).exp()
+
+    def divided(top: Tensor, below: Tensor) -> Tensor:
+        return top / below.sum(-1, keepdim=True)
+
+    yield "nothing is divided by the sum", lambda v, *_, **how: parts(v)[0]
+    yield (
+        "the result is divided by the sum twice",
+        lambda v, *_, **how: divided(torch.softmax(v, -1), parts(v)[0]),
+    )
+    yield (
+        "powers of e are taken where the values are exponents of 2",
+        lambda v, *_, **how: torch.softmax(v / math.log(2), -1),
+    )
+    for tile in (tile for tile in TILES if tile < x.shape[-1]):
+        every = f", which it does every {tile}" if tile > 1 else ""
+        yield (
+            f"the sum is not rescaled where the maximum moves{every}",
+            lambda v, *_, tile=tile, **how: divided(*parts(v, tile)),
+        )
+        yield (
+            f"what is summed up with the weights is not rescaled where the maximum moves{every}",
+            lambda v, *_, tile=tile, **how: divided(*reversed(parts(v, tile))),
+        )
+
+
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Form]]:
     if bias is not None:
         yield "the bias is multiplied, not added", lambda x, W, b: x @ W.T * b
@@ -74,6 +113,7 @@ FORMS: dict[str, Forms] = {
     "mean": wrong_statistics.part(1),
     "rsqrt": wrong_statistics.rsqrt,
     "sum": _sum,
+    "softmax": _softmax,
     "amin": _extreme("minimum", Tensor.amin, torch.inf),
     "min": _extreme("minimum", Tensor.min, torch.inf),
     "amax": _extreme("maximum", Tensor.amax, -torch.inf),
