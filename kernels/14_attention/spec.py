@@ -182,7 +182,6 @@ ATTENTION = Exercise(
         "NaN": not_numbers,
         "infinite keys": infinite_keys,
     },
-    ladder="attention",
     flops=lambda heads, S, D, causal: 4 * heads * S * S * D // (1 + causal),
     peers={"PyTorch": pytorch},
     library="PyTorch",
@@ -205,9 +204,10 @@ ATTENTION = Exercise(
     ),
 )
 
-# Without scores in memory, and so without their traffic.
+# Without scores in memory.
 FUSED = replace(
     ATTENTION,
+    ladder="attention",
     shapes={name: "heads S D" for name in ("q", "k", "v", "out")},
     outputs=("out",),
     reference=lambda q, k, v, D, causal: attention(q, k, v, D, causal)[1],
