@@ -13,7 +13,7 @@ from utils.timing.profile import profiled
 
 H200 = "NVIDIA H200"
 SIZES = {"n": 134217728}
-LAUNCH = {"kernel": "swish_kernel", "nanoseconds": 500_000, "registers": 16}
+LAUNCH = {"kernel": "swish_kernel", "nanoseconds": 500_000, "dram_read_bytes": 3e9}
 BUSY = {"l1_share": 20.0, "l2_share": 50.0, "dram_share": 44.0, "issue_share": 56.0}
 
 
@@ -104,6 +104,7 @@ def test_they_stand_in_the_rows_of_the_profile(kernel):
     assert shares["instructions"] == "28%" and shares["DRAM"] == "22%"
     assert shares["latency"] == "–"
     assert "Nsight Compute 2025.3 on an NVIDIA H200, 2026-11-26; 1 ms" in str(parts)
+    assert "6 GB from DRAM" in str(parts)
 
 
 def test_without_counts_there_is_no_column_for_them(no_figures):

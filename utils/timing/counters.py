@@ -85,6 +85,12 @@ class Counted:
         """Of all launches, under the profiler."""
         return float(sum(launch["nanoseconds"] for launch in self.launches))
 
+    @property
+    def dram(self) -> float:
+        """Bytes that all launches read from DRAM and wrote to it."""
+        names = "dram_read_bytes", "dram_write_bytes"
+        return float(sum(launch.get(name, 0) for launch in self.launches for name in names))
+
     def share(self, part: str) -> float:
         """Of the time: how busy a part of the GPU was, from 0 to 1."""
         busy = sum(launch["nanoseconds"] * launch[SHARES[part]] for launch in self.launches)

@@ -24,6 +24,8 @@ _OF_TIME = "avg.pct_of_peak_sustained_elapsed"
 TOTALS = {  # of a launch, our name: Nsight Compute's
     "nanoseconds": "gpu__time_duration.sum",
     "registers": "launch__registers_per_thread",
+    "dram_read_bytes": "dram__bytes_read.sum",
+    "dram_write_bytes": "dram__bytes_write.sum",
     "l1_share": f"l1tex__throughput.{_OF_TIME}",
     "l2_share": f"lts__throughput.{_OF_TIME}",
     "dram_share": f"dram__throughput.{_OF_TIME}",

@@ -201,7 +201,10 @@ class Profile:
         notes = []
         if self.counted:
             ms = self.counted.nanoseconds / 1e6
-            notes = [f"counted: {self.counted}; {digits(ms)} ms under the profiler"]
+            notes = [
+                f"counted: {self.counted}; {digits(ms)} ms under the profiler, "
+                f"{quantity(self.counted.dram, 'B')} from DRAM and to it"
+            ]
         return Table("Where the time goes, estimated", head, rows, notes)
 
     @property
@@ -229,10 +232,10 @@ class Profile:
             for line in self.lines
         ]
         head = ["line", "source", "access", "requests", "each (ideal)"]
-        head += ["counted"] * self._is_counted + ["asked for", "from DRAM"]
+        head += ["counted"] * self._is_counted + ["asked for", "from DRAM at least"]
         notes = [
             "each: sectors of 32 bytes that a warp's request takes in global memory, wavefronts in "
-            "shared memory; from DRAM: what no earlier access of the launch has touched"
+            "shared memory; from DRAM at least: what no earlier access of the launch has touched"
         ]
         if self.counted:
             notes.append("counted: requests × each, of all accesses of a kind in a line together")
