@@ -88,6 +88,10 @@ def _softmax(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[s
         "powers of e are taken where the values are exponents of 2",
         lambda v, *_, **how: torch.softmax(v / math.log(2), -1),
     )
+    yield (
+        "all have the same weight: does each value count from itself, not from the largest of all?",
+        lambda v, *_, **how: torch.softmax(v.where(v == -torch.inf, 0), -1),
+    )
     for tile in (tile for tile in TILES if tile < x.shape[-1]):
         every = f", which it does every {tile}" if tile > 1 else ""
         yield (
