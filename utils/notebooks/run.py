@@ -27,7 +27,7 @@ from utils.notebooks import documents
 from utils.timing import measure, results
 
 CELL_SECONDS = 600
-GPU_BYTES = 9 << 30  # that a notebook may need, with the processes of its kernels
+GPU_BYTES = 16 << 30  # that a notebook may need
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
