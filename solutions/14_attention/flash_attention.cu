@@ -1,7 +1,7 @@
 #include "quad_math.cuh"
 
 constexpr int BM = 64, BN = 64;  // a block owns BM rows of q, and walks over BN keys at a time
-constexpr int TM = 8, TN = 4;    // scores of a thread; the even lanes of a warp share TM rows
+constexpr int TM = 8, TN = 4;    // scores of a thread; even lanes share TM rows, odd ones others
 constexpr int THREADS = BM / TM * (BN / TN);
 constexpr float LOWEST = -3.402823466e38f;  // of all floats: where a maximum begins
 constexpr float LOG2_E = 1.442695041f;      // e^x = 2^(x * LOG2_E)
