@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from utils.emulator import symbols
+from utils.emulator.build import include_dir
 from utils.emulator.reports import cause, messages, read, refused
 from utils.ground.paths import workspace
 
@@ -209,6 +210,15 @@ def test_an_offset_becomes_a_source_line(library):
     lines = {(file.rpartition("/")[2], line) for file, line in filter(None, places.values())}
     assert ("inner.h", 7) in lines
     assert lines <= {("inner.h", 7)} | {("outer.cu", line) for line in (20, 21, 22)}
+
+
+def test_a_line_of_the_emulator_is_no_place_in_a_source(monkeypatch):
+    mine, theirs, system = ("./k.cu", 3), (f"{include_dir()}/emulator/launch.h", 45), ("/usr/m", 1)
+    seen = {(theirs, mine): [("k.cu", 3)], (theirs, system): [system], (theirs,): []}
+    for frames, lines in seen.items():
+        monkeypatch.setattr(symbols, "_frames", lambda module, offsets, f=frames: [f])
+        assert symbols.chains([("m.so", "0x10")]) == {("m.so", "0x10"): lines}
+        assert symbols.places([("m.so", "0x10")]) == {("m.so", "0x10"): (lines or [None])[0]}
 
 
 def test_many_offsets_become_lines_of_one_file(library):

@@ -48,8 +48,9 @@ def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> 
 
 
 def _own(frames: Frames) -> list[SourceLine]:
-    own = [f for f in frames if not f[0].startswith(("/usr/", str(include_dir())))]
-    return [(file.removeprefix("./"), line) for file, line in own or frames]
+    others = [f for f in frames if not f[0].startswith(str(include_dir()))]
+    own = [f for f in others if not f[0].startswith("/usr/")]
+    return [(file.removeprefix("./"), line) for file, line in own or others]
 
 
 def _frames(module: str, offsets: Sequence[int]) -> list[Frames]:
