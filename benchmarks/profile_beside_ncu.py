@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import calibrate
@@ -24,6 +25,9 @@ from utils.course import catalog
 from utils.course.answers import compile_answer
 from utils.timing import counters, ncu, sass
 from utils.timing.launch_once import LaunchOnce
+
+if TYPE_CHECKING:
+    from utils.timing.profile import Profile
 
 KERNELS = (
     "00_start_here/swish",
@@ -57,8 +61,6 @@ MORE = {  # our name: Nsight Compute's
     "sums": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
     "products": "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
     "tensor_instructions": "sm__inst_executed_pipe_tensor.sum",
-    "sm_share": f"sm__throughput.avg.{SHARE}",
-    "memory_share": f"gpu__compute_memory_throughput.avg.{SHARE}",
     "fma_share": f"sm__inst_executed_pipe_fma.avg.{SHARE}",
 }
 RATES = {ours: its for ours, its in calibrate.RATES.items() if not ours.startswith("stall")}
@@ -113,14 +115,19 @@ def limits(details: str) -> list[str]:
     ]
 
 
-def compared(id: str, stored: dict, gpu: str) -> dict[str, tuple[float | str, float | str]]:
-    """By name, what `profile` says of a kernel and what Nsight Compute counted of it."""
+def profile_of(id: str, gpu: str) -> "Profile":
+    """Of a solution at its measured size."""
     from utils.timing.profile import profiled  # draws, with what a machine with a GPU may lack
 
-    exercise, launches = catalog.load(id), stored["launches"]
+    exercise = catalog.load(id)
     kernel = compile_answer(exercise, catalog.solution_text(exercise), backend="emulator")
-    seen = profiled(kernel, stored["sizes"], gpu)
-    assert seen.counted, f"{id} has another text now"
+    return profiled(kernel, exercise.at.bench, gpu)
+
+
+def compared(seen: "Profile") -> dict[str, tuple[float | str, float | str]]:
+    """By name, what a profile says of a kernel and what Nsight Compute counted of it."""
+    assert seen.counted, f"{seen.estimate.kernel} has another text now, or another size"
+    launches = seen.counted.launches
     rows: dict[str, tuple[float | str, float | str]] = {}
     for space, kind in counters.ACCESSES:
         lines = [line for line in seen.lines if line.kind == f"{space} {kind}"]
@@ -141,9 +148,9 @@ def compared(id: str, stored: dict, gpu: str) -> dict[str, tuple[float | str, fl
 def beside(path: Path) -> int:
     """Prints all of them."""
     file = json.loads(path.read_text())
-    for id, stored in file["kernels"].items():
+    for id in file["kernels"]:
         print(f"\n{id}\n{'':28}{'profile':>24}{'Nsight Compute':>24}")
-        for name, (ours, its) in compared(id, stored, file["gpu"]).items():
+        for name, (ours, its) in compared(profile_of(id, file["gpu"])).items():
             print(f"{name:28}{_shown(ours):>24}{_shown(its):>24}")
     return 0
 

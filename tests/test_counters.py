@@ -15,6 +15,7 @@ H200 = "NVIDIA H200"
 SIZES = {"n": 134217728}
 LAUNCH = {"kernel": "swish_kernel", "nanoseconds": 500_000, "dram_read_bytes": 3e9}
 BUSY = {"l1_share": 20.0, "l2_share": 50.0, "dram_share": 44.0, "issue_share": 56.0}
+BUSY |= {"sm_share": 56.0, "memory_share": 44.0}
 
 
 def answer(text=None):
@@ -109,3 +110,19 @@ def test_they_stand_in_the_rows_of_the_profile(kernel):
 
 def test_without_counts_there_is_no_column_for_them(no_figures):
     assert all("counted" not in table.head for table in profiled(answer(), SIZES, H200).tables())
+
+
+@pytest.mark.parametrize(
+    ("sm", "memory", "limit"),
+    [
+        (56.0, 44.0, "latency"),
+        (83.0, 62.0, "instructions"),
+        (73.0, 87.0, "L1 and shared memory"),
+        (7.0, 93.0, "DRAM"),
+        (30.0, 70.0, "L2"),
+    ],
+)
+def test_the_limit_is_the_one_that_nsight_compute_names(sm, memory, limit):
+    shares = {"l1_share": 87.0, "dram_share": 93.2, "sm_share": sm, "memory_share": memory}
+    one = counters.Counted(H200, "", "", [LAUNCH | shares], {})
+    assert one.limit == limit

@@ -93,16 +93,21 @@ class Counted:
 
     def share(self, part: str) -> float:
         """Of the time: how busy a part of the GPU was, from 0 to 1."""
-        busy = sum(launch["nanoseconds"] * launch[SHARES[part]] for launch in self.launches)
+        busy = sum(launch["nanoseconds"] * launch.get(SHARES[part], 0) for launch in self.launches)
         return float(busy / self.nanoseconds / 100)
 
     @property
     def limit(self) -> str:
-        """The part of the GPU that was busy for the largest share of the time; "latency" where none
-        was for much of it, by Nsight Compute's own rule."""
-        shares = {part: self.share(part) for part in SHARES}
-        part = max(shares, key=shares.__getitem__)
-        return part if shares[part] >= BUSY else "latency"
+        """The part of the GPU that limits it, by Nsight Compute's own rule: the busiest, "latency"
+        where none is busy for much of the time."""
+        longest = max(self.launches, key=lambda launch: launch["nanoseconds"])
+        memory, computing = longest.get("memory_share", 0), longest.get("sm_share", 0)
+        if max(memory, computing) < 100 * BUSY:
+            return "latency"
+        if computing > memory:
+            return "instructions"
+        parts = ("L1 and shared memory", "DRAM")
+        return next((p for p in parts if abs(longest.get(SHARES[p], 0) - memory) < 1), "L2")
 
     def _of(self, line: int, opcodes: Sequence[str]) -> Mapping[str, float]:
         sums: dict[str, float] = defaultdict(float)

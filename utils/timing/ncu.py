@@ -30,6 +30,8 @@ TOTALS = {  # of a launch, our name: Nsight Compute's
     "l2_share": f"lts__throughput.{_OF_TIME}",
     "dram_share": f"dram__throughput.{_OF_TIME}",
     "issue_share": f"sm__inst_issued.{_OF_TIME}",
+    "sm_share": f"sm__throughput.{_OF_TIME}",
+    "memory_share": f"gpu__compute_memory_throughput.{_OF_TIME}",
 }
 COLLECT = (
     *("--clock-control", "none", "--section", "SourceCounters"),

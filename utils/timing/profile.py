@@ -197,13 +197,14 @@ class Profile:
             ((n, s) for n, s in self.estimate.parts.items() if s), key=lambda part: -part[1]
         )
         rows = [[part, digits(1e3 * seconds), *self._busy(part)] for part, seconds in parts]
-        head = ["part of the GPU", "ms, as if alone"] + ["of the time, counted"] * self._is_counted
+        head = ["part of the GPU", "ms, as if alone"] + ["busy, counted"] * self._is_counted
         notes = []
         if self.counted:
             ms = self.counted.nanoseconds / 1e6
             notes = [
                 f"counted: {self.counted}; {digits(ms)} ms under the profiler, "
-                f"{quantity(self.counted.dram, 'B')} from DRAM and to it"
+                f"{quantity(self.counted.dram, 'B')} from DRAM and to it; its own rule names "
+                f"{self.counted.limit}"
             ]
         return Table("Where the time goes, estimated", head, rows, notes)
 
@@ -270,8 +271,12 @@ class Profile:
         ]
         head = ["beside loads and stores", "instructions of warps"]
         head += ["counted"] * self._is_counted + ["for each operation"]
-        note = "read from the build for this machine: nvcc makes about as many"
-        return Table("Instructions", head, rows, [note])
+        notes = ["read from the build for this machine: nvcc makes about as many"]
+        if self.counted:
+            notes.append(
+                "counted: with the FMAs that exponentials, roots and quotients are made of"
+            )
+        return Table("Instructions", head, rows, notes)
 
     def _executed(self, unit: str) -> list[str]:
         if not self.counted:
