@@ -406,3 +406,23 @@ CASE_OF(a_fence_of_the_reader) {
     float* matrix = zeros<float>(64 * 64);
     written_and_copied<<<1, 32>>>(make_map(matrix, 64, 64, 64), matrix, zeros<float>(32), false);
 }
+
+// Factors in registers: read by two products of a group, written anew behind the wait.
+__global__ void factors_in_registers(float* out) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) tiles[0][0][i] = 1.0f;
+    fence_async();
+    __syncthreads();
+    float d[32];
+    unsigned a[2][4] = {};
+    for (int i = 0; i < 3; ++i) {
+        for (int j = 0; j < 8; ++j) a[j / 4][j % 4] = 0x3c003c00u + threadIdx.x % 2;
+        wgmma_fence();
+        wgmma_f16(d, a[0], make_descriptor(tiles[0]), i);
+        wgmma_f16(d, a[1], make_descriptor(&tiles[0][0][8]), 1);
+        wgmma_commit();
+        wgmma_wait<0>();
+    }
+    out[threadIdx.x] = d[0];
+}
+CASE(factors_in_registers, 1, 128, zeros<float>(128))

@@ -413,6 +413,40 @@ __global__ void sums_written_before_the_wait(float* out) {
 }
 CASE(sums_written_before_the_wait, 1, 128, zeros<float>(128))
 
+__global__ void factors_written_before_the_wait(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    unsigned a[4] = {};
+    wgmma_fence();
+    wgmma_f16(d, a, make_descriptor(tiles[0]), 0);  // WITH
+    wgmma_commit();
+    a[2] = threadIdx.x;  // HAZARD early-write
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0] + float(a[2]);
+}
+CASE(factors_written_before_the_wait, 1, 128, zeros<float>(128))
+
+__global__ void factors_written_and_no_fence_behind(float* out) {
+    TILES(2);
+    ONES();
+    fence_async();
+    __syncthreads();
+    float d[32];
+    unsigned a[4] = {};
+    wgmma_fence();
+    for (int i = 0; i < 2; ++i) {
+        wgmma_f16(d, a, make_descriptor(tiles[0]), i);  // HAZARD missing-fence/registers
+        wgmma_commit();
+        wgmma_wait<0>();
+        a[i] = threadIdx.x;
+    }
+    out[threadIdx.x] = d[0] + float(a[0]);
+}
+CASE(factors_written_and_no_fence_behind, 1, 128, zeros<float>(128))
+
 __global__ void product_never_waited_for(float* out) {
     TILES(2);
     ONES();

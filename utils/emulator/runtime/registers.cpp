@@ -27,18 +27,18 @@ void registers_block() {
     any_registers = false;
 }
 
-void hold_registers(int thread, const float* first, size_t count, const void* pc) {
+void hold_registers(int thread, const void* first, size_t count, const void* pc) {
     if (!watching()) return;
     any_registers = true;
-    const char* begin = reinterpret_cast<const char*>(first);
+    const char* begin = static_cast<const char*>(first);
     for (Held& h : known[thread])
         if (h.first == begin) return void(h = {begin, begin + 4 * count, pc, true, false});
     known[thread].push_back({begin, begin + 4 * count, pc, true, false});
 }
 
-void release_registers(int thread, const float* first) {
+void release_registers(int thread, const void* first) {
     for (Held& h : known[thread])
-        if (h.first == reinterpret_cast<const char*>(first)) h.held = false;
+        if (h.first == static_cast<const char*>(first)) h.held = false;
 }
 
 void neglect_registers(int warp_thread) {
@@ -51,7 +51,7 @@ void watch_register(Core& core, const void* address, size_t size, Kind kind, con
     const int thread = core.current_index();
     for (const Held& h : known[thread]) {
         if (at + size <= h.first || at >= h.end) continue;
-        if (!h.held) return touch_sums(core, thread, reinterpret_cast<const float*>(h.first));
+        if (!h.held) return touch_registers(core, thread, h.first);
         const Conflict product{uint16_t(thread + 1), instruction_at(h.pc, kShared, kLoad, 16).id, 0,
                                kStore};
         const HazardKind& row = h.waited_past  ? hazard::missing_commit

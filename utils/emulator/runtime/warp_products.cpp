@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "../include/emulator/errors.h"
 #include "../include/emulator/hopper.h"
@@ -24,6 +26,7 @@ struct LaneRequest {  // by a lane
     int type, n;
     float* d;
     uint64_t a, b;
+    const uint32_t* fragment;  // where a is in registers
     int add;
 };
 
@@ -94,12 +97,13 @@ class Columns {
 
 void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums,
               Columns& read) {
-    const Tile a(core.shared, p.a);
+    const Tile tile(core.shared, p.a);
     const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, sums.n);
     if (!p.add) std::fill(sums.values.begin(), sums.values.end(), 0.0f);
     for (int row = 0; row < 16; ++row) {
         uint32_t words[8];
-        read_words(a, warp % 4 * 16 + row, words);
+        if (p.rows) std::copy_n((*p.rows)[size_t(row)].begin(), 8, words);
+        else read_words(tile, warp % 4 * 16 + row, words);
         RowOfA factors;
         read_row(p.type, words, factors);
         float* to = &sums.values[size_t(row * sums.n)];
@@ -138,16 +142,33 @@ WarpProducts::Sums& sums_of(WarpProducts& mine, const LaneRequest (&requests)[32
     return sums;
 }
 
-void check_fence(Core& core, int warp, WarpProducts& mine, WarpProducts::Sums& sums,
-                 const Tile& a) {
-    if (!mine.fenced || sums.touched)
+// The registers of each lane that hold rows of a; known from the first product on that reads them.
+WarpProducts::Fragment& fragment_of(WarpProducts& mine, const LaneRequest (&requests)[32]) {
+    for (WarpProducts::Fragment& fragment : mine.fragments)
+        if (fragment.registers[0] == requests[0].fragment) return fragment;
+    WarpProducts::Fragment& fragment = mine.fragments.emplace_back();
+    for (int lane = 0; lane < 32; ++lane) fragment.registers[lane] = requests[lane].fragment;
+    return fragment;
+}
+
+// As operands of mma.m16n8k16 lie: a word is two neighbours along k.
+std::unique_ptr<WarpProducts::Rows> rows_of(const WarpProducts::Fragment& fragment) {
+    auto rows = std::make_unique<WarpProducts::Rows>();
+    for (size_t lane = 0; lane < 32; ++lane)
+        for (size_t i = 0; i < 4; ++i)
+            (*rows)[lane / 4 + 8 * (i % 2)][lane % 4 + 4 * (i / 2)] = fragment.registers[lane][i];
+    return rows;
+}
+
+void check_fence(Core& core, int warp, WarpProducts& mine, bool& touched, const void* address) {
+    if (!mine.fenced || touched)
         tell_products(
             core, warp, hazard::missing_fence_of_registers, mine.pc,
             mine.fenced ? "its registers were used since wgmma_fence() was last called"
                         : "no wgmma_fence() was called before the first product uses its registers",
-            a.piece(0, 0));
+            address);
     mine.fenced = true;
-    sums.touched = false;
+    touched = false;
 }
 
 void check_place(Core& core, int warp, const void* pc, const Tile& tile) {
@@ -170,14 +191,15 @@ void hold(int warp, WarpProducts::Sums& sums, const void* pc) {
         hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), pc);
 }
 
-// Reads 16 rows of a and all of b, after what any lane of the warp knows of.
-AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile& a, const Tile& b,
+// Reads 16 rows of a, unless these are in registers, and all of b, after what any lane of the warp
+// knows of.
+AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile* a, const Tile& b,
                             int n) {
     if (!running.core) return nullptr;
     std::vector<Part> parts;
     for (int half = 0; half < 2; ++half) {
-        for (int row = 0; row < 16; ++row)
-            parts.push_back({a.piece(warp % 4 * 16 + row, half), 16});
+        for (int row = 0; a && row < 16; ++row)
+            parts.push_back({a->piece(warp % 4 * 16 + row, half), 16});
         for (int row = 0; row < n; ++row) parts.push_back({b.piece(row, half), 16});
     }
     Clock clock;
@@ -193,14 +215,27 @@ void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
     const LaneRequest& first = requests[0];
     WarpProducts::Sums& sums = sums_of(mine, requests);
     const Tile a(core.shared, first.a), b(core.shared, first.b);
-    check_fence(core, warp, mine, sums, a);
-    for (const Tile& tile : {a, b}) check_place(core, warp, mine.pc, tile);
+    check_fence(core, warp, mine, sums.touched, b.piece(0, 0));
+    std::unique_ptr<WarpProducts::Rows> rows;
+    if (first.fragment) {
+        WarpProducts::Fragment& fragment = fragment_of(mine, requests);
+        check_fence(core, warp, mine, fragment.touched, b.piece(0, 0));
+        rows = rows_of(fragment);
+        fragment.held = true;
+        fragment.newest = mine.group;
+        for (int lane = 0; lane < 32; ++lane)
+            hold_registers(32 * warp + lane, fragment.registers[lane], 4, mine.pc);
+    } else {
+        check_place(core, warp, mine.pc, a);
+    }
+    check_place(core, warp, mine.pc, b);
     hold(warp, sums, mine.pc);
-    AsyncOperation* operation = begin_reads(mine, warp, a, b, sums.n);
+    AsyncOperation* operation = begin_reads(mine, warp, rows ? nullptr : &a, b, sums.n);
     sums.pc = mine.pc;
     sums.held = true;
     sums.newest = mine.group;
-    sums.products.push_back({first.type, first.a, first.b, first.add != 0, mine.group, operation});
+    sums.products.push_back(
+        {first.type, first.a, first.b, std::move(rows), first.add != 0, mine.group, operation});
     ++mine.begun;
 }
 
@@ -251,6 +286,12 @@ void wait(Core& core, int warp, int most) {
             each_register(sums, lane, [](float& in, float& value) { in = value; });
         }
     }
+    for (WarpProducts::Fragment& fragment : mine.fragments) {
+        if (!fragment.held || fragment.newest > last) continue;
+        fragment.held = false;
+        for (int lane = 0; lane < 32; ++lane)
+            release_registers(32 * warp + lane, fragment.registers[lane]);
+    }
     if (!running.core || last <= 0) return;
     for (int lane = 0; lane < 32; ++lane)
         for (int other = first_warp; other < first_warp + 4; ++other)
@@ -271,6 +312,7 @@ void combine_warpgroup(unsigned lanes, Exchange& exchange) {
     if (kind == EMU_WGMMA_FENCE) {
         mine.fenced = true;
         for (WarpProducts::Sums& sums : mine.sums) sums.touched = false;
+        for (WarpProducts::Fragment& fragment : mine.fragments) fragment.touched = false;
     } else if (kind == EMU_WGMMA_COMMIT) {
         commit(mine);
         c.wake(Waits::kWarpgroup, &c.work().products[size_t(warp / 4 * 4)]);
@@ -284,10 +326,13 @@ void combine_warpgroup(unsigned lanes, Exchange& exchange) {
     }
 }
 
-void touch_sums(Core& core, int thread, const float* registers) {
+void touch_registers(Core& core, int thread, const void* registers) {
     if (!core.has_work()) return;
-    for (WarpProducts::Sums& sums : core.work().products[size_t(thread / 32)].sums)
+    WarpProducts& mine = core.work().products[size_t(thread / 32)];
+    for (WarpProducts::Sums& sums : mine.sums)
         if (sums.registers[thread % 32] == registers) sums.touched = true;
+    for (WarpProducts::Fragment& fragment : mine.fragments)
+        if (fragment.registers[thread % 32] == registers) fragment.touched = true;
 }
 
 void end_products(Core& core) {
@@ -335,11 +380,11 @@ static void together(int kind, uint64_t value, int parameter, EmuSite site) {
     watch_acquire();
 }
 
-extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, uint64_t b, int add,
-                          EmuSite site) {
+extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment,
+                          uint64_t b, int add, EmuSite site) {
     core()->current->pc = EMU_CALLER;
     if (watching()) counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
-    LaneRequest request{type, n, d, a, b, add};
+    LaneRequest request{type, n, d, a, b, fragment, add};
     // wgmma of another shape is another instruction: lanes do not meet there.
     together(EMU_WGMMA + type, uint64_t(&request), n, site);
 }

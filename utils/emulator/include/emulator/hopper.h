@@ -19,7 +19,9 @@ void emu_commit_stores();
 void emu_wait_for_stores(int most, EmuSite site);
 void emu_check_map(const CUtensorMap* map, EmuSite site);
 void emu_fence_async();
-void emu_wgmma(int type, int n, float* d, uint64_t a, uint64_t b, int add, EmuSite site);
+// `fragment` holds rows of a in registers; where it is null, a is the descriptor of a tile.
+void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment, uint64_t b, int add,
+               EmuSite site);
 void emu_wgmma_fence(EmuSite site);
 void emu_wgmma_commit(EmuSite site);
 void emu_wgmma_wait(int most, EmuSite site);
@@ -81,7 +83,7 @@ EMU_INLINE void wgmma_wait(EMU_HERE) {
 #define EMU_WGMMA(name, type, registers)                                                    \
     EMU_INLINE void name(float (&d)[registers], unsigned long long a, unsigned long long b, \
                          int add, EMU_HERE) {                                               \
-        emu_wgmma(type, 2 * registers, d, a, b, add, here);                                 \
+        emu_wgmma(type, 2 * registers, d, a, nullptr, b, add, here);                        \
     }
 #define EMU_WGMMAS(name, type) \
     EMU_WGMMA(name, type, 32)  \
@@ -92,6 +94,11 @@ EMU_WGMMAS(wgmma_bf16, EMU_BF16)
 EMU_WGMMAS(wgmma_tf32, EMU_TF32)
 #undef EMU_WGMMAS
 #undef EMU_WGMMA
+template <int REGISTERS>
+EMU_INLINE void wgmma_f16(float (&d)[REGISTERS], const unsigned (&a)[4], unsigned long long b,
+                          int add, EMU_HERE) {
+    emu_wgmma(EMU_F16, 2 * REGISTERS, d, 0, a, b, add, here);
+}
 
 template <int N>
 EMU_INLINE void fewer_registers(EMU_HERE) {
