@@ -17,7 +17,6 @@ from utils.judge.oracle import Expected
 from utils.watch import diagnosis
 
 MOST = 28_000  # elements of a larger call: matrices of three tiles of 32 in each direction
-DEAR = 150_000  # and where the smallest of whole tiles has more, as with three dimensions: no tiles
 SEVERAL = 3  # groups in place of one, of which any index may be that
 TIMEOUT = 2.0  # for one
 SIDES = 4096, 1024, 256, 128, 96, 64, 32  # whole tiles, blocks and warps in each direction
@@ -75,13 +74,18 @@ def larger_sizes(exercise: Exercise, sizes: Sizes) -> Iterator[Sizes]:
     for side in SIDES:
         grown = _grown(exercise, sizes, {n: side * (s // side + 1) for n, s in sizes.items()})
         if case_sizes.elements(exercise, grown) <= MOST or side == SIDES[-1]:
-            dear = case_sizes.elements(exercise, grown) > DEAR
+            dear = case_sizes.elements(exercise, grown) > MOST and _deep(exercise)
             yield _grown(exercise, sizes, {n: s + 1 for n, s in sizes.items()}) if dear else grown
             break
     yield _grown(exercise, sizes, {n: 2 * s + 3 for n, s in sizes.items()})
     for known in exercise.at.check:
         if known != sizes and all(known[n] >= s for n, s in sizes.items()):
             yield known
+
+
+def _deep(exercise: Exercise) -> bool:
+    """Whether a tensor has three dimensions: whole tiles in each have very many elements."""
+    return any(len(shape.split()) > 2 for shape in exercise.shapes.values())
 
 
 def _grown(exercise: Exercise, sizes: Sizes, grown: Mapping[str, int]) -> Sizes:
