@@ -45,6 +45,7 @@ ACCESSES = {
 OPCODES = {
     "FMA": ("FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"),
     "MUFU": ("MUFU",),
+    "ALU": (),
     "shuffles": ("SHFL", "BAR", "VOTE", "REDUX", "WARPSYNC", "MATCH"),
 }
 # Of a launch, the share of the time, in percent, in which a part of the GPU was busy.
@@ -77,8 +78,17 @@ class Counted:
         return counts["instructions"], counts[pieces]
 
     def executed(self, unit: str) -> float:
-        """Instructions of warps, in all lines."""
-        return sum(self._of(line, OPCODES[unit])["instructions"] for line in self.lines)
+        """Instructions of warps, in all lines; "ALU": those that no other unit has."""
+        opcodes = OPCODES[unit] or self._others
+        return sum(self._of(line, opcodes)["instructions"] for line in self.lines)
+
+    @property
+    def _others(self) -> list[str]:
+        known = {
+            opcode for table in (ACCESSES, OPCODES) for row in table.values() for opcode in row
+        }
+        seen = {opcode for opcodes in self.lines.values() for opcode in opcodes}
+        return sorted(seen - known)
 
     @property
     def nanoseconds(self) -> float:
