@@ -128,3 +128,10 @@ def test_the_limit_is_the_one_that_nsight_compute_names(sm, memory, limit):
     shares = {"l1_share": 87.0, "dram_share": 93.2, "sm_share": sm, "memory_share": memory}
     one = counters.Counted(H200, "", "", [LAUNCH | shares], {})
     assert one.limit == limit
+    assert (one.rule == limit) == (limit != "latency")
+
+
+def test_what_is_nearly_as_busy_is_named_too():
+    shares = {"sm_share": 61.0, "memory_share": 53.0}
+    one = counters.Counted(H200, "", "", [LAUNCH | shares], {})
+    assert one.limit == "instructions" and one.rule == "instructions and memory, nearly balanced"

@@ -31,6 +31,7 @@ from utils.timing.launch_once import LaunchOnce
 
 FOLDER = "profiles"
 BUSY = 0.6  # of the time: below that Nsight Compute calls a kernel bound by latency
+CLOSE = 10  # percent: shares that are no further apart it calls well balanced
 LIMIT = 120  # seconds that a kernel may take under Nsight Compute
 # Machine instructions that access memory, by space and kind.
 ACCESSES = {
@@ -110,14 +111,35 @@ class Counted:
     def limit(self) -> str:
         """The part of the GPU that limits it, by Nsight Compute's own rule: the busiest, "latency"
         where none is busy for much of the time."""
-        longest = max(self.launches, key=lambda launch: launch["nanoseconds"])
-        memory, computing = longest.get("memory_share", 0), longest.get("sm_share", 0)
+        memory, computing, shares = self._longest
         if max(memory, computing) < 100 * BUSY:
             return "latency"
         if computing > memory:
             return "instructions"
         parts = ("L1 and shared memory", "DRAM")
-        return next((p for p in parts if abs(longest.get(SHARES[p], 0) - memory) < 1), "L2")
+        return next((p for p in parts if abs(shares.get(SHARES[p], 0) - memory) < 1), "L2")
+
+    @property
+    def rule(self) -> str:
+        """The same, as that rule says it."""
+        memory, computing, _ = self._longest
+        match self.limit:
+            case "latency":
+                return (
+                    "latency, where neither instructions nor L1 nor DRAM are busy for "
+                    f"{BUSY:.0%} of the time"
+                )
+            case limit if abs(memory - computing) < CLOSE:
+                other = "memory" if limit == "instructions" else "instructions"
+                return f"{limit} and {other}, nearly balanced"
+            case limit:
+                return limit
+
+    @property
+    def _longest(self) -> tuple[float, float, Mapping[str, Any]]:
+        """Of the longest launch, in percent: how busy memory was, how busy the multiprocessors."""
+        shares = max(self.launches, key=lambda launch: launch["nanoseconds"])
+        return shares.get("memory_share", 0), shares.get("sm_share", 0), shares
 
     def _of(self, line: int, opcodes: Sequence[str]) -> Mapping[str, float]:
         sums: dict[str, float] = defaultdict(float)

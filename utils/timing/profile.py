@@ -25,7 +25,7 @@ from utils.ground.wording import in_notebook, many, show
 from utils.process import card
 from utils.timing import measure, profile_plot, roofline, sass
 from utils.timing.bench import DEFAULT
-from utils.timing.counters import BUSY, OPCODES, SHARES, Counted, counted
+from utils.timing.counters import OPCODES, SHARES, Counted, counted
 from utils.timing.estimate import (
     NOT_COVERED,
     Estimate,
@@ -49,7 +49,6 @@ BANKS = 128  # bytes that shared memory gives in one wavefront
 SHOWN = 48  # machine instructions of a line that a page has, at most
 OUTSIDE = "(no line of the text)"
 NO_CODE = "machine code needs nvcc and nvdisasm: CUDA's toolkit, or pip's nvidia-cuda-nvdisasm"
-LATENCY = f", where neither instructions nor L1 nor DRAM are busy for {BUSY:.0%} of the time"
 SAME = "Requests, sectors and bytes are the same on any."
 WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 # What the warps execute beside loads and stores, by the unit of a multiprocessor that does it.
@@ -202,10 +201,9 @@ class Profile:
         notes = []
         if self.counted:
             ms, moved = digits(self.counted.nanoseconds / 1e6), quantity(self.counted.dram, "B")
-            why = LATENCY if self.counted.limit == "latency" else ""
             notes = [
                 f"counted: {self.counted}; {ms} ms under the profiler, {moved} from DRAM and to "
-                f"it; its own rule names {self.counted.limit}{why}"
+                f"it; its own rule names {self.counted.rule}"
             ]
         return Table("Where the time goes, estimated", head, rows, notes)
 
