@@ -76,7 +76,8 @@ def emulated(fault: Fault) -> list[tuple[str, int]]:
 def table(stored: dict, folder: Path) -> str:
     """Markdown: a row for each fault with its values, what each tool says and what the emulator
     does. Lines are those of the cell, whose first is `%%cuda`."""
-    rows = [["", "wrong values", *TOOLS, "`diagnose`"], ["---"] * (len(TOOLS) + 3)]
+    tools = [tool.replace("check", "<wbr>check") for tool in TOOLS]  # for narrow windows
+    rows = [["", "wrong values", *tools, "diag<wbr>nose"], ["---"] * (len(TOOLS) + 3)]
     for name, seen in stored["faults"].items():
         said = [
             [(short(f["kind"]), f[line]) for f in seen[tool] for line in LINES if line in f]
@@ -84,7 +85,7 @@ def table(stored: dict, folder: Path) -> str:
         ]
         said.append(emulated(Fault(catalog.topic("05_debugging")[name], folder)))
         wrong = seen["alone"].removesuffix(" values wrong")
-        rows.append([f"{seen['number']} `{name}`", wrong, *map(_cell, said)])
+        rows.append([seen["number"], wrong, *map(_cell, said)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -115,7 +116,7 @@ def _lines(numbers: list[int]) -> str:
 SHORT = {  # compute-sanitizer's words, and those of the table
     r"Invalid __(\w+)__ (\w+) .*out of bounds": r"\2 out of bounds",
     r"Uninitialized __(\w+)__ memory read.*": r"read of \1 memory that nobody has written",
-    r"Barrier error detected\. Divergent thread\(s\) in (\w+)\.?": r"divergent threads in \1",
+    r"Barrier error detected\. Divergent thread\(s\) in (\w+)\.?": r"threads diverge in \1",
 }
 
 
