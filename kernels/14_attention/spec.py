@@ -7,6 +7,7 @@ import torch
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import normal, uniform, whole_number, with_nan
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.precision import Precision
 
 
 def size(rows, channels):
@@ -306,5 +307,25 @@ EXERCISES = (
         ),
         points=25,
         effort="about 25 lines",
+    ),
+    replace(
+        FUSED,
+        name="flash_attention_hopper",
+        title="attention as exact as fp32 on tensor cores: three products of halves for each of two",
+        # Halves hold no infinity: a row with one in it becomes NaN.
+        kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
+        precision=Precision.SPLIT_FP16,
+        at=replace(
+            ATTENTION.at,
+            check=(
+                of_heads(1, 1, 64, 0),
+                of_heads(2, 5, 128, 1),
+                of_heads(2, 70, 64, 0),
+                of_heads(1, 140, 64, 1),  # two tiles each way
+                of_heads(1, 130, 128, 0),
+            ),
+            drawn=(),
+        ),
+        needs="sm_90a",
     ),
 )
