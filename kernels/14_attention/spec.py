@@ -311,7 +311,7 @@ EXERCISES = (
     replace(
         FUSED,
         name="flash_attention_hopper",
-        title="attention as exact as fp32 on tensor cores: three products of halves for each of two",
+        title="attention as exact as fp32, each product as three of halves on tensor cores",
         # Halves hold no infinity: a row with one in it becomes NaN.
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
         precision=Precision.SPLIT_FP16,
