@@ -127,9 +127,9 @@ def far_from_zero(sizes, generator):
 
 
 def steep(sizes, generator):
-    """Scores from -300 to 300: a few keys have all the weight."""
+    """Scores of ten thousand, either way: one key has all the weight."""
     drawn = draw_qkv(sizes, generator)
-    return {"q": 10 * drawn["q"], "k": 10 * drawn["k"], "v": drawn["v"]}
+    return {"q": 100 * drawn["q"], "k": 100 * drawn["k"], "v": drawn["v"]}
 
 
 def one_key(sizes, generator):
