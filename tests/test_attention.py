@@ -1,0 +1,64 @@
+"""Chapter 14: its reference in parts, and how exact attention by three products of halves is."""
+
+import pytest
+import torch
+
+from utils.course import catalog
+from utils.course.answers import compile_answer
+
+FLASH = catalog.load("14_attention/flash_attention")
+HOPPER = catalog.load("14_attention/flash_attention_hopper")
+
+
+@pytest.fixture(scope="module")
+def hopper():
+    return compile_answer(HOPPER, catalog.solution_text(HOPPER), backend="emulator")
+
+
+def drawn(heads: int, S: int, D: int) -> list[torch.Tensor]:
+    return list(torch.randn(3, heads, S, D))
+
+
+def run(kernel, q, k, v, causal=0) -> torch.Tensor:
+    heads, S, D = q.shape
+    sizes = {"heads": heads, "S": S, "D": D, "causal": causal}
+    out = torch.full_like(q, float("nan"))
+    return kernel.isolated({"q": q, "k": k, "v": v, "out": out, **sizes}).after["out"].double()
+
+
+def pytorch(q, k, v) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0].double()
+
+
+@pytest.mark.parametrize("room", [1, 2000, 1 << 26])  # one head at a time, two, all
+def test_the_reference_of_a_few_heads_at_a_time_is_that_of_all(monkeypatch, room):
+    q, k, v = drawn(5, 30, 64)
+    monkeypatch.setitem(FLASH.reference.__globals__, "ROOM", room)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    torch.testing.assert_close(FLASH.reference(q, k, v, 64, 1), expected)
+
+
+@pytest.mark.parametrize("D", [64, 128])
+def test_attention_on_tensor_cores_is_as_exact_as_floats(hopper, D):
+    q, k, v = drawn(1, 700, D)
+    right = pytorch(q.double(), k.double(), v.double())
+    ours, theirs = run(hopper, q, k, v) - right, pytorch(q, k, v) - right
+    assert ours.norm() <= 2 * theirs.norm()
+
+
+@pytest.mark.parametrize(
+    ("tensor", "place", "lost"),
+    [
+        (0, (0, 7, 1), (slice(None), 7)),  # a query: its own row
+        (2, (0, 9, 9), (slice(None), slice(None), 9)),  # a value: the column
+    ],
+)
+def test_a_range_too_wide_for_halves_gives_nan_and_nothing_wrong(hopper, tensor, place, lost):
+    qkv = drawn(1, 140, 64)
+    qkv[tensor][place] = 2.0**30
+    out = run(hopper, *qkv)
+    right = pytorch(*(one.double() for one in qkv))
+    assert out[lost].isnan().all()
+    good = torch.ones_like(out, dtype=torch.bool)
+    good[lost] = False
+    torch.testing.assert_close(out[good], right[good], atol=1e-5, rtol=1e-4)
