@@ -342,6 +342,14 @@ def test_the_first_failure_of_two_diagnosed_calls_is_told(monkeypatch, change):
     assert alone == both and message == message_of_both and "seed=4" in message
 
 
+def test_beside_a_card_no_call_of_too_many_threads_is_diagnosed(monkeypatch):
+    """The emulator takes tens of seconds for a million threads that meet at barriers."""
+    monkeypatch.setattr(case_sizes, "anywhere", lambda *_, **more: {"n": 200_000})
+    judged, _, message = diagnosed(kernel_of(), monkeypatch, cores=2)
+    assert message == "no hazards, gates passed"
+    assert max(sizes["n"] for sizes, *_ in judged) < 200_000
+
+
 def test_of_two_failures_that_of_a_diagnosed_call_is_told_and_it_alone_is_explained(monkeypatch):
     explained, genuine = [], explain.wrong_values
 

@@ -12,6 +12,8 @@ from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
+from utils.cuda import instrumented
+from utils.cuda.kernel import Kernel
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, LaunchError, Reason
 from utils.judge import explain, mismatch, oracle
@@ -58,10 +60,13 @@ class Judge:
     def threads(self, sizes: Sizes) -> int:
         """How many threads a call of these sizes would launch, on the emulator. Raises LaunchError
         where CUDA would refuse that."""
+        kernel: Kernel = self.kernel
+        if kernel.backend == "cuda":
+            kernel = instrumented.instrumented(kernel)
         case = case_calls.nothing(self.kernel, sizes)
         arguments = case_calls.arguments(self.kernel, case, copy=False)
         try:
-            run = self.kernel.isolated(arguments, timeout=TIMEOUT, rehearsal=True)
+            run = kernel.isolated(arguments, timeout=TIMEOUT, rehearsal=True)
         except (KernelCrash, KernelTimeout) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
         return sum(launch.blocks * launch.threads for launch in run.launches)
