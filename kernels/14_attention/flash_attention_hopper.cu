@@ -136,63 +136,22 @@ __device__ void bring(Shared<D>& tiles, const Maps& maps, const float* k_scale, 
     }
 }
 
-// out: (heads, S, D): of each query, softmax over the keys, times v; causal: over those not behind.
-// Where halves cannot hold the range of a row of q or k, or of a column of v, results of it are
-// NaN. A consumer warpgroup owns 64 queries of a block's BM. One block owns BM queries of a head.
-template <int D>
-__global__ void __launch_bounds__(THREADS, 1)
-    flash_attention_hopper_kernel(const __grid_constant__ Maps maps, Scales scales, float* out,
-                                  int S, int causal) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
-    if (threadIdx.x == 0) {
-        barrier_init(&tiles.q_full, 1);
-        barrier_init(&tiles.k_full, 129);
-        barrier_init(&tiles.v_full, 1);
-        barrier_init(&tiles.k_empty, 128 * CONSUMERS);
-        barrier_init(&tiles.v_empty, 128 * CONSUMERS);
-        fence_barriers();
-    }
-    __syncthreads();  // the barriers are there before anyone waits at them
-    int head = blockIdx.y, q0 = (gridDim.x - 1 - blockIdx.x) * BM;  // the longest walks first
-    int keys = causal ? min(S, q0 + BM) : S, rounds = (keys + BN - 1) / BN;
-    if (threadIdx.x / 128 == CONSUMERS) {
-        fewer_registers<40>();
-        bring<D>(tiles, maps, scales.k, head, q0, S, rounds);
-        return;
-    }
-    more_registers<232>();
-    int top = threadIdx.x / 128 * 64;
-    Patch mine(q0 + top, 0);
+// The running maximum and sum of the two rows that a thread has a part of.
+struct Softmax {
     float scale[2], most[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-    for (int h = 0; h < 2; h++) {
-        int row = mine.row(2 * h);
-        float own = row < S ? scales.q[size_t(head) * S + row] : 0.0f;
-        scale[h] = own * 1.44269504f * rsqrtf(D);  // exponents are of 2
+
+    // scales: of rows of q, (S); exponents are of 2.
+    __device__ Softmax(const float* scales, const Patch& mine, int S, int D) {
+        for (int h = 0; h < 2; h++) {
+            int row = mine.row(2 * h);
+            scale[h] = (row < S ? scales[row] : 0.0f) * 1.44269504f * rsqrtf(D);
+        }
     }
-    float o[D / 2] = {};
-    barrier_wait(&tiles.q_full, 0);
-    for (int j = 0; j < rounds; j++) {
-        int parity = j % 2, key0 = j * BN;
-        float s[BN / 2];
-        barrier_wait(&tiles.k_full, parity);
-        multiply_keys<D>(s, tiles, top);
-#pragma unroll
-        for (int i = 0; i < BN / 2; i++) {
-            s[i] *= scale[i / 2 % 2] * tiles.k_scale[mine.at(i)];
-        }
-        barrier_arrive(&tiles.k_empty);
-        if (key0 + BN > S || (causal && key0 + BN > q0 + top)) {  // not all of the tile is seen
-#pragma unroll
-            for (int i = 0; i < BN / 2; i++) {
-                int key = key0 + mine.at(i);
-                if (key >= S || (causal && key > mine.row(i))) s[i] = -INFINITY;
-            }
-        }
-        float tops[2] = {-INFINITY, -INFINITY};
+    // Scores become weights, 2^14 times what they are. Returns what o of both rows shrinks by.
+    __device__ float2 weigh(float (&s)[BN / 2]) {
+        float tops[2] = {-INFINITY, -INFINITY}, base[2], shrink[2];
 #pragma unroll
         for (int i = 0; i < BN / 2; i++) tops[i / 2 % 2] = fmaxf(tops[i / 2 % 2], s[i]);
-        float base[2], shrink[2];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             float now = fmaxf(most[h], quad_max(tops[h]));
@@ -203,25 +162,90 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
 #pragma unroll
         for (int i = 0; i < BN / 2; i++) {
-            int h = i / 2 % 2;
-            s[i] = exp2f(s[i] - base[h]);
-            sum[h] += s[i];
+            s[i] = exp2f(s[i] - base[i / 2 % 2]);
+            sum[i / 2 % 2] += s[i];
         }
+        return {shrink[0], shrink[1]};
+    }
+};
+
+// What no query of the tile's may see becomes -inf: keys from S on, and those behind its own.
+__device__ inline void hide(float (&s)[BN / 2], const Patch& mine, int key0, int S, int causal) {
+    if (key0 + BN <= S && !(causal && key0 + BN > mine.row(0))) return;
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) {
+        int key = key0 + mine.at(i);
+        if (key >= S || (causal && key > mine.row(i))) s[i] = -INFINITY;
+    }
+}
+
+// out, v_scale: of this head. Each column of o has a scale; the sums hold 2^14, as o does.
+template <int D>
+__device__ inline void store_rows(float* out, const float (&o)[D / 2], const float (&sum)[2],
+                                  const float* v_scale, const Patch& mine, int S) {
+    float part[2] = {1.0f / quad_sum(sum[0]), 1.0f / quad_sum(sum[1])};
+#pragma unroll
+    for (int i = 0; i < D / 2; i++) {
+        int row = mine.row(i), d = mine.at(i);
+        if (row < S) out[size_t(row) * D + d] = o[i] * part[i / 2 % 2] * v_scale[d];
+    }
+}
+
+// All threads of the block must call it.
+template <int D>
+__device__ void prepare(Shared<D>& tiles) {
+    if (threadIdx.x == 0) {
+        barrier_init(&tiles.q_full, 1);
+        barrier_init(&tiles.k_full, 129);  // all who bring scales, and the copies
+        barrier_init(&tiles.v_full, 1);
+        barrier_init(&tiles.k_empty, 128 * CONSUMERS);
+        barrier_init(&tiles.v_empty, 128 * CONSUMERS);
+        fence_barriers();
+    }
+    __syncthreads();  // the barriers are there before anyone waits at them
+}
+
+// out: (heads, S, D): of each query, softmax over the keys, times v; causal: over those not behind.
+// Where halves cannot hold the range of a row of q or k, or of a column of v, results of it are
+// NaN. A consumer warpgroup owns 64 queries of a block's BM. One block owns BM queries of a head.
+template <int D>
+__global__ void __launch_bounds__(THREADS, 1)
+    flash_attention_hopper_kernel(const __grid_constant__ Maps maps, Scales scales, float* out,
+                                  int S, int causal) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
+    prepare(tiles);
+    int head = blockIdx.y, q0 = (gridDim.x - 1 - blockIdx.x) * BM;  // the longest walks first
+    int keys = causal ? min(S, q0 + BM) : S, rounds = (keys + BN - 1) / BN;
+    if (threadIdx.x / 128 == CONSUMERS) {
+        fewer_registers<40>();
+        bring<D>(tiles, maps, scales.k, head, q0, S, rounds);
+        return;
+    }
+    more_registers<232>();
+    int top = threadIdx.x / 128 * 64;
+    Patch mine(q0 + top, 0);
+    Softmax softmax(scales.q + size_t(head) * S, mine, S, D);
+    float o[D / 2] = {};
+    barrier_wait(&tiles.q_full, 0);
+    for (int j = 0; j < rounds; j++) {
+        float s[BN / 2];
+        barrier_wait(&tiles.k_full, j % 2);
+        multiply_keys<D>(s, tiles, top);
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) {
+            s[i] *= softmax.scale[i / 2 % 2] * tiles.k_scale[mine.at(i)];
+        }
+        barrier_arrive(&tiles.k_empty);
+        hide(s, mine, j * BN, S, causal);
+        float2 shrink = softmax.weigh(s);
         Weights weights;
         take(weights, s);
-        barrier_wait(&tiles.v_full, parity);
-        add_values<D>(o, {shrink[0], shrink[1]}, weights, tiles);
+        barrier_wait(&tiles.v_full, j % 2);
+        add_values<D>(o, shrink, weights, tiles);
         barrier_arrive(&tiles.v_empty);
     }
-    for (int h = 0; h < 2; h++) sum[h] = 1.0f / quad_sum(sum[h]);
-#pragma unroll
-    for (int i = 0; i < D / 2; i += 2) {
-        int row = mine.row(i), d = mine.at(i);
-        if (row >= S) continue;
-        float left = scales.v[head * D + d], right = scales.v[head * D + d + 1];
-        float2 pair = {o[i] * sum[i / 2 % 2] * left, o[i + 1] * sum[i / 2 % 2] * right};
-        *reinterpret_cast<float2*>(&out[(size_t(head) * S + row) * D + d]) = pair;
-    }
+    store_rows<D>(out + size_t(head) * S * D, o, softmax.sum, scales.v + head * D, mine, S);
 }
 
 // v: (heads, S, D). most[head * D + d] = the largest magnitude of column d, as the bits of a float.
@@ -269,37 +293,55 @@ __global__ void turn_values_kernel(const float* v, const unsigned* most, int* fe
     }
 }
 
+// q, k and v as halves.
+struct Split {
+    int heads, S, D;
+    Planes q, k, v;
+    Scratch<unsigned> most;
+    Scratch<int> few;
+
+    Split(int heads, int S, int D)
+        : heads(heads),
+          S(S),
+          D(D),
+          q(heads * S, D),
+          k(heads * S, D),
+          v(heads * D, S),
+          most(size_t(heads) * D),
+          few(size_t(heads) * D) {}
+    void values(const float* from) const {
+        cudaMemsetAsync(most.data, 0, size_t(heads) * D * sizeof(unsigned));
+        cudaMemsetAsync(few.data, 0, size_t(heads) * D * sizeof(int));
+        dim3 parts((S + 255) / 256, heads), tiles(v.padded / 64, D / 32, heads), block(32, 8);
+        column_most_of_heads_kernel<<<parts, 256>>>(from, most.data, S, D);
+        turn_values_kernel<<<tiles, block>>>(from, most.data, few.data, v.high(), v.low(),
+                                             v.scale(), S, D, v.padded);
+    }
+    static CUtensorMap map(const Planes& of, bool low, int rows) {
+        return make_map(low ? of.low() : of.high(), of.rows, of.padded, rows);
+    }
+    Maps maps() const {
+        return {{map(q, false, BM), map(q, true, BM)},
+                {map(k, false, BN), map(k, true, BN)},
+                {map(v, false, D), map(v, true, D)}};
+    }
+};
+
 template <int D>
-void attend(const Maps& maps, Scales scales, float* out, int heads, int S, int causal) {
+void attend(const Split& split, float* out, int causal) {
     auto kernel = flash_attention_hopper_kernel<D>;
     int bytes = sizeof(Shared<D>);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    kernel<<<dim3((S + BM - 1) / BM, heads), THREADS, bytes>>>(maps, scales, out, S, causal);
+    dim3 grid((split.S + BM - 1) / BM, split.heads);
+    Scales scales = {split.q.scale(), split.k.scale(), split.v.scale()};
+    kernel<<<grid, THREADS, bytes>>>(split.maps(), scales, out, split.S, causal);
 }
 
 void flash_attention_hopper(const float* q, const float* k, const float* v, float* out, int heads,
                             int S, int D, int causal) {
-    Planes of_q(heads * S, D), of_k(heads * S, D), of_v(heads * D, S);
-    size_t columns = size_t(heads) * D;
-    Scratch<unsigned> most(columns);
-    Scratch<int> few(columns);
-    of_q.split(q, D);
-    of_k.split(k, D);
-    cudaMemsetAsync(most.data, 0, columns * sizeof(unsigned));
-    cudaMemsetAsync(few.data, 0, columns * sizeof(int));
-    column_most_of_heads_kernel<<<dim3((S + 255) / 256, heads), 256>>>(v, most.data, S, D);
-    turn_values_kernel<<<dim3(of_v.padded / 64, D / 32, heads), dim3(32, 8)>>>(
-        v, most.data, few.data, of_v.high(), of_v.low(), of_v.scale(), S, D, of_v.padded);
-    auto map = [](const Planes& planes, bool low, int rows) {
-        return make_map(low ? planes.low() : planes.high(), planes.rows, planes.padded, rows);
-    };
-    Maps maps;
-    for (int low = 0; low < 2; low++) {
-        maps.q[low] = map(of_q, low, BM);
-        maps.k[low] = map(of_k, low, BN);
-        maps.v[low] = map(of_v, low, D);
-    }
-    Scales scales = {of_q.scale(), of_k.scale(), of_v.scale()};
-    D == 64 ? attend<64>(maps, scales, out, heads, S, causal)
-            : attend<128>(maps, scales, out, heads, S, causal);
+    Split split(heads, S, D);
+    split.q.split(q, D);
+    split.k.split(k, D);
+    split.values(v);
+    D == 64 ? attend<64>(split, out, causal) : attend<128>(split, out, causal);
 }

@@ -325,6 +325,7 @@ EXERCISES = (
         title="attention as exact as fp32, each product as three of halves on tensor cores",
         # Halves hold no infinity: a row with one in it becomes NaN.
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
+        ladder="attention on tensor cores",  # whose copies no count of loads sees
         precision=Precision.SPLIT_FP16,
         at=replace(
             ATTENTION.at,
@@ -335,7 +336,7 @@ EXERCISES = (
                 of_heads(1, 140, 64, 1),  # two tiles each way
                 of_heads(1, 130, 128, 0),
             ),
-            drawn=(),
+            drawn=({"heads": (1, 2), "S": (200, 260), "D": (64, 64), "causal": (0, 1)},),
         ),
         needs="sm_90a",
     ),

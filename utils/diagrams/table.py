@@ -21,6 +21,7 @@ class Table:
     left: int = 1
     code: Sequence[int] = ()  # columns that hold source text
     folded: Sequence[str] = ()  # in HTML, what the source text of each row unfolds to
+    wide: bool = False  # though its columns are fewer than WIDE
 
     def __str__(self) -> str:
         lines = [self.head, *map(self._shortened, self.rows)]
@@ -52,7 +53,7 @@ class Table:
 
     @property
     def _wide(self) -> bool:
-        return len(self.head) >= WIDE
+        return self.wide or len(self.head) >= WIDE
 
     def _html_row(self, tag: str, row: Sequence[str], folded: str = "") -> str:
         cells = []

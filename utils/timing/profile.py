@@ -276,7 +276,7 @@ class Profile:
                 "counted: FMAs with those that exponentials, roots and quotients are made of, "
                 "ALU's with moves and addresses"
             )
-        return Table("Instructions", head, rows, notes)
+        return Table("Instructions", head, rows, notes, wide=bool(self.counted))
 
     def _executed(self, unit: str) -> list[str]:
         if not self.counted:
@@ -301,7 +301,7 @@ class Profile:
         head = ["line", "source", "instructions", "most of them"]
         note = "as nvcc makes them; a loop that is unrolled stands there as often as it is"
         folded = [_indented(self.code[number], SHOWN) for number in numbers]
-        return Table("Machine code, line by line", head, rows, [note], 2, (1,), folded)
+        return Table("Machine code, line by line", head, rows, [note], 2, (1,), folded, wide=True)
 
     def _of_what(self) -> str:
         return f"{self.estimate.kernel} with {size_text(self.estimate.sizes)}"
