@@ -122,8 +122,8 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
 
 
 def large_plan(exercise: Exercise, generator: Generator) -> Iterator[tuple[Sizes, list[str]]]:
-    """Which kinds of values each size meets that only a card can do: the usual one, and one other,
-    drawn anew each time, for to draw and to bring over the values takes longest there."""
+    """Which kinds of values each size meets that only a card can do: the usual one and one other,
+    drawn anew each time: most of such a call's time goes into making its values."""
     first, *others = families(exercise)
     for size in exercise.at.card:
         yield size, [first, others[whole_number(0, len(others), generator)] if others else first]
