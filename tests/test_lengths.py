@@ -11,7 +11,7 @@ from utils.course import catalog, selection
 from utils.notebooks import documents
 
 WORDS, ANSWER, SITTING = 2600, 150, 90
-LONGER = ("00_start_here", "02_shared_memory_tiling", "03_register_tiles", "05_debugging")
+LONGER = ("00_start_here", "03_register_tiles", "05_debugging")
 SHORT = [path for path in selection.notebooks() if path.stem not in LONGER]
 FOLD = re.compile(r"<details>.*?</details>", re.DOTALL)
 

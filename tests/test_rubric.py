@@ -13,7 +13,7 @@ def test_the_page_is_in_step():
 
 def test_a_page_that_is_not_is_fixed():
     page = rubric.PAGE.read_text(encoding="utf-8")
-    stale = page.replace("### `02_shared_memory_tiling`: 40", "### `02_shared_memory_tiling`: 41")
+    stale = page.replace("### `02_shared_memory_tiling`: 50", "### `02_shared_memory_tiling`: 51")
     assert stale != page and rubric.updated(stale) == page
 
 

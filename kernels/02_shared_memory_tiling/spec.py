@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from utils.course import Gate
+from utils.course import At, Exercise, Gate
 from utils.course.catalog import topic
 from utils.course.common_gates import (
     ALL_LANES,
@@ -74,5 +74,43 @@ EXERCISES = (
         points=15,
         effort="about 8 lines",
         at=AT,
+    ),
+    Exercise(
+        number="02.4",
+        name="transpose",
+        title="out = x transposed, through a tile, coalesced both ways",
+        shapes={"x": "rows cols", "out": "cols rows"},
+        outputs=("out",),
+        reference=lambda x: x.T.contiguous(),
+        exact=True,
+        at=At(
+            check=tuple(
+                {"rows": rows, "cols": cols}
+                for rows, cols in (
+                    (1, 1),
+                    (5, 3),
+                    (33, 31),
+                    (31, 65),
+                    (96, 64),
+                    (2, 200),
+                    (200, 2),
+                )
+            ),
+            card=({"rows": 1000, "cols": 1025}, {"rows": 4099, "cols": 37}),
+            bench={"rows": 8192, "cols": 8192},
+            draw={"rows": 40, "cols": 64},
+            gates={"rows": 96, "cols": 64},
+            drawn=(
+                {"rows": (250, 270), "cols": (250, 270)},
+                {"rows": (3, 20), "cols": (22_000, 26_000)},
+                {"rows": (22_000, 26_000), "cols": (3, 20)},
+            ),
+        ),
+        flops=lambda rows, cols: 0,
+        peers={"PyTorch": lambda x: x.T.contiguous()},
+        library="PyTorch",
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, PADDED),
+        points=10,
+        effort="about 7 lines",
     ),
 )
