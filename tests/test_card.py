@@ -1,5 +1,6 @@
 """The GPU is timed by one process alone; those that do not time share it, and nobody starves."""
 
+import contextlib
 import os
 import select
 import subprocess
@@ -22,7 +23,7 @@ from utils.timing import peers
 PROGRAM = """
 import sys, time
 from utils.process import card
-with getattr(card, sys.argv[1])():
+with getattr(card, sys.argv[1])(*sys.argv[2:]):
     print("in", flush=True)
     sys.stdin.readline()
 print("out", flush=True)
@@ -43,9 +44,9 @@ def start():
     """Starts a process that holds the card until its input ends; says whether it has it yet."""
     begun = []
 
-    def start(kind: str) -> subprocess.Popen:
+    def start(*kind: str) -> subprocess.Popen:
         pipe = subprocess.PIPE
-        command = [sys.executable, "-c", PROGRAM, kind]
+        command = [sys.executable, "-c", PROGRAM, *kind]
         process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
         begun.append(process)
         return process
@@ -120,6 +121,36 @@ def test_holding_it_twice_is_holding_it(start):
     with card.together(), card.together(), pytest.raises(RuntimeError, match="wait forever"):
         with card.alone():
             raise AssertionError
+
+
+def test_the_same_is_done_by_one_process_at_a_time(start):
+    first = start("in_turn", "a product")
+    assert is_in(first, 20)
+    same, other = start("in_turn", "a product"), start("in_turn", "another one")
+    assert is_in(other, 20) and not is_in(same, 0.7)
+    with card.alone(), card.in_turn("a product"):  # else two would wait for each other
+        assert not is_in(same, 0.3)
+    let_go(first)
+    assert is_in(same, 20)
+
+
+def test_pytorch_tries_the_kernels_of_a_product_in_turn(monkeypatch):
+    tries = pytest.importorskip("torch._inductor.select_algorithm").AlgorithmSelectorCache
+    assert callable(tries.lookup)  # a PyTorch without it tries in each process
+    turns = []
+
+    @contextlib.contextmanager
+    def in_turn(what):
+        turns.append(what)
+        yield
+
+    monkeypatch.setattr(card, "in_turn", in_turn)
+    monkeypatch.setattr(tries, "lookup", lambda self, choices, *rest, hint_override: (turns, rest))
+    peers._tries_once.__wrapped__()
+    assert tries.lookup(None, [], "mm", "8 x 8", None, hint_override=3) == (
+        ["mm 8 x 8"],
+        ("mm", "8 x 8", None),
+    )
 
 
 def test_a_thread_joins_in_what_its_process_holds():

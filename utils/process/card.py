@@ -13,6 +13,7 @@ after CELL seconds: a cell may train for hours, or wait for a process that wants
 import contextlib
 import fcntl
 import functools
+import hashlib
 import os
 import sys
 import tempfile
@@ -49,6 +50,20 @@ def together(backend: str = "cuda") -> Iterator[None]:
 def apart() -> Iterator[None]:
     """The cell that runs does not use the GPU in here, but for what takes it."""
     with _hold(APART):
+        yield
+
+
+@contextlib.contextmanager
+def in_turn(what: str) -> Iterator[None]:
+    """One process at a time for the same `what`, for work of which the next one finds a result.
+
+    Taken before the card: who has that alone does not wait here for somebody who waits for it.
+    """
+    if _lock == ALONE:
+        yield
+        return
+    with open(_path(hashlib.sha256(what.encode()).hexdigest()[:16]), "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

@@ -2,10 +2,11 @@
 output verified, and its error against float64.
 """
 
+import contextlib
 import functools
 import statistics
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -49,20 +50,31 @@ class Set:
         return case_calls.tensors(self.arguments)[name]
 
 
-@dataclass
-class Timed:
-    """A row, and what times its calls once more, back to back."""
+@dataclass(frozen=True)
+class Ready:
+    """What becomes a row: compiled, judged once, and not timed yet."""
 
-    row: Row
-    again: Callable[[Looks | None, float], Sustained | None]
+    label: str
+    kind: str
+    precision: Precision
+    error: float | None
+    single: Callable[[], list[float]]  # milliseconds of calls on a rested card
+    again: Callable[[Looks | None, float], Sustained | None]  # back to back; of about so many ms
 
-    def sustained(self, looks: Looks | None) -> Row:
-        """The row with its time under load, where that can be known."""
-        looked = self.again(looks, self.row.median_ms)
+    def rested(self) -> Row:
+        """Of single calls."""
+        times = self.single()
+        fifths = statistics.quantiles(times, n=5, method="inclusive")
+        spread = statistics.median(times), fifths[0], fifths[-1]
+        return Row(self.label, self.kind, *spread, precision=self.precision, error=self.error)
+
+    def sustained(self, row: Row, looks: Looks | None) -> Row:
+        """That row with its time under load, where it can be known."""
+        looked = self.again(looks, row.median_ms)
         if looked is None:
-            return self.row
+            return row
         return replace(
-            self.row,
+            row,
             sustained_ms=looked.milliseconds,
             clock_mhz=looked.clock_mhz,
             watts=looked.watts,
@@ -79,23 +91,16 @@ def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]
 
     Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
     """
-    exercise, notes = kernel.exercise, []
+    exercise, notes = kernel.exercise, list[str]()
     try:
         with oracle.full_precision():
             with card.together():
                 sets, flush = _sets(kernel, sizes), rested.flusher()
-            timed = [_ours(kernel, sets, flush)]
+            ready = [_ours(kernel, sets, flush)]
             for peer in peers.of(exercise, sizes):
-                try:
-                    with peers.quiet():
-                        timed.append(_theirs(peer, sets, flush))
-                except torch.OutOfMemoryError:
-                    raise
-                except Exception as error:  # a peer's failure is no reason to show nothing
-                    reason = str(error).strip().partition("\n")[0]
-                    notes.append(f"{peer.label} failed here: {type(error).__name__}: {reason}")
-            with looking() as looks:  # after all that is timed on a rested card
-                rows = [one.sustained(looks) for one in timed]
+                with _remarks(peer.label, notes), peers.quiet():
+                    ready.append(_theirs(peer, sets, flush))
+            rows = _rows(ready, notes)
     except torch.OutOfMemoryError:
         raise WorkbookError(
             f"this GPU has too little memory for {exercise.name} with {size_text(sizes)}; "
@@ -107,6 +112,30 @@ def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]
         dict(sizes), exercise.bytes(**sizes), exercise.flops(**sizes), tuple(rows), **provenance()
     )
     return entry, notes
+
+
+def _rows(ready: Sequence[Ready], notes: list[str]) -> list[Row]:
+    """All rows in two turns of the card: each turn waits for whoever uses it."""
+    timed = list[tuple[Ready, Row]]()
+    with card.alone():
+        for one in ready:
+            with _remarks(one.label, notes) if one.kind != "ours" else contextlib.nullcontext():
+                timed.append((one, one.rested()))
+    # The card is looked at only after all that is timed rested: looking takes a moment of it.
+    with looking() as looks, card.alone():
+        return [one.sustained(row, looks) for one, row in timed]
+
+
+@contextlib.contextmanager
+def _remarks(label: str, notes: list[str]) -> Iterator[None]:
+    """A peer's failure is no reason to show nothing: it is noted."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        notes.append(f"{label} failed here: {type(error).__name__}: {reason}")
 
 
 def provenance() -> dict[str, str]:
@@ -172,9 +201,12 @@ def _sets(kernel: Answer, sizes: Mapping[str, int]) -> list[Set]:
     return sets
 
 
-def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Timed:
+def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Ready:
     wrong = torch.zeros((), dtype=torch.bool, device="cuda")
     written = [name for name in kernel.exercise.outputs if name in sets[0].case.tensors]
+
+    def call(chosen: Set) -> None:
+        kernel(**chosen.arguments)
 
     def prepare(chosen: Set) -> None:
         for name in kernel.exercise.outputs:
@@ -202,7 +234,7 @@ def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Timed:
         with card.together():
             for chosen in sets:
                 prepare(chosen)
-        calls = [lambda chosen=chosen: kernel(**chosen.arguments) for chosen in sets]
+        calls = [lambda chosen=chosen: call(chosen) for chosen in sets]
         looked = sustained(calls, once_ms, looks)
         if looked:
             with card.together():
@@ -211,13 +243,16 @@ def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Timed:
                 judge()
         return looked
 
-    times = rested.times(lambda chosen: kernel(**chosen.arguments), sets, flush, prepare, verify)
-    judge()
+    def single() -> list[float]:
+        times = rested.times(call, sets, flush, prepare, verify)
+        judge()
+        return times
+
     own = kernel.exercise.precision_of(sets[0].case.sizes)
-    return Timed(_row(kernel.name, "ours", times, own, sets[0].error), again)
+    return Ready(kernel.name, "ours", own, sets[0].error, single, again)
 
 
-def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
+def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Ready:
     values = {id(s): reads(peer.function, s.case.values) for s in sets}
 
     def call(chosen: Set) -> Any:
@@ -228,9 +263,15 @@ def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Timed:
             call(sets[0])
     with card.together():
         error = accuracy(call(sets[0]), sets[0].truth)
-    row = _row(peer.label, peer.kind, rested.times(call, sets, flush), peer.precision, error)
     calls = [lambda chosen=chosen: call(chosen) for chosen in sets]
-    return Timed(row, lambda looks, once_ms: sustained(calls, once_ms, looks))
+    return Ready(
+        peer.label,
+        peer.kind,
+        peer.precision,
+        error,
+        lambda: rested.times(call, sets, flush),
+        lambda looks, once_ms: sustained(calls, once_ms, looks),
+    )
 
 
 def accuracy(results: Tensor | Iterable[Tensor], truth: Mapping[str, Tensor]) -> float | None:
@@ -250,14 +291,6 @@ def accuracy(results: Tensor | Iterable[Tensor], truth: Mapping[str, Tensor]) ->
         if norm := float(right.norm()):
             largest = max(largest, float((got - right).norm()) / norm)
     return largest
-
-
-def _row(
-    label: str, kind: str, times: list[float], precision: Precision, error: float | None
-) -> Row:
-    fifths = statistics.quantiles(times, n=5, method="inclusive")
-    spread = statistics.median(times), fifths[0], fifths[-1]
-    return Row(label, kind, *spread, precision=precision, error=error)
 
 
 @functools.cache

@@ -55,6 +55,7 @@ def _compiled(function: Callable[..., object]) -> Callable[..., object]:
     """Compiled when it is first called: PyTorch tries many kernels and keeps the fastest."""
     _same_ptxas()
     _tries_alone()
+    _tries_once()
     torch._dynamo.reset()  # else a session with many sizes ends in its limit of recompilations
     compiled = torch.compile(function, mode=MODE, dynamic=False)
 
@@ -100,6 +101,25 @@ def _tries_alone() -> None:
             alone = card.alone()(function)
             bound = isinstance(vars(owner).get(name), classmethod | staticmethod)
             setattr(owner, name, staticmethod(alone) if bound else alone)
+
+
+@functools.cache
+def _tries_once() -> None:
+    """Notebooks that run at the same time, of which several multiply matrices of one shape, find
+    what the first of them has tried: PyTorch keeps that on disk, and looks there first."""
+    from torch._inductor import select_algorithm
+
+    tries = getattr(select_algorithm, "AlgorithmSelectorCache", None)
+    plain = getattr(tries, "lookup", None)
+    if tries is None or plain is None:  # a PyTorch that does this elsewhere tries each time
+        return
+
+    @functools.wraps(plain)
+    def lookup(self: object, choices: object, op: str, inputs: str, *rest: Any, **more: Any) -> Any:
+        with card.in_turn(f"{op} {inputs}"):
+            return plain(self, choices, op, inputs, *rest, **more)
+
+    tries.lookup = lookup
 
 
 @contextlib.contextmanager
