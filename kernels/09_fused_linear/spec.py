@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import sometimes_nan
+from utils.course.catalog import topic
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS, MODELS, SLOPE, kinds_of_groups, large_scales
 
@@ -227,6 +228,66 @@ def without_groups(at):
     )
 
 
+KEYS = replace(
+    topic("04_reductions")["row_min"],
+    number="09.7",
+    name="row_min_keys",
+    title="the smallest element of each row, of which several blocks have a part",
+    gates=(
+        COALESCED_LOADS,
+        Gate(
+            "atomic operations",
+            1.125,
+            "find the minimum of a warp first: one lane then tells it to all",
+            ideal=lambda rows, channels: rows * channels / 32,
+        ),
+        Gate(
+            "blocks",
+            0.5,
+            "let several blocks share a row: in 09.9 they do",
+            ideal=lambda rows, channels: rows * channels / 256,
+            at_least=True,
+        ),
+    ),
+    listed=False,
+    points=10,
+    effort="about 5 lines",
+)
+
+SPREAD = Exercise(
+    number="09.8",
+    name="spread_minima",
+    title="the minima in the first row of out, spread over all rows, in place",
+    shapes={"out": "N M", "shift": "N"},
+    outputs=("out",),
+    reference=lambda out, shift: out[0] + shift[:, None],
+    must_read={"out": 0.0},  # the first of its rows alone
+    at=At(
+        check=tuple(
+            {"M": M, "N": N}
+            for M, N in ((1, 1), (5, 3), (8, 1), (8, 300), (13, 40), (9, 36), (26, 7), (40, 260))
+        ),
+        card=({"M": 1024, "N": 8192}, {"M": 1021, "N": 4099}),
+        bench={"M": 1024, "N": 8192},
+        draw={"M": 16, "N": 16},
+        gates={"M": 32, "N": 512},
+        drawn=({"M": (3, 20), "N": (22_000, 26_000)}, {"M": (300, 400), "N": (200, 300)}),
+    ),
+    traffic=lambda M, N: 4 * (M * N + M + N),
+    flops=lambda M, N: M * N,
+    peers={"PyTorch": lambda out, shift: out[0] + shift[:, None]},
+    library="PyTorch",
+    gates=(
+        replace(stores(1), ideal=lambda M, N: M * N / 32),
+        ALL_LANES,
+        replace(COALESCED_STORES, advice="let a block own 8 columns of out: a whole sector"),
+    ),
+    listed=False,
+    points=10,
+    effort="about 6 lines",
+)
+
+
 EXERCISES = (
     fused(
         "linear_bias_act",
@@ -292,15 +353,17 @@ EXERCISES = (
         points=15,
         effort="about 12 lines",
     ),
+    KEYS,
+    SPREAD,
     whole(
         "gn_min_bias",
         2,
-        number="09.7",
+        number="09.9",
         out="N M",  # a row for each channel
         gates=MIN_GATES,
         title="Task 75, whole",
         inputs=kinds_of_groups,
-        points=30,
-        effort="about 30 lines",
+        points=10,
+        effort="about 16 lines",
     ),
 )

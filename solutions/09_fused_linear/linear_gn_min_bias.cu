@@ -6,16 +6,11 @@ constexpr unsigned FULL = 0xffffffff;  // all lanes; and the largest key
 
 // Keys are integers in the order of the floats, so that atomicMin finds the smallest float. NaN has
 // the smallest key of all, and so wins.
-// BEGIN SOLUTION
 __device__ unsigned to_key(float value) {
     unsigned bits = __float_as_uint(value);
     if (isnan(value)) return 0;
     return bits >> 31 ? ~bits : bits | 0x80000000;
 }
-// STARTER: __device__ unsigned to_key(float value) {
-// STARTER:     return __float_as_uint(value);  // replace this line: your code here
-// STARTER: }
-// END SOLUTION
 __device__ float from_key(unsigned key) {
     return __uint_as_float(key >> 31 ? key & 0x7fffffff : ~key);
 }
@@ -57,14 +52,12 @@ __global__ void __launch_bounds__(THREADS, 2)
 __global__ void spread_kernel(const float* shift, float* out, int M, int N) {
     __shared__ float least[ROWS];
     int m = blockIdx.x * ROWS + threadIdx.x % ROWS;
-    // BEGIN SOLUTION
     if (threadIdx.x < ROWS && m < M) least[threadIdx.x] = from_key(__float_as_uint(out[m]));
     __syncthreads();  // all keys are read before anyone overwrites them
     if (m >= M) return;
     for (int n = threadIdx.x / ROWS; n < N; n += SPREADERS / ROWS) {
         out[n * M + m] = least[threadIdx.x % ROWS] + shift[n];
     }
-    // END SOLUTION
 }
 
 void linear_gn_min_bias(const float* x, const float* W, const float* b, const float* weight,
@@ -72,9 +65,7 @@ void linear_gn_min_bias(const float* x, const float* W, const float* b, const fl
                         int groups) {
     int size = N / groups;
     unsigned* keys = reinterpret_cast<unsigned*>(out);  // in the first row of out, for now
-    // BEGIN SOLUTION
     cudaMemset(keys, 0xff, M * sizeof(unsigned));
-    // END SOLUTION
     row_min_kernel<<<tiles(M, N, size), THREADS>>>(x, W, b, weight, bias, keys, M, N, K, size);
     spread_kernel<<<(M + ROWS - 1) / ROWS, SPREADERS>>>(shift, out, M, N);
 }
