@@ -5,6 +5,7 @@
 constexpr int BM = 128, BN = 128;               // a block owns BM queries, and walks over BN keys
 constexpr int CONSUMERS = 2;                    // warpgroups that multiply, 64 queries each
 constexpr int THREADS = 128 * (CONSUMERS + 1);  // and one that brings tiles
+constexpr int EACH = 4;                         // rows that a thread splits
 constexpr float UP = 14.0f;                     // weights are kept as 2^14 times what they are
 
 // Tiles as products read them, rows of 128 bytes: high halves, then low ones, in chunks of 64
@@ -248,16 +249,77 @@ __global__ void __launch_bounds__(THREADS, 1)
     store_rows<D>(out + size_t(head) * S * D, o, softmax.sum, scales.v + head * D, mine, S);
 }
 
-// v: (heads, S, D). most[head * D + d] = the largest magnitude of column d, as the bits of a float.
-// One thread owns every (blockDim.x / D)th row of 256 of a column.
-__global__ void column_most_of_heads_kernel(const float* v, unsigned* most, int S, int D) {
-    int d = threadIdx.x % D, first = blockIdx.x * 256, end = min(first + 256, S);
-    const float* head = v + size_t(blockIdx.y) * S * D;
-    float mine = 0.0f;
-    for (int row = first + threadIdx.x / D; row < end; row += blockDim.x / D) {
-        mine = fmaxf(mine, fabsf(head[size_t(row) * D + d]));
+// What a warp splits: rows of q, or of k, each as halves with a scale of its own.
+struct Rows {
+    const float* x;
+    __half *high, *low;
+    float* scale;
+};
+
+// The largest magnitude of a row, of which LANES lanes have a quad each.
+template <int LANES>
+__device__ inline float most_of(float4 v) {
+    float most = largest(v);
+    for (int step = LANES / 2; step > 0; step /= 2) {
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
     }
-    atomicMax(&most[blockIdx.y * D + d], __float_as_uint(mine));
+    return most;
+}
+
+// q.x, k.x: (rows, D), at multiples of 16 bytes. One thread owns a quad of each of EACH rows, of q
+// (blockIdx.y is 0) or of k, which are all on their way at once. D / 4 lanes own a row.
+template <int D>
+__global__ void __launch_bounds__(SPLITTERS) split_rows_kernel(Rows q, Rows k, int rows) {
+    constexpr int QUADS = D / 4, STEP = SPLITTERS / QUADS;  // rows of the block at once
+    const Rows& of = blockIdx.y ? k : q;
+    int first = blockIdx.x * EACH * STEP + threadIdx.x / QUADS, lane = threadIdx.x % QUADS;
+    float4 v[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        int row = min(first + i * STEP, rows - 1);  // the last one again, where there is none
+        v[i] = quad(of.x + size_t(row) * D + 4 * lane);
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        int row = first + i * STEP, exponent = exponent_of(most_of<QUADS>(v[i]));
+        float up = ldexpf(1.0f, -exponent);
+        float4 scaled = {v[i].x * up, v[i].y * up, v[i].z * up, v[i].w * up};
+        int few = imprecise(scaled);  // elements for which halves have too few bits
+        for (int step = QUADS / 2; step > 0; step /= 2) {
+            few += __shfl_xor_sync(0xffffffffu, few, step);
+        }
+        if (row >= rows) continue;  // its lanes are needed in the next turn
+        Halves h = halves(scaled);
+        size_t at = size_t(row) * QUADS + lane;
+        reinterpret_cast<uint2*>(of.high)[at] = h.high;
+        reinterpret_cast<uint2*>(of.low)[at] = h.low;
+        if (lane == 0) of.scale[row] = scale_of(exponent, few, D);
+    }
+}
+
+// v: (heads, S, D), at a multiple of 16 bytes. most[head * D + d] = the largest magnitude of column
+// d, as the bits of a float; 0 before. One thread owns a quad of columns, in every (1024 / D)th row
+// of the block's 128.
+template <int D>
+__global__ void __launch_bounds__(SPLITTERS)
+    column_most_of_heads_kernel(const float* v, unsigned* most, int S) {
+    constexpr int QUADS = D / 4, ROWS = SPLITTERS / QUADS;
+    __shared__ alignas(16) float tops[ROWS][D];
+    int first = blockIdx.x * 128, at = threadIdx.x / QUADS, col = threadIdx.x % QUADS * 4;
+    const float* head = v + size_t(blockIdx.y) * S * D;
+    float4 mine = {};
+#pragma unroll
+    for (int row = first + at; row < first + 128; row += ROWS) {
+        float4 x = row < S ? quad(head + size_t(row) * D + col) : float4{};
+        mine = {fmaxf(mine.x, fabsf(x.x)), fmaxf(mine.y, fabsf(x.y)), fmaxf(mine.z, fabsf(x.z)),
+                fmaxf(mine.w, fabsf(x.w))};
+    }
+    quad(&tops[at][col]) = mine;
+    __syncthreads();  // what all rows have is there before it is read down a column
+    if (threadIdx.x >= D) return;
+    float top = 0.0f;
+    for (int i = 0; i < ROWS; i++) top = fmaxf(top, tops[i][threadIdx.x]);
+    atomicMax(&most[blockIdx.y * D + threadIdx.x], __float_as_uint(top));
 }
 
 // high, low: (heads * D, padded): v, turned around, as halves, with zeros behind S; most, few,
@@ -294,28 +356,36 @@ __global__ void turn_values_kernel(const float* v, const unsigned* most, int* fe
 }
 
 // q, k and v as halves.
+template <int D>
 struct Split {
-    int heads, S, D;
+    int heads, S;
     Planes q, k, v;
-    Scratch<unsigned> most;
-    Scratch<int> few;
+    Scratch<unsigned>
+        counts;  // of columns of v: the largest magnitudes, and how many are imprecise
 
-    Split(int heads, int S, int D)
+    Split(int heads, int S)
         : heads(heads),
           S(S),
-          D(D),
           q(heads * S, D),
           k(heads * S, D),
           v(heads * D, S),
-          most(size_t(heads) * D),
-          few(size_t(heads) * D) {}
+          counts(size_t(2) * heads * D) {}
+    static Rows rows(const float* x, const Planes& to) {
+        return {x, to.high(), to.low(), to.scale()};
+    }
+    void queries_and_keys(const float* q_from, const float* k_from) const {
+        int each = EACH * SPLITTERS / (D / 4);  // rows of a block
+        dim3 parts((q.rows + each - 1) / each, 2);
+        split_rows_kernel<D><<<parts, SPLITTERS>>>(rows(q_from, q), rows(k_from, k), q.rows);
+    }
     void values(const float* from) const {
-        cudaMemsetAsync(most.data, 0, size_t(heads) * D * sizeof(unsigned));
-        cudaMemsetAsync(few.data, 0, size_t(heads) * D * sizeof(int));
-        dim3 parts((S + 255) / 256, heads), tiles(v.padded / 64, D / 32, heads), block(32, 8);
-        column_most_of_heads_kernel<<<parts, 256>>>(from, most.data, S, D);
-        turn_values_kernel<<<tiles, block>>>(from, most.data, few.data, v.high(), v.low(),
-                                             v.scale(), S, D, v.padded);
+        unsigned* most = counts.data;
+        int* few = reinterpret_cast<int*>(most + heads * D);
+        cudaMemsetAsync(most, 0, size_t(2) * heads * D * sizeof(unsigned));
+        dim3 parts((S + 127) / 128, heads), tiles(v.padded / 64, D / 32, heads), block(32, 8);
+        column_most_of_heads_kernel<D><<<parts, SPLITTERS>>>(from, most, S);
+        turn_values_kernel<<<tiles, block>>>(from, most, few, v.high(), v.low(), v.scale(), S, D,
+                                             v.padded);
     }
     static CUtensorMap map(const Planes& of, bool low, int rows) {
         return make_map(low ? of.low() : of.high(), of.rows, of.padded, rows);
@@ -328,20 +398,21 @@ struct Split {
 };
 
 template <int D>
-void attend(const Split& split, float* out, int causal) {
+void attend(const float* q, const float* k, const float* v, float* out, int heads, int S,
+            int causal) {
+    Split<D> split(heads, S);
+    split.queries_and_keys(q, k);
+    split.values(v);
     auto kernel = flash_attention_hopper_kernel<D>;
     int bytes = sizeof(Shared<D>);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    dim3 grid((split.S + BM - 1) / BM, split.heads);
+    dim3 grid((S + BM - 1) / BM, heads);
     Scales scales = {split.q.scale(), split.k.scale(), split.v.scale()};
-    kernel<<<grid, THREADS, bytes>>>(split.maps(), scales, out, split.S, causal);
+    kernel<<<grid, THREADS, bytes>>>(split.maps(), scales, out, S, causal);
 }
 
 void flash_attention_hopper(const float* q, const float* k, const float* v, float* out, int heads,
                             int S, int D, int causal) {
-    Split split(heads, S, D);
-    split.q.split(q, D);
-    split.k.split(k, D);
-    split.values(v);
-    D == 64 ? attend<64>(split, out, causal) : attend<128>(split, out, causal);
+    auto of_width = D == 64 ? attend<64> : attend<128>;
+    of_width(q, k, v, out, heads, S, causal);
 }

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import normal, uniform, whole_number, with_nan
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
-from utils.course.precision import Precision
+from utils.course.precision import Precision, under
 
 
 def size(rows, channels):
@@ -113,6 +114,16 @@ def pytorch(q, k, v, causal):
     """Its fused kernel, which takes four dimensions."""
     call = torch.nn.functional.scaled_dot_product_attention
     return call(q[None], k[None], v[None], is_causal=bool(causal))[0]
+
+
+def by_backend(name):
+    """One of the fused kernels that PyTorch chooses from."""
+
+    def call(q, k, v, causal):
+        with sdpa_kernel(SDPBackend[name]):
+            return pytorch(q, k, v, causal)
+
+    return call
 
 
 def draw_qkv(sizes, generator):
@@ -225,6 +236,18 @@ FUSED = replace(
     reference=by_few_heads,
 )
 
+HOPPER = replace(
+    ATTENTION.at,
+    check=(
+        of_heads(1, 1, 64, 0),
+        of_heads(2, 5, 128, 1),
+        of_heads(2, 70, 64, 0),
+        of_heads(1, 140, 64, 1),  # two tiles each way
+        of_heads(1, 130, 128, 0),
+    ),
+    drawn=({"heads": (1, 2), "S": (200, 260), "D": (64, 64), "causal": (0, 1)},),
+)
+
 
 EXERCISES = (
     SOFTMAX,
@@ -327,17 +350,24 @@ EXERCISES = (
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
         ladder="attention on tensor cores",  # whose copies no count of loads sees
         precision=Precision.SPLIT_FP16,
-        at=replace(
-            ATTENTION.at,
-            check=(
-                of_heads(1, 1, 64, 0),
-                of_heads(2, 5, 128, 1),
-                of_heads(2, 70, 64, 0),
-                of_heads(1, 140, 64, 1),  # two tiles each way
-                of_heads(1, 130, 128, 0),
-            ),
-            drawn=({"heads": (1, 2), "S": (200, 260), "D": (64, 64), "causal": (0, 1)},),
-        ),
+        at=HOPPER,
         needs="sm_90a",
+        notebook="14_attention_2_tensor_cores",
+    ),
+    replace(
+        FUSED,
+        name="flash_attention_bf16",
+        title="attention of bfloat16: softmax is taken while the tensor cores add",
+        ladder="attention in bfloat16",
+        precision=Precision.BF16,
+        between=2.0**-9,  # weights are rounded to 8 bits
+        peers={
+            "FlashAttention 2": under(Precision.BF16, by_backend("FLASH_ATTENTION")),
+            "cuDNN": under(Precision.BF16, by_backend("CUDNN_ATTENTION")),
+        },
+        library="cuDNN",
+        at=HOPPER,
+        needs="sm_90a",
+        notebook="14_attention_2_tensor_cores",
     ),
 )

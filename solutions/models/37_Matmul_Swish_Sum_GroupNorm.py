@@ -20,9 +20,9 @@ What is where:
     line  728  swish_bias_gn_kernel           forward of what follows the linear layer
     line  768  column_sums_kernel             gradient of the linear layer's bias
     line  985  swish_bias_gn_backward_kernel  backward of it
-    line 2469  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
-    line 2588  product_kernel                 backward of the linear layer, on Hopper
-    line 2653  build                          compiles them for the cards at hand
+    line 2472  linear_swish_bias_gn_kernel    forward of the whole, on Hopper
+    line 2591  product_kernel                 backward of the linear layer, on Hopper
+    line 2656  build                          compiles them for the cards at hand
 """
 
 import torch
@@ -1322,22 +1322,25 @@ WGMMA(wgmma_tf32, 256, 8, tf32, 128, "", 128, 129, 130)
 // The same where a is in registers: 64 rows of 16 halves. With warp and lane as above, a[0] holds
 // row 16 * warp + lane / 4, columns lane % 4 * 2 and the next; a[1] row + 8; a[2] and a[3] the same
 // rows, 8 columns on. They must not be used, either, before the product has been waited for.
-// PTX: wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16 d, a, b, add, 1, 1, 0;
-#    define WGMMA(n, registers, a0, a1, a2, a3, b_at, add_at)                             \
-        __device__ inline void wgmma_f16(float (&d)[registers], const unsigned (&a)[4],   \
-                                         unsigned long long b, int add) {                 \
-            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add_at                     \
-                         ", 0;\n"                                                         \
-                         "wgmma.mma_async.sync.aligned.m64n" #n                           \
-                         "k16.f32.f16.f16"                                                \
-                         " {" NAMES_##registers "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 \
-                                                "}, %" #b_at ", p, 1, 1, 0;\n}\n"         \
-                         : FLOATS_##registers(d, 0)                                       \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add)); \
+// PTX: wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T d, a, b, add, 1, 1, 0;
+#    define WGMMA(name, type, n, registers, a0, a1, a2, a3, b_at, add_at)                  \
+        __device__ inline void name(float (&d)[registers], const unsigned (&a)[4],         \
+                                    unsigned long long b, int add) {                       \
+            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add_at                      \
+                         ", 0;\n"                                                          \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type \
+                         " {" NAMES_##registers "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3  \
+                                                "}, %" #b_at ", p, 1, 1, 0;\n}\n"          \
+                         : FLOATS_##registers(d, 0)                                        \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));  \
         }
-WGMMA(64, 32, 32, 33, 34, 35, 36, 37)
-WGMMA(128, 64, 64, 65, 66, 67, 68, 69)
-WGMMA(256, 128, 128, 129, 130, 131, 132, 133)
+#    define WGMMAS(name, type)                             \
+        WGMMA(name, type, 64, 32, 32, 33, 34, 35, 36, 37)  \
+        WGMMA(name, type, 128, 64, 64, 65, 66, 67, 68, 69) \
+        WGMMA(name, type, 256, 128, 128, 129, 130, 131, 132, 133)
+WGMMAS(wgmma_f16, f16)
+WGMMAS(wgmma_bf16, bf16)
+#    undef WGMMAS
 #    undef WGMMA
 #    undef TEN
 #    undef NAMES_32

@@ -5,16 +5,26 @@
 
 constexpr int K = 64;  // of halves: a row of a tile
 
-// a: (64, K), c: (64, N); b: (N, K)
 template <int N>
-__global__ void gemm(const __half* a, const __grid_constant__ CUtensorMap b, float* c) {
+__device__ void multiply(float (&sums)[N], const unsigned (&a)[4], const __half* b, int add) {
+    wgmma_f16(sums, a, make_descriptor(b), add);
+}
+template <int N>
+__device__ void multiply(float (&sums)[N], const unsigned (&a)[4], const __nv_bfloat16* b,
+                         int add) {
+    wgmma_bf16(sums, a, make_descriptor(b), add);
+}
+
+// a: (64, K), c: (64, N); b: (N, K)
+template <int N, class T>
+__global__ void gemm(const T* a, const __grid_constant__ CUtensorMap b, float* c) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    __half(*tile)[K] = reinterpret_cast<__half(*)[K]>(memory);
+    T(*tile)[K] = reinterpret_cast<T(*)[K]>(memory);
     __shared__ Barrier full;
     if (threadIdx.x == 0) {
         barrier_init(&full, 1);
         fence_barriers();
-        barrier_arrive_expect(&full, N * K * sizeof(__half));
+        barrier_arrive_expect(&full, N * K * sizeof(T));
         load_tile(tile, &b, 0, 0, &full);
     }
     __syncthreads();
@@ -26,20 +36,19 @@ __global__ void gemm(const __half* a, const __grid_constant__ CUtensorMap b, flo
     float sums[N / 2];
     barrier_wait(&full, 0);
     wgmma_fence();
-    for (int k = 0; k < K / 16; ++k)
-        wgmma_f16(sums, rows[k], make_descriptor(&tile[0][16 * k]), k > 0);
+    for (int k = 0; k < K / 16; ++k) multiply(sums, rows[k], &tile[0][16 * k], k > 0);
     wgmma_commit();
     wgmma_wait<0>();
     for (int i = 0; i < N / 2; ++i)
         c[(row + 8 * (i / 2 % 2)) * N + left + 8 * (i / 4) + i % 2] = sums[i];
 }
 
-template <int N>
+template <int N, class T>
 int wrong() {
-    const std::vector<__half> a = some<__half>(64 * K, 1), b = some<__half>(N * K, 2);
-    __half *da = to_device(a), *db = to_device(b);
+    const std::vector<T> a = some<T>(64 * K, 1), b = some<T>(N * K, 2);
+    T *da = to_device(a), *db = to_device(b);
     float* dc = to_device(std::vector<float>(64 * N, NAN));
-    gemm<N><<<1, 128, N * K * sizeof(__half)>>>(da, make_map(db, N, K, N), dc);
+    gemm<N, T><<<1, 128, N * K * sizeof(T)>>>(da, make_map(db, N, K, N), dc);
     CHECK(cudaDeviceSynchronize());
     const int count = count_wrong(a, b, to_host(dc, 64 * N), 64, N, K);
     for (void* memory : {(void*)da, (void*)db, (void*)dc}) CHECK(cudaFree(memory));
@@ -47,7 +56,8 @@ int wrong() {
 }
 
 int main() {
-    const int count = wrong<64>() + wrong<128>() + wrong<256>();
+    const int count = wrong<64, __half>() + wrong<128, __half>() + wrong<256, __half>() +
+                      wrong<64, __nv_bfloat16>() + wrong<128, __nv_bfloat16>();
     printf("factors_in_registers: %d wrong\n", count);
     return count != 0;
 }

@@ -78,6 +78,7 @@ class Judging:
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
+    between: float = 0.0  # relative error of what is rounded between two products; 0: as floats
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
     products: bool = False  # sums of products: a zero times an infinity makes NaN of one

@@ -22,6 +22,9 @@ A product in TF32 is off by about 2**-12 * scale: beyond the bound for every K u
 A product of split halves whose running sum the tensor core rounds, and nobody promotes, is within
 the bound up to K = 8192 or so: `Exercise.share` makes it so much narrower where that is the lesson.
 
+A kernel of two products may round what lies between them, as PyTorch's does in bfloat16:
+`Exercise.between` says by how much, and the response in units of it comes on top, BETWEEN times.
+
 Where nothing is rounded, as in the minimum of a row (`Exercise.exact`), the bound is 0.
 
 Changes of u do not see a bend that lies a few roundings away: a sum of large terms that comes out
@@ -54,6 +57,7 @@ UNIT = {
     torch.bfloat16: 2.0**-8,
 }
 ORDER, PATH, TYPICAL = 4.0, 8.0, 128.0
+BETWEEN = 6.0  # times what roundings do at random: an element in a billion is further off
 LARGE = 1 << 20  # elements that are worth threads
 FEW = 32  # outputs that are too few to have a typical one among them
 LEAST = 2.0**-118  # e^x overflows, or 1 / x is 0, before a result is so small
@@ -193,6 +197,8 @@ def expect(
             scale = torch.where(far > BEND * responses[name], values[name].abs() + far, scale)
         bound = relative * scale + TYPICAL * unit * typical
         bounds[name] = exercise.share * bound + LEAST
+        if exercise.between:
+            bounds[name] += BETWEEN * exercise.between * responses[name]
     return {name: Expected(values[name], bounds[name]) for name in values}
 
 

@@ -94,11 +94,15 @@ EMU_WGMMAS(wgmma_bf16, EMU_BF16)
 EMU_WGMMAS(wgmma_tf32, EMU_TF32)
 #undef EMU_WGMMAS
 #undef EMU_WGMMA
-template <int REGISTERS>
-EMU_INLINE void wgmma_f16(float (&d)[REGISTERS], const unsigned (&a)[4], unsigned long long b,
-                          int add, EMU_HERE) {
-    emu_wgmma(EMU_F16, 2 * REGISTERS, d, 0, a, b, add, here);
-}
+#define EMU_WGMMA(name, type)                                                                 \
+    template <int REGISTERS>                                                                  \
+    EMU_INLINE void name(float (&d)[REGISTERS], const unsigned (&a)[4], unsigned long long b, \
+                         int add, EMU_HERE) {                                                 \
+        emu_wgmma(type, 2 * REGISTERS, d, 0, a, b, add, here);                                \
+    }
+EMU_WGMMA(wgmma_f16, EMU_F16)
+EMU_WGMMA(wgmma_bf16, EMU_BF16)
+#undef EMU_WGMMA
 
 template <int N>
 EMU_INLINE void fewer_registers(EMU_HERE) {
