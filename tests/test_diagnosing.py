@@ -66,6 +66,15 @@ __global__ void meet(float* y) {
 __global__ void last(float* y) {
     y[0] = threadIdx.x;
 }
+__global__ void bins(float* y) {
+    __shared__ int counts[64];
+    counts[threadIdx.x] = counts[threadIdx.x + 32] = 0;
+    __syncwarp();
+    atomicAdd(&counts[threadIdx.x], 1);
+    atomicAdd(&counts[threadIdx.x / 16 * 32], 1);  // two words of one bank, each for 16 lanes
+    __syncwarp();
+    y[threadIdx.x] = counts[threadIdx.x];
+}
 void run(const float* x, float* y, int n, int what) {
     if (what == 0) copy<<<n / 256, 256>>>(x, y, n);
     if (what == 1) strided<<<n / 256, 256>>>(x, y, n);
@@ -83,10 +92,11 @@ void run(const float* x, float* y, int n, int what) {
     if (what == 13) copy<<<n / 256, 256>>>(x, y, n), add<<<1, 32>>>(x, y);
     if (what == 14) last<<<1, 256>>>(y);
     if (what == 15) copy<<<n / 256, 256>>>(x, y, n), strided<<<n / 256, 256>>>(x, y, n);
+    if (what == 16) bins<<<1, 32>>>(y);
 }
 """
 COPY, STRIDED, COLUMNS, PADDED, REVERSE, AHEAD, BEHIND, ADD, COUNT, ALONE, MEET = range(11)
-REFUSED, WILD, TWO, LAST, WORSE = range(11, 16)
+REFUSED, WILD, TWO, LAST, WORSE, BINS = range(11, 17)
 
 
 def line(mark: str) -> int:
@@ -333,6 +343,8 @@ def test_a_gate_says_what_is_what_should_be_and_what_may_be(diagnose, what, metr
         (COLUMNS, "store requests to shared memory", 1),
         (COUNT, "atomic operations", 64),
         (COPY, "atomic operations", 0),
+        (COPY, "wavefronts per shared atomic", 0),
+        (BINS, "wavefronts per shared atomic", (1 + 2 + 30) / 2),
         (COPY, "blocks", N / 256),
         (TWO, "launches", 2),
     ],

@@ -100,6 +100,14 @@ def _barriers(diagnosis: Diagnosis) -> Reading:
     return Reading(barriers / max(_blocks(diagnosis), 1), 0)
 
 
+def _shared_atomics(diagnosis: Diagnosis) -> Reading:
+    """The same as for loads, and one more for each lane that wants the word of another one."""
+    requests, wavefronts, waiting = (
+        diagnosis.total(name, "shared", "atomic") for name in ("requests", "moved", "contended")
+    )
+    return Reading((wavefronts + waiting) / requests, 1.0) if requests else Reading(0.0, 0.0)
+
+
 def _busiest(diagnosis: Diagnosis, who: str) -> Reading:
     """The steps of the thread or block that takes most of them, beside the mean of all: in the
     launch that takes most. A step is a basic block, such as a round of a loop."""
@@ -126,6 +134,7 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "atomic operations": lambda d: Reading(
         d.total("lanes", "global", "atomic") + d.total("lanes", "shared", "atomic"), 0
     ),
+    "wavefronts per shared atomic": _shared_atomics,
     "barriers a block": _barriers,
     "operations of tensor cores": lambda d: Reading(
         sum(launch.counters["tensor_operations"] for launch in d.launches), 0
