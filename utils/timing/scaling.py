@@ -29,6 +29,7 @@ EDGES = 0.2
 LINEAR = 1.6  # the power that a linear count seems to grow with at most: 1 and 3 rounds
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 ENOUGH = MOST // 16  # for edges to disturb little
+HARDLY = 1.1  # times the accesses: a side that was twice as long was mostly edge
 
 
 Kind = str | tuple[str, str]  # of instructions; ("looped", kind): of those in a loop
@@ -149,6 +150,12 @@ def _small(
         2 * base[n] <= sizes[n] for n in shaped
     ):
         base = {n: 2 * v if n in shaped else v for n, v in base.items()}
+    for name in sorted(shaped):  # such as a row that a block has registers for, short or long
+        while 2 * base[name] <= sizes[name]:
+            larger = {**base, name: 2 * base[name]}
+            if run(larger).accesses > HARDLY * run(base).accesses:
+                break
+            base = larger
     return base
 
 
