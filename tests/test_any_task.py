@@ -171,7 +171,68 @@ def test_a_suite_is_resumed_and_told_as_a_table_and_as_json(tmp_path, monkeypatc
     rows = {Path(row["file"]).stem: row for row in json.loads(out.read_text())}
     assert rows["relu"]["evaluation"] == "passed" and rows["relu"]["task"] == "relu_reference"
     assert rows["nothing"]["evaluation"] == "not judged" and "tells of no task" in str(rows)
-    monkeypatch.setattr(suite, "ProcessPoolExecutor", None)  # nobody is asked again
+    assert "tells of no task" in " ".join(printed.split())  # the reason, below the table
+    monkeypatch.setattr(suite, "Worker", None)  # nobody is asked again
     assert workbook(*words, "--resume")[0] == 2
     jobs = suite.jobs_of(tmp_path, None, SEED)
     assert [job.reference and job.reference.name for job in jobs] == [None, "relu_reference.py"]
+
+
+def test_a_suite_outlives_a_reference_that_ends_its_process(tmp_path, monkeypatch):
+    made = TASKS["relu"]
+    ends = "import os, time\n{}\nclass Model: pass\n"
+    bad = {"a": "os._exit(3)", "b": "time.sleep(60)", "c": "raise KeyError(1)"}
+    for name, line in bad.items():
+        (tmp_path / f"{name}_reference.py").write_text(ends.format(line))
+        (tmp_path / f"{name}.py").write_text("class ModelNew: pass\n")
+    (tmp_path / "d_reference.py").write_text(made.reference)
+    (tmp_path / "d.py").write_text(made.file(made.honest))
+    jobs = suite.jobs_of(tmp_path, None, SEED)
+    monkeypatch.setattr(suite, "LONGEST", 20.0)
+    rows = list(suite.judged(jobs, tmp_path / "rows.json", resume=False, at_once=1))
+    assert [Path(row.file).stem for row in rows] == ["a", "b", "c", "d"]
+    assert [row.evaluation for row in rows] == [*["not judged"] * 3, "passed"]
+    assert "has ended" in rows[0].message and "after 20 s" in rows[1].message
+    assert "KeyError" in rows[2].message
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        'torch.rand(6, 300, device="cuda")',
+        "torch.rand(6, 300).cuda()",
+        'torch.rand(6, 300).to("cuda:0", torch.float32)',
+        "torch.rand(6, 300, device=device)",
+    ],
+)
+def test_a_reference_that_names_a_card_is_read_without_one(inputs, box, tmp_path):
+    body = "    def forward(self, x):\n        return torch.relu(x + torch.ones((), device=device))"
+    where = 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+    reference = f"{HEAD}{body}\n\n\n# sizes\n{where}" + TAIL.format(inputs, "")
+    task = read(tmp_path, reference)
+    assert task.small[0].shapes == ((6, 300),)
+    honest = 'return u("relu", u("scaled", x, 1.0, 1.0))'
+    model = AnyTask("", f"{where}{HEAD}{body}\n# sizes", "", "").file(honest)
+    verdict = evaluation.judge_text(model, task, box, SEED)
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("made", "forward", "inputs", "arguments"),
+    [  # a convolution whose sizes are the model's own; a length that is as large as the channels
+        ("self.conv = nn.Conv2d(3, 96, 11, 4, 2)", "self.conv(x)", "256, 3, 224, 224", ""),
+        (
+            "self.conv, self.norm = nn.ConvTranspose3d(n // 2, n, 4, 2, 1), nn.LayerNorm(n)",
+            "self.norm(self.conv(x))",
+            "32, 32, 16, 32, 32",
+            "64",
+        ),
+    ],
+)
+def test_sizes_are_found_where_few_fit(made, forward, inputs, arguments, tmp_path):
+    takes = ", n" if arguments else ""
+    lines = f"    def __init__(self{takes}):\n        super().__init__()\n        {made}\n"
+    lines += f"\n    def forward(self, x):\n        return {forward}\n"
+    task = read(tmp_path, HEAD + lines + TAIL.format(f"torch.rand({inputs})", arguments))
+    (size,) = task.small
+    assert small.bounded(task, size, small.DEARER) and not small.bounded(task, task.own)

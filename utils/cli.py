@@ -589,10 +589,15 @@ def _judge_suite(
     for row in suite.judged(work, out, resume, jobs or os.cpu_count() or 1):
         rows.append(row)
         print(f"{len(rows)} of {len(work)}: {row.file}: {row.evaluation}", file=sys.stderr)
-    table = Table("file", "task", "evaluation", "reason", "seconds")
-    for row in sorted(rows, key=lambda row: row.file):
-        table.add_row(row.file, row.task, row.evaluation, row.reason, f"{row.seconds:.1f}")
+    table = Table("file", "evaluation", "reason", "seconds")
+    rows.sort(key=lambda row: row.file)
+    for row in rows:
+        name = str(Path(row.file).relative_to(folder))
+        table.add_row(name, row.evaluation, row.reason, f"{row.seconds:.1f}")
     console.print(table)
+    for row in rows:
+        if row.evaluation == "not judged":
+            console.print(f"{Path(row.file).relative_to(folder)}: {row.message}", markup=False)
     counts = Counter(row.evaluation for row in rows)
     console.print(", ".join(f"{n} {said}" for said, n in counts.items()) + f"; rows in {out}")
     return 1 if counts["failed"] else 2 if counts["not judged"] else 0

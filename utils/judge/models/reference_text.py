@@ -4,6 +4,9 @@ KernelBench's files name their sizes at the top (`batch_size = 128`), or write t
 `get_inputs()` and `get_init_inputs()`. Each such number may be put otherwise, and equal numbers
 stay equal. What the model itself uses by name is none of them, nor is what is KEPT or below: kernel
 sizes, strides, dimensions.
+
+A reference that names a card, in `device="cuda"` or `.cuda()`, is read as if it named no device: it
+runs where there is none.
 """
 
 import ast
@@ -21,6 +24,10 @@ class ReferenceText:
 
     def __init__(self, text: str, name: str):
         """Raises SyntaxError."""
+        tree = ast.parse(text)
+        anywhere = _Anywhere(tree).visit(copy.deepcopy(tree))
+        if ast.dump(anywhere) != ast.dump(tree):
+            text = ast.unparse(ast.fix_missing_locations(anywhere))
         self.text, self.name = text, name
         self._tree: ast.Module = _Folded().visit(ast.parse(text))
         self._used = set(_used(symtable.symtable(text, name, "exec")))
@@ -41,6 +48,37 @@ class ReferenceText:
         for node in _sizes(tree, self._used):
             node.value = changed.get(number_of(node), number_of(node))
         return tree
+
+
+class _Anywhere(ast.NodeTransformer):
+    """Leaves out that a tensor is on a card: by a word, a torch.device, or a name for one."""
+
+    def __init__(self, tree: ast.Module):
+        self.names: set[str] = set()
+        made = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and self._is_card(n.value)]
+        self.names |= {ast.unparse(target) for node in made for target in node.targets}
+
+    def _is_card(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.IfExp):  # "cuda" if torch.cuda.is_available() else "cpu"
+            return self._is_card(node.body) or self._is_card(node.orelse)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("device"):
+            return any(map(self._is_card, node.args))
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and node.value.partition(":")[0] == "cuda"
+        return ast.unparse(node) in self.names
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """torch.rand(4, device="cuda"), x.cuda(), x.to("cuda")."""
+        self.generic_visit(node)
+        node.keywords = [
+            k for k in node.keywords if k.arg != "device" or not self._is_card(k.value)
+        ]
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("cuda", "to"):
+            return node
+        if node.func.attr == "to" and node.args and self._is_card(node.args[0]):
+            del node.args[0]
+        left = node.func.attr == "to" and (node.args or node.keywords)
+        return node if left else node.func.value
 
 
 class _Folded(ast.NodeTransformer):

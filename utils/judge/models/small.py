@@ -30,7 +30,7 @@ DEARER = 4  # times as much, where nothing else is found
 ELEMENTS = 1 << 15  # of all tensors that a call makes, at most
 # At most so long in space, by the features, and so much of a batch; large ones first.
 _SPACES = {2048: (32,), 512: (32,), 256: (16,), 128: (16,), 64: (32, 16), 32: (16, 12)}
-_SPACES |= {16: (16, 12, 8), 8: (16, 12, 8, 6), 4: (32, 16, 12, 8, 6, 4), 2: (8, 4)}
+_SPACES |= {16: (16, 12, 8), 8: (16, 12, 8, 6, 4), 4: (32, 16, 12, 8, 6, 4), 2: (8, 4)}
 _CAPS = [(b, f, space) for f, most in _SPACES.items() for space in most for b in (12, 5, 3, 2)]
 
 
@@ -137,7 +137,7 @@ def bounded(wanted: Task, size: Size, times: int = 1) -> bool:
             model(*inputs)
         few = trace.elements <= times * ELEMENTS
         few = few and flops.get_total_flops() <= times * 2 * PRODUCTS
-        return few and all(p.numel() <= ELEMENTS for p in model.parameters())
+        return few and all(p.numel() <= times * ELEMENTS for p in model.parameters())
     numbers = sum(map(math.prod, size.shapes))  # it looks at values: tried as it is
     return numbers <= ELEMENTS // 8
 

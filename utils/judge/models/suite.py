@@ -7,21 +7,27 @@ judged as it is now, beside a reference as it is now, is not judged again.
 import hashlib
 import json
 import multiprocessing
+import queue
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from utils.cuda.model_box import boxed
 from utils.ground import files
 from utils.ground.errors import ArgumentValueError, WorkbookError
+from utils.ground.wording import one_line
 from utils.judge.models import evaluation, tasks
 from utils.judge.models.task import Task
 from utils.judge.models.verdict import Why
 from utils.process.box import Box
 
+LONGEST = 900.0  # seconds for a file: its own limits end it long before, a reference has none
 BESIDE = "{}_reference.py", "{}.reference.py", "reference.py"  # a file's reference in its folder
 
 
@@ -89,36 +95,111 @@ def judged(work: Sequence[Job], out: Path, resume: bool, at_once: int) -> Iterat
     rows = {n: r for n, r in rows.items() if r.digest in {_digest(job) for job in work}}
     left = [job for job in work if str(job.path) not in rows]
     yield from rows.values()
-    if not left:
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(at_once, len(left)), spawn) as pool:
+    for row in _by_workers(left, at_once):
+        rows[row.file] = row
+        made = [asdict(rows[name]) for job in work if (name := str(job.path)) in rows]
+        files.write_text(out, json.dumps(made, indent=1) + "\n")
+        yield row
+
+
+def _by_workers(work: Sequence[Job], at_once: int) -> Iterator[Row]:
+    """In threads, each of which waits for a process of its own."""
+    free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+    workers = [Worker() for _ in range(min(at_once, len(work)))]
+    for worker in workers:
+        free.put(worker)
+
+    def judge(job: Job) -> Row:
+        worker = free.get()
         try:
-            for done in as_completed([pool.submit(one, job) for job in left]):
-                row = done.result()
-                rows[row.file] = row
-                made = [asdict(rows[name]) for job in work if (name := str(job.path)) in rows]
-                files.write_text(out, json.dumps(made, indent=1) + "\n")
-                yield row
-        except BaseException:  # an interrupt: nobody waits for what is left
+            return worker.row(job)
+        finally:
+            free.put(worker)
+
+    with ThreadPoolExecutor(max(len(workers), 1)) as pool:
+        try:
+            for done in as_completed([pool.submit(judge, job) for job in work]):
+                yield done.result()
+        finally:  # after an interrupt nobody waits for what is left
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            for worker in workers:
+                worker.end()
+
+
+class Worker:
+    """A process that judges, and another one after it where it has ended: a reference is run in it,
+    which may take it down, or the machine's memory."""
+
+    def __init__(self) -> None:
+        self._process: BaseProcess | None = None
+        self._ended = False
+
+    def row(self, job: Job) -> Row:
+        """The row of a file, whatever becomes of the process."""
+        start = time.perf_counter()
+        try:
+            channel = self._started()
+            channel.send(job)
+            if channel.poll(LONGEST):
+                row: Row = channel.recv()
+                return row
+            said = f"there is no verdict after {LONGEST:g} s"
+        except (EOFError, OSError):
+            said = "the process that judges it has ended"
+        self._kill()
+        return _not_judged(job, said, start)
+
+    def end(self) -> None:
+        """For good: a row that is being made is not made."""
+        self._ended = True
+        self._kill()
+
+    def _started(self) -> Connection:
+        if self._ended:
+            raise EOFError
+        if not self._process:
+            spawn = multiprocessing.get_context("spawn")
+            self._channel, theirs = spawn.Pipe()
+            self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._channel
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None  # a thread and who ends it, both may be here
+        if process:
+            process.kill()
+            process.join()
+
+
+def _serve(channel: Connection) -> None:
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            channel.send(one(channel.recv()))
 
 
 def one(job: Job) -> Row:
     """The row of a file, whatever comes of it."""
     start = time.perf_counter()
-    digest, name = _digest(job), job.path.stem
     try:
         text, task = request(job)
         verdict = evaluation.judge_text(text, task, box(), job.seed)
-        name = task.name
-        said, why, message = verdict.evaluation, verdict.reason, verdict.message
-        notes = verdict.notes
-    except (WorkbookError, OSError, RuntimeError, ValueError) as error:
-        said, why, message, notes = "not judged", str(Why.NOT_HERE), str(error), []
-    seconds = round(time.perf_counter() - start, 2)
-    return Row(str(job.path), name, said, str(why), message, notes, seconds, digest)
+    except WorkbookError as error:
+        return _not_judged(job, str(error), start)
+    except Exception as error:  # of a reference, or of the judge: so the others are judged
+        return _not_judged(job, f"{type(error).__name__}: {error}", start)
+    said, why, message = verdict.evaluation, str(verdict.reason), verdict.message
+    return Row(str(job.path), task.name, said, why, message, verdict.notes, *_end(job, start))
+
+
+def _not_judged(job: Job, message: str, start: float) -> Row:
+    said, why = "not judged", str(Why.NOT_HERE)
+    name = (job.reference or job.path).stem
+    return Row(str(job.path), name, said, why, one_line(message), [], *_end(job, start))
+
+
+def _end(job: Job, start: float) -> tuple[float, str]:
+    return round(time.perf_counter() - start, 2), _digest(job)
 
 
 def request(job: Job) -> tuple[str, Task]:

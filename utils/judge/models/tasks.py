@@ -33,7 +33,9 @@ def read(path: Path) -> Task:
         message = f"{type(error).__name__}: {error}"
         raise WorkbookError(f"{path.name} is no reference: {message}") from error
     try:
-        return small.task(Task(path.stem, text, model, Size(arguments, ()), named, source=source))
+        return small.task(
+            Task(path.stem, source.text, model, Size(arguments, ()), named, source=source)
+        )
     except NotJudged as error:
         raise NotJudged(f"{path.name} cannot be judged here: {error}") from None
     except Exception as error:  # what a reference does is not known before
