@@ -10,6 +10,7 @@ from support.any_tasks import TASKS, AnyTask, parts
 from support.box import needs_box
 from support.command import workbook
 
+from benchmarks import kernelbench
 from utils.cuda.model_box import boxed
 from utils.judge.models import evaluation, sizes, small, suite, tasks, work
 from utils.judge.models.reference_text import ReferenceText
@@ -236,3 +237,18 @@ def test_sizes_are_found_where_few_fit(made, forward, inputs, arguments, tmp_pat
     task = read(tmp_path, HEAD + lines + TAIL.format(f"torch.rand({inputs})", arguments))
     (size,) = task.small
     assert small.bounded(task, size, small.DEARER) and not small.bounded(task, task.own)
+
+
+@pytest.mark.parametrize(
+    ("name", "mistakes"), [("conv_group_norm_logsumexp", (0, 1, 2)), ("argmin", (0,))]
+)
+def test_a_reference_becomes_an_honest_file_and_a_wrong_one(name, mistakes, box, tmp_path):
+    reference = TASKS[name].reference
+    task = read(tmp_path, reference)
+    products = bool(task.work.products)
+    verdict = evaluation.judge_text(kernelbench.file_of(reference, products), task, box, SEED)
+    assert verdict.passed, str(verdict)
+    for mistake in mistakes:
+        text = kernelbench.file_of(reference, products, mistake)
+        verdict = evaluation.judge_text(text, task, box, SEED)
+        assert verdict.reason in ("wrong values", "too imprecise"), str(verdict)

@@ -5,10 +5,12 @@ from torch.utils.cpp_extension import load_inline
 
 CUDA = r"""@CUDA@"""
 FUNCTIONS = "unary binary rows map matmul conv pool pick lookup masked above".split()
+FUNCTIONS += "triangle mistaken".split()
 ext = load_inline(name="tasks", cpp_sources="", cuda_sources=CUDA, functions=FUNCTIONS)
 OPS = """relu leaky sigmoid tanh gelu gelu_tanh silu softplus elu selu clamp hardsigmoid hardswish
-    softsign mish scaled abs square exp sqrt logsigmoid tanhshrink softshrink reciprocal""".split()
-BINARY = "add sub mul div squared huber hinge kl bce max margin pair".split()
+    softsign mish scaled abs square exp sqrt logsigmoid tanhshrink softshrink reciprocal
+    log""".split()
+BINARY = "add sub mul div squared huber hinge kl bce max margin pair min".split()
 ROWS = "sum mean max min prod l1 l2 logsumexp argmax argmin var".split()
 MAPS = """softmax log_softmax normal rms l1_normal cumsum cumprod exclusive l2_normal std_normal
     centred""".split()
@@ -90,8 +92,11 @@ class Kernels(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *grads):
         leaves = iter([t.detach().requires_grad_() for t in ctx.saved_tensors])
-        count = sum(isinstance(a, torch.Tensor) and a.is_floating_point() for a in ctx.arguments)
-        mine = [next(leaves) for _ in range(count)]
+        mine = [
+            next(leaves)
+            for a in ctx.arguments
+            if isinstance(a, torch.Tensor) and a.is_floating_point()
+        ]
         again = iter(mine)
         arguments = [
             next(again) if isinstance(a, torch.Tensor) and a.is_floating_point() else a

@@ -32,6 +32,7 @@ __device__ float unary_of(int op, float x, float a, float b) {
         case 21: return x - tanhf(x);
         case 22: return fabsf(x) > a ? (x > 0 ? x - a : x + a) : 0.0f;
         case 23: return 1.0f / x;
+        case 24: return logf(x);
         default: return x;
     }
 }
@@ -67,6 +68,7 @@ __global__ void binary_kernel(const float* x, const float* y, float* z, int n, i
     if (op == 9) r = fmaxf(u, v);
     if (op == 10) r = fmaxf(d + a, 0.0f);
     if (op == 11) r = (d + a) * (d + a);
+    if (op == 12) r = fminf(u, v);
     z[i] = r;
 }
 torch::Tensor binary(torch::Tensor x, torch::Tensor y, int64_t op, int64_t inner, double a) {
@@ -349,5 +351,43 @@ torch::Tensor above(torch::Tensor x, double a) {
     auto y = torch::empty(x.sizes(), x.options().dtype(torch::kBool));
     above_kernel<<<blocks(y.numel()), kThreads>>>(x.data_ptr<float>(), y.data_ptr<bool>(),
                                                   int(y.numel()), float(a));
+    return y;
+}
+// x (planes, rows, columns): 0 below the diagonal, or above it
+__global__ void triangle_kernel(const float* x, float* y, int n, int rows, int columns, int upper) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int row = i / columns % rows, column = i % columns;
+    y[i] = (upper ? column >= row : column <= row) ? x[i] : 0.0f;
+}
+torch::Tensor triangle(torch::Tensor x, bool upper) {
+    x = x.contiguous();
+    auto y = torch::empty_like(x);
+    int n = int(x.numel());
+    triangle_kernel<<<blocks(n), kThreads>>>(x.data_ptr<float>(), y.data_ptr<float>(), n,
+                                             int(x.size(-2)), int(x.size(-1)), upper);
+    return y;
+}
+// Mistakes: 0, the last element is 1 % too large, and 0.01; 1, it has the first one's value; 2, the
+// elements of the last block that is not full are left out.
+template <typename T>
+__global__ void mistaken_kernel(const T* x, T* y, int n, int kind) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    y[i] = x[i];
+    if (i == n - 1 && kind == 0) y[i] = sizeof(T) == 8 ? x[i] + 1 : T(1.01 * x[i] + 0.01);
+    if (i == n - 1 && kind == 1) y[i] = n > 1 ? x[0] : x[i] + 1;
+}
+torch::Tensor mistaken(torch::Tensor x, int64_t kind) {
+    x = x.contiguous();
+    auto y = torch::zeros_like(x);
+    int n = int(x.numel()), count = kind == 2 ? n / kThreads : blocks(n);
+    if (!count) return y;
+    if (x.scalar_type() == torch::kLong)
+        mistaken_kernel<<<count, kThreads>>>(x.data_ptr<int64_t>(), y.data_ptr<int64_t>(), n,
+                                             int(kind));
+    else
+        mistaken_kernel<<<count, kThreads>>>(x.data_ptr<float>(), y.data_ptr<float>(), n,
+                                             int(kind));
     return y;
 }
