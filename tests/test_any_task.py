@@ -74,6 +74,17 @@ def test_a_task_has_small_sizes_at_which_it_runs(name, tmp_path):
         assert other.shapes != size.shapes or other.arguments != size.arguments
 
 
+@pytest.mark.parametrize("name", ["mse_loss", "square_matrix", "conv_hardswish_relu"])
+def test_the_secret_size_leaves_a_rest_in_every_block(name, tmp_path):
+    task = read(tmp_path, TASKS[name].reference)
+    for seed in range(5):
+        (size,) = sizes.secret(task, torch.Generator().manual_seed(seed))
+        inputs = task.drawn(size, seed)
+        output = task.make(size, seed)(*as_given(inputs, task.types))
+        assert output.numel() % 32 and (name != "mse_loss" or inputs[0].numel() % 2)
+        assert sizes.evenness(task, size) < sizes.evenness(task, task.small[0])
+
+
 def test_equal_numbers_stay_equal_and_what_the_model_uses_stays():
     text = ReferenceText(
         "N = 64 * 2\nKERNEL = 16\nclass Model:\n    def f(self, M): return KERNEL + M\n"
@@ -216,6 +227,18 @@ def test_a_reference_that_names_a_card_is_read_without_one(inputs, box, tmp_path
     model = AnyTask("", f"{where}{HEAD}{body}\n# sizes", "", "").file(honest)
     verdict = evaluation.judge_text(model, task, box, SEED)
     assert verdict.passed, str(verdict)
+
+
+def test_a_parameter_may_be_a_single_number(box, tmp_path):
+    body = "    def __init__(self):\n        super().__init__()\n"
+    body += "        self.least = nn.Parameter(torch.tensor(0.5))\n\n    def forward(self, x):\n"
+    reference = f"{HEAD}{body}        return torch.tanh(x * self.least)\n# sizes"
+    reference += TAIL.format("torch.rand(6, 300)", "")
+    task = read(tmp_path, reference)
+    for multiple, said in (("self.least", "passed"), ("torch.ones_like(self.least)", "failed")):
+        text = AnyTask("", reference, "", "").file(f'return u("tanh", b("mul", x, {multiple}))')
+        verdict = evaluation.judge_text(text, task, box, SEED)
+        assert verdict.evaluation == said, str(verdict)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,8 @@ def move_far(state: Sequence[Tensor]) -> None:
 def make_constant(state: Sequence[Tensor]) -> None:
     """Let every channel be like the first: a norm then divides by the root of eps."""
     for tensor in state:
-        tensor[...] = tensor[:1]
+        if tensor.ndim:  # else it is a number for all channels
+            tensor[...] = tensor[:1]
 
 
 def randomised(parameter: Tensor, generator: torch.Generator) -> Tensor:
