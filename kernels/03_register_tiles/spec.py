@@ -136,6 +136,7 @@ EXERCISES = (
     replace(
         FIRST,
         number="03.4",
+        notebook="03_register_tiles_2_warps",
         name="gemm_warp_tile",
         gates=(
             FRAGMENTS,
@@ -154,6 +155,7 @@ EXERCISES = (
     replace(
         FIRST,
         number="03.5",
+        notebook="03_register_tiles_2_warps",
         name="gemm_double_buffer",
         gates=(
             QUADS_IN_SHARED,
@@ -172,6 +174,7 @@ EXERCISES = (
     replace(
         FIRST,
         number="03.6",
+        notebook="03_register_tiles_2_warps",
         name="gemm_warp",
         gates=(
             QUADS_IN_SHARED,

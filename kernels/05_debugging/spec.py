@@ -180,6 +180,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.6",
+        notebook="05_debugging_2_values",
         name="bias_hardtanh",
         drops_nan=True,
         title="Find it: a clamp",
@@ -211,6 +212,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.7",
+        notebook="05_debugging_2_values",
         name="mish",
         title="Find it: a formula that was made shorter",
         shapes={"x": "n", "out": "n"},
@@ -234,6 +236,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.8",
+        notebook="05_debugging_2_values",
         name="matvec",
         title="Find it: right for 64 columns, wrong for 100",
         shapes={"A": "rows cols", "x": "cols", "y": "rows"},
@@ -250,6 +253,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.9",
+        notebook="05_debugging_2_values",
         name="shift_rows",
         drops_nan=True,
         title="Find it: every value is right",
@@ -263,6 +267,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.10",
+        notebook="05_debugging_2_values",
         name="scale_channels",
         title="Find it: right as long as the model has not been trained",
         shapes={
@@ -284,6 +289,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.11",
+        notebook="05_debugging_2_values",
         name="group_mean",
         title="Find it: right for one sample, wrong for two",
         shapes={"x": "rows channels", "mean": "rows groups"},
@@ -301,6 +307,7 @@ EXERCISES = (
     ),
     Exercise(
         number="05.12",
+        notebook="05_debugging_2_values",
         name="group_variance",
         title="Find it: a variance below zero",
         shapes={"x": "rows channels", "variance": "rows groups"},

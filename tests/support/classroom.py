@@ -375,7 +375,8 @@ def _sources(student: Student, mine: Path) -> None:
 
 
 def _missing(student: Student, mine: Path) -> None:
-    (mine / "03_register_tiles.ipynb").unlink()
+    for path in list(mine.glob("03_register_tiles*.ipynb")):
+        path.unlink()
     student.lose("03_register_tiles")
 
 
