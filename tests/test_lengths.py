@@ -1,6 +1,6 @@
-"""A chapter is of a few evenings: its words, answers and sittings have bounds.
+"""A notebook is of a few evenings: its words, answers and sittings have bounds.
 
-Counted are the words of all Markdown with its hints, without code. Four early ones are longer.
+Counted are the words of all Markdown with its hints, without code.
 """
 
 import re
@@ -11,8 +11,6 @@ from utils.course import catalog, selection
 from utils.notebooks import documents
 
 WORDS, ANSWER, SITTING = 2600, 150, 90
-LONGER = ("00_start_here", "03_register_tiles", "05_debugging")
-SHORT = [path for path in selection.notebooks() if path.stem not in LONGER]
 FOLD = re.compile(r"<details>.*?</details>", re.DOTALL)
 
 
@@ -34,7 +32,7 @@ def sittings(text: str) -> list[int]:
     return [int(minutes) for minutes in re.findall(r"about (\d+)", line[1])] if line else []
 
 
-each = pytest.mark.parametrize("notebook", SHORT, ids=lambda path: path.stem)
+each = pytest.mark.parametrize("notebook", selection.notebooks(), ids=lambda path: path.stem)
 
 
 @each
