@@ -1,3 +1,4 @@
+#include "exp2.cuh"
 #include "hopper.cuh"
 #include "scratch.cuh"
 #include "warpgroup.cuh"
@@ -75,6 +76,11 @@ __device__ void bring(Shared<D>& tiles, const Maps& maps, int head, int q0, int 
     }
 }
 
+// A warp has waited for the products that read a tile: one lane says so.
+__device__ inline void let_go(Barrier* empty) {
+    if (threadIdx.x % 32 == 0) barrier_arrive(empty);
+}
+
 // The largest, or the sum, of what the four lanes have that share a row.
 __device__ inline float quad_max(float x) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
@@ -98,13 +104,13 @@ struct Softmax {
         for (int h = 0; h < 2; h++) {
             float now = fmaxf(most[h], quad_max(tops[h]) * scale);
             base[h] = now == -INFINITY ? 0.0f : now;
-            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2f(most[h] - now);
+            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2_or_0(most[h] - now);
             most[h] = now;
             sum[h] *= shrink[h];
         }
 #pragma unroll
         for (int i = 0; i < BN / 2; i++) {
-            s[i] = exp2f(s[i] * scale - base[i / 2 % 2]);
+            s[i] = exp2_or_0(s[i] * scale - base[i / 2 % 2]);
             sum[i / 2 % 2] += s[i];
         }
         return {shrink[0], shrink[1]};
@@ -136,9 +142,11 @@ __device__ inline void store_rows(float* out, const float (&o)[D / 2], const flo
                                   const Patch& mine, int S) {
     float part[2] = {1.0f / quad_sum(sum[0]), 1.0f / quad_sum(sum[1])};
 #pragma unroll
-    for (int i = 0; i < D / 2; i++) {
-        int row = mine.row(i);
-        if (row < S) out[size_t(row) * D + mine.at(i)] = o[i] * part[i / 2 % 2];
+    for (int i = 0; i < D / 2; i += 2) {
+        int row = mine.row(i), d = mine.at(i);
+        float by = part[i / 2 % 2];
+        float2 pair = {o[i] * by, o[i + 1] * by};
+        if (row < S) *reinterpret_cast<float2*>(out + size_t(row) * D + d) = pair;
     }
 }
 
@@ -150,8 +158,8 @@ __device__ void prepare(Shared<D>& tiles) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(&tiles.k_full[s], 1);
             barrier_init(&tiles.v_full[s], 1);
-            barrier_init(&tiles.k_empty[s], 128 * CONSUMERS);
-            barrier_init(&tiles.v_empty[s], 128 * CONSUMERS);
+            barrier_init(&tiles.k_empty[s], 4 * CONSUMERS);  // a lane of each warp
+            barrier_init(&tiles.v_empty[s], 4 * CONSUMERS);
         }
         fence_barriers();
     }
@@ -183,7 +191,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     barrier_wait(&tiles.q_full, 0);
     begin_scores<D>(s, tiles, Stage(0), top);
     wgmma_wait<0>();
-    barrier_arrive(&tiles.k_empty[0]);
+    let_go(&tiles.k_empty[0]);
     hide(s, mine, 0, S, causal);
     softmax.weigh(s);
     take(weights, s);
@@ -191,11 +199,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         begin_scores<D>(s, tiles, Stage(j), top);
         begin_values<D>(o, weights, tiles, Stage(j - 1));
         wgmma_wait<1>();  // for the scores: values are added while their softmax is taken
-        barrier_arrive(&tiles.k_empty[Stage(j).at]);
+        let_go(&tiles.k_empty[Stage(j).at]);
         hide(s, mine, j * BN, S, causal);
         float2 shrink = softmax.weigh(s);
         wgmma_wait<0>();
-        barrier_arrive(&tiles.v_empty[Stage(j - 1).at]);
+        let_go(&tiles.v_empty[Stage(j - 1).at]);
         take(weights, s);
 #pragma unroll
         for (int i = 0; i < D / 2; i++) o[i] *= i / 2 % 2 ? shrink.y : shrink.x;

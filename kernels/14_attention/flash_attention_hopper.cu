@@ -1,3 +1,4 @@
+#include "exp2.cuh"
 #include "hopper.cuh"
 #include "split.cuh"
 #include "warpgroup.cuh"
@@ -157,13 +158,13 @@ struct Softmax {
         for (int h = 0; h < 2; h++) {
             float now = fmaxf(most[h], quad_max(tops[h]));
             base[h] = now == -INFINITY ? 0.0f : now - UP;
-            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2f(most[h] - now);
+            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2_or_0(most[h] - now);
             most[h] = now;
             sum[h] *= shrink[h];
         }
 #pragma unroll
         for (int i = 0; i < BN / 2; i++) {
-            s[i] = exp2f(s[i] - base[i / 2 % 2]);
+            s[i] = exp2_or_0(s[i] - base[i / 2 % 2]);
             sum[i / 2 % 2] += s[i];
         }
         return {shrink[0], shrink[1]};
@@ -186,9 +187,11 @@ __device__ inline void store_rows(float* out, const float (&o)[D / 2], const flo
                                   const float* v_scale, const Patch& mine, int S) {
     float part[2] = {1.0f / quad_sum(sum[0]), 1.0f / quad_sum(sum[1])};
 #pragma unroll
-    for (int i = 0; i < D / 2; i++) {
+    for (int i = 0; i < D / 2; i += 2) {
         int row = mine.row(i), d = mine.at(i);
-        if (row < S) out[size_t(row) * D + d] = o[i] * part[i / 2 % 2] * v_scale[d];
+        float by = part[i / 2 % 2];
+        float2 pair = {o[i] * by * v_scale[d], o[i + 1] * by * v_scale[d + 1]};
+        if (row < S) *reinterpret_cast<float2*>(out + size_t(row) * D + d) = pair;
     }
 }
 
@@ -256,23 +259,14 @@ struct Rows {
     float* scale;
 };
 
-// The largest magnitude of a row, of which LANES lanes have a quad each.
-template <int LANES>
-__device__ inline float most_of(float4 v) {
-    float most = largest(v);
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
-    }
-    return most;
-}
-
 // q.x, k.x: (rows, D), at multiples of 16 bytes. One thread owns a quad of each of EACH rows, of q
 // (blockIdx.y is 0) or of k, which are all on their way at once. D / 4 lanes own a row.
 template <int D>
 __global__ void __launch_bounds__(SPLITTERS) split_rows_kernel(Rows q, Rows k, int rows) {
     constexpr int QUADS = D / 4, STEP = SPLITTERS / QUADS;  // rows of the block at once
-    const Rows& of = blockIdx.y ? k : q;
+    Rows of = blockIdx.y ? k : q;
     int first = blockIdx.x * EACH * STEP + threadIdx.x / QUADS, lane = threadIdx.x % QUADS;
+    unsigned row_mates = QUADS == 32 ? 0xffffffffu : 0xffffu << threadIdx.x % 32 / QUADS * QUADS;
     float4 v[EACH];
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -281,13 +275,12 @@ __global__ void __launch_bounds__(SPLITTERS) split_rows_kernel(Rows q, Rows k, i
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        int row = first + i * STEP, exponent = exponent_of(most_of<QUADS>(v[i]));
+        int row = first + i * STEP;
+        unsigned most = __reduce_max_sync(row_mates, __float_as_uint(largest(v[i])));
+        int exponent = exponent_of(__uint_as_float(most));
         float up = ldexpf(1.0f, -exponent);
         float4 scaled = {v[i].x * up, v[i].y * up, v[i].z * up, v[i].w * up};
-        int few = imprecise(scaled);  // elements for which halves have too few bits
-        for (int step = QUADS / 2; step > 0; step /= 2) {
-            few += __shfl_xor_sync(0xffffffffu, few, step);
-        }
+        int few = __reduce_add_sync(row_mates, imprecise(scaled));  // with too few bits
         if (row >= rows) continue;  // its lanes are needed in the next turn
         Halves h = halves(scaled);
         size_t at = size_t(row) * QUADS + lane;
