@@ -1,7 +1,8 @@
-"""What the notebooks quote of an NVIDIA H200 is what is stored of it.
+"""What the notebooks quote of an NVIDIA H200, or of an H100, is what is stored of it.
 
 Found are a kernel's row of a table, "`name` took 2 ms", and "On an H200: 2 ms" or "2 ms on an H200"
 in the text below `bench(name)`. Figures of variants and other sizes are stored nowhere: not found.
+At a notebook's head, "2 times as fast as PyTorch" and "70 % of cuBLAS" are of one of its kernels.
 """
 
 import re
@@ -14,7 +15,8 @@ from utils.notebooks import documents
 from utils.timing import results
 from utils.timing.results import Entry
 
-STORED = results.read(results.path_of("NVIDIA H200"))
+CARDS = {"H200": "NVIDIA H200", "H100": "NVIDIA H100 80GB HBM3"}
+STORED = {short: results.read(results.path_of(card)) for short, card in CARDS.items()}
 BY_NAME = {exercise.name: exercise.id for exercise in catalog.exercises()}
 COLUMNS = {
     "ms": lambda entry: entry.ours().median_ms,
@@ -25,13 +27,16 @@ NUMBER = r"[\d,]*\d(?:\.\d+)?"
 ROW = re.compile(r"`(\w+)`(?: \(\d\d\))?")  # the chapter that it is from
 TOOK = re.compile(rf"`(\w+)` took ({NUMBER}) ms")
 DATE = r"(?: \(measured (\d{4}-\d\d-\d\d)[^)]*\))?"
-ON_A_CARD = re.compile(rf"On an H200{DATE}: ({NUMBER}) ms|({NUMBER}) ms on an H200{DATE}")
+ON_A_CARD = re.compile(rf"On an (H[12]00){DATE}: ({NUMBER}) ms|({NUMBER}) ms on an (H[12]00){DATE}")
+BEATEN = re.compile(
+    rf"({NUMBER})(?: to ({NUMBER}))? (times as fast as|% of)(?: eager)? (PyTorch|cuBLAS|`torch)"
+)
 BENCH = re.compile(r"bench\((\w+)\)")
 
 
-def entry_of(name: str) -> Entry | None:
+def entry_of(name: str, card: str = "H200") -> Entry | None:
     """What is stored of a kernel at its own size."""
-    return STORED.entries.get(BY_NAME.get(name))
+    return STORED[card].entries.get(BY_NAME.get(name))
 
 
 def agrees(said: str, value: float) -> bool:
@@ -62,12 +67,13 @@ def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
     """
     quoted = [*of_tables(text), *((*figure, "ms") for figure in TOOK.findall(text))]
     wrong = []
+    known = [(*one, entry) for one in quoted if (entry := entry_of(one[0]))]
     if benched and (figure := ON_A_CARD.search(text)):
-        quoted.append((benched, figure[2] or figure[3], "ms"))
-        date, entry = figure[1] or figure[4], entry_of(benched)
+        date, entry = figure[2] or figure[6], entry_of(benched, figure[1] or figure[5])
+        if entry:
+            known.append((benched, figure[3] or figure[4], "ms", entry))
         if date and entry and date != entry.date:
             wrong.append(f"{benched}: measured {date}, stored {entry.date}")
-    known = [(*one, entry) for one in quoted if (entry := entry_of(one[0]))]
     for name, said, unit, entry in known:
         if not agrees(said, value := COLUMNS[unit](entry)):
             wrong.append(f"{name}: {said} {unit}, stored {value:.5g}")
@@ -86,6 +92,34 @@ def test_a_notebook_quotes_what_is_stored(notebook):
     assert wrong == []
 
 
+def ratios(notebook: str, compiled: bool) -> Iterator[float]:
+    """PyTorch's time over that of each kernel of a notebook, or its compiler's, at its own size."""
+    for exercise in catalog.in_notebook(notebook):
+        if entry := entry_of(exercise.name) or entry_of(exercise.name, "H100"):
+            for row in entry.rows:
+                if row.kind != "ours" and (row.kind == "compile") == compiled:
+                    yield row.median_ms / entry.own().median_ms
+
+
+def promised(notebook: str) -> list[tuple[str, str, str, str]]:
+    """(number, a second one or "", unit, whose) of what a notebook's head says it beats."""
+    return BEATEN.findall(documents.read(documents.notebook_of(notebook)).cells[0].source)
+
+
+@pytest.mark.parametrize("notebook", catalog.notebooks())
+def test_a_head_promises_what_is_stored(notebook):
+    for low, high, unit, whose in promised(notebook):
+        scale = 100 if unit == "% of" else 1
+        stored = [scale * ratio for ratio in ratios(notebook, whose == "`torch")]
+        for said in filter(None, (low, high)):
+            assert any(agrees(said, value) for value in stored), f"{said} {unit} {whose}: {stored}"
+
+
+def test_the_head_of_each_chapter_says_what_is_beaten():
+    chapters = {notebook[:2] for notebook in catalog.notebooks() if promised(notebook)}
+    assert {f"{n:02}" for n in range(13) if n != 5} <= chapters  # 05 is about faults
+
+
 TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {} |\n"
 
 
@@ -99,6 +133,8 @@ TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {}
         ("On an H200: 5.4 ms.", "gemm_2d", []),
         ("5.29 ms on an H200.", "gemm_2d", ["gemm_2d: 5.29 ms, stored 5.3908"]),
         ("On an H200 (measured 2026-11-20): 5.39 ms.", "gemm_2d", ["gemm_2d: measured 2026-11-20"]),
+        ("On an H100 (measured 2026-11-26): 15.2 ms.", "gemm_tiled", []),
+        ("15.5 ms on an H100.", "gemm_tiled", ["gemm_tiled: 15.5 ms, stored 15.2"]),
     ],
 )
 def test_what_is_not_stored_is_found(text, benched, wrong):
