@@ -118,9 +118,10 @@ def pytorch(q, k, v, causal):
 
 def by_backend(name):
     """One of the fused kernels that PyTorch chooses from."""
+    backend = getattr(SDPBackend, name)
 
     def call(q, k, v, causal):
-        with sdpa_kernel(SDPBackend[name]):
+        with sdpa_kernel(backend):
             return pytorch(q, k, v, causal)
 
     return call
@@ -362,6 +363,7 @@ EXERCISES = (
         precision=Precision.BF16,
         between=2.0**-9,  # weights are rounded to 8 bits
         peers={
+            "scores in memory": under(Precision.BF16, by_few_heads),
             "FlashAttention 2": under(Precision.BF16, by_backend("FLASH_ATTENTION")),
             "cuDNN": under(Precision.BF16, by_backend("CUDNN_ATTENTION")),
         },
