@@ -64,7 +64,8 @@ class Scene:
         if elsewhere:
             are = "access is" if elsewhere == 1 else "accesses are"
             notes.append(
-                f"{elsewhere:,} {are} in none of the arrays: check() says whether it may be."
+                f"{elsewhere:,} {are} in none of the arrays: in the launcher's own memory, or "
+                + "out of bounds. check() says which."
             )
         return notes
 

@@ -64,7 +64,7 @@ def _subtitle(scene: Scene, launch: Launch, flat: bool, size: int) -> str:
     inside = " × ".join(str(b) for b in launch.block if b > 1) or "1"
     text = f"{scene.size_text}. {many(blocks, 'block')} of {inside} "
     text += f"thread{'s' * (launch.threads > 1)}. A colour "
-    text += "is a block, darker for its later threads."
+    text += "is a block, stronger for its later threads."
     if flat and size <= FEW:
         text += " A number is the thread's own in its block."
     if not flat and launch.threads > WARP:
