@@ -8,7 +8,7 @@ import re
 import pytest
 
 from utils.course import catalog, selection
-from utils.notebooks import documents
+from utils.notebooks import documents, sittings
 
 WORDS, ANSWER, SITTING = 2600, 150, 90
 FOLD = re.compile(r"<details>.*?</details>", re.DOTALL)
@@ -24,12 +24,6 @@ def texts(notebook) -> list[str]:
     """Its Markdown, cell by cell."""
     cells = documents.read(notebook).cells
     return [cell.source for cell in cells if cell.cell_type == "markdown"]
-
-
-def sittings(text: str) -> list[int]:
-    """The minutes of each sitting, as the line at a notebook's head has them."""
-    line = re.search(r"\*\*Time\.\*\* .*sittings: (.+)", text)
-    return [int(minutes) for minutes in re.findall(r"about (\d+)", line[1])] if line else []
 
 
 each = pytest.mark.parametrize("notebook", selection.notebooks(), ids=lambda path: path.stem)
@@ -48,10 +42,10 @@ def test_no_answer_is_longer_than_it_may_be(notebook):
 
 @each
 def test_a_sitting_is_no_longer_than_an_evening_and_ends_at_a_place_to_rest(notebook):
-    minutes = sittings(texts(notebook)[0])
-    rests = "\n".join(texts(notebook)).count("**A good place to rest.**")
-    assert max(minutes, default=0) <= SITTING
-    assert rests == max(0, len(minutes) - 1)
+    cells = documents.read(notebook).cells
+    minutes = sittings.minutes(cells[0].source)
+    assert max(minutes) <= SITTING
+    assert sittings.rests(cells) == len(minutes) - 1
 
 
 def test_the_notebooks_of_a_chapter_are_listed_in_their_order():
@@ -72,5 +66,6 @@ def test_words_are_those_of_prose(text, count):
 
 def test_minutes_are_read_of_the_head():
     head = "**Time.** Two sittings: about 90 minutes to the end of 1, and about 95 from there."
-    assert sittings(head) == [90, 95]
-    assert sittings("**Time.** About 150 minutes.") == []
+    assert sittings.minutes(head) == [90, 95]
+    assert sittings.minutes("**Time.** About 150 minutes.") == [150]
+    assert sittings.minutes("# 03 Register tiles") == []

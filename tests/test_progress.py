@@ -11,7 +11,7 @@ from utils.course import catalog, markup, progress
 from utils.ground.errors import CheckFirst, WorkbookError
 from utils.ground.paths import ROOT
 from utils.judge.check import check
-from utils.notebooks import learner, sync
+from utils.notebooks import documents, learner, sittings, sync
 from utils.timing.bench import bench
 
 ANSWER = markup.solved(SOLUTION)
@@ -84,6 +84,18 @@ def test_status_and_next_follow_the_learner(pairs):
     assert "All exercises are done" in workbook("next")[1]
     write_notebook(pairs, f"%%cuda {ID}\nnonsense")
     assert "passed, and changed since" in workbook("status", "01")[1]
+
+
+def test_next_says_how_long_the_sitting_is(pairs):
+    assert "minutes" not in workbook("next")[1], "nothing is said of it"
+    path = pairs / "notebooks/01_pairs.ipynb"
+    notebook = documents.read(path)
+    notebook.cells[0].source += "\n\n**Time.** About 40 minutes."
+    path.write_text(documents.to_text(notebook))
+    assert workbook("next")[1].endswith("in notebooks/01_pairs.ipynb: about 40 minutes\n")
+    notebook.cells[0].source += f" Then about 35.\n\n{sittings.REST}"
+    path.write_text(documents.to_text(notebook))
+    assert workbook("next")[1].endswith(": sitting 2 of 2, about 35 minutes\n")
 
 
 def test_hints_come_one_after_another(pairs, capsys):

@@ -8,7 +8,7 @@ from rich.table import Table
 from utils.course import catalog, progress
 from utils.course.exercise import Exercise
 from utils.ground.errors import WorkbookError
-from utils.notebooks import documents
+from utils.notebooks import documents, sittings
 
 BAR = 12  # characters
 
@@ -37,14 +37,16 @@ def exercises(topics: Sequence[str]) -> Table:
 
 
 def print_next(console: Console) -> None:
-    """The first exercise that is not done, and where it stands."""
+    """The first exercise that is not done, where it stands, and how long its sitting is."""
     exercise = progress.next_after()
     if exercise is None:
         console.print("All exercises are done.")
         return
     effort = f" ({exercise.effort})" if exercise.effort else ""
     line = f"next: {exercise.number} {exercise.name}, {exercise.title}{effort}"
-    place = f"in notebooks/{exercise.notebook}.ipynb"
+    place = ": ".join(
+        filter(None, (f"in notebooks/{exercise.notebook}.ipynb", sittings.of(exercise)))
+    )
     console.print(f"{line}\n{place}", markup=False, soft_wrap=True)
 
 
