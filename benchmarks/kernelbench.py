@@ -7,7 +7,7 @@
 REFERENCES is a folder of KernelBench's files, such as its level1; none is kept here. In the honest
 file the reference's own forward calls the small kernels of tests/models/tasks for all that the
 judge holds to be the task's own work. Products are PyTorch's where the judge allows them. The twin
-has a mistake in the last element of what it gives, or leaves out the end of it.
+has a mistake in the last element or the last quarter of what it gives, or leaves out its end.
 """
 
 import ast

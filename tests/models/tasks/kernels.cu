@@ -368,15 +368,16 @@ torch::Tensor triangle(torch::Tensor x, bool upper) {
                                              int(x.size(-2)), int(x.size(-1)), upper);
     return y;
 }
-// Mistakes: 0, the last element is 1 % too large, and 0.01; 1, it has the first one's value; 2, the
-// elements of the last block that is not full are left out.
+// Mistakes: 0, the last element is 1 % too large, and 0.01; 1, the last quarter has its neighbours'
+// values; 2, the elements of the last block that is not full are left out.
 template <typename T>
 __global__ void mistaken_kernel(const T* x, T* y, int n, int kind) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     y[i] = x[i];
     if (i == n - 1 && kind == 0) y[i] = sizeof(T) == 8 ? x[i] + 1 : T(1.01 * x[i] + 0.01);
-    if (i == n - 1 && kind == 1) y[i] = n > 1 ? x[0] : x[i] + 1;
+    if (kind == 1 && i >= n - n / 4) y[i] = x[i - 1];
+    if (kind == 1 && i == n - 1 && n < 4) y[i] = x[i] + 1;
 }
 torch::Tensor mistaken(torch::Tensor x, int64_t kind) {
     x = x.contiguous();

@@ -52,15 +52,18 @@ def task(wanted: Task) -> Task:
         return _described(replace(wanted, free=free, source=None), wanted.small[0])
     weaker: Task | None = None
     left = AGAIN
-    said = "Model does not run at any size that was tried"
+    said, shown = "Model does not run at any size that was tried", ""
     sizes = list(_candidates(wanted))
     for times, size in itertools.product((1, DEARER), sizes):
         if not bounded(wanted, size, times) or times > 1 and bounded(wanted, size):
             continue
         try:
             described = _described(replace(wanted, small=[size]), size)
+        except NotJudged as error:  # it runs
+            shown = str(error)
+            continue
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".partition("\n")[0].removeprefix("NotJudged: ")
+            said = f"{type(error).__name__}: {error}".partition("\n")[0]
             continue
         if size != wanted.own:
             note = f"Judged at sizes made small: {size}; its own are {wanted.own}"
@@ -71,7 +74,7 @@ def task(wanted: Task) -> Task:
         if not left:
             break
     if weaker is None:
-        raise NotJudged(f"no sizes are found that are small enough ({said})")
+        raise NotJudged(shown or f"no sizes are found that are small enough ({said})")
     return weaker
 
 
