@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import normal, uniform, whole_number
@@ -128,6 +129,91 @@ HISTOGRAM = Exercise(
 )
 
 
+def some_images(images, height, width):
+    return {"images": images, "height": height, "width": width}
+
+
+CONVOLUTION = Exercise(
+    name="convolution_naive",
+    title="a 7 x 7 convolution of images of one channel, a thread for each element",
+    shapes={"x": "images height width", "w": "7 7", "out": "images height width"},
+    outputs=("out",),
+    reference=lambda x, w: F.conv2d(x[:, None], w[None, None], padding=3)[:, 0],
+    inputs=lambda sizes, generator: {"w": normal((7, 7), generator)},
+    must_read={"w": 1 / 49},  # of a small image, nothing lies below most of the window
+    ladder="convolution",
+    flops=lambda images, height, width: 98 * images * height * width,
+    peers={"PyTorch": lambda x, w: F.conv2d(x[:, None], w[None, None], padding=3)[:, 0]},
+    library="PyTorch",
+    at=At(
+        check=(
+            some_images(1, 1, 1),
+            some_images(3, 5, 2),
+            some_images(2, 9, 31),
+            some_images(1, 64, 128),  # one block
+            some_images(1, 65, 129),
+            some_images(2, 70, 36),
+            some_images(1, 40, 260),
+        ),
+        card=(some_images(33, 500, 500), some_images(300, 65, 131), some_images(1, 5000, 3000)),
+        bench=some_images(32, 1024, 1024),
+        draw=some_images(1, 192, 384),
+        gates=some_images(1, 64, 128),
+        drawn=({"images": (2, 4), "height": (130, 170), "width": (200, 270)},),
+    ),
+)
+
+
+def tiles_of(images, height, width):
+    """Tiles of 64 x 128 elements of out."""
+    return images * height * width / (64 * 128)
+
+
+def cross_entropy(x, target):
+    """(loss, grad): of each row, and of their mean by x."""
+    logs = torch.log_softmax(x, dim=1)
+    right = F.one_hot(target, x.shape[1])
+    loss = -logs.gather(1, target[:, None])[:, 0]
+    return loss, (logs.exp() - right) / len(x)
+
+
+def pytorch(x, target):
+    """The mean loss, and its gradient."""
+    leaf = x.detach().requires_grad_()
+    loss = F.cross_entropy(leaf, target)
+    return loss, torch.autograd.grad(loss, leaf)[0]
+
+
+def targets(sizes, generator):
+    """A class for each row."""
+    drawn = torch.randint(
+        sizes["classes"], (sizes["rows"],), generator=generator, device=generator.device
+    )
+    return {"target": drawn}
+
+
+def sure(sizes, generator):
+    """One class of each row is 30 above all others: every second time it is the right one."""
+    target = targets(sizes, generator)["target"]
+    x = normal((sizes["rows"], sizes["classes"]), generator)
+    at = target.roll(whole_number(0, 2, generator))[:, None]
+    return {"x": x.scatter_add(1, at, torch.full_like(at, 30, dtype=x.dtype)), "target": target}
+
+
+def excluded(sizes, generator):
+    """-inf for about half of the classes: of a row the right one, of another one all of them."""
+    x = normal((sizes["rows"], sizes["classes"]), generator)
+    x = x.masked_fill(uniform(x.shape, generator) < 0.5, float("-inf"))
+    target = targets(sizes, generator)["target"]
+    x[0, target[0]] = float("-inf")
+    x[-1] = float("-inf")
+    return {"x": x, "target": target}
+
+
+def labelled(rows, classes):
+    return {"rows": rows, "classes": classes}
+
+
 EXERCISES = (
     CUMSUM,
     replace(
@@ -173,6 +259,87 @@ EXERCISES = (
                 1.125,
                 "give each lane a copy of all bins, in a bank of its own: then no lane waits for "
                 "another one of its warp, whatever the values are",
+            ),
+            NO_CONFLICTS,
+        ),
+        points=20,
+        effort="about 10 lines",
+    ),
+    CONVOLUTION,
+    replace(
+        CONVOLUTION,
+        number="15.3",
+        name="convolution",
+        title="a 7 x 7 convolution of images of one channel, a tile with a halo for each block",
+        gates=(
+            replace(COALESCED_LOADS, times=1.25),  # rows of 34 quads begin where a quad does
+            COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.25,
+                "let the block load its tile once, in quads: 70 rows of 34",
+                ideal=lambda **sizes: tiles_of(**sizes) * (70 * 34 / 32 + 2),
+            ),
+            Gate(
+                "load requests to shared memory",
+                1.25,
+                "read a row of the tile once, as three quads, for all rows of out that it is part "
+                "of: their sums stay in registers",
+                # 14 rows of three quads, and the window.
+                ideal=lambda **sizes: tiles_of(**sizes) * 8 * (14 * 3 + 49),
+            ),
+            NO_CONFLICTS,
+        ),
+        points=25,
+        effort="about 10 lines",
+    ),
+    Exercise(
+        number="15.4",
+        name="cross_entropy",
+        title="cross-entropy of each row, and the gradient of its mean, of one read",
+        shapes={"x": "rows classes", "target": "rows", "loss": "rows", "grad": "rows classes"},
+        outputs=("loss", "grad"),
+        reference=cross_entropy,
+        inputs=targets,
+        kinds={"sure": sure, "excluded": excluded},
+        traffic=lambda rows, classes: 8 * rows * classes + 12 * rows,
+        flops=lambda rows, classes: 5 * rows * classes,
+        peers={"PyTorch": pytorch},
+        library="PyTorch",
+        at=At(
+            check=(
+                labelled(1, 1),
+                labelled(3, 5),
+                labelled(14, 31),
+                labelled(9, 64),
+                labelled(37, 500),
+                labelled(3, 4100),  # one thread of the block has a second quad
+                labelled(2, 32_770),  # more than registers hold
+                labelled(1, 33_000),
+            ),
+            card=(labelled(70_001, 33), labelled(8192, 32_000), labelled(15, 1_000_003)),
+            bench=labelled(8192, 32_000),
+            draw=labelled(2, 64),
+            gates=labelled(16, 4096),
+            drawn=(
+                {"rows": (2, 3), "classes": (34_000, 40_000)},
+                {"rows": (300, 400), "classes": (170, 220)},
+            ),
+        ),
+        gates=(
+            COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.125,
+                "take maximum and sum of the quads that stay in registers, and the gradient, too",
+                # A row's quads; its class, once for each warp; the value of that class.
+                ideal=lambda rows, classes: rows * classes / 128 + 33 * rows,
+            ),
+            Gate(
+                "store requests to global memory",
+                1.125,
+                "store quads, and the loss of a row once",
+                ideal=lambda rows, classes: rows * classes / 128 + rows,
             ),
             NO_CONFLICTS,
         ),
