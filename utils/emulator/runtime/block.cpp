@@ -129,6 +129,7 @@ bool Core::run_block(uint64_t number) {
     watch_block();
     serial = watch_serial();
     resting_ = false;
+    fences_ = 0;
     prepare_fibres();
     make_current(&fibres_[order_seed ? size_t(random() % unsigned(launch->threads)) : 0]);
     return run_fibres();
@@ -231,6 +232,17 @@ Fibre* Core::first_runnable(int from, bool resume) {
         return &fibres_[size_t(32 * w + pick(later ? later : warp.runnable))];
     }
     return nullptr;
+}
+
+void Core::note_fence() {
+    if (++fences_ != 2 || cluster_ || launch->cooperative || launch->blocks == 1) return;
+    if (watching() || launch->resting >= most_at_fences(launch->threads)) return;
+    launch->fences = true;
+    const int i = current_index();
+    warps_[i / 32].runnable &= ~(1u << i % 32);
+    warps_[i / 32].paused |= 1u << i % 32;
+    resting_ = true;
+    emu_switch(&current->context, scheduler_);
 }
 
 void Core::pause(bool spins) {
@@ -429,6 +441,12 @@ extern "C" void emu_pause() {
     if (!c || !c->current) return;
     c->current->pc = EMU_CALLER;
     c->pause(true);
+}
+extern "C" void emu_fenced() {
+    emu::Core* c = core();
+    if (!c || !c->current) return;
+    c->current->pc = EMU_CALLER;
+    c->note_fence();
 }
 // A thread of the block may hold what the running one waits for.
 extern "C" void emu_cas_failed() {

@@ -5,6 +5,7 @@
 // accesses mean (watch.h).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -39,6 +40,7 @@ struct Launch {
     std::atomic<bool> in_doubt{false};      // whether it will end: states are looked at
     size_t static_shared = 0;               // bytes, as far as blocks have asked for them
     bool cooperative = false;               // all blocks run at once
+    std::atomic<bool> fences{false};        // a block rests at a fence
     dim3 cluster;                           // blocks that run together
     Code code;                              // the kernel's
 };
@@ -97,6 +99,10 @@ struct Exchange {
     int parameter[32];   // of a shuffle: the source lane
 };
 
+// Blocks that rest at a fence at a time: more than a warp has lanes, where they have
+// few threads.
+inline uint64_t most_at_fences(int threads) { return uint64_t(std::clamp(10240 / threads, 2, 40)); }
+
 // A core's place of work. `current` is null while no kernel runs on it.
 class Core {
    public:
@@ -135,6 +141,9 @@ class Core {
     // Lets the rest of the warp, and then the other warps, catch up. `spins`: the thread waits for
     // what others do, perhaps in another block.
     void pause(bool spins);
+    // At its second one a block has told others something, perhaps: they begin before it goes on,
+    // and meet one that is not done. Not where it is watched: behind a rest, less is known.
+    void note_fence();
     void take_off(void* context);  // the same, where a signal has interrupted it
     void note_state();             // the kernel has called what pauses
     // Reports what the running thread did, and ends the launch with a cudaError.
@@ -193,6 +202,7 @@ class Core {
     Cluster* cluster_ = nullptr;
     bool lost_ = false;  // nobody can go on
     bool resting_ = false;
+    int fences_ = 0;
     int settling_ = 0;  // the warp whose collective is being completed
     int ended_ = -1;    // a thread of the block that has come to the kernel's end, if any
     void* scheduler_ = nullptr;

@@ -70,8 +70,11 @@ class Turns {
    private:
     // Where some spin, a share of them begins in between: so the blocks that wait have few turns,
     // however many there are. Those that compute need their memory, and no others to go on.
+    // Where they may tell others something, many begin before anyone is done.
     bool is_their_turn() const {
-        return begun_ > (spins_.repeat() ? waiting_.size() / 4 : 0) && !waiting_.empty();
+        const uint64_t share = spins_.repeat() ? waiting_.size() / 4 : 0;
+        const uint64_t first = launch_.fences ? most_at_fences(launch_.threads) : 0;
+        return begun_ > std::max(share, first) && !waiting_.empty();
     }
 
     // A block that has not begun, if there is one and a GPU would hold it too.

@@ -52,6 +52,7 @@ int emu_has_passed(EmuArrivals* arrivals, unsigned phase);              // and l
 void emu_team_barrier(unsigned first, unsigned count, EmuSite site);
 void* emu_team_memory(unsigned first, unsigned count, size_t bytes);
 void emu_pause();       // lets the block's other threads run
+void emu_fenced();      // after a fence: lets other blocks begin
 void emu_cas_failed();  // a compare-and-swap of the running thread: perhaps it waits for others
 long long emu_clock();  // in a kernel: nanoseconds; in host code: the C library's clock()
 

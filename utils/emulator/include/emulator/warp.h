@@ -24,7 +24,10 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, EMU_HERE) {
 inline unsigned __activemask(EMU_HERE) { return emu_active_mask(here); }
 
 // Fences order nothing here: a block's threads run on one CPU core, in program order.
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    emu_fenced();
+}
 inline void __threadfence_block() {
 #ifdef EMU_INSTRUMENTED
     emu_note_fence();
