@@ -272,7 +272,7 @@ EXERCISES = (
         name="convolution",
         title="a 7 x 7 convolution of images of one channel, a tile with a halo for each block",
         gates=(
-            replace(COALESCED_LOADS, times=1.25),  # rows of 34 quads begin where a quad does
+            replace(COALESCED_LOADS, times=1.5),  # rows of the tile begin in the midst of a sector
             COALESCED_STORES,
             Gate(
                 "load requests to global memory",
@@ -345,5 +345,51 @@ EXERCISES = (
         ),
         points=20,
         effort="about 10 lines",
+    ),
+    Exercise(
+        number="15.5",
+        name="cumsum_long",
+        title="running sums of a long array, of one read: tiles that look back at each other",
+        shapes={"x": "n", "out": "n"},
+        outputs=("out",),
+        reference=lambda x: x.cumsum(dim=0),
+        flops=lambda n: n,
+        peers={"PyTorch": lambda x: x.cumsum(dim=0)},
+        library="PyTorch",
+        at=At(
+            check=(
+                {"n": 1},
+                {"n": 31},
+                {"n": 1000},
+                {"n": 4096},  # a tile
+                {"n": 4097},
+                {"n": 20_001},
+            ),
+            card=({"n": 10_000_019}, {"n": 1 << 24}),
+            bench={"n": 1 << 26},
+            draw={"n": 8192},
+            gates={"n": 1 << 16},
+            drawn=({"n": (300_000, 400_000)},),  # tiles that look back further than 32
+        ),
+        gates=(
+            replace(COALESCED_LOADS, times=1.5),  # a look back begins anywhere
+            COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.5,
+                "load quads, once: what tiles must know of each other is in own and upto",
+                # The quads of a tile; its ticket, what it tells and what it asks.
+                ideal=lambda n: n / 4096 * (32 + 8),
+            ),
+            Gate(
+                "launches",
+                1,
+                "let tiles tell each other their sums, in one launch",
+                ideal=lambda n: 1,
+            ),
+            NO_CONFLICTS,
+        ),
+        points=25,
+        effort="about 12 lines",
     ),
 )
