@@ -322,23 +322,27 @@ def diagnosed(kernel, monkeypatch, cores: int) -> tuple[list[object], set[int], 
     return judged, processes, message
 
 
-def test_beside_a_card_two_diagnosed_calls_run_at_once_and_are_judged_in_order(monkeypatch):
+@pytest.mark.parametrize(("cores", "at_once"), [(4, 2), (6, 3), (16, 4)])
+def test_beside_a_card_diagnosed_calls_run_at_once_and_are_judged_in_order(
+    monkeypatch, cores, at_once
+):
     slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 5000000; j++) {}\n"
             "    int threads = 256;")  # fmt: skip
     alone, one, message = diagnosed(kernel_of(slow), monkeypatch, cores=2)
-    both, two, message_of_both = diagnosed(kernel_of(slow), monkeypatch, cores=4)
+    both, several, message_of_both = diagnosed(kernel_of(slow), monkeypatch, cores=cores)
     assert (
         alone == both
         and len(alone) > 5
         and message == message_of_both == "no hazards, gates passed"
     )
-    assert len(one) == 1 and len(two) == 2
+    assert len(one) == 1 and len(several) == at_once
 
 
+@pytest.mark.parametrize("cores", [4, 16])
 @pytest.mark.parametrize("change", [WRONG, (GUARD, "if (i <= n)")])
-def test_the_first_failure_of_two_diagnosed_calls_is_told(monkeypatch, change):
+def test_the_first_failure_of_several_diagnosed_calls_is_told(monkeypatch, change, cores):
     alone, _, message = diagnosed(kernel_of(change), monkeypatch, cores=2)
-    both, _, message_of_both = diagnosed(kernel_of(change), monkeypatch, cores=4)
+    both, _, message_of_both = diagnosed(kernel_of(change), monkeypatch, cores=cores)
     assert alone == both and message == message_of_both and "seed=4" in message
 
 

@@ -41,6 +41,7 @@ TRIES = 3  # to draw sizes for which so many are enough
 
 SOON = 1.0  # seconds: while a call takes longer, no others are begun
 CORES = os.cpu_count() or 1
+AT_ONCE = 4  # diagnosed calls at most, beside a card; on half of the cores
 
 Meanwhile = Callable[[Callable[[], bool]], object]  # does something until it is so
 
@@ -169,25 +170,29 @@ class DiagnosedCalls(Judge):
         return seen
 
     def _watch_each(self, calls: Iterable[Planned]) -> list[tuple[Diagnosis, Case]]:
-        """Diagnose calls, and judge them in their order. Beside a card there are cores for two at
-        once: while one is waited for, those that follow it are made in another worker."""
+        """Diagnose calls, and judge them in their order. Beside a card there are cores for several
+        at once: while one is waited for, the next one is made in another worker, and so on."""
         coming, ahead = iter(calls), deque[tuple[Planned, Future[Diagnosis]]]()
 
-        def meanwhile(answered: Callable[[], bool]) -> None:
+        def meanwhile(more: int, answered: Callable[[], bool]) -> None:
             end = time.monotonic() + SOON
             while not answered() and time.monotonic() < end and (following := next(coming, None)):
                 outcome = Future[Diagnosis]()
                 ahead.append((following, outcome))
                 try:
-                    outcome.set_result(self._diagnosis(following, self.meanwhile))
+                    outcome.set_result(self._diagnosis(following, beside(more - 1)))
                 except Exception as error:
                     outcome.set_exception(error)
             self.meanwhile(answered)
 
-        beside = meanwhile if self.kernel.backend == "cuda" and CORES >= 4 else self.meanwhile
+        def beside(more: int) -> Meanwhile:
+            """What is done while a call is waited for, with so `more` at the same time."""
+            return partial(meanwhile, more) if more > 0 else self.meanwhile
+
+        more = min(CORES // 2, AT_ONCE) - 1 if self.kernel.backend == "cuda" else 0
         judged: list[tuple[Diagnosis, Case]] = []
         while planned := ahead[0][0] if ahead else next(coming, None):
-            seen = ahead.popleft()[1].result() if ahead else self._diagnosis(planned, beside)
+            seen = ahead.popleft()[1].result() if ahead else self._diagnosis(planned, beside(more))
             self._judge_seen(planned, seen)
             judged.append((seen, planned.case))
         return judged
