@@ -85,6 +85,14 @@ def test_the_secret_size_leaves_a_rest_in_every_block(name, tmp_path):
         assert sizes.evenness(task, size) < sizes.evenness(task, task.small[0])
 
 
+def test_no_row_is_left_that_would_be_broadcast(tmp_path):
+    task = read(tmp_path, TASKS["four_dimensions"].reference)
+    (size,) = task.small
+    for seed in range(20):
+        other = sizes.other_batch(task, size, torch.Generator().manual_seed(seed))
+        assert other.shapes[1] == size.shapes[1]
+
+
 def test_equal_numbers_stay_equal_and_what_the_model_uses_stays():
     text = ReferenceText(
         "N = 64 * 2\nKERNEL = 16\nclass Model:\n    def f(self, M): return KERNEL + M\n"

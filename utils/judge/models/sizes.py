@@ -39,7 +39,7 @@ def _near(task: Task, generator: torch.Generator) -> list[Size]:
     whose tensors have the fewest factors of two: it leaves a rest in blocks and in vectors."""
     changed = dict(task.small[0].changed)
     assert task.source
-    found: list[tuple[int, Size]] = []
+    candidates: list[tuple[int, Size]] = []
     for _ in range(NEAR):
         drawn = {}
         for number in task.source.numbers:
@@ -49,10 +49,10 @@ def _near(task: Task, generator: torch.Generator) -> list[Size]:
         with suppress(Exception):
             size = small.at(task, drawn)
             if size not in task.small and small.bounded(task, size, FURTHER):
-                found.append((evenness(task, size), size))
-        if len(found) == AMONG:
+                candidates.append((evenness(task, size), size))
+        if len(candidates) == AMONG:
             break
-    return [min(found, key=lambda one: one[0])[1]] if found else []
+    return [min(candidates, key=lambda one: one[0])[1]] if candidates else []
 
 
 def evenness(task: Task, size: Size) -> int:
@@ -95,12 +95,16 @@ def takes(task: Task, size: Size) -> bool:
 
 def other_batch(task: Task, size: Size, generator: torch.Generator) -> Size:
     """The same model's size with another number of rows, where Model takes it; else the same."""
-    if not task.usual:
+    if not task.usual or not all(size.shapes):
         return size
     rows = int(torch.randint(1, 10, (), generator=generator))
-    other = replace(size, shapes=tuple((rows, *shape[1:]) for shape in size.shapes if shape))
+    # One more, too: a single row may be taken where no other number is, since it is broadcast.
+    other, further = (
+        replace(size, shapes=tuple((n, *shape[1:]) for shape in size.shapes))
+        for n in (rows, rows + 1)
+    )
     few = max(map(math.prod, other.shapes), default=0) <= WIDE
-    return other if few and len(other.shapes) == len(size.shapes) and takes(task, other) else size
+    return other if few and takes(task, other) and takes(task, further) else size
 
 
 def _numbers(size: Size) -> list[int]:
