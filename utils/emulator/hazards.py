@@ -182,7 +182,8 @@ HAZARDS = {
     "race/blocks": Hazard(
         "race between two blocks",
         "Blocks run in any order, and __syncthreads() does not join them: use an atomic operation, "
-        "or a second launch for what needs the first one's results.",
+        "or a second launch for what needs the first one's results. Where an atomic flag tells "
+        "that it is there, __threadfence() must stand between the two.",
         Reason.RACE, Picture.RACE,
     ),
     "early-read": Hazard(
