@@ -1,6 +1,6 @@
 """Which worker process a call is made in. Each backend has two kinds of slots, which work side by
-side: for calls of kernels as they are, and for watched calls. A worker that is not to be trusted any
-more is replaced.
+side: for calls of kernels as they are, and for watched calls. A worker that is not to be trusted
+any more is replaced.
 """
 
 import os

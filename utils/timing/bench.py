@@ -65,7 +65,7 @@ def bench(kernel: Answer, **sizes: int) -> None:
         notes.append(
             f"Stored figures, of the workbook's own kernels as reference: {gpu}, {entry.date}."
         )
-        notes += _others(gpu)
+        notes += _others(exercise, chosen, gpu)
     rows = [*own, *_ladder(exercise, entry, gpu, measured)]
     limits = _ceilings(exercise, chosen, gpu, measured)
     _show(
@@ -113,9 +113,13 @@ def _stored(exercise: Exercise, sizes: Mapping[str, int]) -> tuple[str, Entry | 
     return "", None
 
 
-def _others(gpu: str) -> list[str]:
-    """Of which other GPUs there are figures, and how they are shown."""
-    others = [measured.gpu for measured in results.stored() if measured.gpu != gpu]
+def _others(exercise: Exercise, sizes: Sizes, gpu: str) -> list[str]:
+    """Of which other GPUs there are figures of these sizes, and how they are shown."""
+    others = [
+        measured.gpu
+        for measured in results.stored()
+        if measured.gpu != gpu and any(dict(e.sizes) == dict(sizes) for e in measured.of(exercise))
+    ]
     if not others:
         return []
     return [f"There are figures of {', '.join(others)}, too: set WORKBOOK_GPU to such a name."]
