@@ -4,10 +4,13 @@ import pytest
 import torch
 
 from utils.course import catalog
-from utils.course.answers import compile_answer
+from utils.course.answers import compile_answer, compile_wrong
+from utils.ground.errors import CheckFailed
+from utils.judge.check import check
 
 FLASH = catalog.load("14_attention/flash_attention")
 HOPPER = catalog.load("14_attention/flash_attention_hopper")
+BF16 = catalog.load("14_attention/flash_attention_bf16")
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +65,48 @@ def test_a_range_too_wide_for_halves_gives_nan_and_nothing_wrong(hopper, tensor,
     good = torch.ones_like(out, dtype=torch.bool)
     good[lost] = False
     torch.testing.assert_close(out[good], right[good], atol=1e-5, rtol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def bf16():
+    return compile_answer(BF16, catalog.solution_text(BF16), backend="emulator")
+
+
+@pytest.mark.parametrize(("D", "causal"), [(64, 1), (128, 0)])
+def test_attention_in_bfloat16_rounds_no_more_than_pytorch_does(bf16, D, causal):
+    q, k, v = (one.bfloat16() for one in drawn(1, 300, D))
+    call = torch.nn.functional.scaled_dot_product_attention
+    right = call(q.double(), k.double(), v.double(), is_causal=bool(causal))
+    heads, S, D = q.shape
+    out = torch.full((heads, S, D), float("nan"))
+    sizes = {"heads": heads, "S": S, "D": D, "causal": causal}
+    ours = bf16.isolated({"q": q, "k": k, "v": v, "out": out, **sizes}).after["out"].double()
+    theirs = call(q, k, v, is_causal=bool(causal)).double()
+    assert (ours - right).norm() <= (theirs - right).norm()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # weights with 5 bits in place of 8
+        ("s[i] = exp2_or_0(", "s[i] = coarse("),
+        ("sum[h] *= shrink[h];", ""),
+        ("if (key >= S ||", "if (key > S ||"),
+        ("o[i] *= i / 2 % 2 ? shrink.y : shrink.x", "o[i] *= shrink.x"),
+        ("wgmma_wait<1>();", "wgmma_wait<2>();"),
+        ("let_go(&tiles.k_empty[Stage(j).at]);\n        hide", "hide"),
+    ],
+)
+def test_a_wrong_kernel_in_bfloat16_is_refused(old, new):
+    coarse = (
+        "__device__ inline float coarse(float x) {\n"
+        "    return __uint_as_float((__float_as_uint(exp2f(x)) + 0x40000u) & 0xfff80000u);\n}\n"
+    )
+    text = catalog.solution_text(BF16)
+    assert text.count(old) == 1
+    wrong = text.replace(old, new).replace(
+        "template <int D>\nstruct alignas", coarse + "template <int D>\nstruct alignas"
+    )
+    kernel = compile_wrong(BF16, wrong, "wrong")
+    with pytest.raises(CheckFailed):
+        check(kernel, seed=14)

@@ -26,7 +26,11 @@ from utils.judge.check import check
 from .operators import Mutation, mutations
 
 # Of which nobody has read the survivors yet.
-UNTRIED = ("11_hopper", "14_attention/flash_attention_hopper")
+UNTRIED = (
+    "11_hopper",
+    "14_attention/flash_attention_hopper",
+    "14_attention/flash_attention_bf16",
+)
 SHARE = 36  # percent of the mutants are tried: those of all would take hours
 TIMEOUT = 3.0  # seconds for a call; a solution's longest needs 0.3
 _NAME = "mutant"  # the same for all: it stands in the machine code, which is compared
