@@ -29,7 +29,7 @@ EDGES = 0.2
 LINEAR = 1.6  # the power that a linear count seems to grow with at most: 1 and 3 rounds
 FEW = MOST // 6  # accesses: where there are more, no larger sizes are tried
 ENOUGH = MOST // 16  # for edges to disturb little
-HARDLY = 1.1  # times the accesses: a side that was twice as long was mostly edge
+HARDLY = 1.5  # times the accesses, of a side that is twice as long: much of it was edge
 
 
 Kind = str | tuple[str, str]  # of instructions; ("looped", kind): of those in a loop
