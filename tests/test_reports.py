@@ -1,5 +1,6 @@
 """The runtime's JSON lines become sentences with a file and a line."""
 
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -102,6 +103,13 @@ def test_a_wide_access_out_of_bounds_names_all_its_elements_and_the_size_of_the_
     assert "reads x[4]\n" in text(**OUT_OF_BOUNDS | {"kind": "uninitialized"}, last=7, length=6)
     assert "the whole matrix" in text(**OUT_OF_BOUNDS, space="shared", variant="shared")
     assert "the whole matrix" not in text(**OUT_OF_BOUNDS, space="global")
+
+
+@pytest.mark.parametrize(("shape", "length"), [((3, 5), "In 3 rows of 5 elements"), ((1, 1), "")])
+def test_the_length_of_a_row_is_asked_about_where_there_are_rows(shape, length):
+    event = {**EVENT, **OUT_OF_BOUNDS}
+    report = dataclasses.replace(read(json.dumps(event))[0], shape=shape)
+    assert length in str(report) and ("rows of" in str(report)) == bool(length)
 
 
 def test_a_division_by_zero_is_no_fault_of_the_host():

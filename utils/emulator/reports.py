@@ -165,7 +165,7 @@ class Report:
 # runtime: the row there would be -> the row there is, and when.
 REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
     "crash": ("crash/division", lambda it: "division by zero" in it.message),
-    "out-of-bounds": ("out-of-bounds/matrix", lambda it: len(it.shape) == 2),
+    "out-of-bounds": ("out-of-bounds/matrix", lambda it: len(it.shape) == 2 and min(it.shape) > 1),
     "uninitialized/global": ("uninitialized/added-to", lambda it: it._adds),
     "race": ("race/one-line", lambda it: it._in_one_line),
     "race/same-value": (
