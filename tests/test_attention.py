@@ -67,6 +67,16 @@ def test_a_range_too_wide_for_halves_gives_nan_and_nothing_wrong(hopper, tensor,
     torch.testing.assert_close(out[good], right[good], atol=1e-5, rtol=1e-4)
 
 
+def test_a_column_too_wide_gives_nan_to_queries_that_see_none_of_what_is_small(hopper):
+    """The first queries see small values alone, of which only later tiles make too many."""
+    q, k, v = drawn(1, 256, 64)
+    v[:, :6, 5] *= 1e-12
+    v[:, 130:136, 5] *= 1e-12
+    out = run(hopper, q, k, v, causal=1)
+    assert out[:, :, 5].isnan().all()
+    assert out[:, :, :5].isfinite().all() and out[:, :, 6:].isfinite().all()
+
+
 @pytest.fixture(scope="module")
 def bf16():
     return compile_answer(BF16, catalog.solution_text(BF16), backend="emulator")

@@ -85,7 +85,7 @@ __device__ void add_values(float4 (&o)[TM][D / 64], const Tiles<D>& tiles) {
 
 // Registers -> shared memory: p = 2^(s - m), of a tile whose keys begin at key0. m[i] becomes the
 // largest score of the row so far; l[i], of this thread's keys alone, and o[i] count from it. A
-// row sees keys below S, and no key behind itself if `causal`.
+// row sees keys below S and, if `causal`, none after its own position.
 template <int D>
 __device__ void update(float (&s)[TM][TN], float (&m)[TM], float (&l)[TM], float4 (&o)[TM][D / 64],
                        Tiles<D>& tiles, int row0, int key0, int S, int causal) {

@@ -15,7 +15,7 @@ struct alignas(1024) Shared {
     Barrier q_full, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
 };
 
-// Of q and k: (heads * S, D); of v, turned around: (heads * D, padded).
+// Of q and k: (heads * S, D); of v, transposed: (heads * D, padded).
 struct Maps {
     CUtensorMap q, k, v;
 };
@@ -117,7 +117,8 @@ struct Softmax {
     }
 };
 
-// What no query of the tile's may see becomes -inf: keys from S on, and those behind its own.
+// Scores that a query must not see become -inf: of keys from S on and, if causal, of keys after
+// its own position.
 __device__ inline void hide(float (&s)[BN / 2], const Patch& mine, int key0, int S, int causal) {
     if (key0 + BN <= S && !(causal && key0 + BN > mine.row(0))) return;
 #pragma unroll
@@ -166,9 +167,11 @@ __device__ void prepare(Shared<D>& tiles) {
     __syncthreads();  // the barriers are there before anyone waits at them
 }
 
-// out: (heads, S, D): of each query, softmax over the keys, times v; causal: over those not behind
-// it. A consumer warpgroup owns 64 queries of a block's BM; while the tensor cores add the values
-// of one tile, it takes the softmax of the next one. One block owns BM queries of a head.
+// out: (heads, S, D), at a multiple of 8 bytes: of each query, softmax over the keys, times v;
+// causal: over keys up to its own position. q and k begin at multiples of 16 bytes, v of 4. A
+// consumer warpgroup owns 64 queries of a block's BM; while the tensor cores add the values of one
+// tile, it takes the softmax of the next one. One block owns BM queries of a head, of which there
+// are 65,535 at most.
 template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     flash_attention_bf16_kernel(const __grid_constant__ Maps maps, float* out, int S, int causal) {
@@ -213,20 +216,20 @@ __global__ void __launch_bounds__(THREADS, 1)
     store_rows<D>(out + size_t(head) * S * D, o, softmax.sum, mine, S);
 }
 
-// v: (heads, S, D), turned: (heads * D, padded), zeros behind S. One thread owns a pair of columns
+// v: (heads, S, D), turned: (heads * D, padded), zeros from S on. One thread owns a pair of columns
 // of 8 rows to load, then a pair of rows of 8 columns to store. One block of (32, 8) threads owns a
 // tile of 64 keys and 64 columns.
 __global__ void turn_halves_kernel(const __nv_bfloat16* v, __nv_bfloat16* turned, int S, int D,
                                    int padded) {
-    __shared__ unsigned tile[64][33];  // pairs; one more: a column lies in 32 banks
+    __shared__ unsigned tile[64][33];  // pairs: of even rows, then of odd ones; one more for banks
     int row0 = blockIdx.x * 64, col0 = blockIdx.y * 64, head = blockIdx.z, x = threadIdx.x;
     for (int r = threadIdx.y; r < 64; r += 8) {
         const __nv_bfloat16* from = v + (size_t(head) * S + row0 + r) * D + col0;
-        tile[r][x] = row0 + r < S ? reinterpret_cast<const unsigned*>(from)[x] : 0;
+        tile[r % 2 * 32 + r / 2][x] = row0 + r < S ? reinterpret_cast<const unsigned*>(from)[x] : 0;
     }
     __syncthreads();  // the tile is there before it is read the other way
     for (int c = threadIdx.y; c < 64; c += 8) {
-        unsigned one = tile[2 * x][c / 2], next = tile[2 * x + 1][c / 2];
+        unsigned one = tile[x][c / 2], next = tile[32 + x][c / 2];
         __nv_bfloat16* to = turned + (size_t(head) * D + col0 + c) * padded + row0;
         bool upper = c % 2;  // halves of the two words
         reinterpret_cast<unsigned*>(to)[x] =

@@ -18,12 +18,13 @@ struct alignas(1024) Shared {
     Barrier q_full, k_full, k_empty, v_full, v_empty;
 };
 
-// Halves of q and k: (heads * S, D); of v, turned around: (heads * D, padded); high and low.
+// Halves of q and k: (heads * S, D); of v, transposed: (heads * D, padded); high and low.
 struct Maps {
     CUtensorMap q[2], k[2], v[2];
 };
 struct Scales {
     const float *q, *k, *v;  // of rows of q and k, and of columns of v
+    const int* few;          // elements of each column of v for which halves have too few bits
 };
 
 // What a tile of scores becomes: weights as halves, in the registers of the next product.
@@ -171,7 +172,8 @@ struct Softmax {
     }
 };
 
-// What no query of the tile's may see becomes -inf: keys from S on, and those behind its own.
+// Scores that a query must not see become -inf: of keys from S on and, if causal, of keys after
+// its own position.
 __device__ inline void hide(float (&s)[BN / 2], const Patch& mine, int key0, int S, int causal) {
     if (key0 + BN <= S && !(causal && key0 + BN > mine.row(0))) return;
 #pragma unroll
@@ -181,16 +183,18 @@ __device__ inline void hide(float (&s)[BN / 2], const Patch& mine, int key0, int
     }
 }
 
-// out, v_scale: of this head. Each column of o has a scale; the sums hold 2^14, as o does.
+// out, v_scale, few: of this head. Each column of o has a scale; the sums hold 2^14, as o does. A
+// column of v that is too wide for halves gives NaN.
 template <int D>
 __device__ inline void store_rows(float* out, const float (&o)[D / 2], const float (&sum)[2],
-                                  const float* v_scale, const Patch& mine, int S) {
+                                  const float* v_scale, const int* few, const Patch& mine, int S) {
     float part[2] = {1.0f / quad_sum(sum[0]), 1.0f / quad_sum(sum[1])};
+    auto scale = [&](int d) { return too_wide(few[d], S) ? NAN : v_scale[d]; };
 #pragma unroll
     for (int i = 0; i < D / 2; i += 2) {
         int row = mine.row(i), d = mine.at(i);
         float by = part[i / 2 % 2];
-        float2 pair = {o[i] * by * v_scale[d], o[i + 1] * by * v_scale[d + 1]};
+        float2 pair = {o[i] * by * scale(d), o[i + 1] * by * scale(d + 1)};
         if (row < S) *reinterpret_cast<float2*>(out + size_t(row) * D + d) = pair;
     }
 }
@@ -209,9 +213,10 @@ __device__ void prepare(Shared<D>& tiles) {
     __syncthreads();  // the barriers are there before anyone waits at them
 }
 
-// out: (heads, S, D): of each query, softmax over the keys, times v; causal: over those not behind.
-// Where halves cannot hold the range of a row of q or k, or of a column of v, results of it are
-// NaN. A consumer warpgroup owns 64 queries of a block's BM. One block owns BM queries of a head.
+// out: (heads, S, D), at a multiple of 8 bytes: of each query, softmax over the keys, times v;
+// causal: over keys up to its own position. Where halves cannot hold the range of a row of q or k,
+// or of a column of v, results of it are NaN. A consumer warpgroup owns 64 queries of a block's BM.
+// One block owns BM queries of a head, of which there are 65,535 at most.
 template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     flash_attention_hopper_kernel(const __grid_constant__ Maps maps, Scales scales, float* out,
@@ -249,7 +254,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         add_values<D>(o, shrink, weights, tiles);
         barrier_arrive(&tiles.v_empty);
     }
-    store_rows<D>(out + size_t(head) * S * D, o, softmax.sum, scales.v + head * D, mine, S);
+    size_t column = size_t(head) * D;
+    store_rows<D>(out + column * S, o, softmax.sum, scales.v + column, scales.few + column, mine,
+                  S);
 }
 
 // What a warp splits: rows of q, or of k, each as halves with a scale of its own.
@@ -297,7 +304,7 @@ template <int D>
 __global__ void __launch_bounds__(SPLITTERS)
     column_most_of_heads_kernel(const float* v, unsigned* most, int S) {
     constexpr int QUADS = D / 4, ROWS = SPLITTERS / QUADS;
-    __shared__ alignas(16) float tops[ROWS][D];
+    __shared__ alignas(16) float partials[ROWS][D];
     int first = blockIdx.x * 128, at = threadIdx.x / QUADS, col = threadIdx.x % QUADS * 4;
     const float* head = v + size_t(blockIdx.y) * S * D;
     float4 mine = {};
@@ -307,22 +314,21 @@ __global__ void __launch_bounds__(SPLITTERS)
         mine = {fmaxf(mine.x, fabsf(x.x)), fmaxf(mine.y, fabsf(x.y)), fmaxf(mine.z, fabsf(x.z)),
                 fmaxf(mine.w, fabsf(x.w))};
     }
-    quad(&tops[at][col]) = mine;
+    quad(&partials[at][col]) = mine;
     __syncthreads();  // what all rows have is there before it is read down a column
     if (threadIdx.x >= D) return;
     float top = 0.0f;
-    for (int i = 0; i < ROWS; i++) top = fmaxf(top, tops[i][threadIdx.x]);
+    for (int i = 0; i < ROWS; i++) top = fmaxf(top, partials[i][threadIdx.x]);
     atomicMax(&most[blockIdx.y * D + threadIdx.x], __float_as_uint(top));
 }
 
-// high, low: (heads * D, padded): v, turned around, as halves, with zeros behind S; most, few,
-// scale: (heads * D). few, 0 before, counts the elements for which halves have too few bits. The
-// warp that finds one too many writes a NaN to the column: no result of it is finite. One thread
-// owns a column of 8 rows to load, then 4 pairs of rows to store. One block of (32, 8) threads owns
-// a tile of 64 keys and 32 columns.
+// high, low: (heads * D, padded): v, transposed, as halves, with zeros from S on; most, few, scale:
+// (heads * D). few, 0 before, counts the elements for which halves have too few bits: the last
+// kernel gives NaN for columns with too many. One thread owns a column of 8 rows to load, then 4
+// pairs of rows to store. One block of (32, 8) threads owns a tile of 64 keys and 32 columns.
 __global__ void turn_values_kernel(const float* v, const unsigned* most, int* few, __half* high,
                                    __half* low, float* scale, int S, int D, int padded) {
-    __shared__ float tile[32][65];  // one more: a column lies in 32 banks
+    __shared__ float tile[32][65];  // one more: what a warp writes lies in 32 banks
     int row0 = blockIdx.x * 64, col0 = blockIdx.y * 32, head = blockIdx.z;
     for (int r = threadIdx.y; r < 64; r += 8) {
         int row = row0 + r;
@@ -342,9 +348,7 @@ __global__ void turn_values_kernel(const float* v, const unsigned* most, int* fe
         *reinterpret_cast<__half2*>(high + at) = near;
         *reinterpret_cast<__half2*>(low + at) = __floats2half2_rn(pair.x - left.x, pair.y - left.y);
         int more = __reduce_add_sync(0xffffffffu, imprecise(pair.x) + imprecise(pair.y));
-        if (threadIdx.x > 0 || !more) continue;
-        int before = atomicAdd(&few[row], more);
-        if (!too_wide(before, S) && too_wide(before + more, S)) high[at] = __float2half(NAN);
+        if (threadIdx.x == 0 && more) atomicAdd(&few[row], more);
     }
 }
 
@@ -366,6 +370,7 @@ struct Split {
     static Rows rows(const float* x, const Planes& to) {
         return {x, to.high(), to.low(), to.scale()};
     }
+    int* few() const { return reinterpret_cast<int*>(counts.data + size_t(heads) * D); }
     void queries_and_keys(const float* q_from, const float* k_from) const {
         int each = EACH * SPLITTERS / (D / 4);  // rows of a block
         dim3 parts((q.rows + each - 1) / each, 2);
@@ -373,11 +378,10 @@ struct Split {
     }
     void values(const float* from) const {
         unsigned* most = counts.data;
-        int* few = reinterpret_cast<int*>(most + heads * D);
         cudaMemsetAsync(most, 0, size_t(2) * heads * D * sizeof(unsigned));
         dim3 parts((S + 127) / 128, heads), tiles(v.padded / 64, D / 32, heads), block(32, 8);
         column_most_of_heads_kernel<D><<<parts, SPLITTERS>>>(from, most, S);
-        turn_values_kernel<<<tiles, block>>>(from, most, few, v.high(), v.low(), v.scale(), S, D,
+        turn_values_kernel<<<tiles, block>>>(from, most, few(), v.high(), v.low(), v.scale(), S, D,
                                              v.padded);
     }
     static CUtensorMap map(const Planes& of, bool low, int rows) {
@@ -400,7 +404,7 @@ void attend(const float* q, const float* k, const float* v, float* out, int head
     int bytes = sizeof(Shared<D>);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     dim3 grid((S + BM - 1) / BM, heads);
-    Scales scales = {split.q.scale(), split.k.scale(), split.v.scale()};
+    Scales scales = {split.q.scale(), split.k.scale(), split.v.scale(), split.few()};
     kernel<<<grid, THREADS, bytes>>>(split.maps(), scales, out, S, causal);
 }
 
