@@ -5,7 +5,7 @@ import torch
 
 from utils.cuda.compiler import compile_cuda
 
-BLOCKS = 50
+BLOCKS = 80
 SCAN = """
 // As far as the first block that knows the sum of all, or no further than `FAR` blocks back.
 __global__ void scan_kernel(const int* x, int* out, int* board, int blocks) {

@@ -99,9 +99,9 @@ struct Exchange {
     int parameter[32];   // of a shuffle: the source lane
 };
 
-// Blocks that rest at a fence at a time: more than a warp has lanes, where they have
+// Blocks that rest at a fence at a time: twice as many as a warp has lanes, where they have
 // few threads.
-inline uint64_t most_at_fences(int threads) { return uint64_t(std::clamp(10240 / threads, 2, 40)); }
+inline uint64_t most_at_fences(int threads) { return uint64_t(std::clamp(16384 / threads, 2, 64)); }
 
 // A core's place of work. `current` is null while no kernel runs on it.
 class Core {
