@@ -255,6 +255,8 @@ def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
     file = tmp_path / "mine.cu"
     file.write_text(text)
     assert "mine.cu:4: access outside" in workbook("check", "01/twice", "--file", str(file))[1]
+    file.write_text(f"%%cuda {ID}\n{text}")  # a cell that was copied whole
+    assert "mine.cu:5: access outside" in workbook("check", "01/twice", "--file", str(file))[1]
 
 
 def test_a_missing_compiler_is_2(root, monkeypatch):

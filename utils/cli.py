@@ -208,9 +208,14 @@ def _text(exercise: "Exercise", file: Path | None, solutions: bool) -> str:
 
 def _compiled(exercise: "Exercise", text: str, file: Path | None, solutions: bool) -> "Answer":
     from utils.course.answers import compile_answer
+    from utils.notebooks import cuda_cell
 
     if file:
-        kernel = compile_answer(exercise, text, first_line=1, filename=str(file))
+        first_line = 1
+        if cell := cuda_cell.parts(text):  # copied whole: lines count as in the notebook
+            first_line += text.count("\n") - cell[1].count("\n")
+            text = cell[1]
+        kernel = compile_answer(exercise, text, first_line=first_line, filename=str(file))
     else:
         kernel = compile_answer(exercise, text)
     kernel.learners = not solutions

@@ -61,7 +61,8 @@ TWO_LOADS = asked_together(1.25, lambda rows, cols: 2 * rows * cols / 32)
 TREE = Gate(
     "load requests to shared memory",
     4,
-    "let the whole block look for the largest element: a tree, or shuffles",
+    "let the whole block look for the largest element, by a tree or shuffles, and read what it has "
+    "got once, not for each element",
     ideal=lambda rows, cols: 33 * rows,
 )
 

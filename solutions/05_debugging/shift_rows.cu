@@ -19,13 +19,14 @@ __global__ void shift_rows_kernel(const float* x, float* out, int cols) {
         __syncthreads();  // this step is complete before the next one, or the end, reads it
     }
     largest = best[0];
-    // STARTER: __shared__ float largest;
+    // STARTER: __shared__ float most;
     // STARTER: int row = blockIdx.x, t = threadIdx.x;
     // STARTER: if (t == 0) {
-    // STARTER:     largest = -INFINITY;
-    // STARTER:     for (int c = 0; c < cols; c++) largest = fmaxf(largest, x[row * cols + c]);
+    // STARTER:     most = -INFINITY;
+    // STARTER:     for (int c = 0; c < cols; c++) most = fmaxf(most, x[row * cols + c]);
     // STARTER: }
     // STARTER: __syncthreads();  // the largest element is known before anyone subtracts it
+    // STARTER: float largest = most;
     // END SOLUTION
     for (int c = t; c < cols; c += THREADS) out[row * cols + c] = x[row * cols + c] - largest;
 }

@@ -33,7 +33,7 @@ class Hazard:
 
 _ITS_INDEX = (
     "Is this the index that belongs to this array, or one of a longer array? If it is right, guard "
-    "this line with an `if` for the threads that have no element."
+    "this line with an `if` for the threads that have no element; in a loop, look at where it ends."
 )
 _SAME_MASK = (
     "Every lane that the mask names must make this call with the same mask, and no other lane. Let "
