@@ -1,5 +1,6 @@
 #include "column_sums.cuh"
 #include "eps.cuh"
+#include "gather_gradients.cuh"
 #include "groups.cuh"
 
 constexpr int THREADS = 256;
@@ -28,31 +29,6 @@ __global__ void gn_min_bias_backward_kernel(const float* y, const float* weight,
     // your code here
 }
 
-// argmin, d, normal: (rows), dweight, dbias: (channels). dbias[c] = the sum of d[r], dweight[c] of
-// d[r] * normal[r], over the rows whose minimum is at c.
-// One thread owns every 8th row for a channel. One block of (32, 8) threads owns 32 channels.
-__global__ void gather_kernel(const int* argmin, const float* d, const float* normal,
-                              float* dweight, float* dbias, int rows, int channels) {
-    __shared__ float weights[8][32], biases[8][32];
-    int channel = blockIdx.x * 32 + threadIdx.x;
-    float w = 0.0f, b = 0.0f;
-    for (int row = threadIdx.y; row < rows; row += 8) {
-        if (argmin[row] != channel) continue;
-        w += d[row] * normal[row];
-        b += d[row];
-    }
-    weights[threadIdx.y][threadIdx.x] = w;
-    biases[threadIdx.y][threadIdx.x] = b;
-    __syncthreads();  // the sums of all 8 warps are there before the first warp adds them
-    if (threadIdx.y > 0 || channel >= channels) return;
-    for (int i = 1; i < 8; i++) {
-        w += weights[i][threadIdx.x];
-        b += biases[i][threadIdx.x];
-    }
-    dweight[channel] = w;
-    dbias[channel] = b;
-}
-
 void gn_min_bias_backward(const float* y, const float* weight, const int* argmin,
                           const float* grad_out, float* dy, float* dweight, float* dbias,
                           float* dshift, int rows, int channels, int groups) {
@@ -61,6 +37,6 @@ void gn_min_bias_backward(const float* y, const float* weight, const int* argmin
     row_sums_kernel<<<(channels + 7) / 8, THREADS>>>(grad_out, dshift, rows, channels);
     gn_min_bias_backward_kernel<<<rows, THREADS>>>(y, weight, argmin, d.data, dy, normal.data,
                                                    channels, channels / groups);
-    gather_kernel<<<(channels + 31) / 32, dim3(32, 8)>>>(argmin, d.data, normal.data, dweight,
-                                                         dbias, rows, channels);
+    gather_gradients_kernel<<<(channels + 31) / 32, dim3(32, 8)>>>(argmin, d.data, normal.data,
+                                                                   dweight, dbias, rows, channels);
 }

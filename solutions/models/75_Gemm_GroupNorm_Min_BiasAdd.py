@@ -19,10 +19,10 @@ What is where:
     line  271  HOST                         C++: checks tensors, calls the kernels
     line  756  gn_min_bias_kernel           forward of what follows the linear layer
     line  802  column_sums_kernel           gradient of the linear layer's bias
-    line  852  gn_min_bias_backward_kernel  backward of it
-    line 2404  row_min_kernel               forward of the whole, on Hopper
-    line 2548  product_kernel               backward of the linear layer, on Hopper
-    line 2623  build                        compiles them for the cards at hand
+    line  879  gn_min_bias_backward_kernel  backward of it
+    line 2406  row_min_kernel               forward of the whole, on Hopper
+    line 2550  product_kernel               backward of the linear layer, on Hopper
+    line 2625  build                        compiles them for the cards at hand
 """
 
 import torch
@@ -828,6 +828,33 @@ inline void add_columns(const float* x, float* out, int rows, int channels) {
     }
     column_sums_kernel<<<grid.x, block, 0, current_stream()>>>(x, out, rows, channels, rows);
 }
+// The rows' gradients, by the channel that each row's minimum was at. From exercise 12.8.
+
+// argmin, d, normal: (rows), dweight, dbias: (channels). dbias[c] = the sum of d[r], dweight[c] of
+// d[r] * normal[r], over the rows whose minimum is at c.
+// One thread owns every 8th row for a channel. One block of (32, 8) threads owns 32 channels.
+static __global__ void gather_gradients_kernel(const int* argmin, const float* d,
+                                               const float* normal, float* dweight, float* dbias,
+                                               int rows, int channels) {
+    __shared__ float weights[8][32], biases[8][32];
+    int channel = blockIdx.x * 32 + threadIdx.x;
+    float w = 0.0f, b = 0.0f;
+    for (int row = threadIdx.y; row < rows; row += 8) {
+        if (argmin[row] != channel) continue;
+        w += d[row] * normal[row];
+        b += d[row];
+    }
+    weights[threadIdx.y][threadIdx.x] = w;
+    biases[threadIdx.y][threadIdx.x] = b;
+    __syncthreads();  // the sums of all 8 warps are there before the first warp adds them
+    if (threadIdx.y > 0 || channel >= channels) return;
+    for (int i = 1; i < 8; i++) {
+        w += weights[i][threadIdx.x];
+        b += biases[i][threadIdx.x];
+    }
+    dweight[channel] = w;
+    dbias[channel] = b;
+}
 
 // --- solutions/12_ship_it/gn_min_bias_backward.cu
 
@@ -870,31 +897,6 @@ __global__ void gn_min_bias_backward_kernel(const float* y, const float* weight,
     if (threadIdx.x == 0) normal[row] = x;
 }
 
-// argmin, d, normal: (rows), dweight, dbias: (channels). dbias[c] = the sum of d[r], dweight[c] of
-// d[r] * normal[r], over the rows whose minimum is at c.
-// One thread owns every 8th row for a channel. One block of (32, 8) threads owns 32 channels.
-__global__ void gather_kernel(const int* argmin, const float* d, const float* normal,
-                              float* dweight, float* dbias, int rows, int channels) {
-    __shared__ float weights[8][32], biases[8][32];
-    int channel = blockIdx.x * 32 + threadIdx.x;
-    float w = 0.0f, b = 0.0f;
-    for (int row = threadIdx.y; row < rows; row += 8) {
-        if (argmin[row] != channel) continue;
-        w += d[row] * normal[row];
-        b += d[row];
-    }
-    weights[threadIdx.y][threadIdx.x] = w;
-    biases[threadIdx.y][threadIdx.x] = b;
-    __syncthreads();  // the sums of all 8 warps are there before the first warp adds them
-    if (threadIdx.y > 0 || channel >= channels) return;
-    for (int i = 1; i < 8; i++) {
-        w += weights[i][threadIdx.x];
-        b += biases[i][threadIdx.x];
-    }
-    dweight[channel] = w;
-    dbias[channel] = b;
-}
-
 void gn_min_bias_backward(const float* y, const float* weight, const int* argmin,
                           const float* grad_out, float* dy, float* dweight, float* dbias,
                           float* dshift, int rows, int channels, int groups) {
@@ -903,8 +905,8 @@ void gn_min_bias_backward(const float* y, const float* weight, const int* argmin
     row_sums_kernel<<<(channels + 7) / 8, THREADS, 0, current_stream()>>>(grad_out, dshift, rows, channels);
     gn_min_bias_backward_kernel<<<rows, THREADS, 0, current_stream()>>>(y, weight, argmin, d.data, dy, normal.data,
                                                    channels, channels / groups);
-    gather_kernel<<<(channels + 31) / 32, dim3(32, 8), 0, current_stream()>>>(argmin, d.data, normal.data, dweight,
-                                                         dbias, rows, channels);
+    gather_gradients_kernel<<<(channels + 31) / 32, dim3(32, 8), 0, current_stream()>>>(argmin, d.data, normal.data,
+                                                                   dweight, dbias, rows, channels);
 }
 }
 
