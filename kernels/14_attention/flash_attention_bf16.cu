@@ -168,10 +168,10 @@ __device__ void prepare(Shared<D>& tiles) {
 }
 
 // out: (heads, S, D), at a multiple of 8 bytes: of each query, softmax over the keys, times v;
-// causal: over keys up to its own position. q and k begin at multiples of 16 bytes, v of 4. A
-// consumer warpgroup owns 64 queries of a block's BM; while the tensor cores add the values of one
-// tile, it takes the softmax of the next one. One block owns BM queries of a head, of which there
-// are 65,535 at most.
+// causal: over keys up to its own position. q and k begin at multiples of 16 bytes, v of 4.
+// One thread owns two queries' every fourth pair of columns, if its warpgroup multiplies: that owns
+// 64 queries, and takes the softmax of one tile while the tensor cores add the values of the one
+// before. One block owns BM queries of a head, of which there are 65,535 at most.
 template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     flash_attention_bf16_kernel(const __grid_constant__ Maps maps, float* out, int S, int causal) {

@@ -215,8 +215,9 @@ __device__ void prepare(Shared<D>& tiles) {
 
 // out: (heads, S, D), at a multiple of 8 bytes: of each query, softmax over the keys, times v;
 // causal: over keys up to its own position. Where halves cannot hold the range of a row of q or k,
-// or of a column of v, results of it are NaN. A consumer warpgroup owns 64 queries of a block's BM.
-// One block owns BM queries of a head, of which there are 65,535 at most.
+// or of a column of v, results of it are NaN. There are at most 65,535 heads.
+// One thread owns two queries' every fourth pair of columns, if its warpgroup multiplies: that owns
+// 64 queries. One block owns BM queries of a head.
 template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
     flash_attention_hopper_kernel(const __grid_constant__ Maps maps, Scales scales, float* out,

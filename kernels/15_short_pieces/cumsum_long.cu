@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = 0, c = c0; i < KEPT; i++, c += STEP) kept[i] = load4(x, 1, n, 0, c, c + 3 < n);
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
-        kept[i] = scanned(kept[i]);
+        kept[i] = quad_scanned(kept[i]);
         float upto = warp_scan(kept[i].w);
         before[i] = from_lane_before(upto);
         if (lane == 31) sums[i * WARPS + warp] = upto;

@@ -368,7 +368,7 @@ EXERCISES = (
             bench={"n": 1 << 26},
             draw={"n": 8192},
             gates={"n": 1 << 16},
-            drawn=({"n": (330_000, 420_000)},),  # tiles that look back further than 32
+            drawn=({"n": (700_000, 800_000)},),  # tiles that look back further than 32
         ),
         gates=(
             replace(COALESCED_LOADS, times=1.5),  # a look back begins anywhere

@@ -18,6 +18,6 @@ __device__ inline float from_lane_before(float value) {
 }
 
 // Each member becomes the sum of those up to it.
-__device__ inline float4 scanned(float4 v) {
+__device__ inline float4 quad_scanned(float4 v) {
     return {v.x, v.x + v.y, v.x + v.y + v.z, v.x + v.y + v.z + v.w};
 }
