@@ -186,7 +186,7 @@ class DiagnosedCalls(Judge):
             self.meanwhile(answered)
 
         def beside(more: int) -> Meanwhile:
-            """What is done while a call is waited for, with so `more` at the same time."""
+            """What is done while a call is waited for: up to `more` others beside it."""
             return partial(meanwhile, more) if more > 0 else self.meanwhile
 
         more = min(CORES // 2, AT_ONCE) - 1 if self.kernel.backend == "cuda" else 0
