@@ -20,9 +20,9 @@ What is where:
     line  728  gn_swish_multiply_swish_kernel           forward of what follows the linear layer
     line  765  column_sums_kernel                       gradient of the linear layer's bias
     line  986  gn_swish_multiply_swish_backward_kernel  backward of it
-    line 2479  linear_gn_swish_multiply_swish_kernel    forward of the whole, on Hopper
-    line 2595  product_kernel                           backward of the linear layer, on Hopper
-    line 2660  build                                    compiles them for the cards at hand
+    line 2490  linear_gn_swish_multiply_swish_kernel    forward of the whole, on Hopper
+    line 2606  product_kernel                           backward of the linear layer, on Hopper
+    line 2671  build                                    compiles them for the cards at hand
 """
 
 import torch
@@ -1263,6 +1263,14 @@ __device__ inline unsigned long long make_descriptor(const void* tile) {
     return address | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
 
+// The same for wgmma_f16_mn: rows of 128 bytes along N, 8 of them in 1,024 bytes, 16 of them at
+// once. `chunk`: the bytes from 64 columns to the next 64.
+__device__ inline unsigned long long make_descriptor_mn(const void* tile, int chunk) {
+    // bits 16-29: bytes from 64 columns to the next / 16, 32-45: bytes from 8 rows to the next / 16
+    unsigned long long address = (address_in_shared(tile) & 0x3ffff) >> 4;
+    return address | (unsigned long long)(chunk >> 4) << 16 | (1024ull >> 4) << 32 | 1ull << 62;
+}
+
 // Before the first product, and after registers that a product reads or adds to were written.
 __device__ inline void wgmma_fence() {
     // PTX: wgmma.fence.sync.aligned;
@@ -1326,24 +1334,27 @@ WGMMA(wgmma_tf32, 256, 8, tf32, 128, "", 128, 129, 130)
 // The same where a is in registers: 64 rows of 16 halves. With warp and lane as above, a[0] holds
 // row 16 * warp + lane / 4, columns lane % 4 * 2 and the next; a[1] row + 8; a[2] and a[3] the same
 // rows, 8 columns on. They must not be used, either, before the product has been waited for.
-// PTX: wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T d, a, b, add, 1, 1, 0;
-#    define WGMMA(name, type, n, registers, a0, a1, a2, a3, b_at, add_at)                  \
+// wgmma_f16_mn takes a tile whose rows lie along N ("MN-major"); make_descriptor_mn() says where.
+// PTX: wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T d, a, b, add, 1, 1, mn;
+//      mn: 0 where b lies along K, 1 where it lies along N
+#    define WGMMA(name, type, mn, n, registers, a0, a1, a2, a3, b_at, add_at)              \
         __device__ inline void name(float (&d)[registers], const unsigned (&a)[4],         \
                                     unsigned long long b, int add) {                       \
             asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add_at                      \
                          ", 0;\n"                                                          \
                          "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type \
                          " {" NAMES_##registers "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3  \
-                                                "}, %" #b_at ", p, 1, 1, 0;\n}\n"          \
+                                                "}, %" #b_at ", p, 1, 1, " #mn ";\n}\n"    \
                          : FLOATS_##registers(d, 0)                                        \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));  \
         }
-#    define WGMMAS(name, type)                             \
-        WGMMA(name, type, 64, 32, 32, 33, 34, 35, 36, 37)  \
-        WGMMA(name, type, 128, 64, 64, 65, 66, 67, 68, 69) \
-        WGMMA(name, type, 256, 128, 128, 129, 130, 131, 132, 133)
-WGMMAS(wgmma_f16, f16)
-WGMMAS(wgmma_bf16, bf16)
+#    define WGMMAS(name, type, mn)                             \
+        WGMMA(name, type, mn, 64, 32, 32, 33, 34, 35, 36, 37)  \
+        WGMMA(name, type, mn, 128, 64, 64, 65, 66, 67, 68, 69) \
+        WGMMA(name, type, mn, 256, 128, 128, 129, 130, 131, 132, 133)
+WGMMAS(wgmma_f16, f16, 0)
+WGMMAS(wgmma_bf16, bf16, 0)
+WGMMAS(wgmma_f16_mn, f16, 1)
 #    undef WGMMAS
 #    undef WGMMA
 #    undef TEN

@@ -27,12 +27,13 @@ struct LaneRequest {  // by a lane
     float* d;
     uint64_t a, b;
     const uint32_t* fragment;  // where a is in registers
-    int add;
+    int mn, add;
 };
 
 enum Step { kFence, kCommit, kWait };
 
-// Rows of 32 bytes in shared memory, as bits 0-13, 16-29, 32-45 and 62-63 of a descriptor say.
+// Rows of 32 bytes in shared memory, as bits 0-13, 16-29, 32-45 and 62-63 of a descriptor say; or
+// 16 rows along N.
 class Tile {
    public:
     Tile(const SharedMemory& shared, uint64_t descriptor)
@@ -46,6 +47,14 @@ class Tile {
         const uint32_t pitch = swizzle_ ? 16u << swizzle_ : 16;
         const uint32_t at = start_ + uint32_t(row / 8) * down_ + uint32_t(row % 8) * pitch +
                             uint32_t(half) * (swizzle_ ? 16 : along_);
+        return shared_.of_short(uint32_t(swizzled(at, swizzle_)));
+    }
+    // Of b that lies along N: 16 bytes of row k, those of 8 columns.
+    const char* eight(int k, int columns) const {
+        const uint32_t pitch = swizzle_ ? 16u << swizzle_ : 16, wide = pitch / 16;
+        const uint32_t chunk = swizzle_ ? along_ : down_, below = swizzle_ ? down_ : along_;
+        const uint32_t at = start_ + uint32_t(columns) / wide * chunk + uint32_t(k / 8) * below +
+                            uint32_t(k % 8) * pitch + uint32_t(columns) % wide * 16;
         return shared_.of_short(uint32_t(swizzled(at, swizzle_)));
     }
     // The pattern of a swizzle repeats from its own multiples on.
@@ -63,21 +72,29 @@ void read_words(const Tile& tile, int row, uint32_t (&words)[8]) {
     memcpy(words + 4, tile.piece(row, 1), 16);
 }
 
+// Column `col` of b that lies along N: 16 halves.
+void read_column(const Tile& tile, int col, uint32_t (&words)[8]) {
+    uint16_t halves[16];
+    for (int k = 0; k < 16; ++k) memcpy(&halves[k], tile.eight(k, col / 8) + col % 8 * 2, 2);
+    memcpy(words, halves, sizeof words);
+}
+
 // The columns of tiles that products read while no thread runs, each made ready once for the four
 // warps.
 class Columns {
    public:
     explicit Columns(const SharedMemory& shared) : shared_(shared) {}
-    const std::vector<ColumnsOfB>& of(int type, uint64_t descriptor, int n) {
+    const std::vector<ColumnsOfB>& of(int type, uint64_t descriptor, bool mn, int n) {
         for (const Read& read : all_)
-            if (read.type == type && read.descriptor == descriptor &&
+            if (read.type == type && read.descriptor == descriptor && read.mn == mn &&
                 int(read.columns.size()) == n / kAtOnce)
                 return read.columns;
-        all_.push_back({type, descriptor, std::vector<ColumnsOfB>(size_t(n / kAtOnce))});
+        all_.push_back({type, descriptor, mn, std::vector<ColumnsOfB>(size_t(n / kAtOnce))});
         const Tile tile(shared_, descriptor);
         for (int col = 0; col < n; ++col) {
             uint32_t words[8];
-            read_words(tile, col, words);
+            if (mn) read_column(tile, col, words);
+            else read_words(tile, col, words);
             spread<kAtOnce>(type, words, 1,
                             &all_.back().columns[size_t(col / kAtOnce)].bits[0][col % kAtOnce]);
         }
@@ -89,6 +106,7 @@ class Columns {
     struct Read {
         int type;
         uint64_t descriptor;
+        bool mn;
         std::vector<ColumnsOfB> columns;
     };
     const SharedMemory& shared_;
@@ -98,7 +116,7 @@ class Columns {
 void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums,
               Columns& read) {
     const Tile tile(core.shared, p.a);
-    const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, sums.n);
+    const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, p.mn, sums.n);
     if (!p.add) std::fill(sums.values.begin(), sums.values.end(), 0.0f);
     for (int row = 0; row < 16; ++row) {
         uint32_t words[8];
@@ -194,14 +212,17 @@ void hold(int warp, WarpProducts::Sums& sums, const void* pc) {
 // Reads 16 rows of a, unless these are in registers, and all of b, after what any lane of the warp
 // knows of.
 AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile* a, const Tile& b,
-                            int n) {
+                            bool mn, int n) {
     if (!running.core) return nullptr;
     std::vector<Part> parts;
     for (int half = 0; half < 2; ++half) {
         for (int row = 0; a && row < 16; ++row)
             parts.push_back({a->piece(warp % 4 * 16 + row, half), 16});
-        for (int row = 0; row < n; ++row) parts.push_back({b.piece(row, half), 16});
+        for (int row = 0; !mn && row < n; ++row) parts.push_back({b.piece(row, half), 16});
     }
+    for (int k = 0; mn && k < 16; ++k)
+        for (int columns = 0; columns < n / 8; ++columns)
+            parts.push_back({b.eight(k, columns), 16});
     Clock clock;
     for (int lane = 0; lane < 32; ++lane)
         if (const uint16_t* known = known_to(32 * warp + lane)) clock.join(known, order_parties());
@@ -230,12 +251,12 @@ void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
     }
     check_place(core, warp, mine.pc, b);
     hold(warp, sums, mine.pc);
-    AsyncOperation* operation = begin_reads(mine, warp, rows ? nullptr : &a, b, sums.n);
+    AsyncOperation* operation = begin_reads(mine, warp, rows ? nullptr : &a, b, first.mn, sums.n);
     sums.pc = mine.pc;
     sums.held = true;
     sums.newest = mine.group;
-    sums.products.push_back(
-        {first.type, first.a, first.b, std::move(rows), first.add != 0, mine.group, operation});
+    sums.products.push_back({first.type, first.a, first.b, first.mn != 0, std::move(rows),
+                             first.add != 0, mine.group, operation});
     ++mine.begun;
 }
 
@@ -381,10 +402,10 @@ static void together(int kind, uint64_t value, int parameter, EmuSite site) {
 }
 
 extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment,
-                          uint64_t b, int add, EmuSite site) {
+                          uint64_t b, int mn, int add, EmuSite site) {
     core()->current->pc = EMU_CALLER;
     if (watching()) counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
-    LaneRequest request{type, n, d, a, b, fragment, add};
+    LaneRequest request{type, n, d, a, b, fragment, mn, add};
     // wgmma of another shape is another instruction: lanes do not meet there.
     together(EMU_WGMMA + type, uint64_t(&request), n, site);
 }

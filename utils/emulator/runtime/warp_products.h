@@ -23,6 +23,7 @@ struct WarpProducts {
     struct Product {
         int type;
         uint64_t a, b;               // descriptors
+        bool mn;                     // rows of b lie along N
         std::unique_ptr<Rows> rows;  // where a is in registers
         bool add;
         uint16_t group;

@@ -19,9 +19,10 @@ void emu_commit_stores();
 void emu_wait_for_stores(int most, EmuSite site);
 void emu_check_map(const CUtensorMap* map, EmuSite site);
 void emu_fence_async();
-// `fragment` holds rows of a in registers; where it is null, a is the descriptor of a tile.
-void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment, uint64_t b, int add,
-               EmuSite site);
+// `fragment` holds rows of a in registers; where it is null, a is the descriptor of a tile. `mn`:
+// rows of b lie along N.
+void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment, uint64_t b, int mn,
+               int add, EmuSite site);
 void emu_wgmma_fence(EmuSite site);
 void emu_wgmma_commit(EmuSite site);
 void emu_wgmma_wait(int most, EmuSite site);
@@ -74,6 +75,10 @@ EMU_INLINE unsigned long long make_descriptor(const void* tile, EMU_HERE) {
     unsigned long long address = (address_in_shared(tile, here) & 0x3ffff) >> 4;
     return address | 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
+EMU_INLINE unsigned long long make_descriptor_mn(const void* tile, int chunk, EMU_HERE) {
+    unsigned long long address = (address_in_shared(tile, here) & 0x3ffff) >> 4;
+    return address | (unsigned long long)(chunk >> 4) << 16 | (1024ull >> 4) << 32 | 1ull << 62;
+}
 EMU_INLINE void wgmma_fence(EMU_HERE) { emu_wgmma_fence(here); }
 EMU_INLINE void wgmma_commit(EMU_HERE) { emu_wgmma_commit(here); }
 template <int MOST>
@@ -83,7 +88,7 @@ EMU_INLINE void wgmma_wait(EMU_HERE) {
 #define EMU_WGMMA(name, type, registers)                                                    \
     EMU_INLINE void name(float (&d)[registers], unsigned long long a, unsigned long long b, \
                          int add, EMU_HERE) {                                               \
-        emu_wgmma(type, 2 * registers, d, a, nullptr, b, add, here);                        \
+        emu_wgmma(type, 2 * registers, d, a, nullptr, b, 0, add, here);                     \
     }
 #define EMU_WGMMAS(name, type) \
     EMU_WGMMA(name, type, 32)  \
@@ -94,14 +99,15 @@ EMU_WGMMAS(wgmma_bf16, EMU_BF16)
 EMU_WGMMAS(wgmma_tf32, EMU_TF32)
 #undef EMU_WGMMAS
 #undef EMU_WGMMA
-#define EMU_WGMMA(name, type)                                                                 \
+#define EMU_WGMMA(name, type, mn)                                                             \
     template <int REGISTERS>                                                                  \
     EMU_INLINE void name(float (&d)[REGISTERS], const unsigned (&a)[4], unsigned long long b, \
                          int add, EMU_HERE) {                                                 \
-        emu_wgmma(type, 2 * REGISTERS, d, 0, a, b, add, here);                                \
+        emu_wgmma(type, 2 * REGISTERS, d, 0, a, b, mn, add, here);                            \
     }
-EMU_WGMMA(wgmma_f16, EMU_F16)
-EMU_WGMMA(wgmma_bf16, EMU_BF16)
+EMU_WGMMA(wgmma_f16, EMU_F16, 0)
+EMU_WGMMA(wgmma_bf16, EMU_BF16, 0)
+EMU_WGMMA(wgmma_f16_mn, EMU_F16, 1)
 #undef EMU_WGMMA
 
 template <int N>
