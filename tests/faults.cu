@@ -52,6 +52,15 @@ __global__ void divide(int* x, int by) {
 __global__ void endless(volatile int* flag) {
     while (threadIdx.x == 2 && *flag == 0) continue;  // timeout
 }
+__device__ void leave_addresses() {  // of code, on the stack: of no call that has yet to return
+    volatile const void* addresses[2048];
+    for (auto& address : addresses) address = (const char*)endless + 1;
+}
+__global__ void print_nothing(const char* text) {
+    leave_addresses();
+    printf("%s", text);  // in-library
+    printf("behind");
+}
 __global__ void failed_assertion(int n) {
     assert(int(threadIdx.x) < n);  // assert
 }
@@ -85,6 +94,7 @@ int main(int argc, char** argv) {
     if (is("illegal-address")) store_to_nothing<<<4, dim3(4, 8)>>>(x);
     if (is("stack-overflow")) endless_recursion<<<1, 32>>>();
     if (is("division")) divide<<<1, 32>>>(x, 0);
+    if (is("in-library")) print_nothing<<<1, 1>>>((const char*)16);
     if (is("timeout")) endless<<<1, 32>>>(x);
     if (is("assert")) failed_assertion<<<2, 32>>>(20);
     if (is("trap")) trapped<<<1, 32>>>();

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from utils.cli import app
+from utils.emulator.programs import emulate
 from utils.ground.paths import ROOT
 
 PROGRAMS = sorted((ROOT / "tests/programs").glob("*.cu"))
@@ -202,6 +203,55 @@ def test_the_time_limit_holds_and_says_where(diagnose):
     assert (code, run["exit"]) == (1, 124)
     (hazard,) = run["hazards"]
     assert (hazard["kind"], hazard["line"], hazard["kernel"]) == ("timeout", 2, "spin")
+
+
+LATE = """\
+#include <csignal>
+#include <sys/time.h>
+#include <ucontext.h>
+__global__ void spin(volatile int* x) {
+    for (unsigned n = 1; n != 1u << 31; n = 5 * n + 1) *x;
+}
+void let_it_answer(int, siginfo_t*, void* context) {
+    sigdelset(&((ucontext_t*)context)->uc_sigmask, SIGUSR1);
+}
+int main() {  // does not answer for a second after its time limit, as where it has no core
+    struct sigaction action = {};
+    action.sa_sigaction = let_it_answer;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGALRM, &action, nullptr);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+    itimerval once = {{0, 0}, {1, 500000}};
+    setitimer(ITIMER_REAL, &once, nullptr);
+    int* x;
+    cudaMalloc(&x, 4);
+    cudaMemset(x, 0, 4);
+    spin<<<1, 1>>>(x);
+}
+"""
+
+
+def test_who_is_late_may_also_answer_late(diagnose):
+    (hazard,) = diagnose(LATE, "--timeout", "0.3")[1]["hazards"]
+    assert (hazard["kind"], hazard["line"], hazard["kernel"]) == ("timeout", 5, "spin")
+
+
+def test_the_time_limit_says_where_though_hardly_ever_a_thread_runs(tmp_path, capfd):
+    program = tmp_path / "prog.cu"
+    program.write_text(
+        "__device__ volatile int flag;\n"
+        "__global__ void waits() {\n"
+        " for (unsigned n = 1; flag == 0 && n != 1u << 31; n = 5 * n + 1)\n"
+        "  if (n % 3 == 0) __nanosleep(10);\n}\n"
+        "int main() { waits<<<1000, 1>>>(); cudaDeviceSynchronize(); }"
+    )
+    for _ in range(4):  # the emulator itself runs, nearly half of the time
+        assert emulate(program, timeout=0.2) == 124
+        err = capfd.readouterr().err
+        assert f"{program}:" in err and "stopped at the time limit in kernel 'waits'" in err
 
 
 def test_options_that_need_diagnose_say_so(tmp_path):

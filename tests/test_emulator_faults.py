@@ -128,6 +128,12 @@ def test_a_failed_assertion_is_printed_as_a_gpu_prints_it(run):
     assert re.search(where + r": block: \[0,0,0\], thread: \[20,0,0\] Assertion", stderr)
 
 
+def test_a_fault_in_a_library_is_of_the_call_not_of_what_lies_on_the_stack(run):
+    report = run("in-library").report
+    assert (report.kind, report.kernel) == ("illegal-address", "print_nothing")
+    assert (report.file, report.line) == (str(SOURCE), line("in-library"))
+
+
 def test_an_endless_loop_is_stopped_at_the_time_limit(run):
     done = run("timeout", limit=0.5)
     assert done.status == TIMED_OUT

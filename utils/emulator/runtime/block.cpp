@@ -139,6 +139,7 @@ bool Core::run_fibres() {
     emu_switch(&scheduler_, current->context);
     watch_warp_end();
     watch_thread(nullptr, 0);
+    left = current;
     current = nullptr;  // the block has ended, has been abandoned, or waits for the grid
     if (!live_ || launch->error.load(std::memory_order_relaxed)) watch_block_end(serial);
     if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line
@@ -155,6 +156,7 @@ void Core::prepare_fibres() {
         f.index = thread;
         f.waits = Waits::kNothing;
         f.site = EmuSite{};
+        f.pc = nullptr;
         f.returned = false;
         f.batch = nullptr;
         f.phase = 0;

@@ -103,7 +103,8 @@ struct Exchange {
 // few threads.
 inline uint64_t most_at_fences(int threads) { return uint64_t(std::clamp(16384 / threads, 2, 64)); }
 
-// A core's place of work. `current` is null while no kernel runs on it.
+// A core's place of work. `current` is null while no thread of a kernel runs on it, `launch`
+// outside of launches.
 class Core {
    public:
     explicit Core(int most_threads = kMaxThreads, bool guarded = true);
@@ -162,6 +163,7 @@ class Core {
     int collective_warp() const { return settling_; }
 
     Fibre* current = nullptr;
+    const Fibre* left = nullptr;  // who ran last, while nobody does
     Launch* launch = nullptr;
     uint3 block{};
     Stacks stacks;

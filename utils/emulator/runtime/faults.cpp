@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -75,10 +76,29 @@ void go_on_at(ucontext_t* c, void (*function)(int), char* stack, int argument) {
 }
 #endif
 
+struct Caller {
+    const Code& code;
+    const void* call;
+};
+
+_Unwind_Reason_Code look_for_caller(_Unwind_Context* frame, void* argument) {
+    Caller& caller = *static_cast<Caller*>(argument);
+    int interrupted = 0;  // there; else the frame goes on there after a call
+    const char* pc = (const char*)_Unwind_GetIPInfo(frame, &interrupted);
+    if (!caller.code.holds(pc)) return _URC_NO_REASON;
+    caller.call = interrupted ? pc : pc - 1;
+    return _URC_END_OF_STACK;
+}
+
 // The innermost address in the kernel's own module: the fault may lie in a library it called.
 const void* source_address(const ucontext_t* context, const Code& code, const char* stack_end) {
     const void* pc = program_counter(context);
     if (code.holds(pc)) return pc;
+    Caller caller{code, nullptr};
+    _Unwind_Backtrace(look_for_caller, &caller);
+    if (caller.call) return caller.call;
+    // A switch of stacks, or a call of what is no function, has no frame that could be unwound. Any
+    // word may be a return address there, one that an earlier call has left behind, too.
     void** sp = (void**)((uintptr_t)stack_pointer(context) & ~uintptr_t(7));
     for (int i = 0; i < 4096 && (char*)(sp + i) < stack_end; ++i)
         if (code.holds(sp[i]))

@@ -2,12 +2,14 @@
 // is, and ends the process. Nothing here depends on what runs. A busy machine is not the kernel's
 // fault: one that had a core for less than its time goes on, to a bound; and while the whole
 // machine stands still, as a virtual one does, time does not pass.
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <thread>
 
@@ -25,12 +27,13 @@ constexpr double kPatience = 4;  // time limits, at most, for a kernel that is g
 constexpr double kNearly = 0.9;  // of a limit: who had so much of a core's time had it all
 constexpr double kAsleep = 0.5;  // seconds after which host code that got no further sleeps
 constexpr double kBreak = 0.2;   // seconds, at most, that count of those between two looks
+constexpr int kAnswer = 300;     // times 10 ms: who is late and is given no core answers later
 
 std::atomic<double> limit{0};     // seconds
 std::atomic<double> passed{0};    // seconds that counted until the last look
 std::atomic<double> deadline{0};  // in those seconds; 0: none
 std::atomic<double> had{0};       // seconds that this process had on cores when a limit began
-std::atomic<bool> reported{false};
+std::atomic<bool> answering{false}, reported{false};
 std::atomic<int> looks{20};  // at whoever is late, until it is seen in its kernel's own code
 pthread_t main_thread;
 
@@ -46,20 +49,43 @@ double main_had() {
     return pthread_getcpuclockid(main_thread, &clock) == 0 ? now(clock) : 0;
 }
 
+// Whether it has no core, or no page of its code, though it would run.
+bool main_waits() {
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", int(getpid()));  // the first thread's
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    text[std::max<ssize_t>(n, 0)] = 0;
+    const char* name_end = strrchr(text, ')');
+    return name_end && (name_end[2] == 'R' || name_end[2] == 'D');
+}
+
 // Whether what runs has been kept from running.
 bool starved(double late) {
     return late < (kPatience - 1) * limit && now(CLOCK_PROCESS_CPUTIME_ID) - had < kNearly * limit;
 }
 
+// Where the kernel was left, while none of its threads runs.
+Where left_at() {
+    const Core& at = *core();
+    if (!at.left) return Where{at.launch->kernel};
+    return Where{at.launch->kernel, at.block, at.left->index, {nullptr, 0}, at.left->pc};
+}
+
 void on_timeout(int, siginfo_t*, void* context) {
-    const bool in_kernel = core() && core()->current;
-    const Where where = interrupted(context);
-    // Where it waits for a turn its line is not known.
-    if (in_kernel && !core()->launch->code.holds(where.pc) && looks-- > 0) return;
+    if (answering.exchange(true)) return;  // asked again, on the way to the answer
+    const Launch* launch = core() ? core()->launch : nullptr;
+    const Where where = launch && !core()->current ? left_at() : interrupted(context);
+    // Between two turns its line is that of the last one, at best.
+    const bool sure = launch && core()->current && launch->code.holds(where.pc);
+    if (launch && !sure && looks-- > 0) {
+        answering = false;
+        return;
+    }
     report(hazard::timeout, where,
-           in_kernel
-               ? "the kernel did not end within its time limit; it was here when it was stopped"
-               : "the host code did not end within its time limit");
+           launch ? "the kernel did not end within its time limit; it was here when it was stopped"
+                  : "the host code did not end within its time limit");
     reported = true;
     for (;;) pause();  // the watchdog ends the process
 }
@@ -76,11 +102,12 @@ void end_at_deadline() {
         const double until = deadline;
         if (until == 0 || passed < until) continue;
         pthread_t late = main_thread;
-        const bool wants = find_busy_thread(&late) || passed - host_ran < kAsleep;
+        const bool wants = find_busy_thread(&late) || passed - host_ran < kAsleep || main_waits();
         if (wants && starved(passed - until)) continue;
-        for (int i = 0; i < 50 && !reported; ++i) {
+        for (int i = 0; i < kAnswer && !reported; ++i) {
             pthread_kill(late, SIGUSR1);
             usleep(10000);
+            if (!answering) find_busy_thread(&late);
         }
         if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);  // what the kernel printed
         _exit(kExitCode);
