@@ -205,6 +205,20 @@ def test_the_time_limit_holds_and_says_where(diagnose):
     assert (hazard["kind"], hazard["line"], hazard["kernel"]) == ("timeout", 2, "spin")
 
 
+def test_a_spin_of_a_cooperative_launch_is_of_its_line_and_all_blocks_have_begun(diagnose):
+    (hazard,) = diagnose(
+        "__global__ void spin(int* x) {\n __syncthreads();\n"
+        " while (atomicAdd(x, 0) == 0) __nanosleep(64);\n}\n"
+        "int main() {\n int* x;\n cudaMalloc(&x, 4);\n cudaMemset(x, 0, 4);\n"
+        " void* arguments[] = {&x};\n"
+        " cudaLaunchCooperativeKernel((void*)spin, dim3(2), dim3(32), arguments);\n"
+        " cudaDeviceSynchronize();\n}"
+    )[1]["hazards"]
+    assert (hazard["kind"], hazard["variant"], hazard["line"]) == ("deadlock", "spinning", 3)
+    assert "32 threads of this block spin" in hazard["message"]
+    assert "have begun" not in hazard["message"]  # "0 of 2", it said
+
+
 LATE = """\
 #include <csignal>
 #include <sys/time.h>

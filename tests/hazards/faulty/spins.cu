@@ -52,6 +52,16 @@ __global__ void waits_for_nobody(volatile int* flag, int* out) {
 }
 CASE(waits_for_nobody, 3, 32, zeros<int>(1), zeros<int>(32))
 
+__global__ void waits_behind_a_barrier(volatile int* flag, int* out) {
+    out[threadIdx.x] = 1;
+    __syncthreads();  // it came through here: it is not where it spins
+    if (threadIdx.x == 0) {
+        while (*flag == 0) {  // HAZARD deadlock/spinning
+        }
+    }
+}
+CASE(waits_behind_a_barrier, 1, 32, zeros<int>(1), zeros<int>(32))
+
 // A ticket says which part of the sum a block takes; it looks back at sums of blocks as far as the
 // first sum of all.
 __global__ void scan_without_a_fence(const int* x, int* out, unsigned* tickets, int* status,

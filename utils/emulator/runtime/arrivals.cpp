@@ -59,6 +59,7 @@ void emu_await(EmuArrivals* arrivals, unsigned phase, EmuSite site) {
     core()->await(arrivals, phase, site);
 }
 int emu_has_passed(EmuArrivals* arrivals, unsigned phase) {
+    core()->current->pc = EMU_CALLER;
     if (arrivals->phase == phase) core()->pause(true);
     return arrivals->phase != phase;
 }

@@ -87,7 +87,8 @@ void report_spin(const std::vector<Core*>& blocks) {
     for (int i = launch.threads; i--;)
         if (core.is_live(i) && core.spins(i)) first = i, ++count;
     const Fibre& f = core.fibre(first);
-    const uint64_t begun = std::min<uint64_t>(launch.next, launch.blocks);
+    const uint64_t begun =
+        launch.cooperative ? launch.blocks : std::min<uint64_t>(launch.next, launch.blocks);
     char text[400], rest[240] = "";
     if (begun < launch.blocks)
         snprintf(
@@ -101,8 +102,9 @@ void report_spin(const std::vector<Core*>& blocks) {
              "change what %s for%s",
              count, count == 1 ? "" : "s", count == 1 ? "s" : "",
              count == 1 ? "it waits" : "they wait", rest);
-    report(hazard::deadlock_of_spins, Where{launch.kernel, core.block, f.index, f.site, f.pc},
-           text);
+    // Its `site` is that of the last barrier that it came to, long before.
+    report(hazard::deadlock_of_spins,
+           Where{launch.kernel, core.block, f.index, f.pc ? EmuSite{} : f.site, f.pc}, text);
     int none = 0;
     core.launch->error.compare_exchange_strong(none, cudaErrorLaunchFailure);
 }
