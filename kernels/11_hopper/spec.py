@@ -136,7 +136,7 @@ def of_terms(terms, **sizes):
     return Precision.SPLIT_FP16 if terms == 3 else Precision.TF32
 
 
-def whole(name, operations, out="M N", **more):
+def whole(name, operations, out="M N", at=WHOLE, **more):
     """A model, whole. `operations` for each element of out, GroupNorm's 8 and b aside. `terms`
     of a tensor core: 1, of floats as they lie; or 3, of halves, as exact as fp32."""
     model = MODELS[name]
@@ -161,7 +161,7 @@ def whole(name, operations, out="M N", **more):
             "peers": {"PyTorch": model.whole, "PyTorch TF32": in_tf32(model.whole)},
             "library": "PyTorch",
             "flops": lambda M, N, K, groups, terms: 2 * M * N * K + (9 + operations) * M * N,
-            "at": replace(WHOLE, bench={**bench, "groups": model.groups, "terms": 3}),
+            "at": replace(at, bench={**bench, "groups": model.groups, "terms": 3}),
             "outliers": ("x", "W"),
             "needs": "sm_90a",
             "multiprocessors": FEW,
@@ -287,6 +287,13 @@ PERSISTENT = in_notebook(
         effort="about 7 lines",
     ),
 )
+# One for each row of a tile of 128 columns; with one shuffle in place of two there are 2.
+ONE_ATOMIC_A_ROW = Gate(
+    "atomic operations",
+    1.5,
+    "find the minimum of a row's four lanes first, by two shuffles: one lane then tells it to all",
+    ideal=lambda M, N, **more: M * -(-N // 128),
+)
 WHOLE_MODELS = in_notebook(
     "3_models",
     whole(
@@ -326,6 +333,9 @@ WHOLE_MODELS = in_notebook(
         2,
         number="11.11",
         out="N M",  # a row for each channel
+        # An odd K: rows of W are split before, not beside, where atomics count them.
+        at=replace(WHOLE, gates={**size(64, 128, 33), "groups": 4, "terms": 3}),
+        gates=(tensor_cores(3), NOT_IN_FLOATS, ONE_ATOMIC_A_ROW),
         title="Task 75, whole, by warpgroups",
         points=20,
         effort="about 14 lines",
