@@ -205,6 +205,32 @@ def test_the_time_limit_holds_and_says_where(diagnose):
     assert (hazard["kind"], hazard["line"], hazard["kernel"]) == ("timeout", 2, "spin")
 
 
+@pytest.mark.parametrize(
+    "behind, kind", [("", "invalid-mask"), (" __syncthreads();\n", "deadlock")]
+)
+def test_shuffles_that_some_lanes_called_more_often_are_both_named(diagnose, behind, kind):
+    run, _, err = diagnose(
+        "__global__ void sums(float* x) {\n float v = threadIdx.x;\n if (v < 16)\n"
+        "  for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);\n"
+        " for (int d = 16; d > 0; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);\n"
+        f"{behind} x[threadIdx.x] = v;\n}}\n"
+        "int main() { float* x; cudaMalloc(&x, 128); sums<<<1, 32>>>(x); }"
+    )[1:]
+    (hazard,) = [h for h in run["hazards"] if h["kind"] == kind]
+    assert (hazard["line"], hazard["other_line"]) == (5, 4)
+    assert "some lanes called __shfl_down_sync at line 4 and others at line 5" in err
+
+
+def test_a_shuffle_in_either_branch_is_right(diagnose):
+    code, run, _, _ = diagnose(
+        "__global__ void sums(int* x) {\n int v = threadIdx.x;\n"
+        " if (v < 16) v += __shfl_xor_sync(0xffffffffu, v, 1);\n"
+        " else v -= __shfl_xor_sync(0xffffffffu, v, 1);\n x[threadIdx.x] = v;\n}\n"
+        "int main() { int* x; cudaMalloc(&x, 128); sums<<<1, 32>>>(x); }"
+    )
+    assert (code, run["hazards"]) == (0, [])
+
+
 def test_a_spin_of_a_cooperative_launch_is_of_its_line_and_all_blocks_have_begun(diagnose):
     (hazard,) = diagnose(
         "__global__ void spin(int* x) {\n __syncthreads();\n"

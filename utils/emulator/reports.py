@@ -50,6 +50,7 @@ class Report:
     other_access: str | None = None
     other_kernel: str | None = None  # of another stream: or the function that copies there
     remark: bool = False  # it is no hazard, as far as can be seen
+    before: str = ""  # what has led to it: the end of the sentence that says what happened
     count: int = 1
     waits: tuple[Wait, ...] = ()  # thread by thread
     quotes: tuple[tuple[str, str], ...] = ()  # places, such as line numbers, and the text there
@@ -79,7 +80,7 @@ class Report:
         head += f" {self.place}" if self.place and not self.file else ""
         head += f", {self.count} times" if self.count > 1 else ""
         who = f"block {self.block}, thread {self.thread}: " if self.block and self.thread else ""
-        story = who + (self.message or self._story())
+        story = who + (self.message or self._story()) + self.before
         quoted = [f"{place:>4} | {text}" for place, text in self.quotes]
         return [line for line in (head, *quoted, *self._calls(), story) if line]
 

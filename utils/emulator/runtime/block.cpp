@@ -178,6 +178,7 @@ void Core::prepare_fibres() {
         int lanes = live_ - 32 * w;
         unsigned mask = lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
         warps_[w] = Warp{mask, mask, 0, 0, 0};
+        meetings_[w] = Meeting{};
     }
 }
 

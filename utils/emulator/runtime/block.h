@@ -93,6 +93,13 @@ struct Warp {
     unsigned spinning;                         // of those that paused: for others to go on
 };
 
+// The first warp function that lanes of a watched warp came to from two places. That is well where
+// all come as often; where they do not, it shows only later.
+struct Meeting {
+    EmuSite here{nullptr, 0}, there{nullptr, 0};
+    int kind = 0;
+};
+
 // What the lanes of a warp hand each other at a collective.
 struct Exchange {
     uint64_t value[32];  // what each lane brings, then what it takes away
@@ -160,6 +167,7 @@ class Core {
     const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
     bool is_live(int i) const { return warps_[i / 32].live >> i % 32 & 1; }
     const Warp& warp(int w) const { return warps_[w]; }
+    const Meeting& meeting(int w) const { return meetings_[w]; }  // without a file: none
     int collective_warp() const { return settling_; }
 
     Fibre* current = nullptr;
@@ -180,6 +188,7 @@ class Core {
     Fibre* next();
     void release_barrier();
     void settle(int warp);
+    void note_meeting(int warp, unsigned group);
     bool has_come(int warp, unsigned group, const Fibre& first) const;
     void settle_active_mask(int warp);
     void check_barrier() const;
@@ -191,6 +200,7 @@ class Core {
     std::vector<Fibre> fibres_;
     Warp warps_[kMaxThreads / 32];
     Exchange exchanges_[kMaxThreads / 32];
+    Meeting meetings_[kMaxThreads / 32];
     int warp_count_ = 0, live_ = 0, at_barrier_ = 0, counted_ = 0, count_result_ = 0;
     int at_grid_ = 0;
     static constexpr int kPasses = 16;

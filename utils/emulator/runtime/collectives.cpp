@@ -163,6 +163,16 @@ inline bool Core::has_come(int w, unsigned group, const Fibre& first) const {
     return true;
 }
 
+void Core::note_meeting(int w, unsigned group) {
+    Meeting& meeting = meetings_[w];
+    if (meeting.here.file) return;
+    const Fibre& first = fibre(32 * w + __builtin_ctz(group));
+    each_lane(group, [&](int lane) {
+        const Fibre& f = fibre(32 * w + lane);
+        if (f.site.line != first.site.line) meeting = Meeting{first.site, f.site, first.kind};
+    });
+}
+
 // Completes every collective of the warp whose lanes have all come. Lanes that have left the
 // kernel are not waited for.
 void Core::settle(int w) {
@@ -175,6 +185,7 @@ void Core::settle(int w) {
         pending &= ~(1u << __builtin_ctz(pending));
         if (!complete) continue;
         pending &= ~group;
+        if (watching()) note_meeting(w, group);
         watch_collective(*this, w, first.kind, group, first.mask);
         settling_ = w;
         if (kCollectives[first.kind].combine == shuffle)

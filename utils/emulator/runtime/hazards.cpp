@@ -293,15 +293,18 @@ void watch_host_access(const void* address, size_t size, Kind kind, const void* 
         tell_of_host(hazard::race_with_host, *a, address, pc, kind_name(kind), &other, nullptr);
 }
 
-void watch_site(const Core& core, const HazardKind& kind, int thread, int other) {
+void watch_site(const Core& core, const HazardKind& kind, int thread, int other,
+                const Meeting* met) {
     // Threads that have met at different barriers stay one apart: said once for a block.
     static uint32_t diverged = 0;
     const bool barrier = &kind == &hazard::divergent_barrier;
     if (barrier && std::exchange(diverged, running.me.block) == running.me.block) return;
     const Fibre &mine = core.fibre(thread), &theirs = core.fibre(other);
+    EmuSite there = theirs.site;
+    const bool apart = met && met->here.file;
+    if (apart) there = met->here.line == mine.site.line ? met->there : met->here;
     size_t number;
-    if (!new_hazard(kind.kind, uint32_t(mine.site.line), uint32_t(theirs.site.line), "", &number))
-        return;
+    if (!new_hazard(kind.kind, uint32_t(mine.site.line), uint32_t(there.line), "", &number)) return;
     report_waits(core);
     Json json;
     const bool left_out = barrier && !theirs.site.file;
@@ -310,7 +313,8 @@ void watch_site(const Core& core, const HazardKind& kind, int thread, int other)
     json.code("", mine.pc);
     json.position("other_block", core.block);
     json.position("other_thread", theirs.index);
-    if (theirs.site.file) json.site("other_", theirs.site);
+    if (there.file) json.site("other_", there);
+    if (apart) json.text("before", met_before(*met).c_str());
     json.end();
 }
 

@@ -49,6 +49,13 @@ void report_waits(const Core& core) {
     json.end();
 }
 
+std::string met_before(const Meeting& met) {
+    if (!met.here.file) return "";
+    return std::string("; before, some lanes called ") + collective_name(met.kind) + " at line " +
+           std::to_string(met.here.line) + " and others at line " + std::to_string(met.there.line) +
+           ", which passed as one call";
+}
+
 namespace {
 
 struct Crowd {  // threads that wait for one thing at one line
@@ -151,10 +158,15 @@ void report_deadlock(Core& core) {
     }
     const Fibre& f = core.fibre(crowds[shown].first);
     Where where{core.launch->kernel, core.block, f.index, f.site, f.pc};
+    const Meeting& met = core.meeting(crowds[shown].first / 32);
     if (count > 1) {
         const Fibre& other = core.fibre(crowds[shown ? 0 : 1].first);
         where.other_site = other.site;
         where.other_thread = other.index;
+    }
+    if (f.waits == Waits::kCollective && met.here.file) {
+        text.add("%s", met_before(met).c_str());
+        where.other_site = met.here.line == f.site.line ? met.there : met.here;
     }
     report_waits(core);
     const bool broken = f.waits == Waits::kWarpgroup;

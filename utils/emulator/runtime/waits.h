@@ -2,12 +2,17 @@
 // can go on.
 #pragma once
 
+#include <string>
+
 namespace emu {
 
 class Core;
 struct Fibre;
+struct Meeting;
 
 const char* awaited(const Fibre& fibre);  // such as "__syncthreads"; "" where it waits for nothing
+
+std::string met_before(const Meeting& met);  // the end of a sentence; "" where there is none
 
 // While a trace is recorded: reports where each thread of the running block waits now.
 void report_waits(const Core& core);

@@ -577,7 +577,7 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
     uint32_t existing = threads >= 32 ? 0xffffffffu : (1u << threads) - 1;
     if (uint32_t gone = mask & existing & ~lanes)
         watch_site(core, hazard::mask_of_exited_lane, 32 * warp + __builtin_ctz(lanes),
-                   32 * warp + __builtin_ctz(gone));
+                   32 * warp + __builtin_ctz(gone), &core.meeting(warp));
 }
 
 void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* sources) {

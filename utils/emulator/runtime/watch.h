@@ -15,6 +15,7 @@ namespace emu {
 
 class Core;
 struct Launch;
+struct Meeting;
 
 bool watching();
 
@@ -37,7 +38,8 @@ void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* source
 // that NaN when something has been added to it: so it can be told where it has got to.
 constexpr uint64_t kNobodys = 0xffedffedffedffed;
 // A hazard of two threads' barriers or collectives, each where it waits.
-void watch_site(const Core& core, const HazardKind& kind, int thread, int other);
+void watch_site(const Core& core, const HazardKind& kind, int thread, int other,
+                const Meeting* met = nullptr);
 
 // Called by the compiler's callbacks, for the running thread.
 void watch_access(const void* address, size_t size, Kind kind, const void* pc);
