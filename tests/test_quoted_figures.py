@@ -1,7 +1,8 @@
 """What the notebooks quote of an NVIDIA H200, or of an H100, is what is stored of it.
 
 Found are a kernel's row of a table, "`name` took 2 ms", and "On an H200: 2 ms" or "2 ms on an H200"
-in the text below `bench(name)`. Figures of variants and other sizes are stored nowhere: not found.
+in the text below `bench(name)`, with what PyTorch and `torch.compile` take, if that comes next.
+Figures of variants and other sizes are stored nowhere: not found.
 At a notebook's head, "2 times as fast as PyTorch" and "70 % of cuBLAS" are of one of its kernels.
 """
 
@@ -28,6 +29,11 @@ ROW = re.compile(r"`(\w+)`(?: \(\d\d\))?")  # the chapter that it is from
 TOOK = re.compile(rf"`(\w+)` took ({NUMBER}) ms")
 DATE = r"(?: \(measured (\d{4}-\d\d-\d\d)[^)]*\))?"
 ON_A_CARD = re.compile(rf"On an (H[12]00){DATE}: ({NUMBER}) ms|({NUMBER}) ms on an (H[12]00){DATE}")
+PEER = re.compile(
+    rf"[;,] (?:where )?(PyTorch|`torch.compile`) (?:takes )?({NUMBER})|"
+    rf"and (`torch.compile`) ({NUMBER})"
+)
+KINDS = {"PyTorch": "library", "`torch.compile`": "compile"}
 BEATEN = re.compile(
     rf"({NUMBER})(?: to ({NUMBER}))? (times as fast as|% of)(?: eager)? (PyTorch|cuBLAS|`torch)"
 )
@@ -60,6 +66,17 @@ def of_tables(text: str) -> Iterator[tuple[str, str, str]]:
                     yield name[1], said, unit
 
 
+def of_peers(text: str, entry: Entry) -> list[str]:
+    """What a sentence says wrongly of PyTorch or its compiler, beside a kernel's own figure."""
+    stored = {row.kind: row.median_ms for row in entry.rows}
+    figures = [(one or other, said or more) for one, said, other, more in PEER.findall(text)]
+    return [
+        f"{peer}: {said} ms, stored {stored[KINDS[peer]]:.5g}"
+        for peer, said in figures
+        if not agrees(said, stored[KINDS[peer]])
+    ]
+
+
 def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
     """How many figures a text quotes of kernels, and those that are others than the stored ones.
 
@@ -72,6 +89,7 @@ def disagreements(text: str, benched: str | None) -> tuple[int, list[str]]:
         date, entry = figure[2] or figure[6], entry_of(benched, figure[1] or figure[5])
         if entry:
             known.append((benched, figure[3] or figure[4], "ms", entry))
+            wrong += of_peers(text[figure.end() :].partition(". ")[0], entry)
         if date and entry and date != entry.date:
             wrong.append(f"{benched}: measured {date}, stored {entry.date}")
     for name, said, unit, entry in known:
@@ -122,6 +140,16 @@ def test_the_head_of_each_chapter_says_what_is_beaten():
     assert {f"{n:02}" for n in range(13) if n != 5} <= chapters  # 05 is about faults
 
 
+def test_what_is_left_to_win_is_drawn_of_what_is_stored():
+    cells = documents.read(documents.notebook_of("15_short_pieces")).cells
+    source = next(cell.source for cell in cells if "pieces = {" in cell.source)
+    drawn = re.findall(rf": \(({NUMBER}), ({NUMBER}), ", source)
+    names = "cumsum_rows", "histogram", "convolution", "cross_entropy", "cumsum_long"
+    for name, (eager, compiled) in zip(names, drawn, strict=True):
+        text = f"; PyTorch {eager}, `torch.compile` {compiled}"
+        assert of_peers(text, entry_of(name, "H100")) == [], name
+
+
 TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {} |\n"
 
 
@@ -137,6 +165,13 @@ TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {}
         ("On an H200 (measured 2026-11-20): 5.39 ms.", "gemm_2d", ["gemm_2d: measured 2026-11-20"]),
         ("On an H100 (measured 2026-11-26): 15.2 ms.", "gemm_tiled", []),
         ("15.5 ms on an H100.", "gemm_tiled", ["gemm_tiled: 15.5 ms, stored 15.2"]),
+        ("On an H100: 0.104 ms; PyTorch 0.299.", "histogram", []),
+        (
+            "On an H100: 0.104 ms, where PyTorch takes 0.3 and `torch.compile` 0.30.",
+            "histogram",
+            [],
+        ),
+        ("On an H100: 0.104 ms; PyTorch 0.289.", "histogram", ["PyTorch: 0.289 ms, stored 0.29"]),
     ],
 )
 def test_what_is_not_stored_is_found(text, benched, wrong):
