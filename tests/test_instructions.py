@@ -50,6 +50,14 @@ def test_each_warp_counts_once_whatever_its_lanes(counted):
     assert {kind: counted[kind] for kind in kinds} == dict.fromkeys(kinds, WARPS)
 
 
+def test_a_quick_quotient_is_no_quotient():
+    source = SOURCE.replace("expf(y) / in[i]", "__fdividef(y, in[i])")
+    blocks = computed(instrumented(compile_cuda(source, "terms", backend="emulator")).library)
+    counted = sum(blocks.values(), Counter())
+    assert counted["emu_quick_quotient"] == 1
+    assert counted["quotient"] == counted["quick quotient"] == 0
+
+
 def test_a_product_and_a_sum_are_one_instruction_as_often_as_their_loop_runs(counted):
     assert counted["fused"] == WARPS * (1 + TIMES)
     assert counted["product"] == 0 and counted["sum"] == WARPS  # that of the shuffle

@@ -55,7 +55,7 @@ SLOTS: dict[Kind, int] = {
     "fused": 1,
     "root": 4,
 }
-SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2}
+SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2, "emu_quick_quotient": 2}
 SLOTS |= {"emu_collective": 1, "emu_barrier": 1}
 SLOTS |= {"expf": 10, "exp2": 2, "log2": 4, "sin": 4, "cos": 4, "sqrtf": 8}
 SLOTS |= {"fmaxf": 1, "fminf": 1}

@@ -59,6 +59,8 @@ def comparison(
     remarks = [*notes, *_prediction(entry, limits, ours in rows), *_precisions(rows, ours)]
     if loads:
         remarks += [*_load(ours), TWO_WAYS]
+    if first and len(rows) > 1:
+        remarks.append(f"speed-up: how many times as fast as {first.label}")
     if any(row.stored for row in rows):
         remarks.append("* stored figures of the workbook's own kernels on this GPU")
     return Table(caption, [*head, "speed-up"], lines, remarks)

@@ -25,7 +25,7 @@ _KINDS = {
     r"|fmov|[su]xtw",
     "division": r"i?div[bwlq]?|[su]div",  # of integers
     "quotient": r"v?divss|fdivs",
-    "quick quotient": r"v?divsd|fdivd",  # the headers' __fdividef and rsqrtf, in double
+    "quick quotient": r"v?divsd|fdivd",  # the headers' rsqrtf, in double
     "root": r"v?sqrts[sd]|fsqrt",
     "product": r"v?mulss|fmul",
     "sum": r"v?(add|sub)ss|fadd|fsub",

@@ -137,11 +137,9 @@ inline double emu_turns(float x) noexcept {  // toward zero
 inline float __sinf(float x) { return float(sinpi(2.0 * emu_turns(x))); }
 inline float __cosf(float x) { return float(cospi(2.0 * emu_turns(x))); }
 inline void __sincosf(float x, float* s, float* c) { *s = __sinf(x), *c = __cosf(x); }
-// The reciprocal of what is beyond 2^126 is 0, and infinity times 0 is no number.
-inline float __fdividef(float a, float b) {
-    if (fabsf(b) > 0x1p126f && !std::isinf(b)) return a * copysignf(0.0f, b);
-    return float(double(a) / double(b));  // the same value; in double, estimates find it quick
-}
+// A call, so that estimates find it: the compiler would make of it what it makes of a / b.
+extern "C" float emu_quick_quotient(float a, float b) noexcept;
+inline float __fdividef(float a, float b) { return emu_quick_quotient(a, b); }
 inline float __tanf(float x) { return __fdividef(__sinf(x), __cosf(x)); }
 inline float __tanhf(float x) { return tanhf(x); }
 inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
