@@ -147,6 +147,7 @@ def test_the_ladder_holds_the_rungs_before_and_ends_with_the_library(capsys):
     own = ["gemm_naive, reference", "gemm_coalesced, reference"]
     assert labels == [*own, "torch.compile", "cuBLAS"]
     assert lines[4].endswith("10×")
+    assert "speed-up: how many times as fast as gemm_naive, reference" in lines
 
 
 # --- with a GPU, as far as there need be none
