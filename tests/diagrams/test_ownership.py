@@ -1,6 +1,8 @@
 """The views "threads", "matrix", "tiles" and "tree": who touches what, when, and how often."""
 
+import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from support.traces import simulate
 
 from utils.diagrams.draw import render
 from utils.diagrams.parts.places import Place, lay_out
-from utils.watch.trace import GLOBAL, Array
+from utils.diagrams.parts.scene import shape_text
+from utils.watch.trace import GLOBAL, SHARED, Array
 
 
 def threads(kernel, block: int, n: int) -> str:
@@ -187,6 +190,47 @@ def test_a_tile_is_said_to_be_of_one_block_and_its_phases_have_names():
     assert {"phase 0", "phase 6", "32 × 32", "global → shared", "reads shared"} <= said
     other = render(scene(traces.gemm_tiled(5, 7, 8, T=4), ("C",), block=(0, 1)), "tiles")
     assert "what block (0, 1) touches" in other.title
+
+
+def test_what_phases_do_is_said_in_full_and_in_a_column_of_each():
+    """Of eight phases side by side."""
+
+    def kernel(t):
+        i = t.thread[0]
+        for line in range(1, 5):
+            t.load(line, "x", i)
+            t.store(line, "all_share", i)
+            yield
+            t.load(line, "all_share", i ^ 1)
+            t.store(line, "all_share", i)
+            yield
+
+    tensors, shared = {"x": (8, 16)}, [("all_share", 128)]
+    picture = render(scene(simulate(kernel, (1,), (128,), tensors, shared)), "tiles")
+    said = [text for text in picture.figure.axes[0].texts if "shared" in text.get_text()]
+    assert {"global →", "reads, writes"} <= set(words(picture))
+    assert not any("…" in word for word in words(picture))
+    boxes = sorted((t.get_window_extent() for t in said), key=lambda box: (box.y0, box.x0))
+    assert len(boxes) >= 8
+    for box, after in itertools.pairwise(boxes):
+        assert box.y0 != after.y0 or box.x1 < after.x0
+
+
+def test_an_array_that_a_kernel_divides_up_is_of_bytes():
+    assert shape_text(Array("memory", SHARED, (512,), 1, 0)) == "512 bytes"
+    assert shape_text(Array("As", SHARED, (4, 8), 4, 0)) == "4 × 8"
+    trace = simulate(touch_all, (1,), (32,), {"out": (2, 16)}, [("memory", 32)])
+    arrays = [replace(a, element=1) if a.space == SHARED else a for a in trace.arrays]
+    picture = render(scene(replace(trace, arrays=tuple(arrays))), "tiles")
+    assert "32 bytes of memory once each" in picture.caption
+    assert "32 bytes" in words(picture)
+
+
+def touch_all(t):
+    t.store(1, "memory", t.thread[0])
+    yield
+    t.load(2, "memory", t.thread[0])
+    t.store(2, "out", t.thread[0])
 
 
 def test_each_phase_shows_what_it_reads_and_writes_and_what_came_before():

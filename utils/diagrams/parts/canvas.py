@@ -104,6 +104,18 @@ def fit(text: str, width: float, size: float = BODY, family: str = SANS) -> str:
     return text.rstrip() + "…"
 
 
+def broken(text: str, width: float, size: float = BODY) -> list[str]:
+    """Its lines, none wider than `width` inches but for a word that is."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if lines[-1] and text_width(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
 def _weak(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Where two fields of colours differ, but too little to be seen by every eye."""
     differ = np.abs(one - other).max(axis=-1) > 1e-6
@@ -172,16 +184,9 @@ class Canvas:
 
     def paragraph(self, text: str, *, color: str = INK) -> None:
         """Broken into lines; moves y on."""
-        line = ""
-        for word in text.split():
-            longer = f"{line} {word}" if line else word
-            if line and text_width(longer) > INNER:
-                self.text(MARGIN, self.y, line, color=color)
-                self.y += 0.18
-                longer = word
-            line = longer
-        self.text(MARGIN, self.y, line, color=color)
-        self.y += 0.18
+        for line in broken(text, INNER):
+            self.text(MARGIN, self.y, line, color=color)
+            self.y += 0.18
 
     def in_cells(
         self, x: float, y: float, texts: Sequence[str], cell: float, colors: Sequence[str]

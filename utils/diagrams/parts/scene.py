@@ -107,8 +107,9 @@ def listing(items: list[str]) -> str:
 
 
 def shape_text(array: Array) -> str:
-    """Such as "4 × 8"."""
-    return " × ".join(map(str, array.shape)) or "one value"
+    """Such as "4 × 8"; of an array that a kernel divides up as it likes, "512 bytes"."""
+    shape = " × ".join(map(str, array.shape)) or "one value"
+    return f"{shape} bytes" if array.element == 1 and array.shape else shape
 
 
 def coordinates(number: int, dims: tuple[int, int, int]) -> tuple[int, ...]:

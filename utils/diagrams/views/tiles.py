@@ -93,8 +93,7 @@ def _said(scene: Scene, now: np.ndarray, last: bool) -> str:
         does += [f"reads {listing(counts)} from {memory} memory"] if counts else []
     stores = now[(now["kind"] != LOAD) & (now["array"] >= 0)]
     counts = [
-        f"{many(len(np.unique(stores['index'][stores['array'] == i])), 'element')} of "
-        f"{scene.arrays[i].name}"
+        _elements(len(np.unique(stores["index"][stores["array"] == i])), scene.arrays[i])
         for i in np.unique(stores["array"])
     ]
     does += [f"writes {listing(counts)}"] if counts else []
@@ -118,14 +117,16 @@ def _columns(page: Canvas, block: Block, shown: list[int]) -> None:
     room = (cv.INNER - names) / len(shown) - 0.05
     most, every = max(columns for _, columns in shapes), sum(rows for rows, _ in shapes)
     cell = cv.snap(min((column - 0.14) / most, 5.5 / every, 0.12))
-    top = page.y
+    top, most_lines = page.y, 1
     for order, phase in enumerate(shown):
         x = cv.MARGIN + names + order * column
         skipped = order and phase > shown[order - 1] + 1
         page.text(x, top, f"{'… ' if skipped else ''}phase {phase}", bold=True, size=cv.SMALL)
-        doing = cv.fit(_doing(accesses[accesses["phase"] == phase]), room, cv.SMALL)
-        page.small(x, top + 0.16, doing)
-    page.y = top + 0.33
+        doing = cv.broken(_doing(accesses[accesses["phase"] == phase]), room, cv.SMALL)
+        for at, line in enumerate(doing):
+            page.small(x, top + 0.16 + 0.15 * at, line)
+        most_lines = max(most_lines, len(doing))
+    page.y = top + 0.18 + 0.15 * most_lines
     for (number, array), (rows, columns) in zip(block.arrays.items(), shapes, strict=True):
         used = accesses["phase"][accesses["array"] == number]
         high = max(rows * cell, min(LEAST[0] * rows, 0.3))
@@ -148,11 +149,13 @@ def _doing(accesses: Records) -> str:
     loads, shared = accesses["kind"] == LOAD, accesses["space"] == SHARED
     stores = np.any(~loads & ~shared)
     fills = np.any(loads & ~shared) and np.any(~loads & shared)
+    uses, makes = np.any(loads & shared), np.any(~loads & shared) and not fills
     words = {
         "global → shared": fills,
         "reads global": np.any(loads & ~shared) and not fills and not stores,
-        "writes shared": np.any(~loads & shared) and not fills,
-        "reads shared": np.any(loads & shared),
+        "reads, writes shared": uses and makes,
+        "reads shared": uses and not makes,
+        "writes shared": makes and not uses,
         "writes global": stores,
     }
     return ", ".join(word for word, does in words.items() if does)
@@ -223,7 +226,7 @@ def _caption(block: Block) -> str:
             f"In phase {phase} block {block.name} {verb}, from {where} memory, {listing(counts)}."
         )
     counts = [
-        f"{many(len(np.unique(mine['index'])), 'element')} of {array.name}"
+        _elements(len(np.unique(mine["index"])), array)
         for i, array in block.arrays.items()
         if len(mine := accesses[block.filled & (accesses["array"] == i)])
     ]
@@ -240,5 +243,9 @@ def _reads(array: Array, loads: np.ndarray) -> str:
     often = times(int(count.max()))
     if count.min() < count.max():
         often = f"{count.min()} to {count.max()} times"
-    elements = f"{many(len(count), 'element')} of {array.name}"
-    return f"{elements} {often}{' each' * (len(count) > 1)}"
+    return f"{_elements(len(count), array)} {often}{' each' * (len(count) > 1)}"
+
+
+def _elements(count: int, array: Array) -> str:
+    """So many of an array; of one that a kernel divides up as it likes, bytes."""
+    return f"{many(count, 'element' if array.element > 1 else 'byte')} of {array.name}"
