@@ -66,7 +66,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off --no-compile \
 	    -e ".[$$extras]" \
 	    -c constraints.txt | sed -un -e 's/^ *\(Downloading\|Using cached\) \(.*)\)$$/  \1 \2/p' \
-	    -e 's/^Installing collected.*/  unpacking .../p' -e 's/^Successfully.*/  done/p'
+	    -e 's/^Installing collected.*/  unpacking .../p' -e 's/^Successfully installed.*/  done/p'
 	@cd $(VENV)/lib/python*/site-packages && ../../../bin/python -m compileall -qq -j 0 \
 	    torch sympy mpmath networkx >/dev/null; true  # a few of their files are templates
 	@touch $@

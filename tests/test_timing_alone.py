@@ -48,6 +48,12 @@ def test_the_times_that_were_measured_are_read():
     assert timing_alone.read(printed.getvalue()) == {"03.4 gemm_warp": 2.79, "11.10 long": 0.0123}
 
 
+def test_a_notebook_without_exercises_has_none_that_failed():
+    printed = io.StringIO()
+    summary.print_runs([Run([], {})], Console(file=printed, width=200))
+    assert printed.getvalue() == "03_of_three: no exercises, 1.0 s\n"
+
+
 def test_a_difference_is_in_percent_of_the_time_alone():
     together = {"03.4 a": 5.5, "11.2 b": 0.0101, "11.10 c": 1.0}
     lines, off = timing_alone.table(together, {"03.4 a": 5.0, "11.2 b": 0.0095, "04.1 d": 2.0})

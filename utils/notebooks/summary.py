@@ -38,10 +38,9 @@ def print_runs(runs: Sequence[Run], console: Console) -> None:
         console.print(table)
         console.print()
     for run in runs:
-        done = sum(run.verdict(e) == "passed" for e in run.exercises())
-        console.print(
-            f"{run.path.stem}: {done} of {len(run.exercises())} passed, {run.seconds:.1f} s",
-            highlight=False,
-        )
+        exercises = run.exercises()
+        done = sum(run.verdict(e) == "passed" for e in exercises)
+        passed = f"{done} of {len(exercises)} passed" if exercises else "no exercises"
+        console.print(f"{run.path.stem}: {passed}, {run.seconds:.1f} s", highlight=False)
         for error in run.errors:
             console.print(f"  {error}", style="red", markup=False, highlight=False, soft_wrap=True)
