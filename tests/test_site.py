@@ -99,6 +99,8 @@ def test_no_page_is_wider_than_its_window(pages, chromium):
             tab.set_viewport_size({"width": width, "height": 900})
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, page.path.name
             assert cut(tab, "article") == [], f"{page.path.name} at {width}"
+        scrolls = "all => all.filter(one => one.scrollWidth > one.clientWidth).length"
+        assert tab.locator(".highlight pre").evaluate_all(scrolls) == 0, "on a wide screen"
     tab.close()
 
 

@@ -26,11 +26,16 @@ from utils.notebooks.lab import STATIC
 # a touch: it links to itself.
 CSS = """
 details { margin: 1em 0 }
+.highlight .nn { text-decoration: none !important }  /* a module's name is no link */
 summary { cursor: pointer; padding: 0.3em 0 }
 .cell_output pre { white-space: pre-wrap; overflow-wrap: break-word }
 @media (prefers-color-scheme: dark) {
   body:not([data-theme="light"]) :is(.cell_output img, .workbook-choice svg) {
     filter: var(--workbook-dark) }
+}
+@media (min-width: 82em) {  /* beside the contents: room for a line of 100 characters of code */
+  .content { width: 50em }
+  article .highlight pre { font-size: 0.78rem }
 }
 @media (max-width: 500px) {
   .table-wrapper table.docutils { font-size: 0.7rem }
@@ -138,6 +143,7 @@ def _settings() -> dict[str, object]:
         "html_css_files": [SHEET.name, "pages.css"],
         "html_js_files": [script.name for script in SCRIPTS],
         "html_copy_source": False,
+        "html_show_copyright": False,
         "html_show_sphinx": False,
         "pygments_style": "default",
     }
