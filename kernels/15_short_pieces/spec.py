@@ -1,12 +1,13 @@
 """15: short pieces that beat PyTorch: sums along a row, a histogram, a convolution, a loss."""
 
+import math
 from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import normal, uniform, whole_number
+from utils.course.case_values import normal, uniform, whole, whole_number
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -213,6 +214,73 @@ def labelled(rows, classes):
     return {"rows": rows, "classes": classes}
 
 
+def largest(x):
+    """(values, places): of each row the 32 largest, the largest first, of equal ones the earlier.
+    A shorter row is filled up with -inf, at -1."""
+    filled = F.pad(x, (0, 32), value=float("-inf"))
+    values, places = filled.sort(dim=1, descending=True, stable=True)
+    return values[:, :32], places[:, :32].where(places[:, :32] < x.shape[1], -1)
+
+
+def equals(sizes, generator):
+    """Whole numbers, so that many are equal; zeros of either sign among them."""
+    x = whole((sizes["rows"], sizes["channels"]), generator)
+    return {"x": torch.where(uniform(x.shape, generator) < 0.5, x, -x)}
+
+
+def rising(sizes, generator):
+    """Each row rises, but for a few: nearly every element is larger than all before it."""
+    x = normal((sizes["rows"], sizes["channels"]), generator)
+    few = uniform(x.shape, generator) < 1 / 64
+    return {"x": torch.where(few, x, x.sort(dim=1).values)}
+
+
+def many_nan(sizes, generator):
+    """About half of each row is infinite or NaN, either of both signs."""
+    x = normal((sizes["rows"], sizes["channels"]), generator)
+    kind = torch.randint(4, x.shape, generator=generator, device=generator.device)
+    x = torch.where(kind == 0, x * float("inf"), x)
+    return {"x": torch.where(kind == 1, (x * float("nan")).copysign(x), x)}
+
+
+TOPK = Exercise(
+    name="topk_rounds",
+    notebook="15_short_pieces_2_largest",
+    title="the 32 largest of each row, in 32 rounds",
+    shapes={"x": "rows channels", "values": "rows 32", "places": "rows 32"},
+    outputs=("values", "places"),
+    reference=largest,
+    exact=True,
+    kinds={"many equal": equals, "rising": rising, "many NaN": many_nan},
+    ladder="topk",
+    traffic=lambda rows, channels: 4 * rows * channels + 12 * 32 * rows,
+    flops=lambda rows, channels: rows * channels,
+    peers={
+        "sorting all": lambda x: x.sort(dim=1, descending=True),
+        "PyTorch": lambda x: x.topk(32, dim=1),
+    },
+    library="PyTorch",
+    at=At(
+        check=(
+            size(1, 1),
+            size(3, 5),
+            size(14, 33),
+            size(9, 64),
+            size(5, 257),  # one channel more than the loads that are under way
+            size(37, 500),
+            size(2, 3001),
+        ),
+        card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),
+        bench=size(4096, 8192),
+        draw=size(4, 256),
+        gates=size(16, 2048),
+        drawn=(
+            {"rows": (3, 5), "channels": (22_000, 26_000)},
+            {"rows": (300, 400), "channels": (170, 220)},
+        ),
+    ),
+)
+
 EXERCISES = (
     CUMSUM,
     replace(
@@ -390,5 +458,34 @@ EXERCISES = (
         ),
         points=25,
         effort="about 12 lines",
+    ),
+    TOPK,
+    replace(
+        TOPK,
+        number="15.6",
+        name="topk_rows",
+        title="the 32 largest of each row, of one read: few pass the bar, and wait to be merged",
+        gates=(
+            Gate(
+                "load requests to global memory",
+                1.125,
+                "read a row once: what may be among its largest stays in registers and the queue",
+                # A row, and the values of the 32 that were found.
+                ideal=lambda rows, channels: rows * (channels / 32 + 1),
+            ),
+            Gate(
+                "shuffles and votes",
+                2,
+                "let a key wait in the queue until it holds 32, and merge those at once; and let "
+                "only keys above the bar, the smallest of the best so far, into the queue",
+                # A vote for each 32 elements. Of random ones 32 * log(channels / 32) pass after
+                # the first 32; each 32 that pass take a merge, and a last one what is left.
+                ideal=lambda rows, channels: (
+                    rows * (channels / 32 + 22 * (2 + math.log(channels / 32)))
+                ),
+            ),
+        ),
+        points=25,
+        effort="about 10 lines",
     ),
 )

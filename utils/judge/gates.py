@@ -136,6 +136,9 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     ),
     "wavefronts per shared atomic": _shared_atomics,
     "barriers a block": _barriers,
+    "shuffles and votes": lambda d: Reading(
+        sum(launch.counters["shuffles"] for launch in d.launches), 0
+    ),
     "operations of tensor cores": lambda d: Reading(
         sum(launch.counters["tensor_operations"] for launch in d.launches), 0
     ),
