@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
+from torch.utils.weak import WeakIdKeyDictionary
 
-from utils.course import At, Exercise, Gate
+from utils.course import At, Exercise, Gate, Precision
 from utils.course.case_values import normal, uniform, whole, whole_number
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.precision import under
 
 
 def size(rows, channels):
@@ -281,6 +283,86 @@ TOPK = Exercise(
     ),
 )
 
+
+def linear_int8(x, W, x_scale, W_scale):
+    return x.to(x_scale.dtype) @ W.to(x_scale.dtype).T * x_scale[:, None] * W_scale
+
+
+def dequantised(x, W, x_scale, W_scale):
+    """As a layer without a kernel of its own: floats are made of the weights in each call."""
+    return (x * x_scale[:, None]) @ (W * W_scale[:, None]).T
+
+
+KEPT = WeakIdKeyDictionary()  # weights -> the same in bfloat16
+
+
+def of_bf16(x, W, x_scale, W_scale):
+    """A layer that never was int8: its weights stay in bfloat16 between calls."""
+    if W not in KEPT:
+        KEPT[W] = (W * W_scale[:, None]).bfloat16()
+    return (x * x_scale[:, None]).bfloat16() @ KEPT[W].T
+
+
+def whole_bytes(sizes, generator):
+    """Every value of a byte, as likely as any other one."""
+    shapes = {"x": (sizes["M"], sizes["K"]), "W": (sizes["N"], sizes["K"])}
+    return {
+        name: torch.randint(-128, 128, shape, generator=generator, device=generator.device).to(
+            torch.int8
+        )
+        for name, shape in shapes.items()
+    }
+
+
+def ends(sizes, generator):
+    """Bytes at both ends of their range: the largest sums that there are."""
+    drawn = whole_bytes(sizes, generator)
+    return {name: torch.where(x < 0, -128, 127).to(torch.int8) for name, x in drawn.items()}
+
+
+def some_rows(M, N, K):
+    return {"M": M, "N": N, "K": K}
+
+
+LINEAR = Exercise(
+    name="linear_int8_bytes",
+    notebook="15_short_pieces_2_largest",
+    title="a linear layer of int8, byte by byte, a warp for each element",
+    shapes={"x": "M K", "W": "N K", "x_scale": "M", "W_scale": "N", "out": "M N"},
+    outputs=("out",),
+    reference=linear_int8,
+    inputs=whole_bytes,
+    kinds={"ends of the range": ends},
+    ladder="linear int8",
+    precision=Precision.INT8,
+    traffic=lambda M, N, K: (M + N) * K + 4 * (M + N + M * N),
+    flops=lambda M, N, K: 2 * M * N * K,
+    peers={
+        "bf16, weights kept": under(Precision.BF16, of_bf16),
+        "PyTorch int8": under(Precision.INT8, dequantised),
+    },
+    library="PyTorch int8",
+    at=At(
+        check=(
+            some_rows(1, 1, 1),
+            some_rows(3, 5, 2),
+            some_rows(8, 16, 512),  # whole blocks
+            some_rows(9, 17, 528),
+            some_rows(2, 33, 31),
+            some_rows(13, 6, 1000),
+            some_rows(1, 70, 48),
+        ),
+        card=(some_rows(8, 5001, 3000), some_rows(40, 1000, 4096)),
+        bench=some_rows(8, 8192, 8192),
+        draw=some_rows(8, 4, 64),
+        gates=some_rows(8, 32, 1024),
+        drawn=(
+            {"M": (9, 16), "N": (17, 32), "K": (4200, 4800)},
+            {"M": (1, 4), "N": (300, 350), "K": (200, 240)},
+        ),
+    ),
+)
+
 EXERCISES = (
     CUMSUM,
     replace(
@@ -486,6 +568,25 @@ EXERCISES = (
             ),
         ),
         points=25,
+        effort="about 10 lines",
+    ),
+    LINEAR,
+    replace(
+        LINEAR,
+        number="15.7",
+        name="linear_int8",
+        title="a linear layer of int8: four products an instruction, 16 bytes a load",
+        gates=(
+            COALESCED_LOADS,
+            Gate(
+                "load requests to global memory",
+                1.125,
+                "load 16 bytes at a time, and multiply those of four rows of W by all eight of x",
+                # For each 512 of K 4 rows of W and 8 of x; then the scales.
+                ideal=lambda M, N, K: -(-M // 8) * -(-N // 4) * (12 * K / 512 + 2),
+            ),
+        ),
+        points=20,
         effort="about 10 lines",
     ),
 )

@@ -36,7 +36,7 @@ __device__ Key merged(Key best, Key more) {
 // x: (rows, channels); values, places: (rows, 32). values[r] = the 32 largest of row r, the largest
 // first; places[r] = where they stand. A shorter row is filled up with -INFINITY, at -1
 // One thread owns every 32nd element of a row. One warp owns the row. Changed from `topk_rounds`:
-// the largest so far stay in registers; loads rows * channels floats.
+// the largest so far stay in registers; loads rows * channels + 32 * rows floats.
 __global__ void __launch_bounds__(THREADS)
     topk_rows_kernel(const float* x, float* values, long long* places, int rows, int channels) {
     __shared__ Key queues[WARPS][64];  // of each warp: keys above its bar, yet to be merged

@@ -17,12 +17,13 @@ class Precision(StrEnum):
     FP16 = "fp16"
     BF16 = "bf16"
     SPLIT_FP16 = "three fp16"
+    INT8 = "int8"
 
     @property
     def halves(self) -> int:
         """So many products of halves take as long on tensor cores as one of these; 0: it takes
         none."""
-        return {"FP32": 0, "TF32": 2, "FP16": 1, "BF16": 1, "SPLIT_FP16": 3}[self.name]
+        return {"TF32": 2, "FP16": 1, "BF16": 1, "SPLIT_FP16": 3}.get(self.name, 0)
 
     @property
     def peer(self) -> "Precision":
@@ -37,8 +38,10 @@ class Precision(StrEnum):
             "FP16": "factors are fp16",
             "BF16": "factors are bf16",
             "SPLIT_FP16": "factors are floats as two fp16 each, in three products",
+            "INT8": "factors are whole numbers of 8 bits",
         }
-        return f"{self}: {factors[self.name]}; sums are fp32"
+        sums = "int32" if self is Precision.INT8 else "fp32"
+        return f"{self}: {factors[self.name]}; sums are {sums}"
 
 
 def alike(one: Precision | None, other: Precision | None) -> bool:
