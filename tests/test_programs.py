@@ -74,7 +74,8 @@ def test_the_examples_verify_themselves(path, built, capfd):
 CLEAN = """arrive_and_wait copy_pipeline producers_and_consumers group_copies grid_sync_sum
     grid_sync_jacobi tiles_of_two_warps partitions group_reduction vector_aggregates spin_locks
     last_block host_threads device_objects memory_pools launches_by_pointer half_dot_product
-    texture_wraps block_scan bitonic_sort wmma_products blocks_that_wait""".split()
+    texture_wraps block_scan bitonic_sort wmma_products blocks_that_wait
+    cub_primitives""".split()
 
 
 @pytest.mark.parametrize("watch", ["watched"])
@@ -365,9 +366,10 @@ def test_threads_that_nap_are_interrupted_wherever_they_are(write):
     assert emulate(path, timeout=60) == 7
 
 
+CUB = "CUB beyond sums and scans of blocks and warps"
 LACKING = {
     "CUDA graphs": "int main() {\n cudaGraph_t graph; }",
-    "CUB": "\n#include <cub/cub.cuh>\nint main() {}",
+    CUB: "\n#include <cub/device/device_scan.cuh>\nint main() {}",
     "Thrust": "\n#include <thrust/sort.h>\nint main() {}",
     "cuRAND": "\n#include <curand_kernel.h>\nint main() {}",
     "cuBLAS": "\n#include <cublas_v2.h>\nint main() {}",
@@ -388,14 +390,65 @@ def test_what_the_emulator_lacks_is_named_in_one_line(feature, write, capfd):
     assert line.startswith(f"the emulator has no {feature}: {path}:2 ")
 
 
-@pytest.mark.parametrize("name", ["block_reduce", "block_scan", "warp_scan"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "cub::DeviceReduce::Sum(nullptr, n, x, x, 1)",
+        "cub::BlockRadixSort<int, 128, 4> sort",
+        "typename cub::BlockLoad<int, 128, 4>::TempStorage storage",
+        "cub::WarpMergeSort<int, 4> sort",
+    ],
+)
+def test_what_cub_has_and_the_emulator_lacks_is_named_where_it_is_used(use, write, capfd):
+    path = write(f"#include <cub/cub.cuh>\nvoid f(size_t n, int* x) {{ {use}; }}\nint main() {{}}")
+    assert emulate(path) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"the emulator has no {CUB}: {path}:2 uses ")
+
+
+SUMS = """#include <cub/cub.cuh>
+__global__ void k(int* x) {
+    using Sums = cub::BlockReduce<int, 64>;
+    __shared__ Sums::TempStorage storage;
+    int sum = Sums(storage).Sum(x[threadIdx.x]);
+    MEET
+    int most = Sums(storage).Reduce(x[threadIdx.x], [](int a, int b) { return a > b ? a : b; });
+    if (threadIdx.x == 0) x[0] = sum - most;
+}
+int main() {
+    int *x, y; cudaMalloc(&x, 256); cudaMemset(x, 1, 256); k<<<1, 64>>>(x);
+    cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost); return y == 63 * 0x1010101 ? 0 : 7;
+}
+"""
+
+
+@pytest.mark.parametrize(("meet", "lines"), [("__syncthreads();", []), ("", [(7, 5)])])
+def test_storage_of_cub_is_used_again_after_a_barrier_only(meet, lines, write, tmp_path):
+    report = tmp_path / "told.json"
+    program = build_program(write(SUMS.replace("MEET", meet)), watch=Watch())
+    diagnose_program(program, Watch(json=report), timeout=60)
+    hazards = json.loads(report.read_text())["hazards"]
+    assert [(h["kind"], h["line"], h["other_line"]) for h in hazards] == [
+        ("race", *places) for places in lines
+    ]
+
+
+@pytest.mark.parametrize("name", ["block_radix_sort", "device_scan", "warp_merge_sort"])
 def test_the_toolkits_own_cub_is_refused_by_name_too(name, write, capfd):
     header = f"cub/{name.partition('_')[0]}/{name}.cuh"
     for path in (header, "cub/version.cuh"):  # as in the toolkit's include/cccl
         write("#pragma once\nstatic_assert(sizeof(int) == 8);\n", Path("cccl", *path.split("/")))
     path = write(f"// A sum.\n#include <{header}>\nint main() {{}}")
     assert emulate(path, include=[str(path.parent / "cccl")]) == 2
-    assert capfd.readouterr().err == f"the emulator has no CUB: {path}:2 includes {header}\n"
+    assert capfd.readouterr().err == f"the emulator has no {CUB}: {path}:2 includes {header}\n"
+
+
+def test_the_toolkits_own_sums_of_cub_are_left_alone(write):
+    header = "cub/block/block_reduce.cuh"
+    for path in (header, "cub/version.cuh"):
+        write("#pragma once\nstatic_assert(sizeof(int) == 8);\n", Path("cccl", *path.split("/")))
+    path = write(f"#include <{header}>\nint main() {{ return sizeof(cub::BlockReduce<int, 7>); }}")
+    assert emulate(path, include=[str(path.parent / "cccl")]) == 8
 
 
 def test_a_folder_of_ones_own_may_be_called_cub(write):

@@ -29,7 +29,9 @@ _MISSING = {
     "graphics": r"(GL|EGL|vulkan|X11)/.*|cuda_(gl|egl|vdpau|d3d\d+)_interop\.h|cudaGraphics\w*"
     r"|cudaGL\w*|cudaEGL\.h|d3d\d+\.h",
     "memory shared between processes": r"cudaIpc\w*|cudaMemPool(Ex|Im)port\w*",
-    "CUB": r"cub(/.*)?",
+    "CUB beyond sums and scans of blocks and warps": r"cub(/.*)?|Device[A-Z]\w*|DoubleBuffer"
+    r"|(Block|Warp|Thread)(Load|Store|Exchange|RadixSort|RadixRank|MergeSort|Histogram|Shuffle"
+    r"|Discontinuity|AdjacentDifference|RunLengthDecode)\w*",
     "Thrust": r"thrust(/.*)?",
     "cuRAND": r"curand\w*(\.h)?",
     "cuBLAS": r"cublas\w*(\.h)?",

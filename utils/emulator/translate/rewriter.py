@@ -82,7 +82,7 @@ class _Library(NamedTuple):
 
 # By folder. Their headers are of no use here: written for nvcc, and full of PTX.
 _LIBRARIES = {
-    "cub": _Library("CUB", "cub/version.cuh"),
+    "cub": _Library("CUB beyond sums and scans of blocks and warps", "cub/version.cuh"),
     "thrust": _Library("Thrust", "thrust/version.h"),
     "cuda": _Library("libcu++ beyond barriers and pipelines", "cuda/std/version"),
 }
