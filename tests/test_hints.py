@@ -16,7 +16,8 @@ from utils.judge.check import check
 from utils.judge.mismatch import wrong
 from utils.judge.mistakes import hypotheses
 from utils.judge.mistakes.hypotheses import candidates, kind
-from utils.judge.reruns import Wrong
+from utils.judge.mixed import mixed
+from utils.judge.reruns import Reruns, Wrong
 
 KINDS = 3  # of an exercise, drawn anew each time
 EXERCISES = {  # whose references have all that hints are about: at small sizes, at large ones
@@ -273,6 +274,23 @@ def test_nothing_is_said_of_a_kernel_that_is_right_wherever_else_it_is_tried(mon
     kernel = the_same_kernel(monkeypatch, exercise, exercise.reference)
     got = biased(**case.values).float()
     assert explain.cause(kernel, case, name, got, expected, wrong(got, expected)) == ""
+
+
+def test_rows_that_follow_another_are_named_unless_the_reference_has_it_so(monkeypatch):
+    exercise, case, name, expected = situation(LINEAR, GEMM_SIZES)
+
+    def rolled(x, W, b, **_):
+        return exercise.reference(x, W, b) + 0.01 * x.sum(1).square().roll(2)[:, None]
+
+    got = rolled(**case.values).float()
+    for compute, says in ((rolled, f"row 2 of {name} changes with row 0 of x"), (biased, "")):
+        kernel = the_same_kernel(monkeypatch, exercise, compute)
+        said = mixed(Reruns(kernel, 60.0), case, name)
+        assert said.startswith(says) and bool(said) == bool(says)
+    assert wrong(got, expected).any()
+    square, case, name, _ = situation(LINEAR, {**GEMM_SIZES, "M": 1})
+    kernel = the_same_kernel(monkeypatch, square, rolled)
+    assert mixed(Reruns(kernel, 60.0), case, name) == ""  # there is no other
 
 
 def test_larger_sizes_are_whole_tiles_first_then_ragged_ones():

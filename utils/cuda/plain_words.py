@@ -142,6 +142,11 @@ def _subscript(fault: _Fault, match: re.Match[str]) -> str:
     )
 
 
+_TYPE = r"\b(int|float|double|bool|auto|size_t|unsigned|float4)\b"
+# Variables in front of another one, with what they begin with: "a, b = f(x, y),"
+_DECLARED_BEFORE = r"([\s*&]*\w+(\[[^\]]*\])*\s*(=([^;{}(),]|\([^()]*\))*)?,)*"
+
+
 def _unknown(fault: _Fault, match: re.Match[str]) -> str:
     name = match["name"]
     if name in _PYTHON and re.search(rf"\b{name}\b", fault.line):
@@ -154,9 +159,7 @@ def _unknown(fault: _Fault, match: re.Match[str]) -> str:
     assigned = re.search(rf"(^|[,;{{(]) *{name} *[-+*/]?=[^=]", fault.line)
     if meant and not assigned and _alike(name, meant["like"]):
         return f"nothing is called {name}; {meant['like']} is there"
-    declared = re.compile(
-        rf"\b(int|float|double|bool|auto|size_t|unsigned|float4)\b[^;(){{}}]*\b{name}\b"
-    )
+    declared = re.compile(rf"{_TYPE}{_DECLARED_BEFORE}[\s*&]*\b{name}\b")
     where = [n for n, line in enumerate(fault.lines, 1) if declared.search(line)]
     if re.search(rf"\b{name}\s*\(", fault.line):
         if name.lower() in ("if", "for", "while", "return"):

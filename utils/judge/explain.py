@@ -17,6 +17,8 @@ from utils.judge import mismatch, smallest, statements
 from utils.judge.cue import cue
 from utils.judge.mistakes.displaced import displaced
 from utils.judge.mistakes.hypotheses import kind, mistakes
+from utils.judge.mistakes.ties import ties
+from utils.judge.mixed import mixed
 from utils.judge.oracle import Expected
 from utils.judge.reruns import Reruns, Wrong
 
@@ -85,7 +87,10 @@ def cause(
         lambda: _again(exercise, name, Reruns(kernel, SECONDS).larger(case, name)),
     )
     none = got.is_floating_point() and bool(got.isnan().all() and expected.value.isfinite().any())
-    return known or (NOTHING if none else "")
+    if known or none:
+        return known or NOTHING
+    patterned = mismatch.hint(got, expected, bad, exercise.eps)
+    return "" if patterned else mixed(Reruns(kernel, SECONDS), case, name)
 
 
 def confirmed(causes: Iterator[str], others: Callable[[], Iterator[str]]) -> str:
@@ -106,6 +111,8 @@ def causes(exercise: Exercise, name: str, output: Wrong) -> Iterator[str]:
     """All that gives these values, the likeliest first."""
     case, got, expected, bad = output
     yield from mistakes(exercise, case, name, got, expected)
+    if words := ties(exercise, case, name, got, expected.value):
+        yield words
     if got[bad].any() and (words := displaced(got, expected, bad)):
         yield words
     if words := mismatch.turned(got, expected):

@@ -37,20 +37,27 @@ class Reruns:
     def __init__(self, kernel: Answer, seconds: float):
         self.kernel, self.end = kernel, time.monotonic() + seconds
 
-    def call(self, case: Case) -> dict[str, Wrong] | None:
-        """What is wrong, by output; None where a hazard, or want of time, leaves it open."""
+    def computed(self, case: Case) -> Mapping[str, Tensor] | None:
+        """The tensors after a call; None where a hazard, or want of time, leaves them open."""
         if time.monotonic() > self.end:
             return None
-        exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
         arguments = case_calls.arguments(self.kernel, case)
         try:
             seen = diagnosis.diagnose_call(self.kernel, arguments, timeout=TIMEOUT)
-            if seen.hazards or seen.error:
-                return None
+        except (WorkbookError, RuntimeError, ValueError):
+            return None
+        return None if seen.hazards or seen.error else seen.after
+
+    def call(self, case: Case) -> dict[str, Wrong] | None:
+        """What is wrong, by output; None where that is left open."""
+        exercise, dtypes = self.kernel.exercise, self.kernel.dtypes
+        if (after := self.computed(case)) is None:
+            return None
+        try:
             expected = oracle.expect(exercise, case, dtypes, probes=2)
         except (WorkbookError, RuntimeError, ValueError):
             return None
-        outputs = {n: (seen.after[n], expected[n]) for n in expected}
+        outputs = {n: (after[n], expected[n]) for n in expected}
         judged = {n: Wrong(case, *both, wrong(*both)) for n, both in outputs.items()}
         return {n: output for n, output in judged.items() if output.bad.any()}
 

@@ -18,6 +18,7 @@ from utils.course.exercise import Exercise, reads
 from utils.ground.errors import WorkbookError
 from utils.judge.mismatch import wrong
 from utils.judge.mistakes import (
+    hopper,
     misread,
     missteps,
     welford,
@@ -39,7 +40,7 @@ def mistakes(
 ) -> Iterator[str]:
     """Each mistake that gives output `name` all the values `got`, as a sentence.
 
-    None is tried where a wrong value is not finite that should be.
+    None is tried where a value is NaN that should not be.
     """
     if got.is_floating_point():
         for limit, words in (
@@ -51,7 +52,7 @@ def mistakes(
                 yield f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
     rounded = expected.value.to(got.dtype)
-    alike = got.isfinite() | (got == rounded) | (got.isnan() & rounded.isnan())
+    alike = ~got.isnan() | rounded.isnan()
     if not (few and alike.all()):
         return
     tried = candidates(exercise, case, name, expected.value)
@@ -142,10 +143,30 @@ def _outcomes(
             if exercise.shapes[k].split()[:-1] == shape.split():
                 indexed = tensor.gather(-1, right.cpu().unsqueeze(-1)).squeeze(-1).to(right.dtype)
                 yield f"these are values of {k}, where their places should be", indexed
+    if exercise.needs and right.ndim == 2:
+        yield from _of_hopper(exercise, case, name, right, tensors)
     if right.ndim == 2 and right.is_floating_point():
         vectors = {k: torch.zeros_like(t) for k, t in tensors.items() if t.ndim == 1}
         bare = _output(exercise, case, {**values, **vectors}, name)
         yield from _misplaced(right, right if bare is None else bare.to(right.device))
+
+
+def _of_hopper(
+    exercise: Exercise, case: Case, name: str, right: Tensor, tensors: Values
+) -> Iterator[tuple[str, Tensor | None]]:
+    """Mistakes with the places of a tile's elements."""
+    if exercise.exact:
+        words = "the tile is read as if there were no swizzle"
+        yield f"this is what comes out if {words}", hopper.unswizzled(right.cpu())
+    if terms := case.sizes.get("terms"):
+        values = values_of(case)
+        vectors = {k: t for k, t in floating(tensors).items() if exercise.shapes[k] == "N"}
+        yield from hopper.owned(
+            lambda changed: _output(exercise, case, {**values, **changed}, name),
+            vectors,
+            terms,
+            exercise.shapes[name].split().index("M"),
+        )
 
 
 def _misplaced(right: Tensor, bare: Tensor) -> Iterator[tuple[str, Tensor]]:

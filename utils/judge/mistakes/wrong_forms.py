@@ -15,6 +15,7 @@ from utils.judge.mistakes import wrong_statistics
 from utils.judge.mistakes.wrong_statistics import Form, Forms
 
 TILES = 1, 32, 64, 128  # values that a softmax takes a maximum of at a time
+QUERIES = 2, 4, 8, 16, 32, 64, 128  # that go over keys together
 NEGATIVE_SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 
 
@@ -104,6 +105,18 @@ def _softmax(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[s
         )
 
 
+def _masked_fill(x: Tensor, mask: Tensor, value: float) -> Iterator[tuple[str, Form]]:
+    """Of scores, (queries, keys) behind whatever else: those of later keys are masked."""
+    yield "the mask is left out", lambda v, *_: v
+    for k in (k for k in QUERIES if k < 2 * mask.shape[-2]):
+        last = (torch.arange(mask.shape[-2]) // k * k + k - 1).clamp(max=mask.shape[-2] - 1)
+        yield (
+            f"the mask is left out where a warp or block goes over keys: each {k} queries see as "
+            "many as the last of them",
+            lambda v, mask, value, last=last: v.masked_fill(mask[..., last, :], value),
+        )
+
+
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Iterator[tuple[str, Form]]:
     if bias is not None:
         yield "the bias is multiplied, not added", lambda x, W, b: x @ W.T * b
@@ -118,6 +131,7 @@ FORMS: dict[str, Forms] = {
     "rsqrt": wrong_statistics.rsqrt,
     "sum": _sum,
     "softmax": _softmax,
+    "masked_fill": _masked_fill,
     "amin": _extreme("minimum", Tensor.amin, torch.inf),
     "min": _extreme("minimum", Tensor.min, torch.inf),
     "amax": _extreme("maximum", Tensor.amax, -torch.inf),

@@ -93,6 +93,23 @@ def _pieces(piece: int) -> Callable[[Tensor], Tensor]:
     return average
 
 
+def _centred_pieces(piece: int) -> Moments:
+    """Both sums over so many values, where lanes without a value bring 0 - mean to the squares."""
+
+    def moments(values: Tensor) -> tuple[Tensor, Tensor]:
+        flat, size = values.reshape(-1), values.shape[-1]
+        full = torch.cat([flat, flat.new_zeros(-len(flat) % piece)]).reshape(-1, piece)
+        mean = full.sum(1, keepdim=True) / size
+        variance = (full - mean).square().sum(1, keepdim=True) / size
+        variance, mean = (
+            m.expand_as(full).reshape(-1)[: len(flat)].reshape(values.shape)
+            for m in (variance, mean)
+        )
+        return variance, mean
+
+    return moments
+
+
 WHOLE: dict[str, Moments] = {
     "the mean is 0, or subtracted nowhere": lambda v: _about(0 * _mean(v), v),
     "the variance is 0: do squares get into it?": lambda v: (0 * _mean(v), _mean(v)),
@@ -135,6 +152,7 @@ def _moments(size: int) -> Iterator[tuple[str, Moments]]:
     yield from _averaged(partial(_mean_of_these, often), words)
     for k in TIMES:
         yield from _averaged(_pieces(size * k), f"the values of {k} groups get into")
+        yield f"the values of {k} groups get into both sums", _centred_pieces(size * k)
         if size % k == 0:
             yield from _averaged(_pieces(size // k), f"only 1/{k} of a group gets into")
 

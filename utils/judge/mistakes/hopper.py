@@ -1,0 +1,53 @@
+"""Mistakes with places in a tile of Hopper's: where the copy engine puts 16 bytes of a row, and
+which columns a thread of a warpgroup owns."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+ROW, QUAD, SWIZZLED = 32, 4, 8  # floats of a tile's row, and of 16 bytes; rows that differ
+TILE = {1: 256, 3: 128}  # columns of a tile of out, by the terms of the product
+
+Run = Callable[[Mapping[str, Tensor]], Tensor | None]  # the reference with some inputs changed
+
+
+def unswizzled(right: Tensor) -> Tensor:
+    """A matrix of tiles as the copy engine lays them out, read without the swizzle."""
+    rows, columns = right.shape
+    whole = functional.pad(right, (0, -columns % ROW)).reshape(rows, -1, ROW // QUAD, QUAD)
+    quads = torch.arange(ROW // QUAD) ^ (torch.arange(rows) % SWIZZLED)[:, None]
+    moved = torch.stack([whole[row][:, at] for row, at in enumerate(quads)])
+    return moved.reshape(rows, -1)[:, :columns]
+
+
+def owned(
+    run: Run, vectors: Mapping[str, Tensor], terms: int, axis: int
+) -> Iterator[tuple[str, Tensor | None]]:
+    """`first + i` as the place of a thread's element i in vectors of columns. `axis`: of the rows
+    in what `run` returns."""
+    several = {"all of them": list(vectors), **{k: [k] for k in vectors}}
+    several |= {f"all but {k}": [n for n in vectors if n != k] for k in vectors}
+    for which, names in several.items():
+        above, below = (
+            run({k: vectors[k][_counted(len(vectors[k]), TILE[terms], half)] for k in names})
+            for half in (0, 1)
+        )
+        value = None
+        if above is not None and below is not None:
+            of_row = torch.arange(above.shape[axis]) % 16 // 8  # which half of a warp's rows
+            shape = [-1 if i == axis else 1 for i in range(above.ndim)]
+            value = torch.where(of_row.reshape(shape) == 0, above, below)
+        yield (
+            "this is what comes out if the number of a thread's element is taken for its column, "
+            f"in {', '.join(names) if len(names) < 3 else which}: a thread owns every fourth pair "
+            "of columns, and patch.at(first + i) says which",
+            value,
+        )
+
+
+def _counted(columns: int, tile: int, half: int) -> Tensor:
+    """For each column the number, within its tile, of the element that its owner has there."""
+    at = torch.arange(columns)
+    return at // tile * tile + at % tile // 8 * 4 + 2 * half + at % 2
