@@ -100,6 +100,18 @@ def only(line: int):
     return render(scene(traces.gemm(32, 32, 8, "row"), ("C",), NAIVE, line=line), "sectors")
 
 
+def test_a_line_that_is_unrolled_is_drawn_once_where_it_looks_alike():
+    def kernel(t):
+        for column in range(6):
+            t.load(1, "s", t.thread[0] + 32 * column, column=column)
+        t.load(1, "s", 2 * t.thread[0], column=6)
+
+    picture = warp(kernel, "banks", shared=[("s", 192)])
+    verdicts = [word for word in words(picture) if word.startswith("load of s: ")]
+    assert len(verdicts) == 2 and sum("no conflict" in verdict for verdict in verdicts) == 1
+    assert "not shown" not in picture.caption
+
+
 def test_wide_accesses_are_no_conflict():
     picture = warp(lambda t: t.load(1, "s", 4 * t.thread[0], 4), "banks", shared=[("s", 128)])
     assert costs(picture) == {"load of s: no conflict, 4 wavefronts per request, ideal 4": True}

@@ -22,7 +22,8 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     chosen = instructions(scene, SHARED)
     if not chosen:
         raise WorkbookError(f"{scene.name} uses no shared memory at {scene.size_text}")
-    rows = [_Row(scene, one) for one in chosen[:MOST]]
+    distinct = list({row.look: row for row in (_Row(scene, one) for one in chosen)}.values())
+    rows = distinct[:MOST]
     title = f"{scene.name}: one warp's requests in the 32 banks of shared memory"
     page = Canvas(
         title,
@@ -33,8 +34,8 @@ def draw(scene: Scene) -> tuple[Canvas, str, str, str]:
     for row in rows:
         row.draw(page)
     caption = _caption(rows)
-    if len(chosen) > len(rows):
-        caption += f" {instructions_left_out(len(chosen) - len(rows))}"
+    if len(distinct) > len(rows):
+        caption += f" {instructions_left_out(len(distinct) - len(rows))}"
     described = "; ".join(f"line {row.one.line}, {row.what}: {row.verdict}" for row in rows)
     alt = f"For each access to shared memory, the words wanted from each bank. {described}."
     return page, title, caption, alt
@@ -78,6 +79,12 @@ class _Row:
                 column = words.setdefault((int(phase), int(word % BANKS)), {})
                 column.setdefault(int(word), []).append(int(lane))
         return words
+
+    @property
+    def look(self) -> tuple[object, ...]:
+        """What its drawing shows: a line that is unrolled, or called twice, may do so twice."""
+        columns = [(at, *sorted(map(tuple, who.values()))) for at, who in self.words.items()]
+        return (self.one.line, self.what, self.wavefronts, self.ideal, *sorted(columns))
 
     @property
     def verdict(self) -> str:
