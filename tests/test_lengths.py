@@ -1,4 +1,4 @@
-"""A notebook is of a few evenings: its words, answers and sittings have bounds.
+"""A notebook is of a few evenings: its words, answers and sittings have bounds; a recap ends it.
 
 Counted are the words of all Markdown with its hints, without code.
 """
@@ -46,6 +46,11 @@ def test_a_sitting_is_no_longer_than_an_evening_and_ends_at_a_place_to_rest(note
     minutes = sittings.minutes(cells[0].source)
     assert max(minutes) <= SITTING
     assert sittings.rests(cells) == len(minutes) - 1
+
+
+def test_every_chapter_ends_with_what_is_to_be_kept():
+    recaps = {path.stem[:2] for path in selection.notebooks() if "## Recap" in path.read_text()}
+    assert recaps == {name[:2] for name in catalog.notebooks()}
 
 
 def test_the_notebooks_of_a_chapter_are_listed_in_their_order():
