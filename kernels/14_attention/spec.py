@@ -249,6 +249,109 @@ HOPPER = replace(
     drawn=({"heads": (1, 2), "S": (200, 260), "D": (64, 64), "causal": (0, 1)},),
 )
 
+LOG2_E = 1.4426950408889634  # e^x = 2^(x * LOG2_E)
+
+
+def hidden(scores):
+    """Where a key stands behind the query."""
+    at = torch.arange(scores.shape[1], device=scores.device)
+    return at[:, None] < at
+
+
+def statistics(q, k, D, causal):
+    """(scores, m, l): as exponents of 2, the largest of each query, the sum of 2^(score - m)."""
+    scores = q @ k.transpose(1, 2) * (LOG2_E / D**0.5)
+    if causal:
+        scores = scores.masked_fill(hidden(scores), float("-inf"))
+    m = scores.amax(dim=2)
+    return scores, m, (scores - m[:, :, None]).exp2().sum(dim=2)
+
+
+def saving(q, k, v, D, causal):
+    """(out, m, l): attention, and what its backward needs of the softmax."""
+    scores, m, l = statistics(q, k, D, causal)
+    return (scores - m[:, :, None]).exp2() @ v / l[:, :, None], m, l
+
+
+def gradients(q, k, v, out, m, l, grad_out, D, causal):
+    """(dq, dk, dv), from what the forward has saved. What the mask hides is 0, not 0 * NaN."""
+    scores = q @ k.transpose(1, 2) * (LOG2_E / D**0.5)
+    weights = (scores - m[:, :, None]).exp2() / l[:, :, None]
+    of_scores = weights * (grad_out @ v.transpose(1, 2) - (grad_out * out).sum(2, keepdim=True))
+    if causal:
+        weights = weights.masked_fill(hidden(scores), 0.0)
+        of_scores = of_scores.masked_fill(hidden(scores), 0.0)
+    turned = of_scores.transpose(1, 2)
+    return of_scores @ k / D**0.5, turned @ q / D**0.5, weights.transpose(1, 2) @ grad_out
+
+
+def saved_by_few(q, k, v, D, causal):
+    """The same, of as many heads at a time as there is room for."""
+    return by_few(saving, (q, k, v), D, causal)
+
+
+def gradients_by_few(q, k, v, out, m, l, grad_out, D, causal):
+    """The same, of as many heads at a time as there is room for."""
+    return by_few(gradients, (q, k, v, out, m, l, grad_out), D, causal)
+
+
+def by_few(function, tensors, D, causal):
+    """`function` of few heads at a time; all its results in one piece each."""
+    heads, S, _ = tensors[0].shape
+    few = heads if torch.compiler.is_compiling() else max(1, ROOM // S**2 // 4)
+    parts = zip(*(tensor.split(few) for tensor in tensors), strict=True)
+    results = [function(*part, D, causal) for part in parts]
+    return tuple(map(torch.cat, zip(*results, strict=True)))
+
+
+def with_backward(draw):
+    """`draw`, with what the forward saves of it, and a gradient of out."""
+
+    def drawn(sizes, generator):
+        qkv = draw(sizes, generator)
+        exact = [qkv[name].double() for name in ("q", "k", "v")]
+        saved = saved_by_few(*exact, sizes["D"], sizes["causal"])
+        names = dict(zip(("out", "m", "l"), (one.float() for one in saved), strict=True))
+        return {**qkv, **names, "grad_out": normal(qkv["q"].shape, generator)}
+
+    drawn.__doc__ = draw.__doc__
+    return drawn
+
+
+def pytorch_gradients(q, k, v, grad_out, causal):
+    """Forward and backward of its fused kernel: the backward alone needs what that one saves."""
+    leaves = [one.detach().requires_grad_() for one in (q, k, v)]
+    return torch.autograd.grad(pytorch(*leaves, causal), leaves, grad_out)
+
+
+SAVING = replace(
+    FUSED,
+    ladder="attention that trains",
+    shapes={**FUSED.shapes, "m": "heads S", "l": "heads S"},
+    outputs=("out", "m", "l"),
+    reference=saved_by_few,
+)
+BACKWARD = replace(
+    FUSED,
+    ladder="attention backwards",
+    shapes={
+        **{name: "heads S D" for name in ("q", "k", "v", "out", "grad_out", "dq", "dk", "dv")},
+        "m": "heads S",
+        "l": "heads S",
+    },
+    outputs=("dq", "dk", "dv"),
+    reference=gradients_by_few,
+    inputs=with_backward(draw_qkv),
+    kinds={
+        kind: with_backward(draw)
+        for kind, draw in FUSED.kinds.items()
+        if kind not in ("infinite keys", "NaN")
+    },
+    flops=lambda heads, S, D, causal: 10 * heads * S * S * D // (1 + causal),
+    peers={"PyTorch, both ways": pytorch_gradients},
+    library="PyTorch, both ways",
+)
+
 
 EXERCISES = (
     SOFTMAX,
@@ -372,5 +475,39 @@ EXERCISES = (
         at=replace(HOPPER, check=(*HOPPER.check, of_heads(1, 390, 64, 1))),
         needs="sm_90a",
         notebook="14_attention_2_tensor_cores",
+    ),
+    replace(
+        BACKWARD,
+        number="14.5",
+        name="attention_gradients",
+        title="the gradients of q, k and v, each row by the lanes that own it",
+        gates=(
+            COALESCED_LOADS,
+            COALESCED_STORES,
+        ),
+        at=replace(ATTENTION.at, gates=of_heads(2, 48, 64, 1)),
+        points=15,
+        effort="about 10 lines",
+        notebook="14_attention_3_training",
+    ),
+    replace(
+        SAVING,
+        name="flash_attention_forward",
+        title="attention on tensor cores, which keeps what its backward needs",
+        kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
+        precision=Precision.SPLIT_FP16,
+        at=HOPPER,
+        needs="sm_90a",
+        notebook="14_attention_3_training",
+    ),
+    replace(
+        BACKWARD,
+        name="flash_attention_backward",
+        title="the gradients of attention as exact as fp32, on tensor cores",
+        ladder="attention backwards on tensor cores",
+        precision=Precision.SPLIT_FP16,
+        at=HOPPER,
+        needs="sm_90a",
+        notebook="14_attention_3_training",
     ),
 )
