@@ -6,11 +6,14 @@ import torch
 from utils.course import catalog
 from utils.course.answers import compile_answer, compile_wrong
 from utils.ground.errors import CheckFailed
+from utils.ground.paths import workspace
 from utils.judge.check import check
 
 FLASH = catalog.load("14_attention/flash_attention")
 HOPPER = catalog.load("14_attention/flash_attention_hopper")
 BF16 = catalog.load("14_attention/flash_attention_bf16")
+FORWARD = catalog.load("14_attention/flash_attention_forward")
+BACKWARD = catalog.load("14_attention/flash_attention_backward")
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +123,91 @@ def test_a_wrong_kernel_in_bfloat16_is_refused(old, new):
     kernel = compile_wrong(BF16, wrong, "wrong")
     with pytest.raises(CheckFailed):
         check(kernel, seed=14)
+
+
+@pytest.fixture(scope="module")
+def both_ways():
+    """(q, k, v, grad_out, causal) -> out, dq, dk, dv of the two kernels."""
+    pair = [
+        compile_answer(one, catalog.solution_text(one), backend="emulator")
+        for one in (FORWARD, BACKWARD)
+    ]
+
+    def call(q, k, v, grad_out, causal=0):
+        heads, S, D = q.shape
+        sizes = {"heads": heads, "S": S, "D": D, "causal": causal}
+        inputs, nan = {"q": q, "k": k, "v": v}, float("nan")
+        outputs = {name: torch.full((heads, S), nan) for name in ("row_max", "row_sum")}
+        outputs["out"] = torch.full_like(q, nan)
+        ahead = pair[0].isolated(inputs | outputs | sizes).after
+        saved = {name: ahead[name] for name in outputs}
+        gradients = {name: torch.full_like(q, nan) for name in ("dq", "dk", "dv")}
+        back = pair[1].isolated(inputs | saved | {"grad_out": grad_out} | gradients | sizes).after
+        return [ahead["out"].double(), *(back[name].double() for name in gradients)]
+
+    return call
+
+
+def autograd(q, k, v, grad_out, causal=0) -> list[torch.Tensor]:
+    leaves = [one.clone().requires_grad_() for one in (q, k, v)]
+    call = torch.nn.functional.scaled_dot_product_attention
+    out = call(*leaves, is_causal=bool(causal))
+    return [one.detach().double() for one in (out, *torch.autograd.grad(out, leaves, grad_out))]
+
+
+@pytest.mark.parametrize(("S", "D", "causal"), [(500, 64, 0), (300, 128, 1)])
+@pytest.mark.parametrize("mean", [0.0, 2.0])  # 2: a truncated sum is off in one direction
+def test_gradients_on_tensor_cores_are_as_exact_as_floats(both_ways, S, D, causal, mean):
+    q, k, v, grad_out = torch.randn(4, 1, S, D) + mean
+    right = autograd(*(one.double() for one in (q, k, v, grad_out)), causal)
+    ours, theirs = (call(q, k, v, grad_out, causal) for call in (both_ways, autograd))
+    for mine, other, exact in zip(ours, theirs, right, strict=True):
+        assert (mine - exact).norm() <= 2 * (other - exact).norm()
+
+
+@pytest.mark.parametrize("exponents", [(0, 0, 0, -90), (0, 0, 60, 20), (30, -30, 0, 0)])
+def test_gradients_of_any_size_keep_their_digits(both_ways, exponents):
+    """Gradients of scores have no bound as weights do: each row of sums has a scale of its own."""
+    drawn = torch.randn(4, 1, 140, 64)
+    inputs = [one * 2.0**e for one, e in zip(drawn, exponents, strict=True)]
+    right = autograd(*(one.double() for one in inputs))
+    for mine, exact in zip(both_ways(*inputs), right, strict=True):
+        assert (mine - exact).norm() <= 2e-6 * exact.norm()
+
+
+def test_a_row_that_is_far_smaller_than_others_is_as_exact(both_ways):
+    q, k, v, grad_out = torch.randn(4, 1, 150, 64)
+    grad_out[:, ::2] *= 2.0**-40
+    right = autograd(*(one.double() for one in (q, k, v, grad_out)))
+    dq, exact = both_ways(q, k, v, grad_out)[1][:, ::2], right[1][:, ::2]
+    assert (dq - exact).norm() <= 2e-6 * exact.norm()
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_row_too_wide_gives_nan_to_its_gradients_and_nothing_wrong(both_ways, which):
+    inputs = list(torch.randn(4, 2, 140, 64))
+    inputs[which][0, 7, 1] = 2.0**40
+    results = both_ways(*inputs)
+    right = autograd(*(one.double() for one in inputs))
+    assert results[1][0].isnan().any()  # dq needs all four
+    for mine, exact in zip(results, right, strict=True):
+        assert mine[1].isfinite().all()  # the other head
+        known = mine.isfinite()
+        torch.testing.assert_close(mine[known], exact[known], atol=1e-4, rtol=1e-4)
+
+
+def test_gradients_have_the_same_bits_every_time(both_ways):
+    inputs = torch.randn(4, 2, 200, 64)
+    first, again = both_ways(*inputs, 1), both_ways(*inputs, 1)
+    assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("kernel", [FORWARD, BACKWARD], ids=["forward", "backward"])
+def test_more_heads_than_a_launch_takes(kernel):
+    """Heads go in launches of as many as there is room for: three of them here."""
+    header = (workspace().include / "attention_tiles.cuh").read_text()
+    assert header.count("MOST_ROWS = 1 << 18") == 1
+    text = catalog.solution_text(kernel).replace(
+        '#include "attention_tiles.cuh"', header.replace("MOST_ROWS = 1 << 18", "MOST_ROWS = 256")
+    )
+    check(compile_answer(kernel, text, backend="emulator"), seed=3)

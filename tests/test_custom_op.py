@@ -132,3 +132,21 @@ def test_kernels_that_are_not_checked_or_do_not_belong_together_make_no_operator
     other = compiled(BACKWARD.replace("weight", "gain"), "scale_backward")
     with pytest.raises(WorkbookError, match="scale_backward reads gain, and scale neither"):
         operator(forward, other)
+
+
+def test_a_result_whose_gradient_nobody_reads_takes_none(inputs):
+    """Such as what a forward saves for its backward: a gradient of 0 would be wrong."""
+    more = FORWARD.replace("float* out, int", "float* out, float* twice, int")
+    more = more.replace("weight, out, n", "weight, out, twice, n").replace(
+        "weight[i % channels];", "weight[i % channels], twice[i] = 2 * out[i];"
+    )
+    kernel = compile_cuda(
+        more, "scale", shapes=SHAPES | {"twice": "rows channels"}, backend="emulator"
+    )
+    kernel.trusted = True
+    function = operator(kernel, compiled(BACKWARD, "scale_backward"))
+    out, twice = function(*inputs, 2)
+    assert out.requires_grad and not twice.requires_grad
+    torch.testing.assert_close(
+        torch.autograd.grad(out.sum(), inputs)[0], inputs[1].detach().expand(3, 8)
+    )

@@ -65,26 +65,28 @@ __global__ void __launch_bounds__(THREADS, 1)
         let_go(&tiles.empty[0]);
     }
     float by = OF == DV ? 1.0f : rsqrtf(D);
-    store_rows<D>(to + size_t(blockIdx.y) * S * D, sum, range.scale({by, by}), mine, S);
+    store_rows<D>(to + size_t(blockIdx.y) * S * D, sum, range.scale({by, by}), nullptr, mine, S);
 }
 
 // queries: (heads * padded): see Rows; from S on, weight 0. grad_out, out: (heads, S, D), at
-// multiples of 16 bytes, m, l: (heads, S). One thread owns a quad. D / 4 lanes own a row.
+// multiples of 16 bytes, centre: (heads, D), row_max, row_sum: (heads, S). One thread owns a quad.
+// D / 4 lanes own a row.
 template <int D>
 __global__ void __launch_bounds__(SPLITTERS)
-    queries_kernel(const float* grad_out, const float* out, const float* m, const float* l,
-                   float4* queries, int S, int padded) {
+    queries_kernel(const float* grad_out, const float* out, const float* centre,
+                   const float* row_max, const float* row_sum, float4* queries, int S, int padded) {
     constexpr int QUADS = D / 4;
     int row = blockIdx.x * (SPLITTERS / QUADS) + threadIdx.x / QUADS, lane = threadIdx.x % QUADS;
     size_t from = size_t(blockIdx.y) * S + row, to = size_t(blockIdx.y) * padded + row;
     float4 a = {}, b = {};
     if (row < S) a = quad(grad_out + from * D + 4 * lane), b = quad(out + from * D + 4 * lane);
-    float sum = a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+    float4 c = quad(centre + blockIdx.y * D + 4 * lane);
+    float sum = a.x * (b.x - c.x) + a.y * (b.y - c.y) + a.z * (b.z - c.z) + a.w * (b.w - c.w);
     for (int step = QUADS / 2; step > 0; step /= 2) {
         sum += __shfl_xor_sync(0xffffffffu, sum, step);
     }
     if (lane > 0) return;
-    if (row < S) queries[to] = {m[from], 1.0f / l[from], sum, 0.0f};
+    if (row < S) queries[to] = {row_max[from], 1.0f / row_sum[from], sum, 0.0f};
     else queries[to] = {};
 }
 
@@ -96,14 +98,14 @@ void launch(const Inputs<D>& inputs, const float4* of_queries, float* to, int ca
 }
 
 struct Tensors {
-    const float *q, *k, *v, *out, *m, *l, *grad_out;
+    const float *q, *k, *v, *out, *row_max, *row_sum, *grad_out;
     float *dq, *dk, *dv;
 
     // Those of the heads from one on.
     Tensors from(int head, int S, int D) const {
         size_t row = size_t(head) * S, at = row * D;
-        return {q + at,  k + at,        v + at,  out + at, m + row,
-                l + row, grad_out + at, dq + at, dk + at,  dv + at};
+        return {q + at,        k + at,        v + at,  out + at, row_max + row,
+                row_sum + row, grad_out + at, dq + at, dk + at,  dv + at};
     }
 };
 template <int D>
@@ -115,7 +117,8 @@ void give_gradients(Tensors all, int heads, int S, int causal) {
         inputs.heads = min(inputs.at_once, heads - head);
         inputs.split(of.q, of.k, of.v, of.grad_out);
         queries_kernel<D><<<inputs.blocks(SPLITTERS / (D / 4)), SPLITTERS>>>(
-            of.grad_out, of.out, of.m, of.l, of_queries.data, S, inputs.padded);
+            of.grad_out, of.out, inputs.centre.data, of.row_max, of.row_sum, of_queries.data, S,
+            inputs.padded);
         launch<D, DQ>(inputs, of_queries.data, of.dq, causal);
         launch<D, DK>(inputs, of_queries.data, of.dk, causal);
         launch<D, DV>(inputs, of_queries.data, of.dv, causal);
@@ -123,8 +126,9 @@ void give_gradients(Tensors all, int heads, int S, int causal) {
 }
 
 void flash_attention_backward(const float* q, const float* k, const float* v, const float* out,
-                              const float* m, const float* l, const float* grad_out, float* dq,
-                              float* dk, float* dv, int heads, int S, int D, int causal) {
+                              const float* row_max, const float* row_sum, const float* grad_out,
+                              float* dq, float* dk, float* dv, int heads, int S, int D,
+                              int causal) {
     auto of_width = D == 64 ? give_gradients<64> : give_gradients<128>;
-    of_width({q, k, v, out, m, l, grad_out, dq, dk, dv}, heads, S, causal);
+    of_width({q, k, v, out, row_max, row_sum, grad_out, dq, dk, dv}, heads, S, causal);
 }

@@ -28,15 +28,26 @@ struct Softmax {
     }
 };
 
-// out: (heads, S, D), at a multiple of 8 bytes; m, l: (heads, S): of each query the largest score,
-// as an exponent of 2, and the sum of 2^(score - m). Where halves cannot hold the range of a row of
-// q, k or v, results that need it are NaN. One thread owns two queries' every fourth pair of
-// columns, if its warpgroup multiplies: that owns 64 queries. One block owns BM queries of a head,
-// of which there are 65,535 at most.
+// row_max, row_sum: (S), of this head
+__device__ inline void store_statistics(float* row_max, float* row_sum, const float (&most)[2],
+                                        const float (&sums)[2], const Patch& mine, int S) {
+    for (int h = 0; h < 2; h++) {
+        int row = mine.row(2 * h);
+        if (mine.left > 0 || row >= S) continue;
+        row_max[row] = isnan(sums[h]) ? NAN : most[h];  // fmaxf has lost it
+        row_sum[row] = sums[h];
+    }
+}
+
+// out: (heads, S, D), at a multiple of 8 bytes; row_max, row_sum: (heads, S): of each query the
+// largest score, as an exponent of 2, and the sum of 2^(score - that). Where halves cannot hold the
+// range of a row of q, k or v, results that need it are NaN.
+// One thread owns two queries' every fourth pair of columns, if its warpgroup multiplies: that owns
+// 64 queries. One block owns BM queries of a head.
 template <int D>
 __global__ void __launch_bounds__(THREADS, 1)
-    attention_forward_kernel(const __grid_constant__ Maps maps, Rows rows, float* out, float* m,
-                             float* l, int S, int padded, int causal) {
+    attention_forward_kernel(const __grid_constant__ Maps maps, Rows rows, float* out,
+                             float* row_max, float* row_sum, int S, int padded, int causal) {
     extern __shared__ __align__(1024) unsigned char memory[];
     Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
     prepare(tiles);
@@ -71,21 +82,16 @@ __global__ void __launch_bounds__(THREADS, 1)
         add_rows<D>(sum, {shrink.x * more.x, shrink.y * more.y}, factors, tiles.others[1]);
         let_go(&tiles.empty[1]);
     }
-    float l_of[2] = {quad_sum(running.sum[0]), quad_sum(running.sum[1])};
-    float2 scale_out = range.scale({1.0f / l_of[0], 1.0f / l_of[1]});
-    store_rows<D>(out + size_t(head) * S * D, sum, scale_out, mine, S);
-    for (int h = 0; h < 2; h++) {
-        int row = mine.row(2 * h);
-        size_t at = size_t(head) * S + row;
-        if (mine.left > 0 || row >= S) continue;
-        m[at] = isnan(l_of[h]) ? NAN : running.most[h];  // fmaxf has lost it
-        l[at] = l_of[h];
-    }
+    float sums[2] = {quad_sum(running.sum[0]), quad_sum(running.sum[1])};
+    float2 scale_out = range.scale({1.0f / sums[0], 1.0f / sums[1]});
+    size_t first = size_t(head) * S;
+    store_rows<D>(out + first * D, sum, scale_out, rows.centre + head * D, mine, S);
+    store_statistics(row_max + first, row_sum + first, running.most, sums, mine, S);
 }
 
 template <int D>
-void attend(const float* q, const float* k, const float* v, float* out, float* m, float* l,
-            int heads, int S, int causal) {
+void attend(const float* q, const float* k, const float* v, float* out, float* row_max,
+            float* row_sum, int heads, int S, int causal) {
     Inputs<D> inputs(heads, S);
     auto kernel = attention_forward_kernel<D>;
     for (int head = 0; head < heads; head += inputs.at_once) {
@@ -93,13 +99,13 @@ void attend(const float* q, const float* k, const float* v, float* out, float* m
         inputs.heads = min(inputs.at_once, heads - head);
         inputs.split(q + at, k + at, v + at, nullptr);
         kernel<<<inputs.blocks(BM), THREADS, shared_memory<D>(kernel)>>>(
-            inputs.maps(OUT), inputs.rows(OUT, nullptr), out + at, m + row, l + row, S,
+            inputs.maps(OUT), inputs.rows(OUT, nullptr), out + at, row_max + row, row_sum + row, S,
             inputs.padded, causal);
     }
 }
 
-void flash_attention_forward(const float* q, const float* k, const float* v, float* out, float* m,
-                             float* l, int heads, int S, int D, int causal) {
+void flash_attention_forward(const float* q, const float* k, const float* v, float* out,
+                             float* row_max, float* row_sum, int heads, int S, int D, int causal) {
     auto of_width = D == 64 ? attend<64> : attend<128>;
-    of_width(q, k, v, out, m, l, heads, S, causal);
+    of_width(q, k, v, out, row_max, row_sum, heads, S, causal);
 }

@@ -259,24 +259,24 @@ def hidden(scores):
 
 
 def statistics(q, k, D, causal):
-    """(scores, m, l): as exponents of 2, the largest of each query, the sum of 2^(score - m)."""
+    """(scores, row_max, row_sum) of each query; scores and row_max are exponents of 2."""
     scores = q @ k.transpose(1, 2) * (LOG2_E / D**0.5)
     if causal:
         scores = scores.masked_fill(hidden(scores), float("-inf"))
-    m = scores.amax(dim=2)
-    return scores, m, (scores - m[:, :, None]).exp2().sum(dim=2)
+    row_max = scores.amax(dim=2)
+    return scores, row_max, (scores - row_max[:, :, None]).exp2().sum(dim=2)
 
 
 def saving(q, k, v, D, causal):
-    """(out, m, l): attention, and what its backward needs of the softmax."""
-    scores, m, l = statistics(q, k, D, causal)
-    return (scores - m[:, :, None]).exp2() @ v / l[:, :, None], m, l
+    """(out, row_max, row_sum): attention, and what its backward needs of the softmax."""
+    scores, row_max, row_sum = statistics(q, k, D, causal)
+    return (scores - row_max[:, :, None]).exp2() @ v / row_sum[:, :, None], row_max, row_sum
 
 
-def gradients(q, k, v, out, m, l, grad_out, D, causal):
+def gradients(q, k, v, out, row_max, row_sum, grad_out, D, causal):
     """(dq, dk, dv), from what the forward has saved. What the mask hides is 0, not 0 * NaN."""
     scores = q @ k.transpose(1, 2) * (LOG2_E / D**0.5)
-    weights = (scores - m[:, :, None]).exp2() / l[:, :, None]
+    weights = (scores - row_max[:, :, None]).exp2() / row_sum[:, :, None]
     of_scores = weights * (grad_out @ v.transpose(1, 2) - (grad_out * out).sum(2, keepdim=True))
     if causal:
         weights = weights.masked_fill(hidden(scores), 0.0)
@@ -290,9 +290,9 @@ def saved_by_few(q, k, v, D, causal):
     return by_few(saving, (q, k, v), D, causal)
 
 
-def gradients_by_few(q, k, v, out, m, l, grad_out, D, causal):
+def gradients_by_few(q, k, v, out, row_max, row_sum, grad_out, D, causal):
     """The same, of as many heads at a time as there is room for."""
-    return by_few(gradients, (q, k, v, out, m, l, grad_out), D, causal)
+    return by_few(gradients, (q, k, v, out, row_max, row_sum, grad_out), D, causal)
 
 
 def by_few(function, tensors, D, causal):
@@ -311,7 +311,9 @@ def with_backward(draw):
         qkv = draw(sizes, generator)
         exact = [qkv[name].double() for name in ("q", "k", "v")]
         saved = saved_by_few(*exact, sizes["D"], sizes["causal"])
-        names = dict(zip(("out", "m", "l"), (one.float() for one in saved), strict=True))
+        names = dict(
+            zip(("out", "row_max", "row_sum"), (one.float() for one in saved), strict=True)
+        )
         return {**qkv, **names, "grad_out": normal(qkv["q"].shape, generator)}
 
     drawn.__doc__ = draw.__doc__
@@ -327,8 +329,8 @@ def pytorch_gradients(q, k, v, grad_out, causal):
 SAVING = replace(
     FUSED,
     ladder="attention that trains",
-    shapes={**FUSED.shapes, "m": "heads S", "l": "heads S"},
-    outputs=("out", "m", "l"),
+    shapes={**FUSED.shapes, "row_max": "heads S", "row_sum": "heads S"},
+    outputs=("out", "row_max", "row_sum"),
     reference=saved_by_few,
 )
 BACKWARD = replace(
@@ -336,8 +338,8 @@ BACKWARD = replace(
     ladder="attention backwards",
     shapes={
         **{name: "heads S D" for name in ("q", "k", "v", "out", "grad_out", "dq", "dk", "dv")},
-        "m": "heads S",
-        "l": "heads S",
+        "row_max": "heads S",
+        "row_sum": "heads S",
     },
     outputs=("dq", "dk", "dv"),
     reference=gradients_by_few,

@@ -36,11 +36,12 @@ struct Maps {
 };
 
 // All (heads * padded). own, others: what the halves of a row of q and of grad_out, or of k and of
-// v, are multiplied by. queries: m, 1 / l, and the sum of grad_out * out, if queries are walked
-// over.
+// v, are multiplied by. queries: row_max, 1 / row_sum, and the sum of grad_out * out, if queries
+// are walked over.
 struct Rows {
     const float2 *own, *others;
     const float4* queries;
+    const float* centre;  // of v: (heads, D)
 };
 
 // s = a * b^T of a tile: three products of halves, promoted to floats every 64 of D. Those of low
@@ -219,16 +220,18 @@ __device__ inline void let_go(Barrier* empty) {
     if (threadIdx.x % 32 == 0) barrier_arrive(empty);
 }
 
-// to: (S, D) of this head, at a multiple of 8 bytes. scale: of both rows
+// to: (S, D) of this head, at a multiple of 8 bytes. scale: of both rows; centre: (D), is added, or
+// null
 template <int D>
 __device__ inline void store_rows(float* to, const float (&sum)[D / 2], float2 scale,
-                                  const Patch& mine, int S) {
+                                  const float* centre, const Patch& mine, int S) {
 #pragma unroll
     for (int i = 0; i < D / 2; i += 2) {
-        int row = mine.row(i);
+        int row = mine.row(i), d = mine.at(i);
         float by = i / 2 % 2 ? scale.y : scale.x;
-        float2 pair = {sum[i] * by, sum[i + 1] * by};
-        if (row < S) *reinterpret_cast<float2*>(to + size_t(row) * D + mine.at(i)) = pair;
+        float2 c = centre ? float2{centre[d], centre[d + 1]} : float2{};
+        float2 pair = {sum[i] * by + c.x, sum[i + 1] * by + c.y};
+        if (row < S) *reinterpret_cast<float2*>(to + size_t(row) * D + d) = pair;
     }
 }
 
@@ -238,6 +241,7 @@ struct Source {
     const float* x;
     __half *high, *low;
     float* scales;
+    const float* centre;  // subtracted from each row: (heads, D); or null
 };
 struct Sources {
     Source of[4];
@@ -257,6 +261,10 @@ __global__ void __launch_bounds__(SPLITTERS)
     for (int i = 0; i < EACH; i++) {
         int row = first + i * STEP;
         v[i] = row < S ? quad(of.x + (size_t(blockIdx.y) * S + row) * D + 4 * lane) : float4{};
+        if (of.centre && row < S) {
+            float4 c = quad(of.centre + blockIdx.y * D + 4 * lane);
+            v[i] = {v[i].x - c.x, v[i].y - c.y, v[i].z - c.z, v[i].w - c.w};
+        }
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -273,6 +281,32 @@ __global__ void __launch_bounds__(SPLITTERS)
     }
 }
 
+// v: (heads, S, D), centre: (heads, D): the mean of each column of v that lies far from 0, else 0.
+// It is subtracted from all values, and added to the result: weights have the sum 1, and gradients
+// of scores are the same. What a tensor core truncates then has both signs, and does not add up.
+// One thread owns every 8th row of a column. One block owns 32 columns of a head.
+template <int D>
+__global__ void centre_kernel(const float* v, float* centre, int S) {
+    __shared__ float sums[8][32], tops[8][32];
+    int column = blockIdx.x * 32 + threadIdx.x;
+    float sum = 0.0f, most = 0.0f;
+    for (int row = threadIdx.y; row < S; row += 8) {
+        float x = v[(size_t(blockIdx.y) * S + row) * D + column];
+        sum += x;
+        most = fmaxf(most, fabsf(x));
+    }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    tops[threadIdx.y][threadIdx.x] = most;
+    __syncthreads();  // what all 8 warps have is there before the first one reads it
+    if (threadIdx.y > 0) return;
+    for (int i = 1; i < 8; i++) {
+        sum += sums[i][threadIdx.x];
+        most = fmaxf(most, tops[i][threadIdx.x]);
+    }
+    float mean = sum / S;
+    centre[blockIdx.y * D + column] = most <= 8.0f * fabsf(mean) ? mean : 0.0f;
+}
+
 // Halves of two tensors with rows of the same kind, queries or keys.
 template <int D>
 struct Pair {
@@ -282,9 +316,9 @@ struct Pair {
 
     explicit Pair(int rows) : rows(rows), halves(size_t(4) * rows * D), scales(rows) {}
     __half* plane(int i) const { return halves.data + size_t(i) * rows * D; }
-    Source source(const float* x, int which) const {
+    Source source(const float* x, int which, const float* centre = nullptr) const {
         return {x, plane(2 * which), plane(2 * which + 1),
-                reinterpret_cast<float*>(scales.data) + which};
+                reinterpret_cast<float*>(scales.data) + which, centre};
     }
     void put(CUtensorMap (&maps)[2][2], int tile_rows) const {
         for (int i = 0; i < 4; i++) {
@@ -300,6 +334,7 @@ struct Inputs {
     static constexpr int MOST_ROWS = 1 << 18;
     int S, padded, at_once, heads;  // heads: of this launch, at most at_once
     Pair<D> queries, keys;
+    Scratch<float> centre;  // of v: (heads, D)
 
     Inputs(int all_heads, int S)
         : S(S),
@@ -307,13 +342,15 @@ struct Inputs {
           at_once(max(1, min(all_heads, MOST_ROWS / padded))),
           heads(at_once),
           queries(at_once * padded),
-          keys(at_once * padded) {}
+          keys(at_once * padded),
+          centre(at_once * D) {}
     dim3 blocks(int rows) const { return dim3(padded / rows, heads); }
 
     // grad_out: null, for the forward
     void split(const float* q, const float* k, const float* v, const float* grad_out) const {
-        Sources sources = {keys.source(k, 0), keys.source(v, 1), queries.source(q, 0),
+        Sources sources = {keys.source(k, 0), keys.source(v, 1, centre.data), queries.source(q, 0),
                            queries.source(grad_out, 1)};
+        centre_kernel<D><<<dim3(D / 32, heads), dim3(32, 8)>>>(v, centre.data, S);
         dim3 grid = blocks(EACH * SPLITTERS / (D / 4));
         grid.z = grad_out ? 4 : 3;
         split_heads_kernel<D><<<grid, SPLITTERS>>>(sources, S, padded);
@@ -327,7 +364,7 @@ struct Inputs {
         return maps;
     }
     Rows rows(Result of, const float4* of_queries) const {
-        return {own(of).scales.data, others(of).scales.data, of_queries};
+        return {own(of).scales.data, others(of).scales.data, of_queries, centre.data};
     }
 };
 

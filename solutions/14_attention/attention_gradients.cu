@@ -4,9 +4,9 @@
 constexpr int ROWS = 16, LANES = 8;     // of a block; for each row
 constexpr float LOG2_E = 1.442695041f;  // e^x = 2^(x * LOG2_E)
 
-// What both kernels read: of each head q, k, v, out, grad_out (S, D), m, l (S).
+// What both kernels read: of each head q, k, v, out, grad_out (S, D), row_max, row_sum (S).
 struct Inputs {
-    const float *q, *k, *v, *out, *grad_out, *m, *l;
+    const float *q, *k, *v, *out, *grad_out, *row_max, *row_sum;
 };
 
 // The product of two rows, of which 8 lanes have a part each. All 32 must call it.
@@ -40,8 +40,8 @@ __global__ void queries_kernel(Inputs of, float* dq, int S, int causal) {
     load<D>(q, of.q + first, row, S);
     load<D>(grad_out, of.grad_out + first, row, S);
     load<D>(out, of.out + first, row, S);
-    float m = row < S ? of.m[size_t(head) * S + row] : 0.0f;
-    float l = row < S ? of.l[size_t(head) * S + row] : 1.0f;
+    float m = row < S ? of.row_max[size_t(head) * S + row] : 0.0f;
+    float l = row < S ? of.row_sum[size_t(head) * S + row] : 1.0f;
     float delta = dot(grad_out, out);
     for (int key = 0; key < keys; key++) {
         float4 k[OWN], v[OWN];
@@ -80,7 +80,7 @@ __global__ void keys_kernel(Inputs of, float* dk, float* dv, int S, int causal) 
         load<D>(q, of.q + first, query, S);
         load<D>(grad_out, of.grad_out + first, query, S);
         load<D>(out, of.out + first, query, S);
-        float m = of.m[size_t(head) * S + query], l = of.l[size_t(head) * S + query];
+        float m = of.row_max[size_t(head) * S + query], l = of.row_sum[size_t(head) * S + query];
         float score = dot(q, k) * (LOG2_E / sqrtf(D)), dp = dot(grad_out, v);
         float delta = dot(grad_out, out);
         // BEGIN SOLUTION
@@ -102,10 +102,10 @@ __global__ void keys_kernel(Inputs of, float* dk, float* dv, int S, int causal) 
 }
 
 void attention_gradients(const float* q, const float* k, const float* v, const float* out,
-                         const float* m, const float* l, const float* grad_out, float* dq,
-                         float* dk, float* dv, int heads, int S, int D, int causal) {
+                         const float* row_max, const float* row_sum, const float* grad_out,
+                         float* dq, float* dk, float* dv, int heads, int S, int D, int causal) {
     int blocks = heads * ((S + ROWS - 1) / ROWS);
-    Inputs of = {q, k, v, out, grad_out, m, l};
+    Inputs of = {q, k, v, out, grad_out, row_max, row_sum};
     auto by_query = D == 64 ? queries_kernel<64> : queries_kernel<128>;
     auto by_key = D == 64 ? keys_kernel<64> : keys_kernel<128>;
     by_query<<<blocks, ROWS * LANES>>>(of, dq, S, causal);

@@ -3,7 +3,8 @@
 `operator(forward, backward)` reads all that it needs off the two launchers. What `forward` reads
 are the operator's arguments, in order: tensors, then the numbers that no tensor's shape tells, such
 as `groups`. What it writes are its results. `backward` takes those of them by name that it needs,
-`grad_out` for the gradient of `out`, and writes `dx` for that of `x`.
+`grad_out` for the gradient of `out`, and writes `dx` for that of `x`. A result whose gradient it
+does not read, such as what the forward saves for it, takes none: it is a constant to autograd.
 
 Kernels of the emulator take tensors on the CPU, those of nvcc tensors on the card.
 """
@@ -43,6 +44,8 @@ def operator(
             raise WorkbookError(f"{kernel.name} has not passed its check: check it before it ships")
     ahead, back = _Op(forward, parts), _Op(backward, {})
     saved = _saved(ahead, back)
+    read = {p.name for p in back.arguments}
+    constant = [p.name for p in ahead.results if f"grad_{p.name}" not in read]
     function = ahead.registered(forward.name)
     gradient = back.registered(f"{forward.name}_gradients")
 
@@ -50,8 +53,7 @@ def operator(
         known = _named(ahead.arguments, inputs) | _named(ahead.results, output)
         ctx.save_for_backward(*(known[name] for name in saved))
         ctx.numbers = {p.name: known[p.name] for p in back.arguments if not p.is_tensor}
-        results = [known[p.name] for p in ahead.results]
-        ctx.mark_non_differentiable(*(it for it in results if not it.is_floating_point()))
+        ctx.mark_non_differentiable(*(known[name] for name in constant))
 
     def gradients(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         known = dict(zip(saved, ctx.saved_tensors, strict=True)) | ctx.numbers
