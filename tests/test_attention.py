@@ -205,9 +205,51 @@ def test_gradients_have_the_same_bits_every_time(both_ways):
 @pytest.mark.parametrize("kernel", [FORWARD, BACKWARD], ids=["forward", "backward"])
 def test_more_heads_than_a_launch_takes(kernel):
     """Heads go in launches of as many as there is room for: three of them here."""
+    text = with_tiles(kernel)
+    assert text.count("MOST_ROWS = 1 << 18") == 1
+    few = text.replace("MOST_ROWS = 1 << 18", "MOST_ROWS = 256")
+    check(compile_answer(kernel, few, backend="emulator"), seed=3)
+
+
+def with_tiles(kernel) -> str:
+    """Its text, with the header that both kernels share in it."""
     header = (workspace().include / "attention_tiles.cuh").read_text()
-    assert header.count("MOST_ROWS = 1 << 18") == 1
-    text = catalog.solution_text(kernel).replace(
-        '#include "attention_tiles.cuh"', header.replace("MOST_ROWS = 1 << 18", "MOST_ROWS = 256")
-    )
-    check(compile_answer(kernel, text, backend="emulator"), seed=3)
+    return catalog.solution_text(kernel).replace('#include "attention_tiles.cuh"', header)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "old", "new", "reason"),
+    [
+        (FORWARD, "sum[h] *= shrink[h];", "", "wrong values"),
+        (FORWARD, "bool hidden = key >= S ||", "bool hidden = ", "wrong values"),
+        (FORWARD, "key > query);", "key >= query);", "nan"),
+        (FORWARD, "rows.centre + head * D", "nullptr", "wrong values"),
+        (FORWARD, "shrink.x * more.x", "shrink.x", "wrong values"),
+        (FORWARD, "isnan(sums[h]) ? NAN : ", "", "wrong values"),
+        (BACKWARD, "- query.z)", ")", "wrong values"),
+        (BACKWARD, ") * query.y;", ");", "wrong values"),
+        (BACKWARD, "(OF == DV ? other.y : other.x)", "other.x", "wrong values"),
+        (BACKWARD, "sum, shrink, factors", "sum, {1.0f, 1.0f}, factors", "wrong values"),
+        (BACKWARD, "? row0 / BN : 0", "? row0 / BN + 1 : 0", "wrong values"),
+        (BACKWARD, "sizeof(b[0][0])", "1024", "wrong values"),
+        (BACKWARD, "range.scale({by, by})", "range.scale({1.0f, 1.0f})", "wrong values"),
+        (
+            BACKWARD,
+            "        differentiate<D, OF>(s,",
+            "        let_go(&tiles.empty[0]);\n        differentiate<D, OF>(s,",
+            "race",
+        ),
+        (
+            BACKWARD,
+            "float2 other = tiles.scales[at];",
+            "float2 other = {1.0f, 1.0f};",
+            "wrong values",
+        ),
+    ],
+)
+def test_a_wrong_kernel_of_either_way_is_refused(kernel, old, new, reason):
+    text = with_tiles(kernel)
+    assert text.count(old) == 1
+    with pytest.raises(CheckFailed) as refused:
+        check(compile_wrong(kernel, text.replace(old, new), "wrong"), seed=14)
+    assert refused.value.reason == reason

@@ -30,6 +30,8 @@ UNTRIED = (
     "11_hopper",
     "14_attention/flash_attention_hopper",
     "14_attention/flash_attention_bf16",
+    "14_attention/flash_attention_forward",
+    "14_attention/flash_attention_backward",
 )
 SHARE = 36  # percent of the mutants are tried: those of all would take hours
 TIMEOUT = 3.0  # seconds for a call; a solution's longest needs 0.3
