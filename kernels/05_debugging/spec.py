@@ -265,8 +265,8 @@ EXERCISES = (
         points=15,
         effort="about 9 lines, and the statement",
         # Of short rows: in one of 12,000 elements, reading the largest again would cost as much as
-        # a thread that looks for it alone among 256.
-        **{**ROW_TO_ROW, "at": replace(ROWS, gates={"rows": 8, "cols": 256})},
+        # a thread that looks for it alone among 256. No row of 256, where 257 threads do as well.
+        **{**ROW_TO_ROW, "at": replace(ROWS, gates={"rows": 8, "cols": 384})},
     ),
     Exercise(
         number="05.10",
