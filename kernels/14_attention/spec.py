@@ -486,6 +486,13 @@ EXERCISES = (
         gates=(
             COALESCED_LOADS,
             COALESCED_STORES,
+            Gate(
+                "load requests to global memory",
+                1.15,  # of the two walks, one over all S needs 1.3 times
+                "walk over keys as far as the mask lets you see, and over queries from there on",
+                # Four rows of a warp walk as far as the last of them needs.
+                ideal=lambda heads, S, D, causal: heads * S * (S + 5) * (5 * D / 32 + 2) / 8,
+            ),
         ),
         at=replace(ATTENTION.at, gates=of_heads(2, 48, 64, 1)),
         points=15,

@@ -119,11 +119,14 @@ def _small(
     kernel: Answer, sizes: Mapping[str, int], run: Callable[[Mapping[str, int]], Recorded]
 ) -> dict[str, int]:
     """Small sizes from which on the blocks of each launch grow with those sizes that they grow
-    with at all."""
+    with at all. A size of few values stays."""
+    few = kernel.exercise.at.choices
     shaped = {word for shape in kernel.exercise.shapes.values() for word in shape.split()}
-    shaped &= sizes.keys()
+    shaped = (shaped & sizes.keys()) - few.keys()
     sides = [side * LONGER if len(shaped) == 1 else side for side in SMALL]
-    base = {n: min(v, sides[0] if n in shaped else OTHER) for n, v in sizes.items()}
+    base = {
+        n: v if n in few else min(v, sides[0] if n in shaped else OTHER) for n, v in sizes.items()
+    }
     while True:
         try:
             _whole(kernel, base, run(base))
