@@ -55,7 +55,18 @@ WASTE = 1.2  # times the ideal: beyond that a line is worth a remark
 UNITS = {
     "FMA: float sums and products": ("sum", "product", "fused"),
     "MUFU: roots, exponentials, quotients": (
-        *("root", "quotient", "quick quotient", "expf", "exp2", "log2", "sin", "cos", "sqrtf"),
+        *(
+            "root",
+            "quotient",
+            "quick quotient",
+            "emu_quick_quotient",
+            "expf",
+            "exp2",
+            "log2",
+            "sin",
+            "cos",
+            "sqrtf",
+        ),
     ),
     "ALU: integers, comparisons, jumps": ("other", "division", "fmaxf", "fminf"),
     "shuffles and barriers": ("emu_collective", "emu_barrier"),
