@@ -93,7 +93,8 @@ def shipped(notebook: Path) -> set[str]:
 def the_same_with_solutions(notebook: Path) -> set[int]:
     """Cells that only show something of worked kernels, and so show the same in both runs.
 
-    An operator takes checked kernels only: the checks of these must run. pytest deselects by how a name begins: cell 4 stays, where 41 must run.
+    An operator takes checked kernels only: the checks of these must run. pytest deselects by how a
+    name begins: cell 4 stays, where 41 must run.
     """
     learners, solved = {e.name for e in catalog.exercises() if e.number is not None}, set()
     learners |= shipped(notebook)

@@ -83,6 +83,11 @@ LIMITS = {  # where profile names another one than Nsight Compute
         "latency",
         "46 of its 67 MB pass DRAM in 0.017 ms, the others stay in the L2 cache: busy for 57 %",
     ),
+    "08_fused_tails/gn_swish_multiply_swish": (
+        "DRAM",
+        "instructions",
+        "47 of its 67 MB pass DRAM; for all 67 profile has 0.0157 ms, for instructions 0.0151",
+    ),
 }
 
 

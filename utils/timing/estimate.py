@@ -55,7 +55,9 @@ SLOTS: dict[Kind, int] = {
     "fused": 1,
     "root": 4,
 }
-SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2, "emu_quick_quotient": 2}
+SLOTS |= {"division": 25, "quotient": 10, "quick quotient": 2}
+# __fdividef: a comparison, two products that it decides, MUFU.RCP, a product (nvcc 13, sm_90a).
+SLOTS["emu_quick_quotient"] = 5
 SLOTS |= {"emu_collective": 1, "emu_barrier": 1}
 SLOTS |= {"expf": 10, "exp2": 2, "log2": 4, "sin": 4, "cos": 4, "sqrtf": 8}
 SLOTS |= {"fmaxf": 1, "fminf": 1}
