@@ -177,9 +177,13 @@ Where interrupted(void* c) {
     Core* at = core();
     if (!at || !at->current) return Where{nullptr, {}, {}, {nullptr, 0}, program_counter(context)};
     char* end = at->stacks.top(at->current_index()) - 64;
+    // On another stack it is between two turns: that one's frames lead to the launch.
+    const char* sp = (const char*)stack_pointer(context);
+    const bool between = at->current->pc && (sp >= end || sp < end - 2 * Stacks::kBytes);
     // While an access is looked at the stack is ours, with whatever calls before have left there.
-    const void* pc =
-        running.core && running.pc ? running.pc : source_address(context, at->launch->code, end);
+    const void* pc = running.core && running.pc ? running.pc
+                     : between                  ? at->current->pc
+                                                : source_address(context, at->launch->code, end);
     return Where{at->launch->kernel, at->block, at->current->index, {nullptr, 0}, pc};
 }
 

@@ -34,7 +34,7 @@ std::atomic<double> passed{0};    // seconds that counted until the last look
 std::atomic<double> deadline{0};  // in those seconds; 0: none
 std::atomic<double> had{0};       // seconds that this process had on cores when a limit began
 std::atomic<bool> answering{false}, reported{false};
-std::atomic<int> looks{20};  // at whoever is late, until it is seen in its kernel's own code
+std::atomic<int> looks{60};  // at whoever is late, until it is seen in its kernel's own code
 pthread_t main_thread;
 
 double now(clockid_t clock = CLOCK_MONOTONIC) {
@@ -76,13 +76,14 @@ Where left_at() {
 void on_timeout(int, siginfo_t*, void* context) {
     if (answering.exchange(true)) return;  // asked again, on the way to the answer
     const Launch* launch = core() ? core()->launch : nullptr;
-    const Where where = launch && !core()->current ? left_at() : interrupted(context);
-    // Between two turns its line is that of the last one, at best.
-    const bool sure = launch && core()->current && launch->code.holds(where.pc);
-    if (launch && !sure && looks-- > 0) {
+    // In its own code it holds no lock of ours that the report would wait for; between two turns
+    // its line is that of the last one, at best.
+    const bool own = launch && core()->current && launch->code.holds(program_counter(context));
+    if (launch && !own && looks-- > 0) {
         answering = false;
         return;
     }
+    const Where where = launch && !core()->current ? left_at() : interrupted(context);
     report(hazard::timeout, where,
            launch ? "the kernel did not end within its time limit; it was here when it was stopped"
                   : "the host code did not end within its time limit");
