@@ -253,3 +253,10 @@ def test_a_wrong_kernel_of_either_way_is_refused(kernel, old, new, reason):
     with pytest.raises(CheckFailed) as refused:
         check(compile_wrong(kernel, text.replace(old, new), "wrong"), seed=14)
     assert refused.value.reason == reason
+
+
+def test_an_infinite_value_is_lost_on_queries_that_do_not_see_it(both_ways):
+    q, k, v, grad_out = torch.randn(4, 1, 200, 64)
+    v[0, 140, 3] = float("inf")
+    out = both_ways(q, k, v, grad_out, 1)[0]
+    assert out[0, :128].isfinite().all() and not out[0, 140:, 3].isfinite().any()

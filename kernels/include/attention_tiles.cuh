@@ -304,7 +304,8 @@ __global__ void centre_kernel(const float* v, float* centre, int S) {
         most = fmaxf(most, tops[i][threadIdx.x]);
     }
     float mean = sum / S;
-    centre[blockIdx.y * D + column] = most <= 8.0f * fabsf(mean) ? mean : 0.0f;
+    bool far = isfinite(mean) && most <= 8.0f * fabsf(mean);
+    centre[blockIdx.y * D + column] = far ? mean : 0.0f;
 }
 
 // Halves of two tensors with rows of the same kind, queries or keys.
