@@ -197,6 +197,21 @@ def test_sizes_that_follow_another_divide_it_wherever_they_are_drawn():
         assert sizes["channels"] <= 8 * sizes["groups"]
 
 
+def test_one_draw_of_a_few_has_whole_vectors_in_each_size_and_in_each_part():
+    """Fast paths want that, and of sizes drawn evenly one draw of 64 has it in M, N and K."""
+    draws = [
+        case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e7) for seed in range(200)
+    ]
+    long = [sizes for sizes in draws if min(sizes.values()) >= 4]
+    whole = sum(all(size % 4 == 0 for size in sizes.values()) for sizes in long)
+    assert 0.4 <= whole / len(long) <= 0.65
+    for draw in case_sizes.anywhere, case_sizes.all_large:
+        drawn = [draw(GROUPED, Generator().manual_seed(seed), 1e6) for seed in range(200)]
+        parts = [sizes["channels"] // sizes["groups"] for sizes in drawn if sizes["channels"] >= 4]
+        assert all(sizes["channels"] % sizes["groups"] == 0 for sizes in drawn)
+        assert sum(part in (4, 8, 16, 32, 64, 128) for part in parts) >= len(parts) / 3
+
+
 def test_values_far_from_one_have_the_magnitudes_of_the_exercise():
     exercise = replace(toys.MISH, magnitudes=(1e-30, 1e30))
     large = draw("large", exercise=exercise, sizes={"n": 1000}).tensors["x"].abs()

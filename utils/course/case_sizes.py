@@ -122,6 +122,7 @@ def anywhere(
             least = int(limit ** (0.5 + 0.45 * uniform((), generator).item()))
         sizes[name] = log_uniform(min(least, limit), limit, generator)
     _follow(exercise, sizes)
+    _whole_vectors(exercise, sizes, generator)
     return sizes
 
 
@@ -144,6 +145,7 @@ def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
         if name not in exercise.at.choices:
             sizes[name] = log_uniform(1, sizes[leader], generator)
     _follow(exercise, sizes)
+    _whole_vectors(exercise, sizes, generator)
     return sizes
 
 
@@ -202,6 +204,25 @@ def _follow(exercise: Exercise, sizes: dict[str, int]) -> None:
             sizes[follower] = max(sizes[follower], -(-sizes[leader] // most))
         parts = sizes[follower]
         sizes[leader] = max(sizes[leader] // parts, 1) * parts
+
+
+LONGEST_VECTOR = 128  # elements: a quad of each lane
+
+
+def _whole_vectors(exercise: Exercise, sizes: dict[str, int], generator: Generator) -> None:
+    """Make every second draw one of whole vectors: each size, and each part of a size that another
+    one follows, a multiple of 4 to 128, if it is that long. Fast paths want that, and of several
+    sizes drawn evenly one draw of many has it."""
+    leading = {} if exercise.at.part else {of: name for name, of in exercise.follows.items()}
+    for name in leaders(exercise) if whole_number(0, 2, generator) else ():
+        most = min(sizes[name], LONGEST_VECTOR).bit_length()
+        if name in exercise.at.choices or most < 3:
+            continue
+        vector = 2 ** whole_number(2, most, generator)
+        parts = sizes[name] // vector
+        sizes[name] = parts * vector
+        if name in leading:
+            sizes[leading[name]] = parts
 
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
