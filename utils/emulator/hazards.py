@@ -186,6 +186,12 @@ HAZARDS = {
         "that it is there, __threadfence() must stand between the two.",
         Reason.RACE, Picture.RACE,
     ),
+    "race/blocks-unfenced-read": Hazard(
+        "race between two blocks",
+        "An atomic told this thread that the value is there; it may still read an older one from "
+        "its cache. Put a __threadfence() between that atomic and this line.",
+        Reason.RACE, Picture.RACE,
+    ),
     "early-read": Hazard(
         "read of what an asynchronous copy has not brought yet",
         "The copy was begun, and nobody has waited for it here: wait for its group or its barrier "

@@ -62,3 +62,42 @@ __global__ void tiles_in_turn(int* turn, float* c) {  // split along K: block af
     if (threadIdx.x == 0) atomicExch(turn, blockIdx.x + 1);
 }
 CASE(tiles_in_turn, 4, 64, zeros<int>(1), zeros<float>(64))
+
+__global__ void told_and_read(int* word, int* flag, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *word = 7;
+        __threadfence();
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+        __threadfence();
+        out[blockIdx.x] = *word;
+    }
+}
+CASE(told_and_read, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))
+
+__global__ void one_lane_waits_for_all(int* words, int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        words[threadIdx.x] = 7;
+        __syncthreads();
+        __threadfence();
+        if (threadIdx.x == 0) atomicExch(flag, 1);
+    } else {
+        if (threadIdx.x == 0)
+            while (atomicAdd(flag, 0) == 0) {
+            }
+        __syncwarp();
+        out[32 * blockIdx.x + threadIdx.x] = words[threadIdx.x];
+    }
+}
+CASE(one_lane_waits_for_all, 3, 32, zeros<int>(32), zeros<int>(1), zeros<int>(96))
+
+__global__ void last_one_sets_back(int* word, int* done) {  // a store waits for what it depends on
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) *word = 7;
+    __threadfence();
+    if (atomicAdd(done, 1) == gridDim.x - 1) *word = 0;
+}
+CASE(last_one_sets_back, 5, 32, zeros<int>(1), zeros<int>(1))

@@ -7,6 +7,7 @@ __global__ void look_back(int* sum, int* flag, int* out) {
     if (blockIdx.x) {
         while (atomicAdd(&flag[blockIdx.x - 1], 0) == 0) {
         }
+        __threadfence();
         before = sum[blockIdx.x - 1];
     }
     sum[blockIdx.x] = before + 1;
@@ -23,6 +24,7 @@ __global__ void look_ahead(int* sum, int* flag) {
     if (next < gridDim.x) {
         while (atomicAdd(&flag[next], 0) == 0) {
         }
+        __threadfence();
         after = sum[next];
     }
     sum[blockIdx.x] = after + 1;
@@ -97,6 +99,7 @@ __global__ void scan(const int* x, int* out, unsigned* tickets, int* status, int
         int told;
         while ((told = atomicAdd(&status[earlier], 0)) == 0) {
         }
+        __threadfence();
         if (told == 2) {
             before += all[earlier];
             break;

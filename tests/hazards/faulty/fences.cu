@@ -67,3 +67,59 @@ __global__ void first_block_reads_too_soon(float* partial, unsigned* done, float
     atomicAdd(done, 1);
 }
 CASE(first_block_reads_too_soon, 4, 32, zeros<float>(4), zeros<unsigned>(1), zeros<float>(4))
+
+__global__ void read_without_a_fence(int* word, int* flag, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *word = 7;  // WITH
+        __threadfence();
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) {
+        }
+        out[blockIdx.x] = *word;  // HAZARD race/blocks-unfenced-read
+    }
+}
+CASE(read_without_a_fence, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))
+
+__global__ void lock_taken_without_a_fence(int* lock, int* balance) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {
+        }
+        *balance += 2;  // HAZARD race/blocks-unfenced-read
+        __threadfence();
+        atomicExch(lock, 0);
+    }
+}
+CASE(lock_taken_without_a_fence, 9, 32, zeros<int>(1), zeros<int>(1))
+
+__global__ void fenced_before_the_poll(int* word, int* flag, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *word = 7;  // WITH
+        __threadfence();
+        atomicExch(flag, 1);
+    } else {
+        int known;
+        do {
+            __threadfence();
+            known = atomicAdd(flag, 0);
+        } while (known == 0);
+        out[blockIdx.x] = *word;  // HAZARD race/blocks-unfenced-read
+    }
+}
+CASE(fenced_before_the_poll, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))
+
+__global__ void sum_read_without_a_fence(int* total, unsigned* done, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x) {
+        atomicAdd(total, 1);  // WITH
+        __threadfence();
+        atomicAdd(done, 1);
+    } else {
+        while (atomicAdd(done, 0) < gridDim.x - 1) {
+        }
+        *out = *total;  // HAZARD race/blocks-unfenced-read
+    }
+}
+CASE(sum_read_without_a_fence, 3, 32, zeros<int>(1), zeros<unsigned>(1), zeros<int>(1))

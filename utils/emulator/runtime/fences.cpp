@@ -316,13 +316,15 @@ void fence_atomic(const void* address, const Accessor& me, Kind kind) {
     if (writes(kind) && here) release(word, me);
 }
 
-bool Across::ordered_across(const Party& party, const Accessor& me) {
+bool Across::ordered_across(const Party& party, const Accessor& me, bool* unfenced) {
     if (!here) return false;
     if (here->everything || tells(here->known, party)) return true;
     for (const auto& [id, learner] : here->learners)
-        for (const Learner::Then& then : learner.then)
-            if ((id == me.id || ordered_within(id, then.moment, me)) && tells(*then.known, party))
-                return true;
+        for (const Learner::Then& then : learner.then) {
+            if (!ordered_within(id, then.moment, me) || !tells(*then.known, party)) continue;
+            if (!me.loads || id != me.id || then.moment < me.now) return true;
+            *unfenced = true;
+        }
     return false;
 }
 

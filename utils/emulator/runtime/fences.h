@@ -1,8 +1,10 @@
 // Threads that are ordered after all: one writes, fences and then updates a word atomically;
 // another updates that word later, and what comes after it is after the write.
 //
-// This is how the last block of a launch finds out that it is the last, and how locks work. Taken
-// to be enough on the later side is the atomic alone, as NVIDIA's samples do. A thread that has
+// This is how the last block of a launch finds out that it is the last, and how locks work. The
+// later thread, too, needs a fence between its atomic and a plain load, which may else come from a
+// stale line of its cache. A barrier of its warp or block between the two counts as one, as in
+// NVIDIA's samples; a store waits anyway for the condition that it depends on. A thread that has
 // learned so of others hands that on with a fence and an atomic of its own: how chains of blocks
 // and barriers of the grid work. Among the threads of a block __threadfence_block() will do; there,
 // not modelled is order handed on through a third thread.

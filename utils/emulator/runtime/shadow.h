@@ -48,6 +48,7 @@ struct Accessor {
     uint16_t now;
     const uint16_t* clock;  // 32 lanes; null while the warp has not synchronised in this phase
     const uint16_t* known = nullptr;  // of each party the last moment that is over, see order.h
+    bool loads = false;               // by a plain load
 };
 inline unsigned lane_of(uint16_t id) { return (id - 1u) % 32; }
 inline unsigned warp_of(uint16_t id) { return (id - 1u) / 32; }
@@ -68,7 +69,8 @@ struct Conflict {  // the other side of a race
     uint16_t id, instruction;
     uint32_t block;  // serial; 0: the accessor's own
     Kind kind;
-    uint16_t moment = 0;  // of a party that is no thread
+    uint16_t moment = 0;    // of a party that is no thread
+    bool unfenced = false;  // the accessor has learned of it, and lacks a fence of its own
 };
 
 // Threads that read a word, or updated it atomically, in one phase of one block.
@@ -230,10 +232,13 @@ struct Across {
     static Party party_of(const Accessor& me) {
         return Party{me.block, me.phase, me.id, me.instruction, fences_passed[me.id - 1]};
     }
-    static bool ordered_across(const Party& party, const Accessor& me);  // by fences, see fences.h
+    // By fences, see fences.h. *unfenced: it would be, if the accessor had one of its own.
+    static bool ordered_across(const Party& party, const Accessor& me, bool* unfenced);
     static bool against(const Party& party, Kind kind, const Accessor& me, Conflict* conflict) {
-        if (!party.block || party.block == me.block || ordered_across(party, me)) return false;
-        *conflict = Conflict{party.id, party.instruction, party.block, kind};
+        bool unfenced = false;
+        if (!party.block || party.block == me.block || ordered_across(party, me, &unfenced))
+            return false;
+        *conflict = Conflict{party.id, party.instruction, party.block, kind, 0, unfenced};
         return true;
     }
 

@@ -84,9 +84,10 @@ static bool behind(const Allocation& a, const void* address) {
     return distance >= 0 && distance < 4096;
 }
 
-static Accessor accessor(const Instruction& in) {
+static Accessor accessor(const Instruction& in, Kind kind) {
     Accessor me = running.me;
     me.instruction = in.id;
+    me.loads = kind == kLoad;
     return me;
 }
 
@@ -156,7 +157,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
         in.array_block = block_serial;
         in.cells = shared_shadow->at(size_t(core.shared.offset(in.array)));
     }
-    const Accessor me = accessor(in);
+    const Accessor me = accessor(in, kind);
     Races races;
     bool unwritten = false;
     const Ordinary ordinary{block_serial, tile_fences, me.id, in.id};
@@ -270,7 +271,7 @@ static void access_global(Core& core, const void* address, size_t size, Kind kin
                 a.written[i / 64] |= uint64_t(1) << i % 64;
     }
     in.coverage->note(inside, size, kind);
-    const Accessor me = accessor(in);
+    const Accessor me = accessor(in, kind);
     Races races;
     bool first = false;  // of this launch
     const size_t place = size_t(static_cast<const char*>(address) - in.shadow_first);
