@@ -216,6 +216,34 @@ def labelled(rows, classes):
     return {"rows": rows, "classes": classes}
 
 
+LONG = Exercise(
+    name="cumsum_long_word",
+    title="running sums of a long array: a tile tells sum and status in one word",
+    shapes={"x": "n", "out": "n"},
+    outputs=("out",),
+    reference=lambda x: x.cumsum(dim=0),
+    ladder="long cumsum",
+    flops=lambda n: n,
+    peers={"PyTorch": lambda x: x.cumsum(dim=0)},
+    library="PyTorch",
+    at=At(
+        check=(
+            {"n": 1},
+            {"n": 31},
+            {"n": 1000},
+            {"n": 4096},  # a tile
+            {"n": 4097},
+            {"n": 20_001},
+        ),
+        card=({"n": 10_000_019}, {"n": 1 << 24}),
+        bench={"n": 1 << 26},
+        draw={"n": 8192},
+        gates={"n": 1 << 16},
+        drawn=({"n": (700_000, 800_000)},),  # tiles that look back further than 32
+    ),
+)
+
+
 def largest(x):
     """(values, places): of each row the 32 largest, the largest first, of equal ones the earlier.
     A shorter row is filled up with -inf, at -1."""
@@ -495,31 +523,11 @@ EXERCISES = (
         points=20,
         effort="about 10 lines",
     ),
-    Exercise(
+    replace(
+        LONG,
         number="15.5",
         name="cumsum_long",
         title="running sums of a long array, of one read: tiles that look back at each other",
-        shapes={"x": "n", "out": "n"},
-        outputs=("out",),
-        reference=lambda x: x.cumsum(dim=0),
-        flops=lambda n: n,
-        peers={"PyTorch": lambda x: x.cumsum(dim=0)},
-        library="PyTorch",
-        at=At(
-            check=(
-                {"n": 1},
-                {"n": 31},
-                {"n": 1000},
-                {"n": 4096},  # a tile
-                {"n": 4097},
-                {"n": 20_001},
-            ),
-            card=({"n": 10_000_019}, {"n": 1 << 24}),
-            bench={"n": 1 << 26},
-            draw={"n": 8192},
-            gates={"n": 1 << 16},
-            drawn=({"n": (700_000, 800_000)},),  # tiles that look back further than 32
-        ),
         gates=(
             replace(COALESCED_LOADS, times=1.5),  # a look back begins anywhere
             COALESCED_STORES,
@@ -541,6 +549,7 @@ EXERCISES = (
         points=25,
         effort="about 12 lines",
     ),
+    LONG,
     TOPK,
     replace(
         TOPK,

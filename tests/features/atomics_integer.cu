@@ -135,6 +135,24 @@ __global__ void locked(int* lock, volatile int* balance) {
     }
 }
 
+// A word of two halves is seen whole, or not yet.
+__global__ void whole_words(ull* word, int* answer) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 1) {
+        __nv_atomic_store_n(word, 7ull << 32 | 9, __NV_ATOMIC_RELAXED);
+        *answer = 42;
+        __nv_atomic_store_n(word, 8ull << 32 | 11, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+    } else {
+        ull seen;
+        while ((seen = __nv_atomic_load_n(word, __NV_ATOMIC_RELAXED)) == 0) {
+        }
+        EXPECT(seen == (7ull << 32 | 9) || seen == (8ull << 32 | 11), true);
+        while (__nv_atomic_load_n(word, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE) >> 32 != 8) {
+        }
+        EXPECT(*answer, 42);
+    }
+}
+
 // The last block to finish adds up what all have written.
 __global__ void last_block(int* partial, unsigned* done, int* total) {
     __shared__ bool last;
@@ -220,6 +238,10 @@ int main() {
     for (int b = 0; b < 256; ++b) EXPECT(bins[b], counted_on_host[b]);
 
     Buffer<int> sum(1);
+    Buffer<ull> word(1);
+    Buffer<int> answer(1);
+    whole_words<<<2, 32>>>(word.device, answer.device);
+
     Buffer<ull> sum_ull(1);
     scopes<<<20, 64>>>(sum.device, sum_ull.device);
     sum.download(), sum_ull.download();

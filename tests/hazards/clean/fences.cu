@@ -101,3 +101,27 @@ __global__ void last_one_sets_back(int* word, int* done) {  // a store waits for
     if (atomicAdd(done, 1) == gridDim.x - 1) *word = 0;
 }
 CASE(last_one_sets_back, 5, 32, zeros<int>(1), zeros<int>(1))
+
+__global__ void status_and_sum_in_one_word(unsigned long long* words, int* out) {
+    if (threadIdx.x) return;
+    unsigned long long told = 1ull << 32;
+    if (blockIdx.x) do {
+            told = __nv_atomic_load_n(&words[blockIdx.x - 1], __NV_ATOMIC_RELAXED);
+        } while (told >> 32 == 0);
+    __nv_atomic_store_n(&words[blockIdx.x], told + 5, __NV_ATOMIC_RELAXED);
+    out[blockIdx.x] = int(told);
+}
+CASE(status_and_sum_in_one_word, 6, 32, zeros<unsigned long long>(6), fresh<int>(6))
+
+__global__ void released_and_acquired(int* word, int* flag, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *word = 7;
+        __nv_atomic_store_n(flag, 1, __NV_ATOMIC_RELEASE);
+    } else {
+        while (__nv_atomic_load_n(flag, __NV_ATOMIC_ACQUIRE) == 0) {
+        }
+        out[blockIdx.x] = *word;
+    }
+}
+CASE(released_and_acquired, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))

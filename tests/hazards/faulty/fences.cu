@@ -123,3 +123,29 @@ __global__ void sum_read_without_a_fence(int* total, unsigned* done, int* out) {
     }
 }
 CASE(sum_read_without_a_fence, 3, 32, zeros<int>(1), zeros<unsigned>(1), zeros<int>(1))
+
+__global__ void sum_beside_a_relaxed_status(int* sum, int* status, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *sum = 7;  // HAZARD race/blocks
+        __nv_atomic_store_n(status, 1, __NV_ATOMIC_RELAXED);
+    } else {
+        while (__nv_atomic_load_n(status, __NV_ATOMIC_ACQUIRE) == 0) {
+        }
+        out[blockIdx.x] = *sum;  // WITH
+    }
+}
+CASE(sum_beside_a_relaxed_status, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))
+
+__global__ void released_and_read_relaxed(int* sum, int* status, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *sum = 7;  // WITH
+        __nv_atomic_store_n(status, 1, __NV_ATOMIC_RELEASE);
+    } else {
+        while (__nv_atomic_load_n(status, __NV_ATOMIC_RELAXED) == 0) {
+        }
+        out[blockIdx.x] = *sum;  // HAZARD race/blocks-unfenced-read
+    }
+}
+CASE(released_and_read_relaxed, 3, 32, zeros<int>(1), zeros<int>(1), zeros<int>(3))

@@ -205,3 +205,34 @@ EMU_CAS(unsigned short)
 EMU_CAS(unsigned long)
 EMU_CAS(unsigned long long)
 #undef EMU_CAS
+
+// Loads and stores that are atomic, with the compiler's own names for orders and scopes. An order
+// is kept by a fence on its side; the relaxed one needs none.
+enum {
+    __NV_ATOMIC_RELAXED,
+    __NV_ATOMIC_CONSUME,
+    __NV_ATOMIC_ACQUIRE,
+    __NV_ATOMIC_RELEASE,
+    __NV_ATOMIC_ACQ_REL,
+    __NV_ATOMIC_SEQ_CST
+};
+enum {
+    __NV_THREAD_SCOPE_THREAD,
+    __NV_THREAD_SCOPE_BLOCK,
+    __NV_THREAD_SCOPE_CLUSTER,
+    __NV_THREAD_SCOPE_DEVICE,
+    __NV_THREAD_SCOPE_SYSTEM
+};
+template <class T>
+EMU_INLINE T __nv_atomic_load_n(T* address, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+    if (order == __NV_ATOMIC_SEQ_CST) __threadfence();
+    const T value = __atomic_load_n(address, __ATOMIC_SEQ_CST);
+    if (order != __NV_ATOMIC_RELAXED) __threadfence();
+    return value;
+}
+template <class T>
+EMU_INLINE void __nv_atomic_store_n(T* address, std::common_type_t<T> value, int order,
+                                    int = __NV_THREAD_SCOPE_SYSTEM) {
+    if (order != __NV_ATOMIC_RELAXED) __threadfence();
+    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
+}
