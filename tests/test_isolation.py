@@ -472,6 +472,44 @@ def test_what_fails_meanwhile_is_told_and_the_next_call_works(kernel):
     assert works(kernel)
 
 
+REPORTING = """
+__global__ void add_kernel(float* out) { out[threadIdx.x] += 1.0f; }
+void run(float* out, int times) {
+    for (int i = 0; i < times; i++) add_kernel<<<1, 32>>>(out);
+}
+"""
+
+
+def test_who_reports_much_does_not_wait_for_one_who_does_something_else(kernel):
+    """Thrice a pipe of 64 KB, and as much as one of 1 MB takes, with another worker waited for."""
+    reporting = instrumented(compile_cuda(REPORTING, "run", backend="emulator"))
+
+    def watch(times, action):
+        with workers.meanwhile(action):
+            return reporting.watched({"out": torch.zeros(32), "times": times}, timeout=2.0)
+
+    seen = watch(200, lambda answered: time.sleep(3.0))
+    assert seen.events.count("add_kernel") >= 200
+    late = []
+
+    def others(answered):
+        while not answered() and len(late) < 60:
+            late.append(works(kernel))
+
+    assert watch(2000, others).events.count("add_kernel") >= 2000 and late
+
+
+def test_more_launches_than_reports_are_kept_of_are_refused_and_nothing_is_left_out(
+    kernel, monkeypatch
+):
+    reporting = instrumented(compile_cuda(REPORTING, "run", backend="emulator"))
+    monkeypatch.setattr(workers, "MAX_EVENTS", 200_000)
+    for times in (500, 1000):  # less than fits into a pipe, too
+        with pytest.raises(KernelCrash, match="made more launches than"):
+            reporting.watched({"out": torch.zeros(32), "times": times})
+    assert works(kernel)
+
+
 def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
     done = []
     assert works(kernel)

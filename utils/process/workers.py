@@ -23,6 +23,8 @@ from utils.process.guest.framing import Header
 
 TIMED_OUT = 124  # exit status with which the emulator stops at its time limit
 MAX_OUTPUT = 1 << 20  # bytes of what a kernel printed that are shown
+MAX_EVENTS = 64 << 20  # bytes of what the emulator reports of a call: 100,000 launches
+PIPE = 1 << 20  # bytes that it may report before it has to wait for this process
 ENDING = 10.0  # seconds that processes may take to be gone
 MAX_THREADS = 512  # more than any emulator's, which are one a core
 # As a module, which is compiled but once. -I leaves its folder out.
@@ -87,6 +89,8 @@ class Worker(Child):
         fcntl.fcntl(self.printed, fcntl.F_SETFL, os.O_APPEND)  # so that it can be emptied meanwhile
         self.reports, reported = os.pipe()
         os.set_blocking(self.reports, False)
+        with suppress(OSError):  # more than a system allows: who reports waits while it is full
+            fcntl.fcntl(self.reports, fcntl.F_SETPIPE_SZ, PIPE)
         self._listening = True
         self.events = bytearray()
         ours, theirs = socket.socketpair()
@@ -140,7 +144,12 @@ class Worker(Child):
             _do_meanwhile(self._answered)
 
     def _answered(self) -> bool:
-        return super()._ready(0.0)
+        return self._ready(0.0)
+
+    def _bound(self) -> None:
+        if self._listening:
+            self._listening = self._listen()
+        super()._bound()
 
     def _ready(self, within: float) -> bool:
         listening = [self.reports] if self._listening else []
@@ -159,23 +168,33 @@ class Worker(Child):
             if not isinstance(reply.get(name), kind):
                 raise self._end(None, self.forged)
         self.stragglers, self.in_force = reply["stragglers"], reply["in_force"]
+        self._listen()
+        if why := self._events_excess():
+            raise self._end(None, why)
 
     def _pids(self) -> list[int]:
         inside = proc.descendants(self.process.pid) if self.boxed else []
         return [self.process.pid, *inside]
 
     def _excess(self) -> str:
+        if why := self._events_excess():
+            return why
         used = [proc.usage(pid) for pid in self._pids()]
         memory, threads = (sum(figures) for figures in zip(*used, strict=True))
         if memory > child.MEMORY:
             return f"used more than {child.MEMORY / 1e9:.3g} GB of memory"
         return f"started more than {MAX_THREADS} threads" if threads > MAX_THREADS else ""
 
+    def _events_excess(self) -> str:
+        if len(self.events) <= MAX_EVENTS:
+            return ""
+        return f"made more launches than {MAX_EVENTS >> 20} MB of reports tell of"
+
     def _listen(self) -> bool:
         """Take what was reported; False where nobody can report any more."""
         with suppress(BlockingIOError):
             while piece := os.read(self.reports, 65536):
-                if len(self.events) < MAX_OUTPUT:
+                if len(self.events) <= MAX_EVENTS:
                     self.events += piece
             return False
         return True
@@ -198,8 +217,8 @@ class Worker(Child):
         self._listen()
         printed = os.pread(self.printed, MAX_OUTPUT, 0)
         os.ftruncate(self.printed, 0)
-        events, self.events = bytes(self.events[:MAX_OUTPUT]), bytearray()
-        return _text(printed), _text(events)
+        events, self.events = self.events.decode(errors="replace"), bytearray()
+        return _text(printed), events
 
     def settle(self) -> bool:
         """After a call: end the processes that it has started, where nothing kept it from that.
@@ -238,6 +257,6 @@ class Worker(Child):
             time.sleep(0.001)
 
 
-def _text(said: bytes) -> str:
-    cut = "\n... (the rest is cut)\n" if len(said) >= MAX_OUTPUT else ""
-    return said.decode(errors="replace") + cut
+def _text(printed: bytes) -> str:
+    cut = "\n... (the rest is cut)\n" if len(printed) >= MAX_OUTPUT else ""
+    return printed.decode(errors="replace") + cut
