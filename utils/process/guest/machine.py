@@ -8,13 +8,14 @@ import ctypes
 import functools
 import mmap
 import os
+import re
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
 
-from . import device_memory
+from . import device_memory, lockdown
 
 # What PyTorch computes that is more than a product, a sum of two tensors, a copy or a view.
 OWN = """native_group_norm native_layer_norm native_batch_norm silu mish sigmoid tanh softplus
@@ -26,9 +27,10 @@ PRODUCTS = "mm bmm mv dot addmm baddbmm addmv addr convolution".split()
 _IN_PLACE = "silu_ mish_ sigmoid_ tanh_ hardtanh_ clamp_ leaky_relu_ relu_ exp_ sqrt_ div_.Tensor"
 
 _CARD = torch.device("cuda", 0)
-AT_ONCE = 4 << 20  # bytes of events that are read at once
+ROOM = 1 << 20  # bytes, more than an event has: a file that has no room for them may lack one
 GAP = 16 << 20  # bytes between two tensors
 HAZARDS = 1 << 16  # characters of them that are passed on
+_SKIPPED = re.compile('"event":"launch|"variant":"same-value"')  # no hazards
 # Taken before a file is loaded, which may put others in their places.
 _empty, _storage = torch.empty, torch._C._construct_storage_from_data_pointer
 _frombuffer, _as_tensor, _synchronize = torch.frombuffer, torch.as_tensor, torch.cuda.synchronize
@@ -121,14 +123,17 @@ class Emulated(Machine):
         return bytes(self._kept())
 
     def hazards(self) -> str:
-        """What the diagnosis has told since the last time; modules as numbers of builds."""
-        data = os.pread(self.events, AT_ONCE, self.seen)
-        self.seen += len(data)
-        text = data.decode(errors="replace")
+        """What the diagnosis has told since the last time; modules as numbers of builds. Raises
+        MemoryError where launches have left no room for it."""
+        size = os.fstat(self.events).st_size
+        if size > lockdown.MAX_OUTPUT - ROOM:
+            raise MemoryError(f"{size >> 20} MB of reports of launches: more than are kept")
+        text = os.pread(self.events, size - self.seen, self.seen).decode(errors="replace")
+        self.seen = size
+        told = "\n".join(line for line in text.splitlines() if not _SKIPPED.search(line))[:HAZARDS]
         for number, path in enumerate(self.modules):
-            text = text.replace(f'"{path}"', f'"build {number}"')
-        lines = text.splitlines()
-        return "\n".join(line for line in lines if '"event":"launch' not in line)[:HAZARDS]
+            told = told.replace(f'"{path}"', f'"build {number}"')
+        return told
 
     def library_off(self) -> None:
         """It never does more than it may."""
