@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         differentiate<D, OF>(s, u, tiles, scales, queries, mine);
         Factors factors;
         float2 shrink = range.take(factors, s);
-        add_rows<D>(sum, shrink, factors, tiles.others[OF == DV]);
+        add_rows<D, OF == DV ? 32 : BN>(sum, shrink, factors, tiles.others[OF == DV]);
         if (OF == DV) let_go(&tiles.empty[1]);
         let_go(&tiles.empty[0]);
     }
@@ -69,24 +69,21 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // queries: (heads * padded): see Rows; from S on, weight 0. grad_out, out: (heads, S, D), at
-// multiples of 16 bytes, centre: (heads, D), row_max, row_sum: (heads, S). One thread owns a quad.
-// D / 4 lanes own a row.
+// multiples of 16 bytes, row_max, row_sum: (heads, S). One thread owns a quad. D / 4 lanes own a
+// row.
 template <int D>
 __global__ void __launch_bounds__(SPLITTERS)
-    queries_kernel(const float* grad_out, const float* out, const float* centre,
-                   const float* row_max, const float* row_sum, float4* queries, int S, int padded) {
+    queries_kernel(const float* grad_out, const float* out, const float* row_max,
+                   const float* row_sum, Rows rows, float4* queries, int S, int padded) {
     constexpr int QUADS = D / 4;
     int row = blockIdx.x * (SPLITTERS / QUADS) + threadIdx.x / QUADS, lane = threadIdx.x % QUADS;
     size_t from = size_t(blockIdx.y) * S + row, to = size_t(blockIdx.y) * padded + row;
     float4 a = {}, b = {};
     if (row < S) a = quad(grad_out + from * D + 4 * lane), b = quad(out + from * D + 4 * lane);
-    float4 c = quad(centre + blockIdx.y * D + 4 * lane);
-    float sum = a.x * (b.x - c.x) + a.y * (b.y - c.y) + a.z * (b.z - c.z) + a.w * (b.w - c.w);
-    for (int step = QUADS / 2; step > 0; step /= 2) {
-        sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    }
+    float4 c = quad(rows.centre + blockIdx.y * D + 4 * lane);
+    float sum = row_total<D>(dot(a, {b.x - c.x, b.y - c.y, b.z - c.z, b.w - c.w}));
     if (lane > 0) return;
-    if (row < S) queries[to] = {row_max[from], 1.0f / row_sum[from], sum, 0.0f};
+    if (row < S) queries[to] = {row_max[from] - rows.shifts[to], 1.0f / row_sum[from], sum, 0.0f};
     else queries[to] = {};
 }
 
@@ -117,8 +114,8 @@ void give_gradients(Tensors all, int heads, int S, int causal) {
         inputs.heads = min(inputs.at_once, heads - head);
         inputs.split(of.q, of.k, of.v, of.grad_out);
         queries_kernel<D><<<inputs.blocks(SPLITTERS / (D / 4)), SPLITTERS>>>(
-            of.grad_out, of.out, inputs.centre.data, of.row_max, of.row_sum, of_queries.data, S,
-            inputs.padded);
+            of.grad_out, of.out, of.row_max, of.row_sum, inputs.rows(DQ, nullptr), of_queries.data,
+            S, inputs.padded);
         launch<D, DQ>(inputs, of_queries.data, of.dq, causal);
         launch<D, DK>(inputs, of_queries.data, of.dk, causal);
         launch<D, DV>(inputs, of_queries.data, of.dv, causal);

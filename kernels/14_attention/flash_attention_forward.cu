@@ -28,14 +28,17 @@ struct Softmax {
     }
 };
 
-// row_max, row_sum: (S), of this head
+// row_max, row_sum: (S), of this head. shifts: see Rows. What row_max loses of its last bits,
+// row_sum makes up for: whoever takes the shift off again has the same weights.
 __device__ inline void store_statistics(float* row_max, float* row_sum, const float (&most)[2],
-                                        const float (&sums)[2], const Patch& mine, int S) {
+                                        const float (&sums)[2], const float* shifts,
+                                        const Patch& mine, int S) {
     for (int h = 0; h < 2; h++) {
         int row = mine.row(2 * h);
         if (mine.left > 0 || row >= S) continue;
-        row_max[row] = isnan(sums[h]) ? NAN : most[h];  // fmaxf has lost it
-        row_sum[row] = sums[h];
+        float top = most[h] + shifts[row], lost = most[h] - (top - shifts[row]);
+        row_max[row] = isnan(sums[h]) ? NAN : top;  // fmaxf has lost it
+        row_sum[row] = sums[h] * exp2f(lost);
     }
 }
 
@@ -86,7 +89,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     float2 scale_out = range.scale({1.0f / sums[0], 1.0f / sums[1]});
     size_t first = size_t(head) * S;
     store_rows<D>(out + first * D, sum, scale_out, rows.centre + head * D, mine, S);
-    store_statistics(row_max + first, row_sum + first, running.most, sums, mine, S);
+    store_statistics(row_max + first, row_sum + first, running.most, sums,
+                     rows.shifts + head * padded, mine, S);
 }
 
 template <int D>

@@ -37,11 +37,12 @@ struct Maps {
 
 // All (heads * padded). own, others: what the halves of a row of q and of grad_out, or of k and of
 // v, are multiplied by. queries: row_max, 1 / row_sum, and the sum of grad_out * out, if queries
-// are walked over.
+// are walked over. shifts: of queries, what the centre of k takes off all scores, as exponents
+// of 2. centre: of v, (heads, D)
 struct Rows {
     const float2 *own, *others;
     const float4* queries;
-    const float* centre;  // of v: (heads, D)
+    const float *shifts, *centre;
 };
 
 // s = a * b^T of a tile: three products of halves, promoted to floats every 64 of D. Those of low
@@ -72,23 +73,31 @@ struct Factors {
     unsigned high[BN / 16][4], low[BN / 16][4];
 };
 
-// sum = sum * shrink + factors * b of a tile whose rows lie along N. shrink: of both rows
-template <int D>
+// sum = sum * shrink + factors * b of a tile whose rows lie along N; promoted to floats every 64 of
+// K, or every 32.
+template <int D, int K = BN>
 __device__ inline void add_rows(float (&sum)[D / 2], float2 shrink, const Factors& factors,
                                 const __half (&b)[2][D / 64][BN][64]) {
+    constexpr int STEPS = K / 16;
     float part[D / 2];
-    wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < 12; i++) {
-        int low_f = i < 8 && i % 2, low_b = i < 8 && i % 2 == 0, k = i < 8 ? i / 2 : i % 4;
-        wgmma_f16_mn(part, low_f ? factors.low[k] : factors.high[k],
-                     make_descriptor_mn(&b[low_b][0][16 * k][0], sizeof(b[0][0])), i > 0);
-    }
-    wgmma_commit();
-    wgmma_wait<0>();
+    for (int first = 0; first < BN / 16; first += STEPS) {
+        wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < D / 2; i++) {
-        sum[i] = sum[i] * (i / 2 % 2 ? shrink.y : shrink.x) + part[i];
+        for (int i = 0; i < 3 * STEPS; i++) {
+            bool high = i >= 2 * STEPS;
+            int low_f = !high && i % 2, low_b = !high && i % 2 == 0;
+            int k = first + (high ? i % STEPS : i / 2);
+            wgmma_f16_mn(part, low_f ? factors.low[k] : factors.high[k],
+                         make_descriptor_mn(&b[low_b][0][16 * k][0], sizeof(b[0][0])), i > 0);
+        }
+        wgmma_commit();
+        wgmma_wait<0>();
+#pragma unroll
+        for (int i = 0; i < D / 2; i++) {
+            float by = first ? 1.0f : i / 2 % 2 ? shrink.y : shrink.x;
+            sum[i] = sum[i] * by + part[i];
+        }
     }
 }
 
@@ -241,11 +250,26 @@ struct Source {
     const float* x;
     __half *high, *low;
     float* scales;
-    const float* centre;  // subtracted from each row: (heads, D); or null
+    float* centre;             // subtracted from each row: (heads, D); or null
+    const float* keys_centre;  // that of k, if x is q
+    float* shifts;             // see Rows
 };
+enum Tensor { K, V, Q, GRAD_OUT };
 struct Sources {
     Source of[4];
 };
+
+// The sum of what the D / 4 lanes have that share a row. All lanes of a warp must call it.
+template <int D>
+__device__ inline float row_total(float x) {
+#pragma unroll
+    for (int step = D / 8; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+__device__ inline float dot(float4 a, float4 b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
 
 // One thread owns a quad of each of EACH rows, which are all on their way at once. D / 4 lanes own
 // a row.
@@ -256,16 +280,15 @@ __global__ void __launch_bounds__(SPLITTERS)
     Source of = sources.of[blockIdx.z];
     int first = blockIdx.x * EACH * STEP + threadIdx.x / QUADS, lane = threadIdx.x % QUADS;
     unsigned row_mates = QUADS == 32 ? 0xffffffffu : 0xffffu << threadIdx.x % 32 / QUADS * QUADS;
-    float4 v[EACH];
+    float4 v[EACH], c = {};
+    if (of.centre) c = quad(of.centre + blockIdx.y * D + 4 * lane);
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         int row = first + i * STEP;
-        v[i] = row < S ? quad(of.x + (size_t(blockIdx.y) * S + row) * D + 4 * lane) : float4{};
-        if (of.centre && row < S) {
-            float4 c = quad(of.centre + blockIdx.y * D + 4 * lane);
-            v[i] = {v[i].x - c.x, v[i].y - c.y, v[i].z - c.z, v[i].w - c.w};
-        }
+        v[i] = row < S ? quad(of.x + (size_t(blockIdx.y) * S + row) * D + 4 * lane) : c;
+        v[i] = {v[i].x - c.x, v[i].y - c.y, v[i].z - c.z, v[i].w - c.w};
     }
+    if (of.keys_centre) c = quad(of.keys_centre + blockIdx.y * D + 4 * lane);
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         unsigned most = __reduce_max_sync(row_mates, __float_as_uint(largest(v[i])));
@@ -278,22 +301,29 @@ __global__ void __launch_bounds__(SPLITTERS)
         *reinterpret_cast<uint2*>(of.high + at) = h.high;
         *reinterpret_cast<uint2*>(of.low + at) = h.low;
         if (lane == 0) of.scales[2 * row] = scale_of(exponent, few, D);
+        if (!of.keys_centre) continue;
+        float shift = row_total<D>(dot(v[i], c)) * (1.44269504f * rsqrtf(D));
+        if (lane == 0) of.shifts[row] = shift;
     }
 }
 
-// v: (heads, S, D), centre: (heads, D): the mean of each column of v that lies far from 0, else 0.
-// It is subtracted from all values, and added to the result: weights have the sum 1, and gradients
-// of scores are the same. What a tensor core truncates then has both signs, and does not add up.
-// One thread owns every 8th row of a column. One block owns 32 columns of a head.
+// Of k and v: the mean of each column that lies far from 0, else 0. It is subtracted from all
+// values: what a tensor core truncates then has both signs, and does not add up. Without that of k,
+// all scores of a query are less by the same, and weights stay; that of v is added to the result,
+// since weights have the sum 1. Gradients of a query's scores have the sum 0, so neither is
+// missing. One thread owns every 8th row of a column. One block owns 32 columns of a head.
 template <int D>
-__global__ void centre_kernel(const float* v, float* centre, int S) {
+__global__ void centre_kernel(Sources sources, int S) {
     __shared__ float sums[8][32], tops[8][32];
     int column = blockIdx.x * 32 + threadIdx.x;
+    Source of = sources.of[blockIdx.z];
+    const float* x = of.x + size_t(blockIdx.y) * S * D + column;
     float sum = 0.0f, most = 0.0f;
+#pragma unroll 8
     for (int row = threadIdx.y; row < S; row += 8) {
-        float x = v[(size_t(blockIdx.y) * S + row) * D + column];
-        sum += x;
-        most = fmaxf(most, fabsf(x));
+        float value = x[size_t(row) * D];
+        sum += value;
+        most = fmaxf(most, fabsf(value));
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     tops[threadIdx.y][threadIdx.x] = most;
@@ -305,7 +335,7 @@ __global__ void centre_kernel(const float* v, float* centre, int S) {
     }
     float mean = sum / S;
     bool far = isfinite(mean) && most <= 8.0f * fabsf(mean);
-    centre[blockIdx.y * D + column] = far ? mean : 0.0f;
+    of.centre[blockIdx.y * D + column] = far ? mean : 0.0f;
 }
 
 // Halves of two tensors with rows of the same kind, queries or keys.
@@ -317,9 +347,9 @@ struct Pair {
 
     explicit Pair(int rows) : rows(rows), halves(size_t(4) * rows * D), scales(rows) {}
     __half* plane(int i) const { return halves.data + size_t(i) * rows * D; }
-    Source source(const float* x, int which, const float* centre = nullptr) const {
-        return {x, plane(2 * which), plane(2 * which + 1),
-                reinterpret_cast<float*>(scales.data) + which, centre};
+    Source source(const float* x, int which, float* centre = nullptr) const {
+        float* to = reinterpret_cast<float*>(scales.data) + which;
+        return {x, plane(2 * which), plane(2 * which + 1), to, centre, nullptr, nullptr};
     }
     void put(CUtensorMap (&maps)[2][2], int tile_rows) const {
         for (int i = 0; i < 4; i++) {
@@ -335,7 +365,7 @@ struct Inputs {
     static constexpr int MOST_ROWS = 1 << 18;
     int S, padded, at_once, heads;  // heads: of this launch, at most at_once
     Pair<D> queries, keys;
-    Scratch<float> centre;  // of v: (heads, D)
+    Scratch<float> shifts, centres;  // see Rows; of k and v: (2, at_once, D)
 
     Inputs(int all_heads, int S)
         : S(S),
@@ -344,14 +374,18 @@ struct Inputs {
           heads(at_once),
           queries(at_once * padded),
           keys(at_once * padded),
-          centre(at_once * D) {}
+          shifts(at_once * padded),
+          centres(2 * at_once * D) {}
     dim3 blocks(int rows) const { return dim3(padded / rows, heads); }
+    float* centre_of_v() const { return centres.data + at_once * D; }
 
     // grad_out: null, for the forward
     void split(const float* q, const float* k, const float* v, const float* grad_out) const {
-        Sources sources = {keys.source(k, 0), keys.source(v, 1, centre.data), queries.source(q, 0),
-                           queries.source(grad_out, 1)};
-        centre_kernel<D><<<dim3(D / 32, heads), dim3(32, 8)>>>(v, centre.data, S);
+        Sources sources = {keys.source(k, 0, centres.data), keys.source(v, 1, centre_of_v()),
+                           queries.source(q, 0), queries.source(grad_out, 1)};
+        sources.of[Q].keys_centre = centres.data;
+        sources.of[Q].shifts = shifts.data;
+        centre_kernel<D><<<dim3(D / 32, heads, 2), dim3(32, 8)>>>(sources, S);
         dim3 grid = blocks(EACH * SPLITTERS / (D / 4));
         grid.z = grad_out ? 4 : 3;
         split_heads_kernel<D><<<grid, SPLITTERS>>>(sources, S, padded);
@@ -365,7 +399,8 @@ struct Inputs {
         return maps;
     }
     Rows rows(Result of, const float4* of_queries) const {
-        return {own(of).scales.data, others(of).scales.data, of_queries, centre.data};
+        return {own(of).scales.data, others(of).scales.data, of_queries, shifts.data,
+                centre_of_v()};
     }
 };
 
