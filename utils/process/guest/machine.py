@@ -130,10 +130,11 @@ class Emulated(Machine):
             raise MemoryError(f"{size >> 20} MB of reports of launches: more than are kept")
         text = os.pread(self.events, size - self.seen, self.seen).decode(errors="replace")
         self.seen = size
-        told = "\n".join(line for line in text.splitlines() if not _SKIPPED.search(line))[:HAZARDS]
+        lines = [line for line in text.splitlines() if not _SKIPPED.search(line)]
+        hazards = "\n".join(lines)[:HAZARDS]
         for number, path in enumerate(self.modules):
-            told = told.replace(f'"{path}"', f'"build {number}"')
-        return told
+            hazards = hazards.replace(f'"{path}"', f'"build {number}"')
+        return hazards
 
     def library_off(self) -> None:
         """It never does more than it may."""
