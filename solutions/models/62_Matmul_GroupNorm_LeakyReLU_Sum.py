@@ -14,15 +14,15 @@ What is where:
 
     line   41  ModelNew                              the model; `by_layers` is PyTorch's version
     line   63  call                                  its forward: chooses what computes it
-    line  117  run                                   forward, as an operator of PyTorch's
-    line  146  run_backward                          backward
-    line  271  HOST                                  C++: checks tensors, calls the kernels
-    line  727  gn_leaky_relu_double_kernel           forward of what follows the linear layer
-    line  762  column_sums_kernel                    gradient of the linear layer's bias
-    line  974  gn_leaky_relu_double_backward_kernel  backward of it
-    line 2473  linear_gn_leaky_relu_double_kernel    forward of the whole, on Hopper
-    line 2589  product_kernel                        backward of the linear layer, on Hopper
-    line 2654  build                                 compiles them for the cards at hand
+    line   94  run                                   forward, as an operator of PyTorch's
+    line  123  run_backward                          backward
+    line  275  HOST                                  C++: checks tensors, calls the kernels
+    line  733  gn_leaky_relu_double_kernel           forward of what follows the linear layer
+    line  768  column_sums_kernel                    gradient of the linear layer's bias
+    line  980  gn_leaky_relu_double_backward_kernel  backward of it
+    line 2479  linear_gn_leaky_relu_double_kernel    forward of the whole, on Hopper
+    line 2595  product_kernel                        backward of the linear layer, on Hopper
+    line 2657  build                                 compiles them for the cards at hand
 """
 
 import torch
@@ -78,29 +78,6 @@ def call(model, x, linear, norm, parameter):
             if result is not None:
                 return result
     return forward(*tensors, norm.num_groups, keep, model.portable)[0]
-
-
-def untouched(module, kind):
-    """Whether a call of this layer is a call of `kind`, and nothing else: it has no hooks, and no
-    forward of its own."""
-    return (
-        type(module).forward is kind.forward
-        and type(module).__call__ is nn.Module.__call__
-        and "forward" not in module.__dict__
-        and not (module._forward_hooks or module._forward_pre_hooks)
-        and not (module._backward_hooks or module._backward_pre_hooks)
-    )
-
-
-def all_are_hooked():
-    """Whether there are hooks of all modules."""
-    hooks = nn.modules.module
-    return bool(
-        hooks._global_forward_hooks
-        or hooks._global_forward_pre_hooks
-        or hooks._global_backward_hooks
-        or hooks._global_backward_pre_hooks
-    )
 
 
 def on_tensor_cores(N: int, groups: int, portable: bool) -> bool:
@@ -233,6 +210,29 @@ def tail_gradients(ctx, grad_output):
     return (*(g if want else None for g, want in zip(grads, wanted, strict=True)), None)
 
 
+def untouched(module, kind):
+    """Whether a call of this layer is a call of `kind`, and nothing else: it has no hooks, and no
+    forward of its own."""
+    return (
+        type(module).forward is kind.forward
+        and type(module).__call__ is nn.Module.__call__
+        and "forward" not in module.__dict__
+        and not (module._forward_hooks or module._forward_pre_hooks)
+        and not (module._backward_hooks or module._backward_pre_hooks)
+    )
+
+
+def all_are_hooked():
+    """Whether there are hooks of all modules."""
+    hooks = nn.modules.module
+    return bool(
+        hooks._global_forward_hooks
+        or hooks._global_forward_pre_hooks
+        or hooks._global_backward_hooks
+        or hooks._global_backward_pre_hooks
+    )
+
+
 def operator(name, run, empty, schema):
     """A custom operator, which computes in float32 under autocast, too, and in a backward there."""
     made = torch.library.custom_op(f"{NAME}::{name}", run, mutates_args=(), schema=schema)
@@ -268,8 +268,12 @@ tail_backward = operator(
 forward.register_autograd(gradients, setup_context=remember)
 tail.register_autograd(tail_gradients, setup_context=remember_tail)
 
+
+CARDS = sorted({torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())})
+HOPPER = CARDS == [(9, 0)]  # tensor cores as these kernels use them: of no other card
+
 HOST = r"""
-// Tensors in, launches out. Names of sizes: x (M, K), W (N, K), y = x * W^T + b (M, N).
+// Tensors in, launches out.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAException.h>
@@ -318,6 +322,18 @@ void check_kind(const Tensor& tensor, const char* name, const Tensor& x) {
                 " and must be float32");
 }
 
+void check_size(int64_t most) {  // kernels count in int, and some beyond
+    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),
+                "x is too large: no matrix may have 2^31 elements");
+}
+
+const float* in(const Tensor& tensor) { return tensor.data_ptr<float>(); }
+const float* in(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
+float* out(const Tensor& tensor) { return tensor.numel() ? tensor.data_ptr<float>() : nullptr; }
+float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
+
+// --- The calls' own. Names of sizes: x (M, K), W (N, K), y = x * W^T + b (M, N).
+
 // The tensors of N channels as kernels want them. Raises where they do not fit.
 std::vector<Tensor> of_channels(Tensor weight, Tensor bias, Maybe parameter, const Tensor& x,
                                 int64_t N, int64_t groups) {
@@ -334,11 +350,6 @@ std::vector<Tensor> of_channels(Tensor weight, Tensor bias, Maybe parameter, con
     add(bias, "GroupNorm's bias");
     if (parameter) add(*parameter, "the parameter");
     return all;
-}
-
-void check_size(int64_t most) {  // kernels count in int, and some beyond
-    TORCH_CHECK(most < (int64_t(1) << 31) - (1 << 20),
-                "x is too large: no matrix may have 2^31 elements");
 }
 
 // The arguments of a forward as kernels want them. Raises where they do not fit.
@@ -375,11 +386,6 @@ std::vector<Tensor> tail_arguments(Tensor y, Tensor weight, Tensor bias, Maybe p
     }
     return all;
 }
-
-const float* in(const Tensor& tensor) { return tensor.data_ptr<float>(); }
-const float* in(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
-float* out(const Tensor& tensor) { return tensor.numel() ? tensor.data_ptr<float>() : nullptr; }
-float* out(const Maybe& tensor) { return tensor ? tensor->data_ptr<float>() : nullptr; }
 
 // --- Calls. Tensors are as arguments() gives them; there is at least one row.
 
@@ -2646,9 +2652,6 @@ void start_dW(const float* dy, const float* x, float* dW, int M, int N, int K) {
     linear_dW(dy, x, dW, M, N, K);
 }
 """
-
-CARDS = sorted({torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())})
-HOPPER = CARDS == [(9, 0)]  # tensor cores as these kernels use them: of no other card
 
 
 def build():

@@ -1,15 +1,15 @@
-"""`solutions/models/`: the five tasks as files that stand alone, made of the course's kernels.
+"""`solutions/models/`: models as files that stand alone, made of the course's kernels.
 
-What all five share is in `kernels/models/new/`; what belongs to one task is a `ModelFile` here.
-Their kernels are the solutions of chapters 08, 11 and 12 with the headers that these include.
+What they share is in `kernels/models/new/`. Of the five tasks, what belongs to one is a `ModelFile`
+here; their kernels are the solutions of chapters 08, 11 and 12 with the headers that these include.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.course.flat_cuda import Flat, on_the_current_stream, substituted
+from utils.course.model_text import part, parts, whole
 from utils.course.models import MODELS, Model
 from utils.ground.paths import workspace
 
@@ -68,17 +68,10 @@ def texts() -> Iterator[tuple[Path, str]]:
             yield workspace().solutions / name, _text(file)
 
 
-def _parts() -> Path:
-    return workspace().kernels / "models/new"
-
-
 def _text(file: ModelFile) -> str:
-    """Python first, the model in front; then C++ and CUDA, and the line that builds them."""
-    parts = [_settings(file)]
-    parts += ["\n" + (_parts() / name).read_text() for name in (f"{file.task}.py", "operator.py")]
-    parts += [f'{name} = r"""\n{text.strip()}\n"""\n' for name, text in _sources(file).items()]
-    parts += [(_parts() / "build.py").read_text()]
-    return _with_contents(file, "\n".join(parts))
+    names = f"{file.task}.py", "operator.py", "layers.py", "operators.py", "cards.py", "build.py"
+    python = [_settings(file), *map(part, names)]
+    return whole(_head(file), _contents(file), python, _sources(file))
 
 
 def _settings(file: ModelFile) -> str:
@@ -99,27 +92,27 @@ def result_shape(M, N):
 
 def _sources(file: ModelFile) -> dict[str, str]:
     """The C++ and CUDA texts, by the names that the file gives them."""
-    solutions, parts = workspace().solutions, _parts()
-    flat = Flat((parts, workspace().include))
+    solutions = workspace().solutions
+    flat = Flat((parts(), workspace().include))
     words = _words(file)
 
-    def part(name: str) -> str:
-        return substituted(flat.file(parts / name), words)
+    def cuda(name: str) -> str:
+        return substituted(flat.file(parts() / name), words)
 
     kernels = flat.header("scratch.cuh")
     kernels += flat.namespace("forwards", solutions / f"08_fused_tails/{file.tail}.cu")
     kernels += flat.namespace("backwards", solutions / f"12_ship_it/{file.tail}_backward.cu")
-    kernels += part("calls.cu") + part(file.backward_call)
+    kernels += cuda("calls.cu") + cuda(file.backward_call)
     launcher = f"linear_{file.tail}_hopper"
     on_hopper = flat.header("hopper_epilogue.cuh", without=["linear_bias"])
     on_hopper += flat.namespace(
         "hopper", solutions / f"11_hopper/{launcher}.cu", (*file.hopper_launchers, launcher)
     )
     on_hopper += flat.header("linear_backward.cuh")
-    on_hopper += part(file.hopper_call) + part("products_hopper.cu")
+    on_hopper += cuda(file.hopper_call) + cuda("products_hopper.cu")
     return {
-        "HOST": part("host.cpp"),
-        "HOST_HOPPER": part("hopper.cpp"),
+        "HOST": cuda("tensors.cpp") + cuda("host.cpp"),
+        "HOST_HOPPER": cuda("hopper.cpp"),
         "KERNELS": on_the_current_stream(kernels),
         "KERNELS_HOPPER": on_the_current_stream(on_hopper),
     }
@@ -154,24 +147,6 @@ def _contents(file: ModelFile) -> dict[str, str]:
         "(HOST) =": "C++: checks tensors, calls the kernels",
         r"def (build)\(": "compiles them for the cards at hand",
     }
-
-
-def _with_contents(file: ModelFile, body: str) -> str:
-    """The file's text: a page that says what is in which line of the file, and the rest."""
-    head = _head(file)
-    lines = body.splitlines()
-    first = head.count("\n") + len(_contents(file)) + 5  # the number of the body's first line
-    width = len(f"{file.tail}_backward_kernel")
-    rows = []
-    for pattern, words in _contents(file).items():
-        ((number, match),) = (
-            (number, match)
-            for number, line in enumerate(lines, first)
-            if (match := re.match(pattern, line))
-        )
-        rows.append((number, f"    line {number:4}  {match[1]:{width}}  {words}"))
-    page = "\n".join(row for _, row in sorted(rows))
-    return f'{head}\nWhat is where:\n\n{page}\n"""\n{body}'
 
 
 def _head(file: ModelFile) -> str:

@@ -18,29 +18,6 @@ def call(model, x, linear, norm, parameter):
     return forward(*tensors, norm.num_groups, keep, model.portable)[0]
 
 
-def untouched(module, kind):
-    """Whether a call of this layer is a call of `kind`, and nothing else: it has no hooks, and no
-    forward of its own."""
-    return (
-        type(module).forward is kind.forward
-        and type(module).__call__ is nn.Module.__call__
-        and "forward" not in module.__dict__
-        and not (module._forward_hooks or module._forward_pre_hooks)
-        and not (module._backward_hooks or module._backward_pre_hooks)
-    )
-
-
-def all_are_hooked():
-    """Whether there are hooks of all modules."""
-    hooks = nn.modules.module
-    return bool(
-        hooks._global_forward_hooks
-        or hooks._global_forward_pre_hooks
-        or hooks._global_backward_hooks
-        or hooks._global_backward_pre_hooks
-    )
-
-
 def on_tensor_cores(N: int, groups: int, portable: bool) -> bool:
     """Whether the kernels for Hopper take it: they normalise groups of these sizes in registers."""
     return HOPPER and not portable and N // groups in (16, 32, 64)
@@ -169,39 +146,3 @@ def tail_gradients(ctx, grad_output):
     grads = tail_backward(grad_output, *ctx.saved_tensors, ctx.groups)
     wanted = ctx.needs_input_grad[:4]
     return (*(g if want else None for g, want in zip(grads, wanted, strict=True)), None)
-
-
-def operator(name, run, empty, schema):
-    """A custom operator, which computes in float32 under autocast, too, and in a backward there."""
-    made = torch.library.custom_op(f"{NAME}::{name}", run, mutates_args=(), schema=schema)
-    made.register_fake(empty)
-    made.register_autocast("cuda", torch.float32)
-    return made
-
-
-# The backwards have no gradients themselves: second derivatives are refused.
-CHANNELS = "Tensor weight, Tensor bias, Tensor? parameter"
-TENSORS = f"Tensor x, Tensor W, Tensor b, {CHANNELS}"
-FOUR, SIX = (f"({', '.join(['Tensor'] * count)})" for count in (4, 6))
-forward = operator(
-    "forward",
-    run,
-    empty_results,
-    f"({TENSORS}, SymInt groups, bool keep, bool portable) -> (Tensor, Tensor)",
-)
-backward = operator(
-    "backward",
-    run_backward,
-    empty_gradients,
-    f"(Tensor grad_output, {TENSORS}, Tensor y, SymInt groups, bool want_x, bool want_W, bool portable) "
-    f"-> {SIX}",
-)
-tail = operator("tail", run_tail, empty_tail, f"(Tensor y, {CHANNELS}, SymInt groups) -> Tensor")
-tail_backward = operator(
-    "tail_backward",
-    run_tail_backward,
-    empty_tail_gradients,
-    f"(Tensor grad_output, Tensor y, {CHANNELS}, SymInt groups) -> {FOUR}",
-)
-forward.register_autograd(gradients, setup_context=remember)
-tail.register_autograd(tail_gradients, setup_context=remember_tail)
