@@ -11,6 +11,11 @@ def boxed(backend: str = "emulator", capability: tuple[int, int] = (8, 0)) -> Bo
     return Box(_build, _device, backend, capability)
 
 
+def capability_for(text: str) -> tuple[int, int]:
+    """That of the card which a file is judged on where there is none: Hopper's, if it names it."""
+    return (9, 0) if "sm_90a" in text else (8, 0)
+
+
 def unboxed(backend: str = "emulator") -> Unboxed:
     """The same for a text of the workbook's own, such as a peer's."""
     return Unboxed(_build, _device, backend)

@@ -28,7 +28,7 @@ from torch import Generator, Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from utils.cuda.arrays import Arrays
-from utils.cuda.model_box import boxed, unboxed
+from utils.cuda.model_box import boxed, capability_for, unboxed
 from utils.ground.errors import WorkbookError
 from utils.judge import oracle
 from utils.judge.models import accuracy, evaluation, probe, requests
@@ -82,11 +82,11 @@ def judge(
     """
     text, wanted = evaluation.read_request(path, task, reference, forward_only)
     if backend != "emulator" and (why := probe.obstacle(backend)):
-        with boxed() as box:
+        with boxed(capability=capability_for(text)) as box:
             verdict = evaluation.judge_text(text, wanted, box, seed)
             note = f"This card is not used, for a model that is right is not found so: {why}"
             return replace(verdict, notes=[*verdict.notes, note])
-    with boxed(backend) as box:
+    with boxed(backend, capability_for(text)) as box:
         verdict = evaluation.judge_text(text, wanted, box, seed)
         if not verdict.passed or backend == "emulator":
             return verdict

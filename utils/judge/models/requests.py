@@ -17,7 +17,7 @@ from utils.process.child import Gone
 from utils.process.guest.framing import Header, Message
 
 LOADING = 120.0  # seconds to load a file, builds not counted
-CALLING = 30.0  # seconds for all calls of a process
+CALLING = 60.0  # seconds for all calls of a process: an honest one needs up to 20 on two cores
 HOST_REACHED = 86  # the exit status that the emulator ends with; see runtime/faults.h
 
 T = TypeVar("T")

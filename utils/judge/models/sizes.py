@@ -86,6 +86,8 @@ def own_channels(task: Task, generator: torch.Generator) -> list[Size]:
 
 def takes(task: Task, size: Size) -> bool:
     """Whether Model takes it, and is small enough for the emulator then."""
+    if task.may_draw and not task.may_draw(size.arguments, size.shapes):
+        return False
     with suppress(Exception), torch.no_grad(), torch.device("meta"):
         model = task.model(*size.arguments)
         model(*(torch.empty(shape) for shape in size.shapes))

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from utils.cuda.model_box import boxed
+from utils.cuda.model_box import boxed, capability_for
 from utils.ground import files
 from utils.ground.errors import ArgumentValueError, WorkbookError
 from utils.ground.wording import one_line
@@ -183,7 +183,7 @@ def one(job: Job) -> Row:
     start = time.perf_counter()
     try:
         text, task = request(job)
-        verdict = evaluation.judge_text(text, task, box(), job.seed)
+        verdict = evaluation.judge_text(text, task, box(*capability_for(text)), job.seed)
     except WorkbookError as error:
         return _not_judged(job, str(error), start)
     except Exception as error:  # of a reference, or of the judge: so the others are judged
@@ -209,9 +209,9 @@ def request(job: Job) -> tuple[str, Task]:
 
 
 @cache
-def box() -> Box:
-    """That of this process, which ends with it."""
-    return boxed()
+def box(major: int = 8, minor: int = 0) -> Box:
+    """That of this process for a card of this compute capability, which ends with it."""
+    return boxed(capability=(major, minor))
 
 
 @cache

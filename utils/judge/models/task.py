@@ -1,6 +1,6 @@
 """What a model file is held against: a task, its sizes, and what goes into its Model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,9 @@ class Task:
     trains: bool = True  # whether there are gradients to be asked for
     modes: tuple[bool, ...] = (True, False)  # of nn.Module.train(), in which it gives one answer
     notes: tuple[str, ...] = ()
+    may_draw: Callable[..., bool] | None = (
+        None  # of arguments and shapes; None: any that Model takes
+    )
 
     def make(self, size: Size, seed: int, device: str = "cpu") -> nn.Module:
         """A reference model with the initial parameters of a seed, made on a device."""

@@ -1,8 +1,9 @@
 """What a model file is held against: our own reference, never anything of the file's.
 
 A reference is a file in KernelBench's format: `Model`, `get_inputs()`, `get_init_inputs()`. Its
-`SIZES`, if it has some, are the small ones that a model is tried at; else smaller ones are looked
-for. kernels/models/ has those of the five tasks.
+`SIZES`, if it has some, are the small ones that a model is tried at, and `may_draw(arguments,
+shapes)` says which others may be; else smaller ones are looked for. kernels/models/ has references:
+of the five tasks by number, of others by name.
 """
 
 import re
@@ -25,7 +26,7 @@ def read(path: Path) -> Task:
         source = ReferenceText(text, path.stem)
         module = source.module({})
         model, arguments = module.Model, tuple(module.get_init_inputs())
-        sizes = getattr(module, "SIZES", ())
+        sizes, may_draw = getattr(module, "SIZES", ()), getattr(module, "may_draw", None)
         named = [Size(tuple(arguments), tuple(map(tuple, shapes))) for arguments, shapes in sizes]
     except OSError as error:
         raise WorkbookError(f"there is no reference {path}: {error.strerror}") from None
@@ -34,7 +35,15 @@ def read(path: Path) -> Task:
         raise WorkbookError(f"{path.name} is no reference: {message}") from error
     try:
         return small.task(
-            Task(path.stem, source.text, model, Size(arguments, ()), named, source=source)
+            Task(
+                path.stem,
+                source.text,
+                model,
+                Size(arguments, ()),
+                named,
+                source=source,
+                may_draw=may_draw,
+            )
         )
     except NotJudged as error:
         raise NotJudged(f"{path.name} cannot be judged here: {error}") from None
@@ -53,6 +62,8 @@ def find(path: Path, task: int | None = None, reference: Path | None = None) -> 
     known = {int(p.stem.partition("_")[0]): p for p in references()}
     if task is None:
         stem = path.stem.lower()
+        if (other := _folder() / f"{stem}.py").is_file() and other not in known.values():
+            return read(other)
         number = re.search(r"(?<!\d)\d+(?!\d)", stem)
         named = [n for n, p in known.items() if p.stem.partition("_")[2].lower() in stem]
         task = named[0] if named else int(number[0]) if number else None
@@ -66,4 +77,8 @@ def find(path: Path, task: int | None = None, reference: Path | None = None) -> 
 
 def references() -> list[Path]:
     """The files of the five tasks."""
-    return sorted((workspace().kernels / "models").glob("[0-9]*_*.py"))
+    return sorted(_folder().glob("[0-9]*_*.py"))
+
+
+def _folder() -> Path:
+    return workspace().kernels / "models"
