@@ -1,4 +1,5 @@
-"""The files of solutions/models without a GPU: unbuilt, or with PyTorch in their kernels' place."""
+"""The tasks' files of solutions/models without a GPU: unbuilt, or with PyTorch in their kernels'
+place."""
 
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from torch import Tensor
 from utils.course import model_files
 from utils.course.models import MODELS
 
-TEXTS = {path.stem: text for path, text in model_files.texts()}
+TEXTS = {path.stem: text for path, text in model_files.of_tasks()}
 HOPPER, OTHER = (9, 0), (8, 0)
 
 

@@ -2,12 +2,14 @@
 
 What they share is in `kernels/models/new/`. Of the five tasks, what belongs to one is a `ModelFile`
 here; their kernels are the solutions of chapters 08, 11 and 12 with the headers that these include.
+The sixth is made by `attention_file`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.course import attention_file
 from utils.course.flat_cuda import Flat, on_the_current_stream, substituted
 from utils.course.model_text import part, parts, whole
 from utils.course.models import MODELS, Model
@@ -61,7 +63,14 @@ FILES = (
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Each file of `solutions/models/`, and what should be in it; of the tasks that are there."""
+    """Each file of `solutions/models/`, and what should be in it; of the models that are there."""
+    yield from of_tasks()
+    if attention_file.reference().exists():
+        yield attention_file.path(), attention_file.text()
+
+
+def of_tasks() -> Iterator[tuple[Path, str]]:
+    """Those of the five tasks."""
     for file in FILES:
         name = f"models/{file.task}_{file.model.name}.py"
         if (workspace().kernels / name).exists():
