@@ -442,6 +442,11 @@ EXERCISES = (
         points=20,
         effort="about 10 lines",
     ),
+    replace(
+        HISTOGRAM,
+        name="histogram_branchless",
+        title="a histogram in which what lies outside has a bin, too, so that no value is skipped",
+    ),
     CONVOLUTION,
     replace(
         CONVOLUTION,
