@@ -259,6 +259,14 @@ def test_neighbours_of_an_outer_loop_become_one_load_unless_the_loop_is_large(ot
     assert wide["nth"].max() + 1 == 32 // (size // 4)  # requests of the warp
 
 
+def test_loads_that_each_lane_makes_in_another_order_stay_single():
+    """for i < 32: bins[lane][(lane + i) % 32]: nvcc does not know which are neighbours."""
+    loads = [accesses(SHARED, LANE * 128 + (LANE + i) % 32 * 4, nth=i) for i in range(32)]
+    single = widened(np.concatenate(loads))
+    assert set(single["size"]) == {4}
+    assert bank_conflicts(single).wavefronts.tolist() == [1] * 32
+
+
 def test_a_block_finds_in_the_cache_what_it_has_read():
     twice = [accesses(GLOBAL, LANE * 4, nth=k, block=b) for k in range(2) for b in range(3)]
     (cost,) = costs(Launch("k", (3, 1, 1), (32, 1, 1), np.concatenate(twice))).values()

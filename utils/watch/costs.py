@@ -94,9 +94,9 @@ def widened(accesses: Records, turn: np.ndarray | None = None) -> np.ndarray:
     """The loads of an instruction as nvcc makes them where it unrolls the loops around them.
 
     Two or four by every thread that together fill an aligned piece, with no barrier in between,
-    become one. So they do in any order, as nvcc unrolls inner loops and outer ones; but a body
-    that would become too large stays a loop: they are near each other in `turn`, which counts
-    a thread's accesses (without it: those of this instruction).
+    become one. So they do in any order, as nvcc unrolls inner loops and outer ones, if it is the
+    same one for all threads; but a body that would become too large stays a loop: they are near
+    each other in `turn`, which counts a thread's accesses (without it: those of this instruction).
     """
     turn = accesses["nth"].astype("i8") if turn is None else turn
     size, byte = int(accesses["size"][0]), accesses["byte"]
@@ -113,6 +113,8 @@ def widened(accesses: Records, turn: np.ndarray | None = None) -> np.ndarray:
         first, step = rows[:, 0], np.arange(width)
         fits = (byte[rows] == byte[first, None] + step * size).all()
         fits &= (byte[first] % wide == 0).all() and (between[rows] == between[first, None]).all()
+        rounds = np.unique(np.sort(accesses["nth"][rows]), axis=0)  # that a wide load is made of
+        fits &= len(np.unique(rounds)) == rounds.size  # none of two wide loads
         if fits and (np.ptp(turn[rows], axis=1) < BODY * width // 4).all():
             merged = accesses[first]
             merged["size"] = wide
