@@ -38,9 +38,10 @@ __global__ void parts(const int* x, int* sums, int* running) {
     const int t = threadIdx.x, part = t / 16;
     const int sum = Reduce(reduce_storage[part]).Sum(x[t]);
     if (t % 16 == 0) sums[part] = sum;
-    int before, all;
+    int before, upto, all;
     Scan(scan_storage[part]).ExclusiveSum(x[t], before, all);
-    running[t] = before + 1000 * all;
+    Scan(scan_storage[part]).InclusiveSum(x[t], upto);
+    running[t] = upto == before + x[t] ? before + 1000 * all : -1;
 }
 
 // A block is a tile. What comes before it, it learns from the tiles before.

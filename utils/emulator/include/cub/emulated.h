@@ -62,5 +62,48 @@ T fold(const T (&values)[ITEMS], Op& op) {
     return sum;
 }
 
+// What scans of a block and of a warp share. A Scan knows who is_first(), and the fold_before() a
+// thread or lane, of all those before it; for the first one that means nothing.
+template <class Scan, class T>
+class Scans {
+   public:
+    template <class Op>
+    void InclusiveScan(T in, T& out, Op op, T& all, emu::Here here = emu::Here()) {
+        const T before = self().fold_before(in, op, all, here);
+        out = Scan::is_first() ? in : op(before, in);
+    }
+    template <class Op>
+    void InclusiveScan(T in, T& out, Op op, emu::Here here = emu::Here()) {
+        T all;
+        InclusiveScan(in, out, op, all, here);
+    }
+    // `all` is without the initial value, as CUB's.
+    template <class Op>
+    void ExclusiveScan(T in, T& out, T initial, Op op, T& all, emu::Here here = emu::Here()) {
+        const T before = self().fold_before(in, op, all, here);
+        out = Scan::is_first() ? initial : op(initial, before);
+    }
+    template <class Op>
+    void ExclusiveScan(T in, T& out, T initial, Op op, emu::Here here = emu::Here()) {
+        T all;
+        ExclusiveScan(in, out, initial, op, all, here);
+    }
+    void InclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
+        InclusiveScan(in, out, Sum(), all, here);
+    }
+    void InclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
+        InclusiveScan(in, out, Sum(), here);
+    }
+    void ExclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
+        ExclusiveScan(in, out, T(), Sum(), all, here);
+    }
+    void ExclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
+        ExclusiveScan(in, out, T(), Sum(), here);
+    }
+
+   private:
+    Scan& self() { return static_cast<Scan&>(*this); }
+};
+
 }  // namespace detail
 }  // namespace cub

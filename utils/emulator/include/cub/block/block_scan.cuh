@@ -7,49 +7,20 @@ namespace cub {
 
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 
-template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1>
-class BlockScan {
+template <class T, int X, BlockScanAlgorithm HOW = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1>
+class BlockScan : public detail::Scans<BlockScan<T, X, HOW, Y, Z>, T> {
     static constexpr int kThreads = X * Y * Z;
+    using Scans = detail::Scans<BlockScan, T>;
+    friend Scans;
 
    public:
     struct TempStorage {
         detail::Raw<T, kThreads + 1> values;  // and the fold of all
     };
     explicit BlockScan(TempStorage& storage) : storage_(storage) {}
+    using Scans::ExclusiveSum;
+    using Scans::InclusiveSum;
 
-    template <class Op>
-    void InclusiveScan(T in, T& out, Op op, T& all, emu::Here here = emu::Here()) {
-        const T before = fold_before(in, op, all, here);
-        out = thread() == 0 ? in : op(before, in);
-    }
-    template <class Op>
-    void InclusiveScan(T in, T& out, Op op, emu::Here here = emu::Here()) {
-        T all;
-        InclusiveScan(in, out, op, all, here);
-    }
-    // `all` is without the initial value, as CUB's.
-    template <class Op>
-    void ExclusiveScan(T in, T& out, T initial, Op op, T& all, emu::Here here = emu::Here()) {
-        const T before = fold_before(in, op, all, here);
-        out = thread() == 0 ? initial : op(initial, before);
-    }
-    template <class Op>
-    void ExclusiveScan(T in, T& out, T initial, Op op, emu::Here here = emu::Here()) {
-        T all;
-        ExclusiveScan(in, out, initial, op, all, here);
-    }
-    void InclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
-        InclusiveScan(in, out, Sum(), all, here);
-    }
-    void InclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
-        InclusiveScan(in, out, Sum(), here);
-    }
-    void ExclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
-        ExclusiveScan(in, out, T(), Sum(), all, here);
-    }
-    void ExclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
-        ExclusiveScan(in, out, T(), Sum(), here);
-    }
     // What comes before the block, the first warp asks `prefix`, given the block's own sum; what
     // the first thread gets counts.
     template <class Prefix, class = std::enable_if_t<std::is_class_v<Prefix>>>
@@ -92,8 +63,8 @@ class BlockScan {
 
    private:
     static int thread() { return detail::thread_of_block(); }
+    static bool is_first() { return thread() == 0; }
 
-    // The fold of all threads before this one; for the first its own value, which means nothing.
     template <class Op>
     T fold_before(T value, Op& op, T& all, emu::Here here) {
         auto& values = storage_.values;

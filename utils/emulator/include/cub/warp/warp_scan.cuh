@@ -6,48 +6,17 @@
 namespace cub {
 
 template <class T, int LANES = 32>
-class WarpScan {
+class WarpScan : public detail::Scans<WarpScan<T, LANES>, T> {
+    friend detail::Scans<WarpScan, T>;
+
    public:
     struct TempStorage {
         detail::Raw<T, LANES + 1> values;  // and the fold of all
     };
     explicit WarpScan(TempStorage& storage) : storage_(storage) {}
 
-    template <class Op>
-    void InclusiveScan(T in, T& out, Op op, T& all, emu::Here here = emu::Here()) {
-        const T before = fold_before(in, op, all, here);
-        out = detail::Part<LANES>().lane == 0 ? in : op(before, in);
-    }
-    template <class Op>
-    void InclusiveScan(T in, T& out, Op op, emu::Here here = emu::Here()) {
-        T all;
-        InclusiveScan(in, out, op, all, here);
-    }
-    template <class Op>
-    void ExclusiveScan(T in, T& out, T initial, Op op, T& all, emu::Here here = emu::Here()) {
-        const T before = fold_before(in, op, all, here);
-        out = detail::Part<LANES>().lane == 0 ? initial : op(initial, before);
-    }
-    template <class Op>
-    void ExclusiveScan(T in, T& out, T initial, Op op, emu::Here here = emu::Here()) {
-        T all;
-        ExclusiveScan(in, out, initial, op, all, here);
-    }
-    void InclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
-        InclusiveScan(in, out, Sum(), all, here);
-    }
-    void InclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
-        InclusiveScan(in, out, Sum(), here);
-    }
-    void ExclusiveSum(T in, T& out, T& all, emu::Here here = emu::Here()) {
-        ExclusiveScan(in, out, T(), Sum(), all, here);
-    }
-    void ExclusiveSum(T in, T& out, emu::Here here = emu::Here()) {
-        ExclusiveScan(in, out, T(), Sum(), here);
-    }
-
    private:
-    // The fold of all lanes before this one; for the first its own value, which means nothing.
+    static bool is_first() { return detail::Part<LANES>().lane == 0; }
     template <class Op>
     T fold_before(T value, Op& op, T& all, emu::Here here) {
         const detail::Part<LANES> part;
