@@ -212,6 +212,17 @@ def test_one_draw_of_a_few_has_whole_vectors_in_each_size_and_in_each_part():
         assert sum(part in (4, 8, 16, 32, 64, 128) for part in parts) >= len(parts) / 3
 
 
+def test_whole_vectors_leave_each_size_large_where_none_is_to_be_small():
+    draws = [
+        case_sizes.all_large(toys.GEMM, Generator().manual_seed(seed), 5e6) for seed in range(200)
+    ]
+    whole = [sizes for sizes in draws if all(size % 4 == 0 for size in sizes.values())]
+    longest = max(size for sizes in draws for size in sizes.values())
+    least = min(size for sizes in whole for size in sizes.values())
+    assert len(whole) > 60
+    assert least > 0.8 * longest**case_sizes.NEARLY
+
+
 def test_values_far_from_one_have_the_magnitudes_of_the_exercise():
     exercise = replace(toys.MISH, magnitudes=(1e-30, 1e30))
     large = draw("large", exercise=exercise, sizes={"n": 1000}).tensors["x"].abs()

@@ -145,7 +145,7 @@ def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
         if name not in exercise.at.choices:
             sizes[name] = log_uniform(1, sizes[leader], generator)
     _follow(exercise, sizes)
-    _whole_vectors(exercise, sizes, generator)
+    _whole_vectors(exercise, sizes, generator, least=MANY_VECTORS)
     return sizes
 
 
@@ -207,15 +207,18 @@ def _follow(exercise: Exercise, sizes: dict[str, int]) -> None:
 
 
 LONGEST_VECTOR = 128  # elements: a quad of each lane
+MANY_VECTORS = 8  # of a size that must not become much smaller
 
 
-def _whole_vectors(exercise: Exercise, sizes: dict[str, int], generator: Generator) -> None:
-    """Make every second draw one of whole vectors: each size, and each part of a size that another
-    one follows, a multiple of 4 to 128, if it is that long. Fast paths want that, and of several
-    sizes drawn evenly one draw of many has it."""
+def _whole_vectors(
+    exercise: Exercise, sizes: dict[str, int], generator: Generator, least: int = 1
+) -> None:
+    """Make every second draw one of whole vectors, `least` of them: each size, and each part of a
+    size that another one follows, a multiple of 4 to 128, if it is that long. Fast paths want that,
+    and of several sizes drawn evenly one draw of many has it."""
     leading = {} if exercise.at.part else {of: name for name, of in exercise.follows.items()}
     for name in leaders(exercise) if whole_number(0, 2, generator) else ():
-        most = min(sizes[name], LONGEST_VECTOR).bit_length()
+        most = min(sizes[name] // least, LONGEST_VECTOR).bit_length()
         if name in exercise.at.choices or most < 3:
             continue
         vector = 2 ** whole_number(2, most, generator)
