@@ -188,6 +188,29 @@ def test_sizes_are_drawn_from_all_that_is_promised_within_a_cost():
         assert min(far) >= most**0.5 - 1 and sum(size > most / 2 for size in far) > 5
 
 
+def test_a_matrix_is_large_as_a_whole_in_every_second_draw_of_a_large_size():
+    at = replace(toys.GEMM.at, bench={"M": 4096, "N": 4096, "K": 4096})
+    exercise, most = replace(toys.GEMM, at=at), 1e6
+    met = [
+        case_sizes.anywhere(exercise, Generator().manual_seed(seed), most, far="M")
+        for seed in range(200)
+    ]
+    large = [sizes for sizes in met if sizes["M"] * max(sizes["N"], sizes["K"]) > 50_000]
+    assert len(large) > 80  # of 100,000 at most; 35 where the size that is far is large alone
+    assert len({max("NK", key=sizes.get) for sizes in large}) == 2
+
+
+def test_a_size_of_no_tensor_is_small_in_every_second_draw():
+    blocks = {"n": 1000, "blocks": 1024}
+    exercise = replace(toys.MISH, at=replace(toys.MISH.at, check=(blocks,), bench=blocks))
+    met = [
+        case_sizes.anywhere(exercise, Generator().manual_seed(seed), 1e7)["blocks"]
+        for seed in range(200)
+    ]
+    assert 90 < sum(number <= 6 for number in met) < 150  # 55 where all are as likely
+    assert max(met) > 500
+
+
 def test_sizes_that_follow_another_divide_it_wherever_they_are_drawn():
     for seed in range(100):
         sizes = case_sizes.anywhere(GROUPED, Generator().manual_seed(seed), 1e5)

@@ -100,7 +100,8 @@ def anywhere(
 
     Each is evenly spread over the powers of ten. One, another each time, has the whole range, the
     next has what is left of the cost. That is the one named `far` where one is: then a part of its
-    range is left out from the small end, half of it or more.
+    range is left out from the small end, half of it or more; and every second time one of what is
+    left for the next, so that a matrix is large as a whole.
     """
     at = exercise.at
     sizes = _chosen(exercise, generator)
@@ -111,6 +112,8 @@ def anywhere(
     of_tensors = lengths(exercise)
     # Such as the number of blocks: last.
     order.sort(key=lambda name: (name != far, name not in of_tensors))
+    several = len([name for name in order if name in of_tensors]) > 1
+    large = order[: 1 + (several and whole_number(0, 2, generator))] if far else []
     for name in (*order, *parts):
         limit = promised(exercise, name)
         least = 1
@@ -118,12 +121,21 @@ def anywhere(
             limit = min(limit, sizes[leader])
             least = -(-sizes[leader] // at.part) if at.part else 1
         limit = _dearest(exercise, sizes, name, limit, most)
-        if name == far:
-            least = int(limit ** (0.5 + 0.45 * uniform((), generator).item()))
+        if name not in of_tensors and name not in parts and whole_number(0, 2, generator):
+            limit = math.ceil(limit**FEW)  # so that loops go round often
+        if name in large:
+            low, high = LARGE[several]
+            least = int(limit ** (low + (high - low) * uniform((), generator).item()))
         sizes[name] = log_uniform(min(least, limit), limit, generator)
     _follow(exercise, sizes)
     _whole_vectors(exercise, sizes, generator)
     return sizes
+
+
+# What is left out of the range of a large size, in powers of ten: where it stands alone, and where
+# draws of other sizes meet what is in between.
+LARGE = (0.5, 0.95), (0.7, 0.98)
+FEW = 0.25  # of the powers of ten of a size such as the number of blocks
 
 
 def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
