@@ -38,6 +38,13 @@ def test_a_launcher_that_does_the_same_at_all_sizes_is_watched_no_further():
     assert [sizes for sizes, _ in rehearsed(kernel_of()).launched] == [{"n": 1000}]
 
 
+def test_kinds_of_values_are_watched_at_known_sizes_and_at_others_by_turns():
+    diagnosed = DiagnosedCalls(kernel_of(), seed=1)
+    assert "no hazards" in diagnosed.all()
+    known = [sizes in SWISH.at.check for sizes, _ in diagnosed.launched]
+    assert known[-9:-1] in ([True, False] * 4, [False, True] * 4)
+
+
 def test_launches_of_another_kind_are_watched_where_they_begin():
     wide = kernel_of(
         (LAUNCH, f"if (n >= 40000) blocks = (n + (threads = 512) - 1) / 512;\n{LAUNCH}")

@@ -1,7 +1,7 @@
 """Plain calls are made early while a check waits; what it says does not depend on that."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import torch
@@ -133,6 +133,15 @@ def test_what_is_expected_is_worked_out_once_where_a_call_is_repeated(monkeypatc
     calls = plain_calls.PlainCalls(Recorded(right, toys.MISH), seed=7)
     made = list(calls.of_size({"n": 40}, ["standard normal", "large"]))
     assert [outcome.repeated for outcome in made] == [False, False, True] and len(worked) == 2
+
+
+def test_a_second_process_is_tried_on_as_many_sizes_some_of_which_nobody_knows():
+    long = replace(toys.MISH, at=replace(toys.MISH.at, bench={"n": 10**6}))
+    known = long.at.check
+    for unknown in 0, 2:
+        calls = plain_calls.PlainCalls(Recorded(right, long), seed=7)
+        first = list(calls.in_another_process(known, unknown))[:3]
+        assert sum(outcome.case.sizes not in known for outcome in first) == unknown
 
 
 def test_a_call_has_its_whole_time_limit_in_its_turn_and_less_before():

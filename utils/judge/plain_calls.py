@@ -33,6 +33,7 @@ from utils.process import card, pool, workers
 from utils.process.arena import OutOfBoundsWrite
 
 AGAIN = 3  # sizes that a second process is tried on
+UNKNOWN = 2  # of them that are drawn
 REHEARSED = 4_000_000  # elements
 # Where a size or an index of 16 bits shows; the second where a grid cannot be so long.
 LONG = ((65_537, 70_000), (32_769, 36_000))
@@ -41,7 +42,6 @@ PART, LONGEST = 16, 2.5  # a call that is so much shorter says whether it would 
 GRID = 65_535  # blocks along y or z
 CHEAP, DEAR = 2e5, 1e7  # of calls of any size, by case_sizes.cost: 10 ms each, 150 ms together
 FAR = 2e9  # of a call that is long in one size: above, its cost grows with the square of that
-SMALL = 2  # cheap ones; of dear ones each size has one in which it is large
 AHEAD = 1 << 26  # elements of the tensors of calls that are drawn before their turn
 SLIGHT = 1 << 15  # elements that a core has judged before a GPU has made its many launches
 TELLS = 1e5  # a call that costs less does not say how long a dear one takes
@@ -102,7 +102,8 @@ class PlainCalls(Judge):
             yield outcome
         if self.kernel.backend == "emulator":
             yield from self._rehearse()
-        yield from self.in_another_process(self.exercise.at.check)
+        unknown = UNKNOWN if self.exercise.at.anywhere else 0
+        yield from self.in_another_process(self.exercise.at.check, unknown)
         kinds = dict.fromkeys(itertools.chain.from_iterable(families for _, families in self._plan))
         count = sum(len(families) for _, families in self._plan)
         sizes = tuple(size for size, _ in self._plan)
@@ -259,26 +260,32 @@ class PlainCalls(Judge):
         case_calls.tensors(arguments)[name].fill_(1)
         return not bool((self._isolated(arguments).after[name] == 1)[unwritten.cpu()].any())
 
-    def in_another_process(self, sizes: tuple[Sizes, ...]) -> Iterator[Returned]:
-        """A process that has never called the kernel: a part of the sizes in another order, then
-        so many calls of small ones that a kernel that counts its calls gives itself away."""
+    def in_another_process(
+        self, sizes: tuple[Sizes, ...], unknown: int = 0
+    ) -> Iterator[Returned | Refused]:
+        """A process that has never called the kernel: a few of the sizes, so many of which are
+        drawn instead, then so many calls of small ones that a kernel that counts its calls gives
+        itself away."""
         pool.slot(self.kernel.backend).restart()
         random = self.generator
-        for i in torch.randperm(len(sizes), generator=random)[:AGAIN].tolist():
-            yield self.call(self.case(sizes[i]))
+        for i in torch.randperm(len(sizes), generator=random)[: AGAIN - unknown].tolist():
+            yield self.call(self.case(sizes[i]), probes=FEW)
+        names = case_sizes.leaders(self.exercise)
+        for i in torch.randint(len(names), (unknown,), generator=random).tolist():
+            yield from self._at(case_sizes.anywhere(self.exercise, random, CHEAP, names[i]))
         small = self.ascending()[1:3]
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
-            yield self.call(self.case(size), calls=calls)
+            yield self.call(self.case(size), calls=calls, probes=FEW)
 
     def _anywhere(self) -> Iterator[Returned | Refused]:
-        """Calls of sizes that nobody knows, from all that the exercise promises: a few that cost
+        """Calls of sizes that nobody knows, from all that the exercise promises: one that costs
         nothing, then one for each size, in which that is far beyond what is known, and one in
         which none is small."""
         if not self.exercise.at.anywhere:
             return
         names = case_sizes.leaders(self.exercise)
-        costs: list[tuple[float, str | None]] = [(CHEAP, None)] * SMALL
+        costs: list[tuple[float, str | None]] = [(CHEAP, None)]
         if len(names) == 1:
             costs += [(DEAR, names[0]), (2 * DEAR, names[0])]
         else:
@@ -288,13 +295,16 @@ class PlainCalls(Judge):
         if len(names) > 1:
             draws.append(partial(case_sizes.all_large, most=DEAR / 2))
         for draw in draws:
-            sizes = draw(self.exercise, self.generator)
-            soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
-            try:
-                if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
-                    yield self.call(self.case(sizes), probes=FEW)
-            except LaunchError as error:
-                yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
+            yield from self._at(draw(self.exercise, self.generator))
+
+    def _at(self, sizes: Sizes) -> Iterator[Returned | Refused]:
+        """A call of these sizes, unless it would take long."""
+        soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
+        try:
+            if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
+                yield self.call(self.case(sizes), probes=FEW)
+        except LaunchError as error:
+            yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
     def _beyond_16_bits(self) -> Iterator[Returned]:
         """A call that is long in one size, another one each time, and short in the others.
