@@ -253,9 +253,18 @@ def largest(x):
 
 
 def equals(sizes, generator):
-    """Whole numbers, so that many are equal; zeros of either sign among them."""
+    """Whole numbers, so that many are equal; of about half of the rows zeros, of either sign, are
+    the largest."""
     x = whole((sizes["rows"], sizes["channels"]), generator)
-    return {"x": torch.where(uniform(x.shape, generator) < 0.5, x, -x)}
+    x = torch.where(uniform((len(x), 1), generator) < 0.5, x, -x.abs())
+    return {"x": torch.where((x == 0) & (uniform(x.shape, generator) < 0.5), -x, x)}
+
+
+def masked(sizes, generator):
+    """-inf, but for a few elements of each row, fewer than are asked for."""
+    x = normal((sizes["rows"], sizes["channels"]), generator)
+    seen = uniform(x.shape, generator) < 8 / x.shape[1]
+    return {"x": x.masked_fill(~seen, float("-inf"))}
 
 
 def rising(sizes, generator):
@@ -281,7 +290,7 @@ TOPK = Exercise(
     outputs=("values", "places"),
     reference=largest,
     exact=True,
-    kinds={"many equal": equals, "rising": rising, "many NaN": many_nan},
+    kinds={"many equal": equals, "rising": rising, "many NaN": many_nan, "masked": masked},
     ladder="topk",
     traffic=lambda rows, channels: 4 * rows * channels + 12 * 32 * rows,
     flops=lambda rows, channels: rows * channels,
@@ -303,7 +312,7 @@ TOPK = Exercise(
         card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),
         bench=size(4096, 8192),
         draw=size(4, 256),
-        gates=size(16, 2048),
+        gates=size(4, 8192),
         drawn=(
             {"rows": (3, 5), "channels": (22_000, 26_000)},
             {"rows": (300, 400), "channels": (170, 220)},
@@ -343,9 +352,14 @@ def whole_bytes(sizes, generator):
 
 
 def ends(sizes, generator):
-    """Bytes at both ends of their range: the largest sums that there are."""
-    drawn = whole_bytes(sizes, generator)
-    return {name: torch.where(x < 0, -128, 127).to(torch.int8) for name, x in drawn.items()}
+    """Bytes at both ends of their range; at one of them in about half of the rows of each, for the
+    largest sums that there are."""
+
+    def at_ends(x):
+        same = torch.where(uniform((len(x), 1), generator) < 0.5, x[:, :1], x)
+        return torch.where(same < 0, -128, 127).to(torch.int8)
+
+    return {name: at_ends(x) for name, x in whole_bytes(sizes, generator).items()}
 
 
 def some_rows(M, N, K):
@@ -571,13 +585,14 @@ EXERCISES = (
             ),
             Gate(
                 "shuffles and votes",
-                2,
+                1.4,
                 "let a key wait in the queue until it holds 32, and merge those at once; and let "
                 "only keys above the bar, the smallest of the best so far, into the queue",
-                # A vote for each 32 elements. Of random ones 32 * log(channels / 32) pass after
-                # the first 32; each 32 that pass take a merge, and a last one what is left.
+                # A vote for each 32 elements, and merges of 22. Most are made where 8 warps share a
+                # row: of c random elements each merges 32 * log(c / 32) after the first 32, and
+                # then what is left. One warp alone needs half; to merge at every vote, 1.7 times.
                 ideal=lambda rows, channels: (
-                    rows * (channels / 32 + 22 * (2 + math.log(channels / 32)))
+                    rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
                 ),
             ),
         ),
