@@ -135,7 +135,7 @@ def anywhere(
 # What is left out of the range of a large size, in powers of ten: where it stands alone, and where
 # draws of other sizes meet what is in between.
 LARGE = (0.5, 0.95), (0.7, 0.98)
-FEW = 0.25  # of the powers of ten of a size such as the number of blocks
+FEW = 0.15  # of the powers of ten of a size such as the number of blocks
 
 
 def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
