@@ -10,6 +10,7 @@ from utils.ground.paths import workspace
 from utils.judge.check import check
 
 FLASH = catalog.load("14_attention/flash_attention")
+MMA = catalog.load("14_attention/flash_attention_mma")
 HOPPER = catalog.load("14_attention/flash_attention_hopper")
 BF16 = catalog.load("14_attention/flash_attention_bf16")
 FORWARD = catalog.load("14_attention/flash_attention_forward")
@@ -19,6 +20,11 @@ BACKWARD = catalog.load("14_attention/flash_attention_backward")
 @pytest.fixture(scope="module")
 def hopper():
     return compile_answer(HOPPER, catalog.solution_text(HOPPER), backend="emulator")
+
+
+@pytest.fixture(scope="module")
+def mma():
+    return compile_answer(MMA, catalog.solution_text(MMA), backend="emulator")
 
 
 def drawn(heads: int, S: int, D: int) -> list[torch.Tensor]:
@@ -45,11 +51,60 @@ def test_the_reference_of_a_few_heads_at_a_time_is_that_of_all(monkeypatch, room
 
 
 @pytest.mark.parametrize("D", [64, 128])
-def test_attention_on_tensor_cores_is_as_exact_as_floats(hopper, D):
+@pytest.mark.parametrize("kernel", ["hopper", "mma"])
+def test_attention_on_tensor_cores_is_as_exact_as_floats(request, kernel, D):
     q, k, v = drawn(1, 700, D)
     right = pytorch(q.double(), k.double(), v.double())
-    ours, theirs = run(hopper, q, k, v) - right, pytorch(q, k, v) - right
-    assert ours.norm() <= 2 * theirs.norm()
+    ours = run(request.getfixturevalue(kernel), q, k, v) - right
+    assert ours.norm() <= 2 * (pytorch(q, k, v) - right).norm()
+
+
+@pytest.mark.parametrize("tensor", [0, 1, 2])
+def test_a_range_too_wide_gives_nan_to_what_needs_it_alone(mma, tensor):
+    """A query, a key, or a tile of values: those that a causal mask hides from a query do no harm
+    to it, as far as they lie in other tiles."""
+    qkv = drawn(1, 140, 64)
+    qkv[tensor][0, 70, :2] = torch.tensor([2.0**30, 2.0**-30])
+    out, right = run(mma, *qkv, causal=1), [one.double() for one in qkv]
+    right = torch.nn.functional.scaled_dot_product_attention(*right, is_causal=True)
+    lost = slice(70, 71) if tensor == 0 else slice(70, 140) if tensor == 1 else slice(64, 140)
+    assert out[:, lost].isnan().all()
+    good = torch.ones(140, dtype=torch.bool)
+    good[lost] = False
+    torch.testing.assert_close(out[:, good], right[:, good], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("atomicMax(&tiles.v_most[parity], most)", "tiles.v_most[parity] = most", "race"),
+        (
+            "    __syncthreads();  // all have read the last tile, and say how large this one is\n",
+            "",
+            "race",
+        ),
+        ("first > last) continue", "first > last - 16) continue", "nan"),
+        (
+            "mma_f16(small, q.of[d + j][1], {high",
+            "mma_f16(small, q.of[d + j][0], {high",
+            "wrong values",
+        ),
+        ("sum * (e / 2 % 2 ? shrink.y : shrink.x)", "sum * shrink.x", "wrong values"),
+        ("min(mine.row(2 * h), S - 1)", "mine.row(2 * h)", "out of bounds"),
+        ("causal && key > mine.row(i)", "causal && key >= mine.row(i)", "nan"),
+        (
+            "8 * n + row][chunk]);\n            load_matrices(low",
+            "row][chunk]);\n            load_matrices(low",
+            "wrong values",
+        ),
+    ],
+)
+def test_a_wrong_kernel_on_mma_is_refused(old, new, reason):
+    text = catalog.solution_text(MMA)
+    assert text.count(old) == 1
+    with pytest.raises(CheckFailed) as refused:
+        check(compile_wrong(MMA, text.replace(old, new), "wrong"), seed=14)
+    assert refused.value.reason == reason
 
 
 @pytest.mark.parametrize(

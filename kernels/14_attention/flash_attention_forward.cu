@@ -2,32 +2,6 @@
 
 using namespace attention;
 
-// The running maximum and sum of the two rows that a thread has a part of.
-struct Softmax {
-    float most[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-
-    // Exponents become weights. Returns what the sums of both rows shrink by.
-    __device__ float2 weigh(float (&s)[BN / 2]) {
-        float tops[2] = {-INFINITY, -INFINITY}, base[2], shrink[2];
-#pragma unroll
-        for (int i = 0; i < BN / 2; i++) tops[i / 2 % 2] = fmaxf(tops[i / 2 % 2], s[i]);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float now = fmaxf(most[h], quad_max(tops[h]));
-            base[h] = now == -INFINITY ? 0.0f : now;
-            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2_or_0(most[h] - now);
-            most[h] = now;
-            sum[h] *= shrink[h];
-        }
-#pragma unroll
-        for (int i = 0; i < BN / 2; i++) {
-            s[i] = exp2_or_0(s[i] - base[i / 2 % 2]);
-            sum[i / 2 % 2] += s[i];
-        }
-        return {shrink[0], shrink[1]};
-    }
-};
-
 // row_max, row_sum: (S), of this head. shifts: see Rows. What row_max loses of its last bits,
 // row_sum makes up for: whoever takes the shift off again has the same weights.
 __device__ inline void store_statistics(float* row_max, float* row_sum, const float (&most)[2],

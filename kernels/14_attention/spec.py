@@ -450,9 +450,18 @@ EXERCISES = (
     ),
     replace(
         FUSED,
+        name="flash_attention_mma",
+        title="attention as exact as fp32 by mma, on tensor cores of sm_80 and newer",
+        # Halves hold no infinity: a row with one in it becomes NaN.
+        kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
+        ladder="attention on tensor cores",
+        precision=Precision.SPLIT_FP16,
+        notebook="14_attention_2_tensor_cores",
+    ),
+    replace(
+        FUSED,
         name="flash_attention_hopper",
         title="attention as exact as fp32, each product as three of halves on tensor cores",
-        # Halves hold no infinity: a row with one in it becomes NaN.
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
         ladder="attention on tensor cores",  # whose copies no count of loads sees
         precision=Precision.SPLIT_FP16,

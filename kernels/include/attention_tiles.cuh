@@ -3,8 +3,8 @@
 // `flash_attention_forward` and `flash_attention_backward`.
 #pragma once
 
-#include "exp2.cuh"
 #include "hopper.cuh"
+#include "running_softmax.cuh"
 #include "split.cuh"
 #include "warpgroup.cuh"
 
@@ -99,16 +99,6 @@ __device__ inline void add_rows(float (&sum)[D / 2], float2 shrink, const Factor
             sum[i] = sum[i] * by + part[i];
         }
     }
-}
-
-// The largest, or the sum, of what the four lanes have that share a row.
-__device__ inline float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ inline float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
 // The running largest magnitude of the two rows that a thread has a part of: their sums are of
