@@ -23,12 +23,12 @@ What is where:
     line  132  run_attention              forward of attention, as an operator of PyTorch's
     line  146  run_attention_backward     backward of it
     line  268  HOST                       C++: checks tensors, calls the kernels
-    line 1636  attention_forward_kernel   attention, forward
-    line 1732  attention_backward_kernel  attention, backward: one of dq, dk and dv
-    line 2717  linear_bias_kernel         a projection, forward
-    line 2822  product_kernel             a projection, backward: dx or dW
-    line 2860  column_sums_kernel         a projection, backward: the gradient of its bias
-    line 2917  build                      compiles them for Hopper
+    line 1641  attention_forward_kernel   attention, forward
+    line 1737  attention_backward_kernel  attention, backward: one of dq, dk and dv
+    line 2722  linear_bias_kernel         a projection, forward
+    line 2827  product_kernel             a projection, backward: dx or dW
+    line 2865  column_sums_kernel         a projection, backward: the gradient of its bias
+    line 2922  build                      compiles them for Hopper
 """
 
 import warnings
@@ -449,21 +449,6 @@ struct Scratch {
 // as two halves, and products of them. For the worked kernels
 // `flash_attention_forward` and `flash_attention_backward`.
 
-// Powers of 2 by one instruction. From the worked kernel `flash_attention_bf16`.
-
-// 2^x, to about 22 bits; 0 where that is below 2^-126. exp2f also returns the subnormal
-// results, and takes three more instructions for each x, to scale it and the result.
-__device__ inline float exp2_or_0(float x) {
-#ifdef EMU_INLINE  // without a GPU
-    float y = exp2f(x);
-    return y < 0x1p-126f ? 0.0f : y;
-#else
-    // PTX: ex2.approx.ftz.f32 y, x;
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
 // What Hopper adds (sm_90a): copies of whole tiles, barriers in shared memory that count arrivals
 // and bytes, products that four warps give at once. One function for each instruction.
 
@@ -831,6 +816,62 @@ CUtensorMap make_map(const T* matrix, int rows, int cols, int tile_rows,
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;
 }
+// The softmax of rows whose scores come tile by tile, as a tensor core leaves them: four lanes
+// share a row, and a lane has a part of two rows. From the worked kernel `flash_attention_mma`.
+
+// Powers of 2 by one instruction. From the worked kernel `flash_attention_bf16`.
+
+// 2^x, to about 22 bits; 0 where that is below 2^-126. exp2f also returns the subnormal
+// results, and takes three more instructions for each x, to scale it and the result.
+__device__ inline float exp2_or_0(float x) {
+#ifdef EMU_INLINE  // without a GPU
+    float y = exp2f(x);
+    return y < 0x1p-126f ? 0.0f : y;
+#else
+    // PTX: ex2.approx.ftz.f32 y, x;
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+// The largest, or the sum, of what the four lanes have that share a row.
+__device__ inline float quad_max(float x) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+__device__ inline float quad_sum(float x) {
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// The running maximum of both rows, and of their sums the part that this lane has seen.
+struct Softmax {
+    float most[2] = {-INFINITY, -INFINITY}, sum[2] = {};
+
+    // s, of row i / 2 % 2 each: exponents of 2 become weights. Returns what the sums of both rows
+    // shrink by.
+    template <int N>
+    __device__ float2 weigh(float (&s)[N]) {
+        float tops[2] = {-INFINITY, -INFINITY}, base[2], shrink[2];
+#pragma unroll
+        for (int i = 0; i < N; i++) tops[i / 2 % 2] = fmaxf(tops[i / 2 % 2], s[i]);
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float now = fmaxf(most[h], quad_max(tops[h]));
+            base[h] = now == -INFINITY ? 0.0f : now;
+            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2_or_0(most[h] - now);
+            most[h] = now;
+            sum[h] *= shrink[h];
+        }
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            s[i] = exp2_or_0(s[i] - base[i / 2 % 2]);
+            sum[i / 2 % 2] += s[i];
+        }
+        return {shrink[0], shrink[1]};
+    }
+};
 // A matrix of floats as two of halves and a power of two for each row. From exercise 10.3.
 
 #include <cuda_fp16.h>
@@ -1268,16 +1309,6 @@ __device__ inline void add_rows(float (&sum)[D / 2], float2 shrink, const Factor
     }
 }
 
-// The largest, or the sum, of what the four lanes have that share a row.
-__device__ inline float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ inline float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 // The running largest magnitude of the two rows that a thread has a part of: their sums are of
 // factors that were divided by 2^exponent.
 struct Range {
@@ -1585,32 +1616,6 @@ int shared_memory(Kernel kernel) {
 
 namespace forwards {
 using namespace attention;
-
-// The running maximum and sum of the two rows that a thread has a part of.
-struct Softmax {
-    float most[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-
-    // Exponents become weights. Returns what the sums of both rows shrink by.
-    __device__ float2 weigh(float (&s)[BN / 2]) {
-        float tops[2] = {-INFINITY, -INFINITY}, base[2], shrink[2];
-#pragma unroll
-        for (int i = 0; i < BN / 2; i++) tops[i / 2 % 2] = fmaxf(tops[i / 2 % 2], s[i]);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float now = fmaxf(most[h], quad_max(tops[h]));
-            base[h] = now == -INFINITY ? 0.0f : now;
-            shrink[h] = most[h] == -INFINITY ? 0.0f : exp2_or_0(most[h] - now);
-            most[h] = now;
-            sum[h] *= shrink[h];
-        }
-#pragma unroll
-        for (int i = 0; i < BN / 2; i++) {
-            s[i] = exp2_or_0(s[i] - base[i / 2 % 2]);
-            sum[i / 2 % 2] += s[i];
-        }
-        return {shrink[0], shrink[1]};
-    }
-};
 
 // row_max, row_sum: (S), of this head. shifts: see Rows. What row_max loses of its last bits,
 // row_sum makes up for: whoever takes the shift off again has the same weights.
