@@ -151,3 +151,16 @@ def test_a_line_that_names_nothing_is_an_error(shell, line, kind, message):
 
 def test_an_empty_cell_is_an_error_too(shell):
     assert shell.run_cell("%%cuda thrice\n").error_in_exec
+
+
+def test_a_plot_says_in_words_what_it_shows(shell):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([1, 2], label="the bar")
+    axes.set(title="2 of 8 pass", xlabel="place", ylabel="value")
+    _, metadata = shell.display_formatter.format(figure)
+    words = "A plot. 2 of 8 pass; upwards: value; to the right: place; shown: the bar"
+    assert metadata["image/png"]["alt"] == words
+    assert shell.display_formatter.format(Figure())[1] == {}

@@ -4,7 +4,7 @@ import linecache
 import re
 import traceback
 from types import TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import clear_output
@@ -19,6 +19,9 @@ from utils.ground import settings
 from utils.ground.errors import CompileError, WorkbookError
 from utils.notebooks import beginnings
 from utils.process import card, pool
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 USAGE = (
     "the first line of a CUDA cell is '%%cuda NN_topic/name', or '%%cuda name' for a kernel of "
@@ -94,6 +97,18 @@ def _explained(
     return lines
 
 
+def _in_words(figure: "Figure") -> tuple[dict[str, object], dict[str, object]]:
+    """No further form of a plot, but what is said in its place to those who cannot see it."""
+    said = []
+    for axes in figure.axes:
+        shown = ", ".join(axes.get_legend_handles_labels()[1])
+        words = {"upwards": axes.get_ylabel(), "to the right": axes.get_xlabel(), "shown": shown}
+        parts = [axes.get_title(), *(f"{of}: {text}" for of, text in words.items() if text)]
+        said.append("; ".join(filter(None, parts)))
+    alt = ". ".join(filter(None, said))
+    return {}, {"image/png": {"alt": f"A plot. {alt}"}} if alt else {}
+
+
 def load(ipython: InteractiveShell) -> None:
     """Register `%%cuda` with IPython, once, and start what its first cell needs."""
     known = ipython.magics_manager.magics["cell"].get("cuda")
@@ -132,6 +147,9 @@ def load(ipython: InteractiveShell) -> None:
         ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
         ipython.events.register("post_run_cell", lambda *_: card.cell(False))
     ipython.set_custom_exc((KeyboardInterrupt, NameError), _explained)
+    if display := ipython.display_formatter:
+        forms = display.mimebundle_formatter
+        forms.for_type_by_name("matplotlib.figure", "Figure", _in_words)
     beginnings.bind(ipython)
     pool.prestart()
     warmup.start()
