@@ -161,6 +161,13 @@ def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
     assert {sizes["N"] for sizes in met} >= {1, *range(2, 8)}
 
 
+def test_gates_are_read_at_any_of_the_sizes_that_are_left_open():
+    at = replace(toys.GROUPNORM.at, gates=GROUPED.at.gates, gated={"groups": (3, 5)})
+    open_ = replace(toys.GROUPNORM, shapes={"x": "rows channels"}, follows={}, at=at)
+    met = [case_sizes.gate_sizes(open_, Generator().manual_seed(seed)) for seed in range(60)]
+    assert {sizes["groups"] for sizes in met} == {3, 4, 5}
+
+
 def test_a_size_of_few_values_has_one_of_them_wherever_sizes_are_drawn():
     at = replace(toys.GEMM.at, choices={"K": (16, 64)}, gates={"M": 8, "N": 8, "K": 16})
     few = replace(toys.GEMM, at=at)

@@ -247,8 +247,10 @@ LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to t
 def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     """Larger than `at.gates` in one size, and what follows it, by another factor each time: from
     two to LEAST, and further where that takes no time; between these where a size stands alone and
-    is of many tiles."""
-    known = exercise.at.gates
+    is of many tiles. What `at.gated` leaves open is drawn."""
+    spans = exercise.at.gated
+    opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
+    known = {**exercise.at.gates, **opened}
     of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[whole_number(0, len(free), generator)]
