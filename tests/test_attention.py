@@ -6,8 +6,9 @@ import torch
 from utils.course import catalog
 from utils.course.answers import compile_answer, compile_wrong
 from utils.ground.errors import CheckFailed
-from utils.ground.paths import workspace
+from utils.ground.paths import ROOT, workspace
 from utils.judge.check import check
+from utils.notebooks import documents
 
 FLASH = catalog.load("14_attention/flash_attention")
 MMA = catalog.load("14_attention/flash_attention_mma")
@@ -15,6 +16,7 @@ HOPPER = catalog.load("14_attention/flash_attention_hopper")
 BF16 = catalog.load("14_attention/flash_attention_bf16")
 FORWARD = catalog.load("14_attention/flash_attention_forward")
 BACKWARD = catalog.load("14_attention/flash_attention_backward")
+WINDOW = catalog.load("14_attention/window_attention")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,34 @@ def test_the_reference_of_a_few_heads_at_a_time_is_that_of_all(monkeypatch, room
     monkeypatch.setitem(FLASH.reference.__globals__, "ROOM", room)
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     torch.testing.assert_close(FLASH.reference(q, k, v, 64, 1), expected)
+
+
+def brief() -> type[torch.nn.Module]:
+    """Model, as the notebook of the capstone gives it."""
+    notebook = documents.read(ROOT / "notebooks/14_attention_4_capstone.ipynb")
+    (text,) = [cell.source for cell in notebook.cells if cell.source.startswith("class Model")]
+    names = {"torch": torch, "nn": torch.nn}
+    exec(text, names)
+    return names["Model"]
+
+
+@pytest.mark.parametrize("window", [1, 2, 63, 64, 65, 66, 128, 130, 1000])
+def test_the_reference_by_tiles_is_the_model_of_the_brief(window):
+    for S in (1, 5, 64, 65, 200):
+        qkv = [10 * one.double() for one in drawn(2, S, 64)]
+        expected = brief()(window, 7.0)(*qkv)
+        torch.testing.assert_close(WINDOW.reference(*qkv, 64, window, 7.0), expected)
+
+
+@pytest.mark.parametrize(("S", "window"), [(1, 1), (64, 64), (200, 65), (200, 66), (150, 400)])
+def test_loads_and_operations_are_those_of_tiles_with_a_key_that_is_seen(S, window):
+    at = torch.arange(S)
+    behind = at[:, None] - at
+    seen = (behind >= 0) & (behind < window)
+    tiles = [tile.any() for rows in seen.split(64) for tile in rows.split(64, dim=1)]
+    (gate,) = [one for one in WINDOW.gates if one.metric.startswith("load requests")]
+    assert gate.ideal(heads=3, S=S, D=64, window=window) == 3 * (S + 128 * sum(tiles)) * 64 / 128
+    assert WINDOW.flops(heads=3, S=S, D=64, window=window) == 4 * 3 * 64 * 64**2 * sum(tiles)
 
 
 @pytest.mark.parametrize("D", [64, 128])

@@ -165,6 +165,11 @@ def not_numbers(sizes, generator):
     return {**drawn, name: with_nan(drawn[name], generator)}
 
 
+def one_nan(sizes, generator):
+    """One NaN in q or in k: it reaches the rows that see it, and no other."""
+    return not_numbers({**sizes, "causal": 1}, generator)
+
+
 def infinite_keys(sizes, generator):
     """An infinity in each of the first keys: weight 0 for about half of the queries, NaN for the
     others."""
@@ -355,6 +360,100 @@ BACKWARD = replace(
 )
 
 
+def of_window(heads, S, D, window):
+    return {"heads": heads, "S": S, "D": D, "window": window}
+
+
+def first_keys(row0, window):
+    """Where the tile begins that holds the first key of a block whose rows begin at `row0`."""
+    return max(row0 - window + 1, 0) // TILE * TILE
+
+
+TILE = 64  # rows of a block, and keys of a tile
+
+
+def capped(q, k, v, D, window, cap):
+    """softmax(cap * tanh(scores / cap)) * v, where query i sees the keys from i - window + 1 to i;
+    of each tile of queries with the keys before it that it may see."""
+    heads, S, _ = q.shape
+    before, rest = (min(window, S) + TILE - 2) // TILE * TILE, -S % TILE
+    at = torch.arange(before + TILE, device=q.device)
+    queries = q[:, torch.arange(S + rest, device=q.device).clamp(max=S - 1)]
+    keys, values = (
+        torch.nn.functional.pad(one, (0, 0, before, rest)).unfold(1, before + TILE, TILE)
+        for one in (k, v)
+    )  # (heads, tiles, D, before + TILE), views
+    scores = cap * torch.tanh(queries.view(heads, -1, TILE, D) @ keys / D**0.5 / cap)
+    behind = at[before:, None] - at
+    missing = at[:TILE].new_tensor(range(-before, S - before, TILE))[:, None, None] + at < 0
+    hidden = (behind < 0) | (behind >= window) | missing
+    weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=3)
+    return (weights @ values.mT).flatten(1, 2)[:, :S]
+
+
+def visited(S, window):
+    """How many tiles of keys the blocks of a head walk over."""
+    ends = range(0, S, TILE)
+    return sum((row0 - first_keys(row0, window)) // TILE + 1 for row0 in ends)
+
+
+CAPSTONE = replace(
+    FUSED,
+    number="14.6",
+    name="window_attention",
+    title="attention of capped scores in a sliding window, whose walk is as long as the window",
+    ladder="",
+    reference=capped,
+    scalars={"cap": (5.0, 50.0)},
+    kinds={**FUSED.kinds, "NaN": one_nan},
+    # Of whole tiles: a key that one row of a block sees, all its rows multiply with.
+    flops=lambda heads, S, D, window: 4 * heads * D * TILE**2 * visited(S, window),
+    peers={"PyTorch, by tiles": capped},
+    library="PyTorch, by tiles",
+    gates=(
+        COALESCED_LOADS,
+        COALESCED_STORES,
+        Gate(
+            "load requests to global memory",
+            1.125,  # at windows of 129 one tile more is 1.2 times, all before the row 1.6
+            "let 64 rows of q share each key and value that the block reads, in quads; begin with "
+            "the tile that holds the first key of the block's window, and end with that of its "
+            "last row",
+            ideal=lambda heads, S, D, window: heads * (S + 2 * TILE * visited(S, window)) * D / 128,
+        ),
+        Gate(
+            "store requests to global memory",
+            1.25,
+            "let no score or weight reach memory: store rows of out, and nothing else",
+            ideal=lambda heads, S, D, window: heads * S * D / 128,
+        ),
+        NO_CONFLICTS,
+    ),
+    at=At(
+        check=(
+            of_window(1, 1, 64, 1),
+            of_window(2, 5, 64, 3),
+            of_window(3, 33, 128, 1),  # each row sees one key
+            of_window(1, 64, 64, 64),
+            of_window(2, 70, 64, 6),  # of the first tile, most rows see nothing
+            of_window(1, 150, 64, 200),  # the window is longer than the text
+            of_window(1, 130, 128, 66),  # the last block begins a key before its second tile
+            of_window(1, 200, 64, 65),
+        ),
+        card=(of_window(64, 1024, 64, 100), of_window(3, 1500, 128, 700)),
+        bench=of_window(32, 8192, 128, 1024),
+        draw=of_window(1, 192, 64, 40),
+        gates=of_window(1, 512, 64, 65),
+        gated={"window": (2, 129)},
+        drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "window": (2, 400)},),
+        choices={"D": (64, 128)},
+    ),
+    points=30,
+    effort="about 20 lines, and 150 of 14.4",
+    notebook="14_attention_4_capstone",
+)
+
+
 EXERCISES = (
     SOFTMAX,
     replace(
@@ -528,4 +627,5 @@ EXERCISES = (
         needs="sm_90a",
         notebook="14_attention_3_training",
     ),
+    CAPSTONE,
 )
