@@ -445,7 +445,7 @@ CAPSTONE = replace(
         draw=of_window(1, 192, 64, 40),
         gates=of_window(1, 512, 64, 65),
         gated={"window": (2, 129)},
-        drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "window": (2, 400)},),
+        drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "window": (150, 400)},),
         choices={"D": (64, 128)},
     ),
     points=30,
