@@ -75,6 +75,9 @@ __global__ void bins(float* y) {
     __syncwarp();
     y[threadIdx.x] = counts[threadIdx.x];
 }
+__global__ void quarters(float* y) {
+    y[threadIdx.x] = __dp4a(1, 2, int(__dp4a(3u, 4u, threadIdx.x)));
+}
 void run(const float* x, float* y, int n, int what) {
     if (what == 0) copy<<<n / 256, 256>>>(x, y, n);
     if (what == 1) strided<<<n / 256, 256>>>(x, y, n);
@@ -93,10 +96,11 @@ void run(const float* x, float* y, int n, int what) {
     if (what == 14) last<<<1, 256>>>(y);
     if (what == 15) copy<<<n / 256, 256>>>(x, y, n), strided<<<n / 256, 256>>>(x, y, n);
     if (what == 16) bins<<<1, 32>>>(y);
+    if (what == 17) quarters<<<1, 64>>>(y);
 }
 """
 COPY, STRIDED, COLUMNS, PADDED, REVERSE, AHEAD, BEHIND, ADD, COUNT, ALONE, MEET = range(11)
-REFUSED, WILD, TWO, LAST, WORSE, BINS = range(11, 17)
+REFUSED, WILD, TWO, LAST, WORSE, BINS, QUARTERS = range(11, 18)
 
 
 def line(mark: str) -> int:
@@ -345,6 +349,8 @@ def test_a_gate_says_what_is_what_should_be_and_what_may_be(diagnose, what, metr
         (COPY, "atomic operations", 0),
         (COPY, "wavefronts per shared atomic", 0),
         (BINS, "wavefronts per shared atomic", (1 + 2 + 30) / 2),
+        (QUARTERS, "products of bytes, four at once", 64 * 2 * 4),
+        (COPY, "products of bytes, four at once", 0),
         (COPY, "blocks", N / 256),
         (TWO, "launches", 2),
     ],

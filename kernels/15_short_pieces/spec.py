@@ -614,6 +614,13 @@ EXERCISES = (
                 # For each 512 of K 4 rows of W and 8 of x; then the scales.
                 ideal=lambda M, N, K: -(-M // 8) * -(-N // 4) * (12 * K / 512 + 2),
             ),
+            Gate(
+                "products of bytes, four at once",
+                1.0,
+                "let __dp4a() multiply four bytes by four others, and add them up",
+                ideal=lambda M, N, K: M * N * K,
+                at_least=True,
+            ),
         ),
         points=20,
         effort="about 10 lines",

@@ -142,6 +142,9 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "operations of tensor cores": lambda d: Reading(
         sum(launch.counters["tensor_operations"] for launch in d.launches), 0
     ),
+    "products of bytes, four at once": lambda d: Reading(
+        sum(launch.counters["byte_products"] for launch in d.launches), 0
+    ),
     "steps of the busiest thread": lambda d: _busiest(d, "thread"),
     "steps of the busiest block": lambda d: _busiest(d, "block"),
     "blocks": lambda d: Reading(_blocks(d), 0),

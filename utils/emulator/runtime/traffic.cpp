@@ -136,6 +136,7 @@ void end_traffic(const Launch& launch) {
     json.number("shuffles", counters.shuffles);
     json.number("syncwarps", counters.syncwarps);
     json.number("tensor_operations", counters.tensor_operations);
+    json.number("byte_products", counters.byte_products);
     json.number("steps", counters.steps);
     json.number("thread_steps", counters.thread_steps);
     json.number("block_steps", counters.block_steps);

@@ -12,6 +12,7 @@ namespace emu {
 struct Counters {  // of a launch
     uint64_t barriers, shuffles, syncwarps;
     uint64_t tensor_operations;                // products and sums of tensor cores
+    uint64_t byte_products;                    // by instructions that make four at once
     uint64_t distinct_read, distinct_written;  // bytes of global memory
     // Basic blocks that were begun: by all threads, by the busiest one, by the busiest block's.
     uint64_t steps, thread_steps, block_steps;

@@ -613,6 +613,9 @@ void emu_watch_begin() {
 }
 // Says that memory holds values that count as written.
 void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }
+void emu_byte_products() {
+    if (on) counters.byte_products += 4;
+}
 void emu_watch_end() {
     on = heap().watched = false;
     running.core = nullptr;

@@ -4,6 +4,13 @@
 #include <cstdint>
 #include <cstdlib>
 
+#ifdef EMU_INSTRUMENTED
+extern "C" void emu_byte_products();  // a watched launch makes four more
+#define EMU_COUNT_BYTE_PRODUCTS() emu_byte_products()
+#else
+#define EMU_COUNT_BYTE_PRODUCTS()
+#endif
+
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
@@ -57,10 +64,12 @@ inline unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned shift) {
     return shift < 32 ? __funnelshift_r(lo, hi, shift) : hi;
 }
 inline int __dp4a(int a, int b, int c) {
+    EMU_COUNT_BYTE_PRODUCTS();
     for (int i = 0; i < 4; ++i) c += int(int8_t(a >> 8 * i)) * int8_t(b >> 8 * i);
     return c;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+    EMU_COUNT_BYTE_PRODUCTS();
     for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
     return c;
 }
