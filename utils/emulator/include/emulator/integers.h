@@ -6,9 +6,9 @@
 
 #ifdef EMU_INSTRUMENTED
 extern "C" void emu_byte_products();  // a watched launch makes four more
-#define EMU_COUNT_BYTE_PRODUCTS() emu_byte_products()
+#    define EMU_COUNT_BYTE_PRODUCTS() emu_byte_products()
 #else
-#define EMU_COUNT_BYTE_PRODUCTS()
+#    define EMU_COUNT_BYTE_PRODUCTS()
 #endif
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
