@@ -553,7 +553,7 @@ EXERCISES = (
         title="attention as exact as fp32 by mma, on tensor cores of sm_80 and newer",
         # Halves hold no infinity: a row with one in it becomes NaN.
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
-        ladder="attention on tensor cores",
+        ladder="attention by mma",
         precision=Precision.SPLIT_FP16,
         notebook="14_attention_2_tensor_cores",
     ),

@@ -28,6 +28,7 @@ from .operators import Mutation, mutations
 # Of which nobody has read the survivors yet.
 UNTRIED = (
     "11_hopper",
+    "14_attention/flash_attention_mma",
     "14_attention/flash_attention_hopper",
     "14_attention/flash_attention_bf16",
     "14_attention/flash_attention_forward",
