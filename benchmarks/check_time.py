@@ -28,7 +28,8 @@ def cpu() -> float:
 
     used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(u.ru_utime + u.ru_stime for u in used)
-    for worker in filter(None, (slot.worker for slot in pool._slots.values())):
+    slots = (slot for slots in pool._slots.values() for slot in slots)
+    for worker in filter(None, (slot.worker for slot in slots)):
         fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     return total
