@@ -305,9 +305,11 @@ def test_more_heads_than_a_launch_takes(kernel):
 
 
 def with_tiles(kernel) -> str:
-    """Its text, with the header that both kernels share in it."""
-    header = (workspace().include / "attention_tiles.cuh").read_text()
-    return catalog.solution_text(kernel).replace('#include "attention_tiles.cuh"', header)
+    """Its text, with the headers in it that both kernels share."""
+    text = catalog.solution_text(kernel)
+    for name in ("attention_tiles.cuh", "running_softmax.cuh"):
+        text = text.replace(f'#include "{name}"', (workspace().include / name).read_text())
+    return text
 
 
 @pytest.mark.parametrize(
