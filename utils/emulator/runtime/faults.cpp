@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -90,6 +91,22 @@ _Unwind_Reason_Code look_for_caller(_Unwind_Context* frame, void* argument) {
     return _URC_END_OF_STACK;
 }
 
+// Whether a call ends there, in code that holds the address: else that is no return address, but
+// may point to a string or to an unwinder's table, which lie in the same segment.
+bool follows_call(const void* address, const Code& code) {
+    const auto* at = static_cast<const unsigned char*>(address);
+    if ((const char*)at - code.begin < 8) return false;
+#if defined(__x86_64__)
+    const bool direct = at[-5] == 0xe8, by_table = at[-6] == 0xff && at[-5] == 0x15;
+    const bool by_register = at[-2] == 0xff && (at[-1] & 0xf8) == 0xd0;
+    return direct || by_table || by_register || (at[-3] == 0xff && (at[-2] & 0xf8) == 0x50);
+#else
+    uint32_t before;
+    memcpy(&before, at - sizeof before, sizeof before);
+    return before >> 26 == 0x25 || (before & 0xfffffc1f) == 0xd63f0000;  // bl, blr
+#endif
+}
+
 // The innermost address in the kernel's own module: the fault may lie in a library it called.
 const void* source_address(const ucontext_t* context, const Code& code, const char* stack_end) {
     const void* pc = program_counter(context);
@@ -101,7 +118,7 @@ const void* source_address(const ucontext_t* context, const Code& code, const ch
     // word may be a return address there, one that an earlier call has left behind, too.
     void** sp = (void**)((uintptr_t)stack_pointer(context) & ~uintptr_t(7));
     for (int i = 0; i < 4096 && (char*)(sp + i) < stack_end; ++i)
-        if (code.holds(sp[i]))
+        if (code.holds(sp[i]) && follows_call(sp[i], code))
             return (char*)sp[i] - 1;  // a return address: the call is just before
     return pc;
 }
