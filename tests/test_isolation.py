@@ -362,11 +362,11 @@ def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use
     monkeypatch.setattr("utils.ground.settings.backend", lambda: "emulator")
     pool.discard("emulator")
     pool.prestart()
-    first, watching = pid(), pool.slot("emulator", watching=True).worker.process.pid
+    first, watching = pid(), pool.slot("emulator", "watched").worker.process.pid
     assert works(kernel) and pid() == first
     arguments = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
     assert instrumented(kernel).watched(arguments).after["out"].tolist() == [2.0] * 5
-    assert pool.slot("emulator", watching=True).worker.process.pid == watching != first
+    assert pool.slot("emulator", "watched").worker.process.pid == watching != first
 
 
 def test_the_worker_has_loaded_no_torch(kernel):

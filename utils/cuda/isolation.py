@@ -111,7 +111,8 @@ class Call:
         arguments' memory is there, with anything in it. Of several `calls`, each on fresh copies
         and each with the whole time limit, the last one is told of.
         """
-        return self._safely(lambda worker: self._run(worker, rehearsal, calls))
+        use: pool.Use = "rehearsals" if rehearsal else "calls"
+        return self._safely(lambda worker: self._run(worker, rehearsal, calls), use)
 
     def watch(
         self,
@@ -129,13 +130,13 @@ class Call:
         refuse or abandon is told in `error`.
         """
         return self._safely(
-            lambda worker: self._watch(worker, unwritten, most, order, blocks), watching=True
+            lambda worker: self._watch(worker, unwritten, most, order, blocks), "watched"
         )
 
-    def _safely(self, action: Callable[[Worker], T], watching: bool = False) -> T:
+    def _safely(self, action: Callable[[Worker], T], use: pool.Use) -> T:
         try:
             with card.together(self.backend):
-                return pool.slot(self.backend, watching).safely(str(self.library), action)
+                return pool.slot(self.backend, use).safely(str(self.library), action)
         except Gone as gone:
             raise self._explain(gone) from None
 

@@ -5,7 +5,7 @@ import itertools
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -37,6 +37,7 @@ _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as
 
 CHEAP = 5e5  # of calls of any size, by case_sizes.cost: 20 ms
 MANY = 60_000  # threads: with barriers they take 50 ms
+CHEAPER, FEW_THREADS = 5e4, 12_000  # of calls of any size that are watched for hazards alone
 TRIES = 3  # to draw sizes for which so many are enough
 
 SOON = 1.0  # seconds: while a call takes longer, no others are begun
@@ -81,10 +82,10 @@ class DiagnosedCalls(Judge):
             if self.exercise.at.anywhere:
                 self._watch_anywhere()
             self._object()
-            few = itertools.cycle(self.few())
             others = cases.families(self.exercise)[1:]  # out of bounds: the values may decide
             kinds = (family for family in others if family not in SELDOM)
-            self._watch_each(self._planned(next(few), family, probes=0) for family in kinds)
+            sizes = self._wandering()
+            self._watch_each(self._planned(next(sizes), family, probes=0) for family in kinds)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
@@ -99,12 +100,22 @@ class DiagnosedCalls(Judge):
         draw = draws[whole_number(0, len(draws), self.generator)]
         for _ in range(TRIES):
             sizes = draw(self.exercise, self.generator, CHEAP)
-            if sizes in self.exercise.at.check:  # a rehearsal must not come before its first call
-                continue
             with contextlib.suppress(LaunchError):
                 if self.threads(sizes) <= MANY:
                     self._watch(sizes, probes=FEW)
                     return
+
+    def _wandering(self) -> Iterator[Sizes]:
+        """Sizes of calls whose values are not judged: few known ones, and every second time some
+        that nobody knows, one of them large in its turn."""
+        large = itertools.cycle((*case_sizes.leaders(self.exercise), None))
+        for known in itertools.cycle(self.few()):
+            yield known
+            if self.exercise.at.anywhere:
+                sizes = case_sizes.anywhere(self.exercise, self.generator, CHEAPER, next(large))
+                with contextlib.suppress(LaunchError):
+                    if self.threads(sizes) <= FEW_THREADS:
+                        yield sizes
 
     def look(self, sizes: Sizes) -> None:
         """Watch one more call, of these sizes."""

@@ -1,6 +1,7 @@
-"""Which worker process a call is made in. Each backend has two kinds of slots, which work side by
-side: for calls of kernels as they are, and for watched calls. A worker that is not to be trusted
-any more is replaced.
+"""Which worker process a call is made in. Each backend has three kinds of slots, which work side by
+side: for calls of kernels as they are, for watched calls, and for rehearsals, whose kernels do not
+run: what a launcher keeps from one of them must not reach a call. A worker that is not to be
+trusted any more is replaced.
 """
 
 import os
@@ -8,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from utils.emulator.build import runtime_library
 from utils.ground import paths, settings
@@ -110,17 +111,18 @@ class Slot:
         return self.worker
 
 
-# By backend, and whether calls there are watched. The second of a kind is for what is called while
-# the first is waited for.
-_slots: dict[tuple[str, bool], list[Slot]] = {}
+Use = Literal["calls", "watched", "rehearsals"]
+
+# By backend and use. The second of a kind is for what is called while the first is waited for.
+_slots: dict[tuple[str, Use], list[Slot]] = {}
 _making = threading.Lock()
 
 
-def slot(backend: str, watching: bool = False) -> Slot:
-    """The slot of a backend's calls, or of its watched ones: one that this thread does not wait
+def slot(backend: str, use: Use = "calls") -> Slot:
+    """The slot of a backend's calls, watched ones or rehearsals: one that this thread does not wait
     for."""
     with _making:
-        slots = _slots.setdefault((backend, watching), [])
+        slots = _slots.setdefault((backend, use), [])
         for known in slots:
             if known.waiting != threading.get_ident():
                 return known
@@ -131,13 +133,14 @@ def slot(backend: str, watching: bool = False) -> Slot:
 def prestart() -> None:
     """Start the workers that the first call and the first check will need."""
     slot(settings.backend()).prestart()
-    slot("emulator", watching=True).prestart()
+    slot("emulator", "watched").prestart()
+    slot("emulator", "rehearsals").prestart()
 
 
 def discard(backend: str) -> None:
     """End a backend's workers, if there are any."""
-    for watching in (False, True):
-        for known in _slots.get((backend, watching), []):
+    for use in get_args(Use):
+        for known in _slots.get((backend, use), []):
             known.discard()
 
 
