@@ -2,7 +2,7 @@
 
 Run on a Hopper GPU: `python benchmarks/attention_training.py > results/attention_training.md`.
 A step is a forward and a backward from a given gradient, of q, k and v that need gradients; the
-block is `solutions/models/attention.py` beside its `Model`, one training step with SGD.
+block is `solutions/models/attention.py` beside its `Model`: forward and backward, no optimiser.
 """
 
 import runpy
