@@ -4,6 +4,7 @@ import pytest
 from support.attacks import PASSED, Attempt, attempts
 
 from utils.cuda.instrumented import instrumented
+from utils.ground.errors import Reason
 from utils.ground.paths import ROOT
 
 ATTACKS = attempts(ROOT / "tests/attacks")
@@ -16,7 +17,8 @@ BY_LUCK = "beyond/", "chapters/", "families/"
 
 
 def judged(attempt: Attempt, monkeypatch) -> None:
-    monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 3.0)
+    if Reason.TIMEOUT in attempt.outcomes:
+        monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 3.0)  # it will take all of it
     monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
     for _ in range(LUCKIER if attempt.id.startswith(BY_LUCK) else TRIES):
         outcome, message = attempt.judge()

@@ -235,7 +235,7 @@ def _wait(process: subprocess.Popen[bytes], timeout: float | None) -> int:
     try:
         # The runtime ends the program itself and says where it was, on a busy machine later
         # (runtime/watchdog.cpp); this is for when it cannot.
-        return process.wait(None if timeout is None else PATIENCE * timeout + 5)
+        return process.wait(None if timeout is None else PATIENCE * timeout + 8)
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     except KeyboardInterrupt:
