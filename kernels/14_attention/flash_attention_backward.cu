@@ -2,32 +2,34 @@
 
 using namespace attention;
 
-// Exponents become the factors of the last product: for dv, weights, of grad_out; for dq and dk,
-// gradients of scores, of k and of q. Each takes the scale of its row there with it.
-// u: grad_out * v^T, or turned; unused for dv. scales, queries: of both own rows
+// Exponents become factors of the last product: s weights, for dv, of grad_out; u gradients of
+// scores, for dq and dk, of k and of q. Each takes the scale of its row there with it.
+// u: grad_out * v^T, or turned. scales, queries: of both own rows
 template <int D, Result OF>
-__device__ inline void differentiate(float (&s)[BN / 2], const float (&u)[BN / 2],
-                                     const Shared<D>& tiles, const float2 (&scales)[2],
-                                     const float4 (&queries)[2], const Patch& mine) {
+__device__ inline void differentiate(float (&s)[BN / 2], float (&u)[BN / 2], const Shared<D>& tiles,
+                                     const float2 (&scales)[2], const float4 (&queries)[2],
+                                     const Patch& mine) {
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         int h = i / 2 % 2, at = mine.at(i);
         float4 query = OF == DQ ? queries[h] : tiles.queries[at];
         float2 other = tiles.scales[at];
         float weight = exp2_or_0(s[i] - query.x) * query.y;
-        float of_score = weight * (OF == DV ? 1.0f : u[i] * (scales[h].y * other.y) - query.z);
-        s[i] = s[i] == -INFINITY ? 0.0f : of_score * (OF == DV ? other.y : other.x);
+        float of_score = weight * (u[i] * (scales[h].y * other.y) - query.z);
+        bool hidden = s[i] == -INFINITY;
+        s[i] = hidden ? 0.0f : weight * other.y;
+        u[i] = hidden ? 0.0f : of_score * other.x;
     }
 }
 
-// to: (heads, S, D), at a multiple of 8 bytes: the gradient of q, k or v. Where halves
-// cannot hold the range of a row of q, k, v or grad_out, results that need it are NaN.
-// One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that owns 64
-// rows. One block owns BM rows of a head.
+// to, to_dv: (heads, S, D), at a multiple of 8 bytes: the gradient of q, and null; or of k and of
+// v. Where halves cannot hold the range of a row of q, k, v or grad_out, results that need it are
+// NaN. One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that
+// owns 64 rows. One block owns BM rows of a head.
 template <int D, Result OF>
 __global__ void __launch_bounds__(THREADS, 1)
-    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, int S,
-                              int padded, int causal) {
+    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, float* to_dv,
+                              int S, int padded, int causal) {
     extern __shared__ __align__(1024) unsigned char memory[];
     Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
     prepare(tiles);
@@ -46,26 +48,34 @@ __global__ void __launch_bounds__(THREADS, 1)
     float2 scales[2] = {rows.own[mine_from], rows.own[mine_to]};
     float4 queries[2] = {};
     if (OF == DQ) queries[0] = rows.queries[mine_from], queries[1] = rows.queries[mine_to];
-    Range range;
-    float sum[D / 2] = {};
+    Range range, range_v;
+    float sum[D / 2] = {}, sum_v[D / 2] = {};
     barrier_wait(&tiles.own_full, 0);
     for (int j = walk.first; j < walk.end; j++) {
         int parity = (j - walk.first) % 2;
         float s[BN / 2], u[BN / 2];
+        Factors factors;
         barrier_wait(&tiles.full[0], parity);
         multiply<D>(s, tiles.own[0], tiles.others[0], top);
         scale_scores<D, OF>(s, tiles, {scales[0].x, scales[1].x}, mine, j * BN, S, causal);
         barrier_wait(&tiles.full[1], parity);
-        if (OF != DV) multiply<D>(u, tiles.own[1], tiles.others[1], top), let_go(&tiles.empty[1]);
+        multiply<D>(u, tiles.own[1], tiles.others[1], top);
+        if (OF == DQ) let_go(&tiles.empty[1]);
         differentiate<D, OF>(s, u, tiles, scales, queries, mine);
-        Factors factors;
-        float2 shrink = range.take(factors, s);
-        add_rows<D, OF == DV ? 32 : BN>(sum, shrink, factors, tiles.others[OF == DV]);
-        if (OF == DV) let_go(&tiles.empty[1]);
+        if (OF == DK_AND_DV) {
+            float2 shrink = range_v.take(factors, s);
+            add_rows<D, 32>(sum_v, shrink, factors, tiles.others[1]);
+            let_go(&tiles.empty[1]);
+        }
+        float2 shrink = range.take(factors, u);
+        add_rows<D>(sum, shrink, factors, tiles.others[0]);
         let_go(&tiles.empty[0]);
     }
-    float by = OF == DV ? 1.0f : rsqrtf(D);
-    store_rows<D>(to + size_t(blockIdx.y) * S * D, sum, range.scale({by, by}), nullptr, mine, S);
+    size_t first = size_t(blockIdx.y) * S * D;
+    float by = rsqrtf(D);
+    store_rows<D>(to + first, sum, range.scale({by, by}), nullptr, mine, S);
+    if (OF == DQ) return;
+    store_rows<D>(to_dv + first, sum_v, range_v.scale({1.0f, 1.0f}), nullptr, mine, S);
 }
 
 // queries: (heads * padded): see Rows; from S on, weight 0. grad_out, out: (heads, S, D), at
@@ -88,10 +98,11 @@ __global__ void __launch_bounds__(SPLITTERS)
 }
 
 template <int D, Result OF>
-void launch(const Inputs<D>& inputs, const float4* of_queries, float* to, int causal) {
+void launch(const Inputs<D>& inputs, const float4* of_queries, float* to, float* to_dv,
+            int causal) {
     auto kernel = attention_backward_kernel<D, OF>;
     kernel<<<inputs.blocks(BM), THREADS, shared_memory<D>(kernel)>>>(
-        inputs.maps(OF), inputs.rows(OF, of_queries), to, inputs.S, inputs.padded, causal);
+        inputs.maps(OF), inputs.rows(OF, of_queries), to, to_dv, inputs.S, inputs.padded, causal);
 }
 
 struct Tensors {
@@ -116,9 +127,8 @@ void give_gradients(Tensors all, int heads, int S, int causal) {
         queries_kernel<D><<<inputs.blocks(SPLITTERS / (D / 4)), SPLITTERS>>>(
             of.grad_out, of.out, of.row_max, of.row_sum, inputs.rows(DQ, nullptr), of_queries.data,
             S, inputs.padded);
-        launch<D, DQ>(inputs, of_queries.data, of.dq, causal);
-        launch<D, DK>(inputs, of_queries.data, of.dk, causal);
-        launch<D, DV>(inputs, of_queries.data, of.dv, causal);
+        launch<D, DQ>(inputs, of_queries.data, of.dq, nullptr, causal);
+        launch<D, DK_AND_DV>(inputs, of_queries.data, of.dk, of.dv, causal);
     }
 }
 

@@ -15,10 +15,11 @@ constexpr int CONSUMERS = 2;      // warpgroups that multiply, 64 rows each
 constexpr int THREADS = 128 * (CONSUMERS + 1);  // and one that brings tiles
 constexpr int EACH = 4;                         // rows that a thread splits
 
-// What a block computes rows of: out, or the gradient of q, k or v. Of the first two it owns rows
-// of queries and walks over keys; of the others it owns rows of keys and walks over queries.
-enum Result { OUT, DQ, DK, DV };
-__host__ __device__ constexpr bool owns_queries(Result of) { return of == OUT || of == DQ; }
+// What a block computes rows of: out, the gradient of q, or those of k and v. Of the first two it
+// owns rows of queries and walks over keys; of the last it owns rows of keys and walks over
+// queries.
+enum Result { OUT, DQ, DK_AND_DV };
+__host__ __device__ constexpr bool owns_queries(Result of) { return of != DK_AND_DV; }
 
 // Tiles as products read them: of q and grad_out, or of k and v; high halves, then low ones, in
 // chunks of 64 columns.
@@ -164,12 +165,17 @@ template <int D, Result OF>
 __device__ inline void scale_scores(float (&s)[BN / 2], const Shared<D>& tiles, float2 scale,
                                     const Patch& mine, int others, int S, int causal) {
     float by[2] = {scale.x * 1.44269504f * rsqrtf(D), scale.y * 1.44269504f * rsqrtf(D)};
+    int own = mine.row(0) / 64 * 64;  // the first row of the warpgroup
+    int keys = owns_queries(OF) ? others : own, queries = owns_queries(OF) ? own : others;
+    bool all = keys + 64 <= S && (!causal || keys + 63 <= queries);  // nothing is hidden: no tests
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) s[i] *= by[i / 2 % 2] * tiles.scales[mine.at(i)].x;
+    if (all) return;
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         int row = mine.row(i), other = others + mine.at(i);
         int query = owns_queries(OF) ? row : other, key = owns_queries(OF) ? other : row;
-        bool hidden = key >= S || (causal && key > query);
-        s[i] = hidden ? -INFINITY : s[i] * (by[i / 2 % 2] * tiles.scales[mine.at(i)].x);
+        if (key >= S || (causal && key > query)) s[i] = -INFINITY;
     }
 }
 
@@ -178,7 +184,7 @@ __device__ inline void scale_scores(float (&s)[BN / 2], const Shared<D>& tiles, 
 template <int D, Result OF>
 __device__ void bring(Shared<D>& tiles, const Maps& maps, Rows rows, int row0, int start,
                       Walk walk) {
-    constexpr int OWN = OF == OUT || OF == DV ? 1 : 2;  // nobody reads grad_out, or v
+    constexpr int OWN = OF == OUT ? 1 : 2;  // of q alone
     barrier_arrive_expect(&tiles.own_full, OWN * sizeof(tiles.own[0]));
     for (int which = 0; which < OWN; which++) {
         load_halves<D, BM>(tiles.own[which], maps.own[which], start + row0, &tiles.own_full);
@@ -301,25 +307,25 @@ __global__ void __launch_bounds__(SPLITTERS)
 // values: what a tensor core truncates then has both signs, and does not add up. Without that of k,
 // all scores of a query are less by the same, and weights stay; that of v is added to the result,
 // since weights have the sum 1. Gradients of a query's scores have the sum 0, so neither is
-// missing. One thread owns every 8th row of a column. One block owns 32 columns of a head.
+// missing. One thread owns every 32nd row of a column. One block owns 32 columns of a head.
 template <int D>
 __global__ void centre_kernel(Sources sources, int S) {
-    __shared__ float sums[8][32], tops[8][32];
+    __shared__ float sums[32][32], tops[32][32];
     int column = blockIdx.x * 32 + threadIdx.x;
     Source of = sources.of[blockIdx.z];
     const float* x = of.x + size_t(blockIdx.y) * S * D + column;
     float sum = 0.0f, most = 0.0f;
 #pragma unroll 8
-    for (int row = threadIdx.y; row < S; row += 8) {
+    for (int row = threadIdx.y; row < S; row += 32) {
         float value = x[size_t(row) * D];
         sum += value;
         most = fmaxf(most, fabsf(value));
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     tops[threadIdx.y][threadIdx.x] = most;
-    __syncthreads();  // what all 8 warps have is there before the first one reads it
+    __syncthreads();  // what all 32 warps have is there before the first one reads it
     if (threadIdx.y > 0) return;
-    for (int i = 1; i < 8; i++) {
+    for (int i = 1; i < 32; i++) {
         sum += sums[i][threadIdx.x];
         most = fmaxf(most, tops[i][threadIdx.x]);
     }
@@ -375,7 +381,7 @@ struct Inputs {
                            queries.source(q, 0), queries.source(grad_out, 1)};
         sources.of[Q].keys_centre = centres.data;
         sources.of[Q].shifts = shifts.data;
-        centre_kernel<D><<<dim3(D / 32, heads, 2), dim3(32, 8)>>>(sources, S);
+        centre_kernel<D><<<dim3(D / 32, heads, 2), dim3(32, 32)>>>(sources, S);
         dim3 grid = blocks(EACH * SPLITTERS / (D / 4));
         grid.z = grad_out ? 4 : 3;
         split_heads_kernel<D><<<grid, SPLITTERS>>>(sources, S, padded);

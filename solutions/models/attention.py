@@ -23,12 +23,12 @@ What is where:
     line  132  run_attention              forward of attention, as an operator of PyTorch's
     line  146  run_attention_backward     backward of it
     line  268  HOST                       C++: checks tensors, calls the kernels
-    line 1641  attention_forward_kernel   attention, forward
-    line 1737  attention_backward_kernel  attention, backward: one of dq, dk and dv
-    line 2722  linear_bias_kernel         a projection, forward
-    line 2827  product_kernel             a projection, backward: dx or dW
-    line 2865  column_sums_kernel         a projection, backward: the gradient of its bias
-    line 2922  build                      compiles them for Hopper
+    line 1647  attention_forward_kernel   attention, forward
+    line 1745  attention_backward_kernel  attention, backward: one of dq, dk and dv
+    line 2738  linear_bias_kernel         a projection, forward
+    line 2843  product_kernel             a projection, backward: dx or dW
+    line 2881  column_sums_kernel         a projection, backward: the gradient of its bias
+    line 2938  build                      compiles them for Hopper
 """
 
 import warnings
@@ -1223,10 +1223,11 @@ constexpr int CONSUMERS = 2;      // warpgroups that multiply, 64 rows each
 constexpr int THREADS = 128 * (CONSUMERS + 1);  // and one that brings tiles
 constexpr int EACH = 4;                         // rows that a thread splits
 
-// What a block computes rows of: out, or the gradient of q, k or v. Of the first two it owns rows
-// of queries and walks over keys; of the others it owns rows of keys and walks over queries.
-enum Result { OUT, DQ, DK, DV };
-__host__ __device__ constexpr bool owns_queries(Result of) { return of == OUT || of == DQ; }
+// What a block computes rows of: out, the gradient of q, or those of k and v. Of the first two it
+// owns rows of queries and walks over keys; of the last it owns rows of keys and walks over
+// queries.
+enum Result { OUT, DQ, DK_AND_DV };
+__host__ __device__ constexpr bool owns_queries(Result of) { return of != DK_AND_DV; }
 
 // Tiles as products read them: of q and grad_out, or of k and v; high halves, then low ones, in
 // chunks of 64 columns.
@@ -1372,12 +1373,17 @@ template <int D, Result OF>
 __device__ inline void scale_scores(float (&s)[BN / 2], const Shared<D>& tiles, float2 scale,
                                     const Patch& mine, int others, int S, int causal) {
     float by[2] = {scale.x * 1.44269504f * rsqrtf(D), scale.y * 1.44269504f * rsqrtf(D)};
+    int own = mine.row(0) / 64 * 64;  // the first row of the warpgroup
+    int keys = owns_queries(OF) ? others : own, queries = owns_queries(OF) ? own : others;
+    bool all = keys + 64 <= S && (!causal || keys + 63 <= queries);  // nothing is hidden: no tests
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) s[i] *= by[i / 2 % 2] * tiles.scales[mine.at(i)].x;
+    if (all) return;
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         int row = mine.row(i), other = others + mine.at(i);
         int query = owns_queries(OF) ? row : other, key = owns_queries(OF) ? other : row;
-        bool hidden = key >= S || (causal && key > query);
-        s[i] = hidden ? -INFINITY : s[i] * (by[i / 2 % 2] * tiles.scales[mine.at(i)].x);
+        if (key >= S || (causal && key > query)) s[i] = -INFINITY;
     }
 }
 
@@ -1386,7 +1392,7 @@ __device__ inline void scale_scores(float (&s)[BN / 2], const Shared<D>& tiles, 
 template <int D, Result OF>
 __device__ void bring(Shared<D>& tiles, const Maps& maps, Rows rows, int row0, int start,
                       Walk walk) {
-    constexpr int OWN = OF == OUT || OF == DV ? 1 : 2;  // nobody reads grad_out, or v
+    constexpr int OWN = OF == OUT ? 1 : 2;  // of q alone
     barrier_arrive_expect(&tiles.own_full, OWN * sizeof(tiles.own[0]));
     for (int which = 0; which < OWN; which++) {
         load_halves<D, BM>(tiles.own[which], maps.own[which], start + row0, &tiles.own_full);
@@ -1509,25 +1515,25 @@ __global__ void __launch_bounds__(SPLITTERS)
 // values: what a tensor core truncates then has both signs, and does not add up. Without that of k,
 // all scores of a query are less by the same, and weights stay; that of v is added to the result,
 // since weights have the sum 1. Gradients of a query's scores have the sum 0, so neither is
-// missing. One thread owns every 8th row of a column. One block owns 32 columns of a head.
+// missing. One thread owns every 32nd row of a column. One block owns 32 columns of a head.
 template <int D>
 __global__ void centre_kernel(Sources sources, int S) {
-    __shared__ float sums[8][32], tops[8][32];
+    __shared__ float sums[32][32], tops[32][32];
     int column = blockIdx.x * 32 + threadIdx.x;
     Source of = sources.of[blockIdx.z];
     const float* x = of.x + size_t(blockIdx.y) * S * D + column;
     float sum = 0.0f, most = 0.0f;
 #pragma unroll 8
-    for (int row = threadIdx.y; row < S; row += 8) {
+    for (int row = threadIdx.y; row < S; row += 32) {
         float value = x[size_t(row) * D];
         sum += value;
         most = fmaxf(most, fabsf(value));
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     tops[threadIdx.y][threadIdx.x] = most;
-    __syncthreads();  // what all 8 warps have is there before the first one reads it
+    __syncthreads();  // what all 32 warps have is there before the first one reads it
     if (threadIdx.y > 0) return;
-    for (int i = 1; i < 8; i++) {
+    for (int i = 1; i < 32; i++) {
         sum += sums[i][threadIdx.x];
         most = fmaxf(most, tops[i][threadIdx.x]);
     }
@@ -1583,7 +1589,7 @@ struct Inputs {
                            queries.source(q, 0), queries.source(grad_out, 1)};
         sources.of[Q].keys_centre = centres.data;
         sources.of[Q].shifts = shifts.data;
-        centre_kernel<D><<<dim3(D / 32, heads, 2), dim3(32, 8), 0, current_stream()>>>(sources, S);
+        centre_kernel<D><<<dim3(D / 32, heads, 2), dim3(32, 32), 0, current_stream()>>>(sources, S);
         dim3 grid = blocks(EACH * SPLITTERS / (D / 4));
         grid.z = grad_out ? 4 : 3;
         split_heads_kernel<D><<<grid, SPLITTERS, 0, current_stream()>>>(sources, S, padded);
@@ -1710,32 +1716,34 @@ void flash_attention_forward(const float* q, const float* k, const float* v, flo
 namespace backwards {
 using namespace attention;
 
-// Exponents become the factors of the last product: for dv, weights, of grad_out; for dq and dk,
-// gradients of scores, of k and of q. Each takes the scale of its row there with it.
-// u: grad_out * v^T, or turned; unused for dv. scales, queries: of both own rows
+// Exponents become factors of the last product: s weights, for dv, of grad_out; u gradients of
+// scores, for dq and dk, of k and of q. Each takes the scale of its row there with it.
+// u: grad_out * v^T, or turned. scales, queries: of both own rows
 template <int D, Result OF>
-__device__ inline void differentiate(float (&s)[BN / 2], const float (&u)[BN / 2],
-                                     const Shared<D>& tiles, const float2 (&scales)[2],
-                                     const float4 (&queries)[2], const Patch& mine) {
+__device__ inline void differentiate(float (&s)[BN / 2], float (&u)[BN / 2], const Shared<D>& tiles,
+                                     const float2 (&scales)[2], const float4 (&queries)[2],
+                                     const Patch& mine) {
 #pragma unroll
     for (int i = 0; i < BN / 2; i++) {
         int h = i / 2 % 2, at = mine.at(i);
         float4 query = OF == DQ ? queries[h] : tiles.queries[at];
         float2 other = tiles.scales[at];
         float weight = exp2_or_0(s[i] - query.x) * query.y;
-        float of_score = weight * (OF == DV ? 1.0f : u[i] * (scales[h].y * other.y) - query.z);
-        s[i] = s[i] == -INFINITY ? 0.0f : of_score * (OF == DV ? other.y : other.x);
+        float of_score = weight * (u[i] * (scales[h].y * other.y) - query.z);
+        bool hidden = s[i] == -INFINITY;
+        s[i] = hidden ? 0.0f : weight * other.y;
+        u[i] = hidden ? 0.0f : of_score * other.x;
     }
 }
 
-// to: (heads, S, D), at a multiple of 8 bytes: the gradient of q, k or v. Where halves
-// cannot hold the range of a row of q, k, v or grad_out, results that need it are NaN.
-// One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that owns 64
-// rows. One block owns BM rows of a head.
+// to, to_dv: (heads, S, D), at a multiple of 8 bytes: the gradient of q, and null; or of k and of
+// v. Where halves cannot hold the range of a row of q, k, v or grad_out, results that need it are
+// NaN. One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that
+// owns 64 rows. One block owns BM rows of a head.
 template <int D, Result OF>
 __global__ void __launch_bounds__(THREADS, 1)
-    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, int S,
-                              int padded, int causal) {
+    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, float* to_dv,
+                              int S, int padded, int causal) {
     extern __shared__ __align__(1024) unsigned char memory[];
     Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
     prepare(tiles);
@@ -1754,26 +1762,34 @@ __global__ void __launch_bounds__(THREADS, 1)
     float2 scales[2] = {rows.own[mine_from], rows.own[mine_to]};
     float4 queries[2] = {};
     if (OF == DQ) queries[0] = rows.queries[mine_from], queries[1] = rows.queries[mine_to];
-    Range range;
-    float sum[D / 2] = {};
+    Range range, range_v;
+    float sum[D / 2] = {}, sum_v[D / 2] = {};
     barrier_wait(&tiles.own_full, 0);
     for (int j = walk.first; j < walk.end; j++) {
         int parity = (j - walk.first) % 2;
         float s[BN / 2], u[BN / 2];
+        Factors factors;
         barrier_wait(&tiles.full[0], parity);
         multiply<D>(s, tiles.own[0], tiles.others[0], top);
         scale_scores<D, OF>(s, tiles, {scales[0].x, scales[1].x}, mine, j * BN, S, causal);
         barrier_wait(&tiles.full[1], parity);
-        if (OF != DV) multiply<D>(u, tiles.own[1], tiles.others[1], top), let_go(&tiles.empty[1]);
+        multiply<D>(u, tiles.own[1], tiles.others[1], top);
+        if (OF == DQ) let_go(&tiles.empty[1]);
         differentiate<D, OF>(s, u, tiles, scales, queries, mine);
-        Factors factors;
-        float2 shrink = range.take(factors, s);
-        add_rows<D, OF == DV ? 32 : BN>(sum, shrink, factors, tiles.others[OF == DV]);
-        if (OF == DV) let_go(&tiles.empty[1]);
+        if (OF == DK_AND_DV) {
+            float2 shrink = range_v.take(factors, s);
+            add_rows<D, 32>(sum_v, shrink, factors, tiles.others[1]);
+            let_go(&tiles.empty[1]);
+        }
+        float2 shrink = range.take(factors, u);
+        add_rows<D>(sum, shrink, factors, tiles.others[0]);
         let_go(&tiles.empty[0]);
     }
-    float by = OF == DV ? 1.0f : rsqrtf(D);
-    store_rows<D>(to + size_t(blockIdx.y) * S * D, sum, range.scale({by, by}), nullptr, mine, S);
+    size_t first = size_t(blockIdx.y) * S * D;
+    float by = rsqrtf(D);
+    store_rows<D>(to + first, sum, range.scale({by, by}), nullptr, mine, S);
+    if (OF == DQ) return;
+    store_rows<D>(to_dv + first, sum_v, range_v.scale({1.0f, 1.0f}), nullptr, mine, S);
 }
 
 // queries: (heads * padded): see Rows; from S on, weight 0. grad_out, out: (heads, S, D), at
@@ -1796,10 +1812,11 @@ __global__ void __launch_bounds__(SPLITTERS)
 }
 
 template <int D, Result OF>
-void launch(const Inputs<D>& inputs, const float4* of_queries, float* to, int causal) {
+void launch(const Inputs<D>& inputs, const float4* of_queries, float* to, float* to_dv,
+            int causal) {
     auto kernel = attention_backward_kernel<D, OF>;
     kernel<<<inputs.blocks(BM), THREADS, shared_memory<D>(kernel), current_stream()>>>(
-        inputs.maps(OF), inputs.rows(OF, of_queries), to, inputs.S, inputs.padded, causal);
+        inputs.maps(OF), inputs.rows(OF, of_queries), to, to_dv, inputs.S, inputs.padded, causal);
 }
 
 struct Tensors {
@@ -1824,9 +1841,8 @@ void give_gradients(Tensors all, int heads, int S, int causal) {
         queries_kernel<D><<<inputs.blocks(SPLITTERS / (D / 4)), SPLITTERS, 0, current_stream()>>>(
             of.grad_out, of.out, of.row_max, of.row_sum, inputs.rows(DQ, nullptr), of_queries.data,
             S, inputs.padded);
-        launch<D, DQ>(inputs, of_queries.data, of.dq, causal);
-        launch<D, DK>(inputs, of_queries.data, of.dk, causal);
-        launch<D, DV>(inputs, of_queries.data, of.dv, causal);
+        launch<D, DQ>(inputs, of_queries.data, of.dq, nullptr, causal);
+        launch<D, DK_AND_DV>(inputs, of_queries.data, of.dk, of.dv, causal);
     }
 }
 
