@@ -9,8 +9,11 @@ __device__ int warp_sum(int value) {
 }
 
 // 16 neighbours of a row of K bytes, from k on, four in each int; 0 beyond its end.
+// WHOLE: 16 divides K. A test of that here, while the kernel runs, would part all loads from one
+// another, and each would wait until the one before is used.
+template <bool WHOLE>
 __device__ int4 load16(const signed char* row, int k, int K) {
-    if (K % 16 == 0) return *reinterpret_cast<const int4*>(row + k);
+    if (WHOLE) return *reinterpret_cast<const int4*>(row + k);
     union {
         signed char bytes[16];
         int4 ints;
@@ -28,20 +31,28 @@ __device__ int dot16(int4 a, int4 b, int sum) {
 // x: (M, K), W: (N, K), bytes with a sign; x_scale: (M), W_scale: (N), out: (M, N)
 // out[m][n] = (x[m][0] * W[n][0] + … + x[m][K - 1] * W[n][K - 1]) * x_scale[m] * W_scale[n]
 // One thread owns of each row every 32nd stretch of 16 bytes. One warp owns 8 x 4 elements of out.
-// Changed from `linear_int8_bytes`: loads of 16 bytes, each multiplied by 4 or 8 others; loads
-// 3 * M * N * K / 4096 + M * N / 16 requests.
+// Changed from `linear_int8_bytes`: loads of 16 bytes, each multiplied by 4 or 8 others, those of W
+// one step ahead; loads 3 * M * N * K / 4096 + M * N / 16 requests.
+template <bool WHOLE>
 __global__ void __launch_bounds__(THREADS)
     linear_int8_kernel(const signed char* x, const signed char* W, const float* x_scale,
                        const float* W_scale, float* out, int M, int N, int K) {
     int lane = threadIdx.x % 32;
     int m0 = blockIdx.y * BM, n0 = (blockIdx.x * WARPS + threadIdx.x / 32) * BN;
     int sums[BM][BN] = {};
+    const signed char* rows[BN];  // of W; beyond the last one, that once more
+    int4 next[BN] = {};
+#pragma unroll
+    for (int j = 0; j < BN; j++) {
+        rows[j] = W + size_t(min(n0 + j, N - 1)) * K;
+        if (16 * lane < K) next[j] = load16<WHOLE>(rows[j], 16 * lane, K);
+    }
     for (int k = 16 * lane; k < K; k += STEP) {
         int4 w[BN];
 #pragma unroll
         for (int j = 0; j < BN; j++) {
-            int n = min(n0 + j, N - 1);  // beyond the last row, that one once more
-            w[j] = load16(W + size_t(n) * K, k, K);
+            w[j] = next[j];
+            if (k + STEP < K) next[j] = load16<WHOLE>(rows[j], k + STEP, K);  // while w is used
         }
 #pragma unroll
         for (int i = 0; i < BM; i++) {
@@ -60,5 +71,6 @@ __global__ void __launch_bounds__(THREADS)
 void linear_int8(const signed char* x, const signed char* W, const float* x_scale,
                  const float* W_scale, float* out, int M, int N, int K) {
     dim3 grid((N + BN * WARPS - 1) / (BN * WARPS), (M + BM - 1) / BM);
-    linear_int8_kernel<<<grid, THREADS>>>(x, W, x_scale, W_scale, out, M, N, K);
+    auto kernel = K % 16 == 0 ? linear_int8_kernel<true> : linear_int8_kernel<false>;
+    kernel<<<grid, THREADS>>>(x, W, x_scale, W_scale, out, M, N, K);
 }
