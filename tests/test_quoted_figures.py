@@ -2,7 +2,8 @@
 
 Found are a kernel's row of a table, "`name` took 2 ms", and "On an H200: 2 ms" or "2 ms on an H200"
 in the text below `bench(name)`, with what PyTorch and `torch.compile` take, if that comes next.
-Figures of variants and other sizes are stored nowhere: not found.
+Figures of variants are stored nowhere: not found. Of other sizes, those in 14's tables are, and the
+README's.
 At a notebook's head, "2 times as fast as PyTorch" and "70 % of cuBLAS" are of one of its kernels.
 """
 
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 import pytest
 
 from utils.course import catalog
+from utils.ground.paths import ROOT
 from utils.notebooks import documents
 from utils.timing import results
 from utils.timing.results import Entry
+from utils.timing.rows import error_text
 
 CARDS = {"H200": "NVIDIA H200", "H100": "NVIDIA H100 80GB HBM3"}
 STORED = {short: results.read(results.path_of(card)) for short, card in CARDS.items()}
@@ -137,7 +140,73 @@ def test_a_head_promises_what_is_stored(notebook):
 
 def test_the_head_of_each_chapter_says_what_is_beaten():
     chapters = {name[:2] for name in catalog.notebooks() if BEATEN.search(head_of(name))}
-    assert {f"{n:02}" for n in range(13) if n != 5} <= chapters  # 05 is about faults
+    # 05 is about faults, and 13 about right answers.
+    assert {f"{n:02}" for n in range(16) if n not in (5, 13)} <= chapters
+
+
+def attention_at(name: str, heads: str, S: str, D: str, causal: str = "") -> Entry:
+    """What is stored of an attention on an H100 at a size of its own or another."""
+    sizes = {"heads": int(heads), "S": int(S), "D": int(D), "causal": int(bool(causal))}
+    stored = STORED["H100"].of(catalog.load(BY_NAME[name]))
+    return next(entry for entry in stored if entry.sizes == sizes)
+
+
+def differences(entry: Entry, peer: str, said: dict[str, str]) -> list[str]:
+    """What a table says wrongly of a kernel and of a peer, by column; a dash says "not known"."""
+    ours, other = entry.own(), next(row for row in entry.rows if row.label == peer)
+    columns = {
+        "ours": ours.median_ms,
+        "theirs": other.median_ms,
+        "rested": other.median_ms / ours.median_ms,
+        "sustained": ours.sustained_ms and other.sustained_ms / ours.sustained_ms,
+    }
+    return [
+        f"{column}: {text}, stored {columns[column]}"
+        for column, text in said.items()
+        if (text == "–") != (columns[column] is None)
+        or (text != "–" and not agrees(text, columns[column]))
+    ]
+
+
+BY = {"`mma`": "flash_attention_mma", "warpgroups": "flash_attention_hopper"}
+
+
+def test_the_table_of_exact_attention_is_what_is_stored_at_each_size():
+    text = documents.read(documents.notebook_of("14_attention_2_tensor_cores")).cells[-1].source
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines()]
+    rows = [row for row in rows if row[0] in BY]
+    assert len(rows) == 5
+    for by, sizes, *said in rows:
+        columns = dict(zip(("ours", "theirs", "rested", "sustained"), said, strict=True))
+        entry = attention_at(BY[by], *sizes.split(", "))
+        assert differences(entry, "PyTorch", columns) == [], (by, sizes)
+
+
+def test_the_table_of_attention_in_bfloat16_is_what_is_stored():
+    text = documents.read(documents.notebook_of("14_attention_2_tensor_cores")).cells[-1].source
+    entry = attention_at("flash_attention_bf16", "32", "8192", "128")
+    of = {row.label: row for row in entry.rows}
+    labels = {"ours": entry.own().label, "`torch.compile`, scores in memory": "torch.compile bf16"}
+    table = text[text.index("In bfloat16") :].split("\n\n")[1].splitlines()[2:]
+    assert len(table) == 4
+    for name, rested, sustained, error in (line.strip("| ").split(" | ") for line in table):
+        row = of[labels.get(name, name)]
+        assert agrees(rested, row.median_ms) and agrees(sustained, row.sustained_ms), name
+        assert error_text(row) == error, name
+
+
+def test_the_front_page_quotes_what_is_stored_of_attention():
+    text = " ".join((ROOT / "README.md").read_text().split())
+    words = rf"takes ({NUMBER}) ms for 32 heads of 8,192 keys, PyTorch's fused fp32 kernel "
+    sentence = re.search(rf"{words}({NUMBER}): ({NUMBER}) × rested, ({NUMBER}) × sustained", text)
+    columns = dict(zip(("ours", "theirs", "rested", "sustained"), sentence.groups(), strict=True))
+    entry = attention_at("flash_attention_hopper", "32", "8192", "128")
+    assert differences(entry, "PyTorch", columns) == []
+    by_mma = re.search(rf"By `mma`.*? takes ({NUMBER}) ms .*? PyTorch's ({NUMBER})\.", text)
+    largest = re.search(rf"each row \(15\) take ({NUMBER}) ms, PyTorch's `topk` ({NUMBER})\.", text)
+    for name, sentence in (("flash_attention_mma", by_mma), ("topk_rows", largest)):
+        columns = dict(zip(("ours", "theirs"), sentence.groups(), strict=True))
+        assert differences(entry_of(name, "H100"), "PyTorch", columns) == [], name
 
 
 def test_what_is_left_to_win_is_drawn_of_what_is_stored():
@@ -165,13 +234,13 @@ TABLE = "| kernel | ms | TFLOP/s |\n|---|---|---|\n| `gemm_tiled` (02) | {} | {}
         ("On an H200 (measured 2026-11-20): 5.39 ms.", "gemm_2d", ["gemm_2d: measured 2026-11-20"]),
         ("On an H100 (measured 2026-11-26): 15.2 ms.", "gemm_tiled", []),
         ("15.5 ms on an H100.", "gemm_tiled", ["gemm_tiled: 15.5 ms, stored 15.2"]),
-        ("On an H100: 0.104 ms; PyTorch 0.299.", "histogram", []),
+        ("On an H100: 0.104 ms; PyTorch 0.301.", "histogram", []),
         (
             "On an H100: 0.104 ms, where PyTorch takes 0.3 and `torch.compile` 0.30.",
             "histogram",
             [],
         ),
-        ("On an H100: 0.104 ms; PyTorch 0.289.", "histogram", ["PyTorch: 0.289 ms, stored 0.29"]),
+        ("On an H100: 0.104 ms; PyTorch 0.289.", "histogram", ["PyTorch: 0.289 ms, stored 0.3"]),
     ],
 )
 def test_what_is_not_stored_is_found(text, benched, wrong):
