@@ -3,11 +3,12 @@
 #include "scan.cuh"
 #include "scratch.cuh"
 
-constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int KEPT = 4;             // quads of a tile that a thread keeps in registers
+constexpr int THREADS = 128, WARPS = THREADS / 32;
+constexpr int KEPT = 24;            // quads of a tile that a thread keeps in registers
 constexpr int STEP = 4 * THREADS;   // values between two of them
 constexpr int TILE = KEPT * STEP;   // values that a block owns
-constexpr int SUMS = KEPT * WARPS;  // 32: one for each 32 quads of a tile
+constexpr int SUMS = KEPT * WARPS;  // one for each 32 quads of a tile
+constexpr int EACH = SUMS / 32;     // of them, neighbours, that a lane scans
 constexpr unsigned ALL = 0xffffffffu;
 constexpr unsigned NOTHING = 0, OWN = 1, UPTO = 2;  // what is known of a tile
 
@@ -50,9 +51,10 @@ __device__ float4 plus(float4 v, float more) {
 }
 
 // x, out: (n). out[i] = x[0] + … + x[i]; board: (tiles), in global memory, all 0 at first
-// One thread owns every 256th quad of a tile. One block owns a tile of 4096 values: the first that
-// nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by one
-// trip to the L2 cache, where status, fence and sum take three; loads n / 4096 atomics.
+// One thread owns every 128th quad of a tile. One block owns a tile of 12,288 values: the first
+// that nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by
+// one trip to the L2 cache, where status, fence and sum take three; tiles are three times as large,
+// so fewer wait for each other; loads n / 12288 atomics.
 __global__ void __launch_bounds__(THREADS)
     cumsum_long_word_kernel(const float* x, float* out, int n, Told* board, int* next) {
     __shared__ float sums[SUMS];
@@ -73,11 +75,16 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();  // the sums of all warps are there before the first one scans them
     if (warp == 0) {
-        float upto = warp_scan(sums[lane]), own = __shfl_sync(ALL, upto, 31);
+        float mine[EACH], total = 0.0f;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) mine[i] = total += sums[EACH * lane + i];
+        float upto = warp_scan(total), own = __shfl_sync(ALL, upto, 31);
         if (lane == 0) tell(&board[tile], own, OWN);
         float earlier = sum_before(board, tile);
         if (lane == 0) tell(&board[tile], earlier + own, UPTO);
-        sums[lane] = earlier + from_lane_before(upto);
+        earlier += from_lane_before(upto);
+#pragma unroll
+        for (int i = 0; i < EACH; i++) sums[EACH * lane + i] = i ? earlier + mine[i - 1] : earlier;
     }
     __syncthreads();  // they are scanned before anyone adds them
 #pragma unroll
