@@ -1,6 +1,7 @@
 """14: attention: softmax and RMSNorm of rows, then the product that never stores its scores."""
 
 from dataclasses import replace
+from functools import cache
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -125,6 +126,49 @@ def by_backend(name):
             return pytorch(q, k, v, causal)
 
     return call
+
+
+@cache
+def flex_attention():
+    """PyTorch's fused attention in Triton, which takes any mask and any function of a score."""
+    from torch.nn.attention import flex_attention as flex
+
+    return torch.compile(flex.flex_attention) if torch.cuda.is_available() else flex.flex_attention
+
+
+@cache
+def behind(S, window, device):
+    """What a query sees of the keys, for flex_attention: itself, and so many less one before."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    def sees(_batch, _head, query, key):
+        return (key <= query) & (query - key < window)
+
+    return create_block_mask(sees, None, None, S, S, device=device)
+
+
+def flexible(q, k, v, causal):
+    S = q.shape[1]
+    mask = behind(S, S, q.device) if causal else None
+    return flex_attention()(q[None], k[None], v[None], block_mask=mask)[0]
+
+
+@cache
+def capping(cap, device):
+    """A score's function, for flex_attention. A number would be compiled in, each anew; and it
+    must use no name of this module, since dynamo cannot import a spec."""
+    most = torch.tensor(cap, device=device)
+
+    def capped_score(score, _batch, _head, _query, _key):
+        return most * (score / most).tanh()
+
+    return capped_score
+
+
+def flexible_window(q, k, v, window, cap):
+    score = capping(cap, q.device)
+    mask = behind(q.shape[1], window, q.device)
+    return flex_attention()(q[None], k[None], v[None], score_mod=score, block_mask=mask)[0]
 
 
 def draw_qkv(sizes, generator):
@@ -408,7 +452,7 @@ CAPSTONE = replace(
     kinds={**FUSED.kinds, "NaN": one_nan},
     # Of whole tiles: a key that one row of a block sees, all its rows multiply with.
     flops=lambda heads, S, D, window: 4 * heads * D * TILE**2 * visited(S, window),
-    peers={"PyTorch, by tiles": capped},
+    peers={"flex_attention": flexible_window, "PyTorch, by tiles": capped},
     library="PyTorch, by tiles",
     gates=(
         COALESCED_LOADS,
@@ -564,6 +608,7 @@ EXERCISES = (
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
         ladder="attention on tensor cores",  # whose copies no count of loads sees
         precision=Precision.SPLIT_FP16,
+        peers={"flex_attention": flexible, **FUSED.peers},
         at=HOPPER,
         needs="sm_90a",
         notebook="14_attention_2_tensor_cores",
@@ -577,6 +622,7 @@ EXERCISES = (
         between=2.0**-9,  # weights are rounded to 8 bits
         peers={
             "scores in memory": under(Precision.BF16, by_few_heads),
+            "flex_attention": under(Precision.BF16, flexible),
             "FlashAttention 2": under(Precision.BF16, by_backend("FLASH_ATTENTION")),
             "cuDNN": under(Precision.BF16, by_backend("CUDNN_ATTENTION")),
         },

@@ -34,12 +34,13 @@ def of(exercise: Exercise, sizes: Sizes) -> Iterator[Peer]:
     """The peers of the spec, what PyTorch compiles in the kernel's precision, the library last."""
     functions = dict(exercise.peers) or {"PyTorch": exercise.reference}
     wanted = exercise.precision_of(sizes).peer
-    to_compile = _to_compile(exercise, wanted)
+    # First: it forgets what was compiled before, and a peer of the spec may compile something, too.
+    compiled = _compiled(_to_compile(exercise, wanted))
     library = functions.pop(exercise.library, None)
     for label, function in functions.items():
         yield Peer(label, "eager", function, precision_of(function))
     label = COMPILED if wanted is Precision.FP32 else f"{COMPILED} {wanted}"
-    yield Peer(label, "compile", under(wanted, _compiled(to_compile)), wanted)
+    yield Peer(label, "compile", under(wanted, compiled), wanted)
     if library:
         yield Peer(exercise.library, "library", library, precision_of(library))
 
