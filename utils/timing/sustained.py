@@ -17,7 +17,7 @@ import torch
 from utils.process import card
 
 SECONDS = 0.3  # of calls, at least
-BATCH, MOST = 25.0, 200  # milliseconds between two events, and calls, at most
+BATCH, MOST = 20.0, 200  # milliseconds between two events, and calls, at most
 LONG = 100.0  # ms: calls that take longer are not sustained
 QUEUED = 0.9  # of the batches, at least, must have been queued before their turn came
 EVERY = 50  # ms between two looks at the card
