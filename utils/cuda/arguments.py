@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import SupportsIndex
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,21 +26,25 @@ def match(
     know.
     """
     names = [p.name for p in parameters if not p.is_stream]
-    expects = f"; it takes {', '.join(names) or 'nothing'}"
     if len(args) > len(names):
         raise ArgumentTypeError(
-            f"{name} got {len(args)} arguments, but takes {len(names)}{expects}"
+            f"{name} got {len(args)} arguments, but takes {len(names)}{_takes(names)}"
         )
     by_name = dict(zip(names, args, strict=False))
     for key, value in kwargs.items():
         if key not in names:
-            raise ArgumentTypeError(f"{name} has no parameter '{key}'{expects}")
+            raise ArgumentTypeError(f"{name} has no parameter '{key}'{_takes(names)}")
         if key in by_name:
-            raise ArgumentTypeError(f"{name} got '{key}' twice{expects}")
+            raise ArgumentTypeError(f"{name} got '{key}' twice{_takes(names)}")
         by_name[key] = value
-    if missing := [n for n in names if n not in by_name]:
-        raise ArgumentTypeError(f"{name} is missing {', '.join(missing)}{expects}")
+    if len(by_name) < len(names):
+        missing = ", ".join(n for n in names if n not in by_name)
+        raise ArgumentTypeError(f"{name} is missing {missing}{_takes(names)}")
     return by_name
+
+
+def _takes(names: Sequence[str]) -> str:
+    return f"; it takes {', '.join(names) or 'nothing'}"
 
 
 def check_arguments(
@@ -55,18 +59,17 @@ def check_arguments(
     `shapes` are the dimensions of tensors, such as "M K", of which some may be integer arguments.
     `device` is "cpu" or "cuda"; None accepts both. Raises ArgumentError.
     """
-    checked = {}
+    checked: dict[str, Argument] = {}
     for parameter in parameters:
         if parameter.is_stream:
             continue
         check = _tensor if parameter.is_tensor else _number
         where = f"{name}: {parameter.name}"
         checked[parameter.name] = check(where, parameter, arguments[parameter.name], device)
-    devices = {str(v.device) for v in checked.values() if isinstance(v, Tensor)}
-    if device is not None and len(devices) > 1:
-        raise ArgumentValueError(
-            f"{name}: tensors are on several devices: {', '.join(sorted(devices))}"
-        )
+    tensors = [value for value in checked.values() if isinstance(value, Tensor)]
+    if device is not None and len({tensor.get_device() for tensor in tensors}) > 1:
+        devices = ", ".join(sorted({str(tensor.device) for tensor in tensors}))
+        raise ArgumentValueError(f"{name}: tensors are on several devices: {devices}")
     _check_sizes(name, shapes, checked)
     return checked
 
@@ -81,14 +84,14 @@ def _tensor(where: str, parameter: Parameter, value: object, device: str | None)
             f"{where} has dtype {value.dtype}, but {parameter.ctype} takes {parameter.dtype}; "
             f"convert it with .to({parameter.dtype})"
         )
-    if device is not None and value.device.type != device:
+    if device is not None and not (value.is_cuda if device == "cuda" else value.is_cpu):
         raise ArgumentValueError(
             f"{where} is on '{value.device}', but this kernel works on '{device}'; "
             f"move it with .{device}()"
         )
     if value.layout is not torch.strided or not value.is_contiguous():
         raise ArgumentValueError(f"{where} is not contiguous; pass {parameter.name}.contiguous()")
-    if value.requires_grad and not parameter.is_const:
+    if not parameter.is_const and value.requires_grad:
         raise ArgumentValueError(
             f"{where} requires a gradient, and the kernel writes to it behind autograd's back; "
             f"pass {parameter.name}.detach()"
@@ -96,7 +99,7 @@ def _tensor(where: str, parameter: Parameter, value: object, device: str | None)
     return value
 
 
-def _number(where: str, parameter: Parameter, value: object, device: str | None) -> int | float:
+def _number(where: str, parameter: Parameter, value: Any, device: str | None) -> int | float:
     code = parameter.code
     if code in "fd":
         if not isinstance(value, Real):
@@ -108,8 +111,6 @@ def _number(where: str, parameter: Parameter, value: object, device: str | None)
             raise ArgumentValueError(f"{where} is {value}, which does not fit in a float")
         return number
     try:
-        if not isinstance(value, SupportsIndex):
-            raise TypeError
         whole = operator.index(value)
     except TypeError:
         message = f"{where} is {_kind(value)}, but {parameter.ctype} takes an integer"
@@ -128,17 +129,23 @@ def _kind(value: object) -> str:
 
 def _check_sizes(name: str, shapes: Mapping[str, str], arguments: Mapping[str, object]) -> None:
     """Compare each tensor with its dimensions, as far as the integer arguments give them."""
-    for tensor, shape in shapes.items():
+    integers = {key: value for key, value in arguments.items() if isinstance(value, int)}
+    known: dict[str, list[int]] = {}
+    for shape in set(shapes.values()):
         words = shape.split()
-        sizes = [int(w) if w.isdigit() else arguments.get(w) for w in words]
-        known = [size for size in sizes if isinstance(size, int)]
+        stated = [int(word) if word.isdigit() else integers.get(word) for word in words]
+        sizes = [size for size in stated if size is not None]
+        if len(sizes) == len(words):  # else the learner's launcher names things in another way
+            known[shape] = sizes
+    for tensor, shape in shapes.items():
         value = arguments.get(tensor)
-        if not isinstance(value, Tensor) or len(known) < len(sizes):
-            continue  # the learner's launcher names things in another way
-        have, want = value.numel(), math.prod(known)
+        if not isinstance(value, Tensor) or shape not in known:
+            continue
+        sizes = known[shape]
+        have, want = value.numel(), math.prod(sizes)
         if have != want:
-            product = "*".join(words) or "one value"
-            numbers = f"{'*'.join(map(str, sizes))} = {want}" if len(words) > 1 else str(want)
+            product = "*".join(shape.split()) or "one value"
+            numbers = f"{'*'.join(map(str, sizes))} = {want}" if len(sizes) > 1 else str(want)
             raise ArgumentValueError(
                 f"{name}: {tensor} has {have} elements, but {product} = {numbers}"
             )
