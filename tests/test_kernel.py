@@ -1,5 +1,6 @@
 """A compiled launcher is called like a Python function."""
 
+import contextlib
 from dataclasses import replace
 
 import pytest
@@ -205,6 +206,38 @@ def test_a_trusted_launcher_is_called_apart_where_a_tensor_is_empty(axpy, monkey
     with pytest.raises(KernelCrash):
         kernel(torch.ones(0), torch.ones(0), 1.0, 0, False)
     assert here == [3]
+
+
+@pytest.mark.parametrize("stream", [0, 7])  # CUDA's default stream, and another
+@pytest.mark.parametrize("takes_stream", [True, False])
+def test_a_launch_is_ordered_with_pytorchs_stream(axpy, monkeypatch, stream, takes_stream):
+    """Without a card: what is passed to the launcher, and which stream waits for which."""
+    done = []
+
+    class Stream:
+        def __init__(self, handle):
+            self.cuda_stream = handle
+
+        def wait_stream(self, other):
+            done.append((self.cuda_stream, other.cuda_stream))
+
+    class Library:
+        def workbook_run(self, slots):
+            done.append(kernel._slots.unpack(slots))
+            return 0
+
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: Stream(stream))
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda *_: Stream(0))
+    kernel = replace(axpy, parameters=axpy.parameters[: 6 if takes_stream else 5])
+    kernel._entry = Library()
+    x, y = torch.ones(3), torch.ones(3)
+    kernel._launch(kernel.checked((x, y), {"loud": True, "n": 3, "a": 0.5}))
+    arguments = (x.data_ptr(), y.data_ptr(), 0.5, 3, True)
+    if takes_stream:
+        assert done == [(*arguments, stream)]
+    else:
+        assert done == ([(0, 7), arguments, (7, 0)] if stream else [arguments])
 
 
 ENDLESS = """

@@ -175,20 +175,20 @@ class Kernel:
         return struct.Struct(slot_format(self.parameters))
 
     def _launch(self, arguments: Arguments) -> None:
-        devices = {value.device for value in arguments.values() if isinstance(value, Tensor)}
-        with torch.cuda.device(devices.pop() if devices else None):
-            current = torch.cuda.current_stream()
-            takes_stream = any(p.is_stream for p in self.parameters)
-            # Without a stream parameter the launcher uses CUDA's default stream, which does not
-            # wait for PyTorch's other streams, nor they for it.
-            detour = not takes_stream and current != torch.cuda.default_stream()
+        tensors = (value for value in arguments.values() if isinstance(value, Tensor))
+        device = next((tensor.device.index for tensor in tensors), None)  # they share it
+        with torch.cuda.device(device):
+            current = torch.cuda.current_stream(device)
+            takes_stream = len(arguments) < len(self.parameters)
+            # Without a stream parameter the launcher uses CUDA's default stream, whose handle is 0
+            # and which does not wait for PyTorch's other streams, nor they for it.
+            detour = not takes_stream and current.cuda_stream != 0
             if detour:
                 torch.cuda.default_stream().wait_stream(current)
-            words = {n: v.data_ptr() if isinstance(v, Tensor) else v for n, v in arguments.items()}
-            values = [
-                current.cuda_stream if p.is_stream else words[p.name] for p in self.parameters
-            ]
-            error = self._entry.workbook_run(self._slots.pack(*values))
+            slots = [v.data_ptr() if isinstance(v, Tensor) else v for v in arguments.values()]
+            if takes_stream:
+                slots.append(current.cuda_stream)
+            error = self._entry.workbook_run(self._slots.pack(*slots))
             if detour:
                 current.wait_stream(torch.cuda.default_stream())
         if error:
