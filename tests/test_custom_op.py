@@ -8,7 +8,7 @@ from utils.cuda.custom_op import operator
 from utils.ground.errors import WorkbookError
 
 # out = x * weight, and rows of `parts` parts: a number that no shape tells
-SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "grad_out")}
+SHAPES = {name: "rows channels" for name in ("x", "dx", "out", "twice", "grad_out", "grad_twice")}
 SHAPES |= dict.fromkeys(("weight", "dweight", "gain", "dgain"), "channels")
 FORWARD = """
 __global__ void scale_kernel(const float* x, const float* weight, float* out, int n, int channels) {
@@ -36,6 +36,16 @@ void scale_backward(const float* x, const float* weight, const float* grad_out, 
     scale_backward_kernel<<<1, channels>>>(x, weight, grad_out, dx, dweight, rows, channels);
 }
 """
+
+
+# and what is twice that
+TWO_RESULTS = FORWARD.replace("float* out, int", "float* out, float* twice, int")
+TWO_RESULTS = TWO_RESULTS.replace("weight, out, n", "weight, out, twice, n").replace(
+    "weight[i % channels];", "weight[i % channels], twice[i] = 2 * out[i];"
+)
+OF_BOTH = BACKWARD.replace("float* grad_out,", "float* grad_out, const float* grad_twice,")
+OF_BOTH = OF_BOTH.replace("weight, grad_out, dx", "weight, grad_out, grad_twice, dx")
+OF_BOTH = OF_BOTH.replace("grad_out[i]", "(grad_out[i] + 2 * grad_twice[i])")
 
 
 def compiled(text, name, trusted=True):
@@ -75,6 +85,26 @@ def test_opcheck_and_a_full_graph_take_it(scale, inputs):
         gradients(traced, inputs), gradients(lambda *t: scale(*t, 2), inputs), strict=True
     ):
         assert torch.equal(a, b)
+
+
+def test_a_gradient_that_is_differentiated_again_is_refused(scale, inputs):
+    """Without a word it would be a constant, and what depends on it would lack a part."""
+    x, weight = inputs
+    (dx,) = torch.autograd.grad(scale(x, weight, 2).sum(), x, create_graph=True)
+    with pytest.raises(WorkbookError, match="scale is differentiable once"):
+        (dx.sum() + x.sum()).backward()
+
+
+class _NoGradient(torch.autograd.Function):
+    forward = staticmethod(lambda ctx, x: x.clone())
+    backward = staticmethod(lambda ctx, grad: None)
+
+
+def test_a_result_of_which_no_gradient_comes_back_passes_none_on(scale, inputs):
+    x, weight = inputs
+    (_NoGradient.apply(scale(x, weight, 2)) + x).sum().backward()
+    assert torch.equal(x.grad, torch.ones_like(x))
+    assert weight.grad is None
 
 
 def test_a_tensor_that_is_not_contiguous_and_one_of_autocast_are_converted(scale, inputs):
@@ -136,17 +166,25 @@ def test_kernels_that_are_not_checked_or_do_not_belong_together_make_no_operator
 
 def test_a_result_whose_gradient_nobody_reads_takes_none(inputs):
     """Such as what a forward saves for its backward: a gradient of 0 would be wrong."""
-    more = FORWARD.replace("float* out, int", "float* out, float* twice, int")
-    more = more.replace("weight, out, n", "weight, out, twice, n").replace(
-        "weight[i % channels];", "weight[i % channels], twice[i] = 2 * out[i];"
-    )
-    kernel = compile_cuda(
-        more, "scale", shapes=SHAPES | {"twice": "rows channels"}, backend="emulator"
-    )
-    kernel.trusted = True
-    function = operator(kernel, compiled(BACKWARD, "scale_backward"))
+    function = operator(compiled(TWO_RESULTS, "scale"), compiled(BACKWARD, "scale_backward"))
     out, twice = function(*inputs, 2)
     assert out.requires_grad and not twice.requires_grad
     torch.testing.assert_close(
         torch.autograd.grad(out.sum(), inputs)[0], inputs[1].detach().expand(3, 8)
     )
+
+
+def test_a_gradient_that_is_lacking_beside_another_is_zero(inputs):
+    function = operator(compiled(TWO_RESULTS, "scale"), compiled(OF_BOTH, "scale_backward"))
+    x, weight = inputs
+    for wanted, results in ((1, slice(0, 1)), (2, slice(1, 2)), (3, slice(0, 2))):
+        total = sum(result.sum() for result in function(x, weight, 2)[results])
+        (dx,) = torch.autograd.grad(total, x)
+        torch.testing.assert_close(dx, wanted * weight.detach().expand(3, 8))
+
+
+def test_an_operator_of_a_name_that_is_taken_replaces_it(scale, inputs):
+    doubled = FORWARD.replace("x[i] * weight[i", "2 * x[i] * weight[i").replace(", int parts", "")
+    again = operator(compiled(doubled, "scale"), compiled(BACKWARD, "scale_backward"))
+    assert torch.equal(again(*inputs), 2 * inputs[0] * inputs[1])
+    assert torch.ops.workbook.scale.default is again
