@@ -248,6 +248,7 @@ LONG = Exercise(
 def largest(x):
     """(values, places): of each row the 32 largest, the largest first, of equal ones the earlier.
     A shorter row is filled up with -inf, at -1."""
+    x = x.masked_fill(x.isnan(), float("nan"))  # with a sign, a GPU's sort puts it below -inf
     filled = F.pad(x, (0, 32), value=float("-inf"))
     values, places = filled.sort(dim=1, descending=True, stable=True)
     return values[:, :32], places[:, :32].where(places[:, :32] < x.shape[1], -1)
