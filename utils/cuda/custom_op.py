@@ -51,7 +51,7 @@ def operator(
     saved = _saved(ahead, back)
 
     def refuse(ctx: Any, *grads: Tensor | None) -> None:
-        raise WorkbookError(f"{forward.name} is differentiable once, and not twice")
+        raise RuntimeError(f"{forward.name} is differentiable once, and not twice")  # as autograd
 
     function, library = ahead.registered(forward.name)
     gradient, library_of_gradient = back.registered(f"{forward.name}_gradients")
