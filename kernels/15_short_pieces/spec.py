@@ -393,7 +393,7 @@ LINEAR = Exercise(
             some_rows(8, 16, 512),  # whole blocks
             some_rows(9, 17, 528),
             some_rows(2, 33, 31),
-            some_rows(13, 6, 1000),
+            some_rows(13, 6, 1009),  # one byte beyond 63 stretches of 16
             some_rows(1, 70, 48),
         ),
         card=(some_rows(8, 5001, 3000), some_rows(40, 1000, 4096)),
