@@ -143,6 +143,9 @@ def test_the_head_of_each_chapter_says_what_is_beaten():
     assert {f"{n:02}" for n in range(16) if n not in (5, 13)} <= chapters
 
 
+NUMBER_OF_POWER = r"\d\.\de-\d+"
+
+
 def attention_at(name: str, heads: str, S: str, D: str, causal: str = "") -> Entry:
     """What is stored of an attention on an H100 at a size of its own or another."""
     sizes = {"heads": int(heads), "S": int(S), "D": int(D), "causal": int(bool(causal))}
@@ -208,6 +211,29 @@ def test_the_front_page_quotes_what_is_stored_of_attention():
     for name, sentence in (("flash_attention_mma", by_mma), ("topk_rows", largest)):
         columns = dict(zip(("ours", "theirs"), sentence.groups(), strict=True))
         assert differences(entry_of(name, "H100"), "PyTorch", columns) == [], name
+
+
+def test_steps_of_training_are_quoted_as_stored():
+    stored = (ROOT / "results/attention_training.md").read_text()
+    theirs, ours = (
+        re.search(rf"\| {row} \| ({NUMBER})", stored)[1] for row in ("PyTorch fp32", "ours")
+    )
+    text = " ".join((ROOT / "README.md").read_text().split())
+    said = re.search(rf"step of training takes ({NUMBER}) ms, PyTorch's ({NUMBER})\.", text)
+    assert agrees(said[1], float(ours)) and agrees(said[2], float(theirs))
+    times = [float(x) for x in re.findall(rf"- ({NUMBER})x, required", stored)]
+    assert len(times) == 6
+    cells = documents.read(documents.notebook_of("14_attention_3_training")).cells
+    words = rf"takes ({NUMBER}) ms, where PyTorch's fp32 attention takes ({NUMBER}) "
+    head = re.search(words, cells[0].source)
+    assert agrees(head[1], float(ours)) and agrees(head[2], float(theirs))
+    spread = next(
+        filter(None, (re.search(rf"({NUMBER}) to ({NUMBER}) times", c.source) for c in cells))
+    )
+    assert agrees(spread[1], min(times)) and agrees(spread[2], max(times))
+    for line in re.findall("- errors.*", stored):  # "each error smaller"
+        pair = [re.findall(NUMBER_OF_POWER, half) for half in line.split("; ours")]
+        assert all(float(b) < float(a) for a, b in zip(*pair, strict=True)), line
 
 
 def test_what_is_left_to_win_is_drawn_of_what_is_stored():
