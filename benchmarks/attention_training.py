@@ -8,6 +8,7 @@ block is `solutions/models/attention.py` beside its `Model`: forward and backwar
 import contextlib
 import runpy
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,7 +121,9 @@ def main() -> None:
         sys.exit("a Hopper GPU is needed: the kernels are for sm_90a")
     torch.backends.cuda.matmul.allow_tf32 = False
     card, version = torch.cuda.get_device_name(), torch.__version__
-    print(f"# Attention that trains\n\n{card}, torch {version}. {WAYS}")
+    print(
+        f"# Attention that trains\n\n{card}, torch {version}, {time.strftime('%Y-%m-%d')}. {WAYS}"
+    )
     steps(ours())
     block()
 
