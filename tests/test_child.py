@@ -43,6 +43,14 @@ def pair() -> Iterator[tuple[Plain, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield Plain(ours), theirs
+        for end in (ours, theirs):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        while _ANSWERING:  # who answers yet, answers the test that has the file's number next
+            _ANSWERING.pop().join()
+
+
+_ANSWERING: list[threading.Thread] = []
 
 
 def answering(theirs: socket.socket, answer: Callable[[framing.Channel], object]) -> None:
@@ -53,7 +61,8 @@ def answering(theirs: socket.socket, answer: Callable[[framing.Channel], object]
         channel.command()
         answer(channel)
 
-    threading.Thread(target=answers, daemon=True).start()
+    _ANSWERING.append(threading.Thread(target=answers, daemon=True))
+    _ANSWERING[-1].start()
 
 
 def test_a_command_and_its_answer_have_blobs(pair):

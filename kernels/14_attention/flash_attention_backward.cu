@@ -22,26 +22,11 @@ __device__ inline void differentiate(float (&s)[BN / 2], float (&u)[BN / 2], con
     }
 }
 
-// to, to_dv: (heads, S, D), at a multiple of 8 bytes: the gradient of q, and null; or of k and of
-// v. Where halves cannot hold the range of a row of q, k, v or grad_out, results that need it are
-// NaN. One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that
-// owns 64 rows. One block owns BM rows of a head.
+// What a warpgroup that multiplies does with all tiles: rows of the results.
+// start, row0: the head's first row, and the block's in it. to, to_dv: (S, D), of this head
 template <int D, Result OF>
-__global__ void __launch_bounds__(THREADS, 1)
-    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, float* to_dv,
-                              int S, int padded, int causal) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
-    prepare(tiles);
-    int start = blockIdx.y * padded;
-    int row0 = (OF == DQ ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * BM;  // longest walks first
-    Walk walk(OF, row0, S, causal);
-    if (threadIdx.x / 128 == CONSUMERS) {
-        fewer_registers<24>();
-        if (threadIdx.x % 128 == 0) bring<D, OF>(tiles, maps, rows, row0, start, walk);
-        return;
-    }
-    more_registers<240>();
+__device__ void add_up(Shared<D>& tiles, Rows rows, Walk walk, int start, int row0, float* to,
+                       float* to_dv, int S, int causal) {
     int top = threadIdx.x / 128 * 64;
     Patch mine(row0 + top, 0);
     int mine_from = start + mine.row(0), mine_to = start + mine.row(2);
@@ -71,11 +56,36 @@ __global__ void __launch_bounds__(THREADS, 1)
         add_rows<D>(sum, shrink, factors, tiles.others[0]);
         let_go(&tiles.empty[0]);
     }
-    size_t first = size_t(blockIdx.y) * S * D;
     float by = rsqrtf(D);
-    store_rows<D>(to + first, sum, range.scale({by, by}), nullptr, mine, S);
+    store_rows<D>(to, sum, range.scale({by, by}), nullptr, mine, S);
     if (OF == DQ) return;
-    store_rows<D>(to_dv + first, sum_v, range_v.scale({1.0f, 1.0f}), nullptr, mine, S);
+    store_rows<D>(to_dv, sum_v, range_v.scale({1.0f, 1.0f}), nullptr, mine, S);
+}
+
+// to, to_dv: (heads, S, D), at a multiple of 8 bytes: the gradient of q, and null; or of k and v.
+// Where halves cannot hold the range of a row of q, k, v or grad_out, results that need it are
+// NaN.
+// One thread owns two rows' every fourth pair of columns, if its warpgroup multiplies: that owns 64
+// rows. One block owns BM rows of a head.
+template <int D, Result OF>
+__global__ void __launch_bounds__(THREADS, 1)
+    attention_backward_kernel(const __grid_constant__ Maps maps, Rows rows, float* to, float* to_dv,
+                              int S, int padded, int causal) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    Shared<D>& tiles = *reinterpret_cast<Shared<D>*>(memory);
+    prepare(tiles);
+    int start = blockIdx.y * padded;
+    int row0 = (OF == DQ ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * BM;  // longest walks first
+    Walk walk(OF, row0, S, causal);
+    if (threadIdx.x / 128 == CONSUMERS) {
+        fewer_registers<24>();
+        if (threadIdx.x % 128 == 0) bring<D, OF>(tiles, maps, rows, row0, start, walk);
+        return;
+    }
+    more_registers<240>();
+    size_t first = size_t(blockIdx.y) * S * D;
+    float* of_v = OF == DQ ? nullptr : to_dv + first;
+    add_up<D, OF>(tiles, rows, walk, start, row0, to + first, of_v, S, causal);
 }
 
 // queries: (heads * padded): see Rows; from S on, weight 0. grad_out, out: (heads, S, D), at
