@@ -54,7 +54,7 @@ __device__ float4 plus(float4 v, float more) {
 // One thread owns every 128th quad of a tile. One block owns a tile of 12,288 values: the first
 // that nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by
 // one trip to the L2 cache, where status, fence and sum take three, and fewer, larger tiles wait
-// for each other; loads (n + 12287) // 12288 atomics.
+// for each other; loads n // 12288 + 1 atomics.
 __global__ void __launch_bounds__(THREADS)
     cumsum_long_word_kernel(const float* x, float* out, int n, Told* board, int* next) {
     __shared__ float sums[SUMS];

@@ -13,12 +13,12 @@ __device__ int warp_sum(int value) {
 // another, and each would wait until the one before is used.
 template <bool WHOLE>
 __device__ int4 load16(const signed char* row, int k, int K) {
-    if (WHOLE) return *reinterpret_cast<const int4*>(row + k);
     union {
         signed char bytes[16];
         int4 ints;
     } some;
-    for (int i = 0; i < 16; i++) some.bytes[i] = k + i < K ? row[k + i] : 0;
+    if (WHOLE) some.ints = *reinterpret_cast<const int4*>(row + k);
+    for (int i = 0; i < 16 && !WHOLE; i++) some.bytes[i] = k + i < K ? row[k + i] : 0;
     return some.ints;
 }
 
