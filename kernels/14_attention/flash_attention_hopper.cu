@@ -183,13 +183,19 @@ __device__ inline void hide(float (&s)[BN / 2], const Patch& mine, int key0, int
     }
 }
 
+// Whether a column of v is too wide for halves. A short one may well hold an element or two near 0
+// by chance: it is too wide where more are imprecise, or half of it.
+__device__ inline bool too_wide_for(int imprecise, int S) {
+    return too_wide(imprecise, max(S, 64)) || (imprecise > 0 && 2 * imprecise >= S);
+}
+
 // out, v_scale, few: of this head. Each column of o has a scale; the sums hold 2^14, as o does. A
 // column of v that is too wide for halves gives NaN.
 template <int D>
 __device__ inline void store_rows(float* out, const float (&o)[D / 2], const float (&sum)[2],
                                   const float* v_scale, const int* few, const Patch& mine, int S) {
     float part[2] = {1.0f / quad_sum(sum[0]), 1.0f / quad_sum(sum[1])};
-    auto scale = [&](int d) { return too_wide(few[d], S) ? NAN : v_scale[d]; };
+    auto scale = [&](int d) { return too_wide_for(few[d], S) ? NAN : v_scale[d]; };
 #pragma unroll
     for (int i = 0; i < D / 2; i += 2) {
         int row = mine.row(i), d = mine.at(i);
