@@ -516,7 +516,7 @@ def test_a_lone_wrong_value_in_the_last_row_is_no_tail():
 
 def test_values_that_are_nearly_right_are_all_finite():
     want = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)
-    expected = oracle.Expected(want, torch.full_like(want, 1e-6))
+    expected = oracle.Expected.known(want, torch.full_like(want, 1e-6))
     near = torch.tensor([1.0, 2.001, 3.0, 4.0])
     for got, right in ((near, True), (near.clamp(max=3.0) / (near < 4), False)):
         hint = mismatch.hint(got, expected, mismatch.wrong(got, expected))

@@ -233,7 +233,7 @@ def test_a_tree_that_ends_one_step_early_is_told():
 
 def test_rows_that_hold_what_belongs_to_others_are_told():
     right = torch.arange(12.0).reshape(4, 3) ** 2
-    expected = oracle.Expected(right.double(), torch.full((4, 3), 1e-3, dtype=torch.float64))
+    expected = oracle.Expected.known(right.double(), torch.full((4, 3), 1e-3, dtype=torch.float64))
 
     def said(got):
         return displaced(got, expected, mismatch.wrong(got, expected))
@@ -348,7 +348,7 @@ def test_a_wrong_index_stands_beside_what_it_points_at():
 
 
 def test_a_variable_without_a_value_is_the_cause_where_the_warning_names_it(monkeypatch):
-    got, expected = torch.full((3,), -1.69e38), oracle.Expected(torch.ones(3), torch.zeros(3))
+    got, expected = torch.full((3,), -1.69e38), oracle.Expected.known(torch.ones(3), torch.zeros(3))
     warned = {"set": "", "unset": f"k.cu:3: warning: sum is read here and {suspicions.NO_VALUE}"}
     monkeypatch.setattr(explain.instrumented, "warnings", warned.get)
     assert explain._unset("unset", got, expected) == explain.UNSET_NAMED
@@ -357,7 +357,7 @@ def test_a_variable_without_a_value_is_the_cause_where_the_warning_names_it(monk
 
 
 def hint(got: list[float], want: list[float]) -> str:
-    expected = oracle.Expected(torch.tensor(want).double(), torch.full((len(want),), 1e-5))
+    expected = oracle.Expected.known(torch.tensor(want).double(), torch.full((len(want),), 1e-5))
     got = torch.tensor(got)
     return mismatch.hint(got, expected, mismatch.wrong(got, expected))
 

@@ -27,6 +27,10 @@ A kernel of two products may round what lies between them, as PyTorch's does in 
 
 Where nothing is rounded, as in the minimum of a row (`Exercise.exact`), the bound is 0.
 
+Most of that is work for which a right kernel has no need. So the bound is made in steps, each no
+smaller than the one before it: what keeps to one of them keeps to the bound. The first needs
+neither response nor fan-in.
+
 Changes of u do not see a bend that lies a few roundings away: a sum of large terms that comes out
 just above a clamp's edge, and in a right kernel just below. Few elements of a call meet one, so
 only what looks wrong is asked about again (`bends`), with changes as large as the error allowed.
@@ -34,22 +38,22 @@ only what looks wrong is asked about again (`bends`), with changes as large as t
 
 import contextlib
 import functools
+import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from utils.course.cases import Case, sample
 from utils.course.exercise import Exercise, dimensions, reads
 from utils.cuda.arguments import Arguments
 from utils.ground.errors import WorkbookError
-from utils.judge.torch_calls import Args, Function, Options, TorchCalls
+from utils.judge.changes import STEP, Tensors, changes
 
 Values = Arguments  # all that the reference may ask for, by name
-Tensors = Mapping[str, Tensor]
 UNIT = {
     torch.float64: 2.0**-53,
     torch.float32: 2.0**-24,
@@ -62,17 +66,30 @@ LARGE = 1 << 20  # elements that are worth threads
 FEW = 32  # outputs that are too few to have a typical one among them
 LEAST = 2.0**-118  # e^x overflows, or 1 / x is 0, before a result is so small
 PROBES = 16  # random changes that the response is estimated from
-MOST = 1 << 18  # elements of a tensor whose changes are not drawn for it alone
-STEP = 1e-7  # their relative size, in float64
+# Of a bound: probes at most, whether PyTorch's own fp32 path is in it, whether the fan-in is.
+STEPS = (0, False, False), (2, False, False), (PROBES, True, False), (PROBES, True, True)
 BEND = 4.0  # times the response to small changes: more than chance makes of it
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Float64 values (integers as they are), and the bound on |got - value|, element by element."""
+    """Float64 values (integers as they are), and the bound on |got - value|, element by element.
+
+    It is the last of `bounds`; each before it is sooner made, and nowhere larger.
+    """
 
     value: Tensor
-    bound: Tensor
+    bounds: Sequence[Callable[[], Tensor]]
+
+    @property
+    def bound(self) -> Tensor:
+        """The bound itself."""
+        return self.bounds[-1]()
+
+    @classmethod
+    def known(cls, value: Tensor, bound: Tensor) -> "Expected":
+        """With a bound that is there."""
+        return cls(value, [lambda: bound])
 
 
 @contextlib.contextmanager
@@ -176,125 +193,119 @@ def expect(
     values = {name: tensor.detach() for name, tensor in outputs(exercise, case, wide).items()}
     inexact = [name for name, tensor in values.items() if tensor.is_floating_point()]
     inexact = [] if exercise.exact else inexact
-    bounds = {name: torch.zeros(tensor.shape, device=device) for name, tensor in values.items()}
-    if inexact:
-        responses = _responses(exercise, case, wide, values, inexact, probes)
-        fans = fan_in(exercise, case, wide, inexact)
-        others = _others(exercise, case, values, inexact)
-        with full_precision():
-            path = evaluate(exercise, case, torch.float32, device)
+    expected = {
+        name: Expected.known(tensor, torch.zeros(tensor.shape, device=device))
+        for name, tensor in values.items()
+        if name not in inexact
+    }
+    bounds = _Bounds(exercise, case, wide, values, inexact, dtypes, probes)
     for name in inexact:
-        scale = values[name].abs().nan_to_num(0, 0) + responses[name]
-        unit = UNIT.get(dtypes[name], UNIT[torch.float32])
-        # an empty maximum is 0: where the fp32 path overflows it gives no licence to do so. Nor do
+        steps = [functools.partial(bounds.made, name, *parts) for parts in STEPS]
+        if bends:
+            steps = [functools.partial(bounds.made, name, bends=True)]
+        expected[name] = Expected(values[name], [functools.cache(step) for step in steps])
+    return {name: expected[name] for name in values}
+
+
+class _Bounds:
+    """The bounds of a call's outputs, of which each part is worked out when it is first needed.
+
+    What they are made of only grows from step to step, and so do they: each operation here gives no
+    less where an operand is larger, however it rounds.
+    """
+
+    def __init__(
+        self,
+        exercise: Exercise,
+        case: Case,
+        wide: Values,
+        values: Tensors,
+        names: list[str],
+        dtypes: Mapping[str, torch.dtype],
+        probes: int,
+    ):
+        self.exercise, self.case, self.wide, self.values = exercise, case, wide, values
+        self.names, self.dtypes, self.probes = names, dtypes, probes
+        self._changes = self._changed(names, STEP)
+        self._squares = {name: torch.zeros_like(values[name]) for name in names}
+        self._changed_by = 0  # probes so far
+
+    @one_thread()
+    @torch.inference_mode(False)
+    @torch.enable_grad()
+    def made(
+        self,
+        name: str,
+        probes: int = PROBES,
+        path: bool = True,
+        fan: bool = True,
+        bends: bool = False,
+    ) -> Tensor:
+        """That of one output; lower where a part is left out: some probes of its response, what
+        PyTorch's own fp32 path is off by, or the fan-in."""
+        exercise, value, response = self.exercise, self.values[name], self._response(name, probes)
+        scale = value.abs().nan_to_num(0, 0) + response
+        unit = UNIT.get(self.dtypes[name], UNIT[torch.float32])
+        relative = ORDER * float(self._fans[name] if fan else 1) ** 0.5 * unit
+        if path:
+            relative += PATH * self._error(name, scale)
+        typical = _typical(scale[value.isfinite()], self._others[name])
+        if bends:
+            far = self._reach(name, relative)
+            scale = torch.where(far > BEND * response, value.abs() + far, scale)
+        bound: Tensor = relative * scale + TYPICAL * unit * typical
+        bound = exercise.share * bound + LEAST
+        return bound + BETWEEN * exercise.between * response if exercise.between else bound
+
+    def _response(self, name: str, probes: int) -> Tensor:
+        """Root mean square of an output's change under random relative changes of all values, over
+        the size of these; a part of it after some probes."""
+        while self._changed_by < min(probes, self.probes):
+            for changed, change in next(self._changes).items():
+                self._squares[changed] += change**2 / self.probes
+            self._changed_by += 1
+        square = self._squares[name]
+        return (square if self.probes >= PROBES else square.mean().expand_as(square)).sqrt()
+
+    def _reach(self, name: str, step: float) -> Tensor:
+        """The largest such change of an output, and a little more. A sum that may come out on
+        either side of two edges is on one or the other, and never in the middle."""
+        most = torch.zeros_like(self.values[name])
+        for change in itertools.islice(self._changed([name], step), PROBES):
+            most = torch.maximum(most, change[name].abs())
+        return 1.25 * most
+
+    def _changed(self, names: list[str], step: float) -> Iterator[dict[str, Tensor]]:
+        run = functools.partial(outputs, self.exercise, self.case)
+        return changes(run, self.wide, self.values, names, step)
+
+    def _error(self, name: str, scale: Tensor) -> float:
+        """The largest of PyTorch's own fp32 path, in units of scale."""
+        # An empty maximum is 0: where the fp32 path overflows it gives no licence to do so. Nor do
         # values near the end of the type's range, which have lost digits or become 0.
         least = torch.finfo(torch.float32).tiny / UNIT[torch.float32]
-        errors = ((path[name].double() - values[name]).abs() / (scale + least)).nan_to_num(0, 0)
-        relative = ORDER * fans[name] ** 0.5 * unit + PATH * float(errors.max())
-        typical = _typical(scale[values[name].isfinite()], others[name])
-        if bends:
-            far = _reach(exercise, case, wide, values, name, relative)
-            scale = torch.where(far > BEND * responses[name], values[name].abs() + far, scale)
-        bound = relative * scale + TYPICAL * unit * typical
-        bounds[name] = exercise.share * bound + LEAST
-        if exercise.between:
-            bounds[name] += BETWEEN * exercise.between * responses[name]
-    return {name: Expected(values[name], bounds[name]) for name in values}
+        errors = (self._path[name].double() - self.values[name]).abs() / (scale + least)
+        return float(errors.nan_to_num(0, 0).max())
+
+    @functools.cached_property
+    def _path(self) -> Tensors:
+        device = str(self.values[self.names[0]].device)
+        with full_precision():
+            return evaluate(self.exercise, self.case, torch.float32, device)
+
+    @functools.cached_property
+    def _fans(self) -> Mapping[str, int]:
+        return fan_in(self.exercise, self.case, self.wide, self.names)
+
+    @functools.cached_property
+    def _others(self) -> Tensors:
+        return _others(self.exercise, self.case, self.values, self.names)
 
 
 def _typical(scale: Tensor, others: Tensor) -> float:
     """The median of the scales of finite values; 0 where there are none."""
     scales = torch.cat([scale, others[others.isfinite()]])
     return float(scales.median()) if len(scales) else 0.0
-
-
-def _responses(
-    exercise: Exercise, case: Case, wide: Values, values: Tensors, names: list[str], probes: int
-) -> dict[str, Tensor]:
-    """Root mean square of the outputs' change under random relative changes of all values, over
-    the size of these."""
-    squares = {name: torch.zeros_like(values[name]) for name in names}
-    for changes in _changed(exercise, case, wide, values, names, probes, STEP):
-        for name in names:
-            squares[name] += changes[name] ** 2 / probes
-    if probes < PROBES:
-        squares = {name: square.mean().expand_as(square) for name, square in squares.items()}
-    return {name: square.sqrt() for name, square in squares.items()}
-
-
-def _reach(
-    exercise: Exercise, case: Case, wide: Values, values: Tensors, name: str, step: float
-) -> Tensor:
-    """The largest such change of an output, and a little more. A sum that may come out on either
-    side of two edges is on one or the other, and never in the middle."""
-    most = torch.zeros_like(values[name])
-    for changes in _changed(exercise, case, wide, values, [name], PROBES, step):
-        most = torch.maximum(most, changes[name].abs())
-    return 1.25 * most
-
-
-def _changed(
-    exercise: Exercise,
-    case: Case,
-    wide: Values,
-    values: Tensors,
-    names: list[str],
-    probes: int,
-    step: float,
-) -> Iterator[dict[str, Tensor]]:
-    """What random relative changes of this size, of all values, do to outputs, over the size."""
-    generator = torch.Generator(values[names[0]].device).manual_seed(0)
-    for _ in range(probes):
-        changed = {k: _nudged(tensor, generator, step) for k, tensor in floating(wide).items()}
-        with _Rounding(generator, step):
-            nudged = outputs(exercise, case, {**wide, **changed})
-        yield {name: (nudged[name] - values[name]).nan_to_num(0, 0, 0) / step for name in names}
-
-
-def _nudged(value: Tensor, generator: Generator, step: float) -> Tensor:
-    """The value, each element changed a little at random: by a piece of what was drawn once."""
-    count = value.numel()
-    if step != STEP or not FEW * FEW < count <= MOST:
-        return _changes(value.shape, value.dtype, generator, step).mul_(value)
-    drawn = _drawn(value.dtype, value.device)
-    start = int(torch.randint(len(drawn) - count + 1, (), generator=generator, device=value.device))
-    return drawn[start : start + count].view(value.shape) * value
-
-
-def _changes(
-    shape: torch.Size | int, dtype: torch.dtype, generator: Generator, step: float
-) -> Tensor:
-    most = 3**0.5 * step  # evenly spread up to there: then it is the root of the mean square
-    changes = torch.empty(shape, dtype=dtype, device=generator.device)
-    return changes.uniform_(1 - most, 1 + most, generator=generator)
-
-
-@functools.cache
-def _drawn(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Changes enough for most tensors. To draw one takes ten times as long as to use it."""
-    return _changes(2 * MOST, dtype, Generator(device).manual_seed(1), STEP)
-
-
-class _Rounding(TorchCalls):
-    """PyTorch's operations, each with its result changed a little at random, as rounding would.
-
-    A view of what was rounded already is left as it is. (A TorchDispatchMode would do, and import
-    torch._dynamo, at three seconds.)
-    """
-
-    def __init__(self, generator: Generator, step: float):
-        super().__init__()
-        self.generator, self.step = generator, step
-
-    def call(self, function: Function, args: Args, options: Options) -> Any:
-        result = function(*args, **options)
-        if isinstance(result, tuple):
-            return type(result)([self._rounded(part) for part in result])  # `.min(dim=1)` has names
-        return self._rounded(result)
-
-    def _rounded(self, result: Any) -> Any:
-        fresh = isinstance(result, Tensor) and result.is_floating_point() and not result._is_view()
-        return _nudged(result, self.generator, self.step) if fresh else result
 
 
 def _others(exercise: Exercise, case: Case, values: Tensors, names: list[str]) -> Tensors:
@@ -328,15 +339,17 @@ def fan_in(exercise: Exercise, case: Case, wide: Values, names: list[str]) -> di
     """How many input values an output depends on: non-zero derivatives, at a few elements."""
     leaves = {name: value.clone().requires_grad_() for name, value in floating(wide).items()}
     results = outputs(exercise, case, {**wide, **leaves})
-    fans = {}
+    fans = dict.fromkeys(names, 1)
     for name in names:
         flat = results[name].reshape(-1)
         chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1}
-        fans[name] = 1
+        counts = []
         for i in chosen if flat.requires_grad else ():
             gradients = torch.autograd.grad(
                 flat[i], list(leaves.values()), retain_graph=True, allow_unused=True
             )
-            count = sum(int((one != 0).sum()) for one in gradients if one is not None)
-            fans[name] = max(fans[name], count)
+            some = [one.count_nonzero() for one in gradients if one is not None]
+            counts.append(sum(some, torch.zeros((), dtype=torch.int64, device=flat.device)))
+        if counts:  # once for all: a GPU is waited for each time
+            fans[name] = max(1, int(torch.stack(counts).max()))
     return fans

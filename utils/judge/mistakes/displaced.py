@@ -28,7 +28,7 @@ def _owners(got: Tensor, expected: Expected, bad: Tensor, axis: int) -> dict[int
     value, bound = expected.value.movedim(axis, 0), expected.bound.movedim(axis, 0)
     owners = {}
     for at in bad.reshape(len(bad), -1).any(1).nonzero().reshape(-1).tolist():
-        far = wrong(got[at].expand_as(value), Expected(value, bound))
+        far = wrong(got[at].expand_as(value), Expected.known(value, bound))
         same = (~far).reshape(len(value), -1).all(1).nonzero().reshape(-1)
         if len(same) != 1:  # where many lines are alike, that one fits says nothing
             return {}

@@ -48,7 +48,7 @@ def mistakes(
             ({"min": 0}, "all below 0 become 0: does a maximum begin there, or a clamp end?"),
         ):
             clamped = expected.value.clamp(**limit)
-            if got.any() and not wrong(got, Expected(clamped, expected.bound)).any():
+            if got.any() and not wrong(got, Expected.known(clamped, expected.bound)).any():
                 yield f"this is what comes out if {words}"
     few = sum(tensor.numel() for tensor in case.tensors.values()) <= MOST
     rounded = expected.value.to(got.dtype)
@@ -68,7 +68,7 @@ def mistakes(
             continue
         value = value.to(got.device)
         bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
-        near = Expected(value, bound.nan_to_num(0.0, 0.0, 0.0))
+        near = Expected.known(value, bound.nan_to_num(0.0, 0.0, 0.0))
         if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
             yield words
 
