@@ -43,6 +43,42 @@ PADDED = without_conflicts(
     "where lanes read down a column, make the rows of the tile one element longer"
 )
 
+TRANSPOSE = Exercise(
+    name="transpose_wide",
+    title="out = x transposed, through a tile of 64 x 64",
+    shapes={"x": "rows cols", "out": "cols rows"},
+    outputs=("out",),
+    reference=lambda x: x.T.contiguous(),
+    exact=True,
+    at=At(
+        check=tuple(
+            {"rows": rows, "cols": cols}
+            for rows, cols in (
+                (1, 1),
+                (5, 3),
+                (33, 31),
+                (31, 65),
+                (96, 64),
+                (2, 200),
+                (200, 2),
+            )
+        ),
+        card=({"rows": 1000, "cols": 1025}, {"rows": 4099, "cols": 37}),
+        bench={"rows": 8192, "cols": 8192},
+        draw={"rows": 40, "cols": 64},
+        gates={"rows": 96, "cols": 64},
+        drawn=(
+            {"rows": (250, 270), "cols": (250, 270)},
+            {"rows": (3, 20), "cols": (22_000, 26_000)},
+            {"rows": (22_000, 26_000), "cols": (3, 20)},
+        ),
+    ),
+    flops=lambda rows, cols: 0,
+    peers={"PyTorch": lambda x: x.T.contiguous()},
+    library="PyTorch",
+    ladder="transposition",
+)
+
 EXERCISES = (
     replace(
         FIRST["gemm_coalesced"],
@@ -75,42 +111,14 @@ EXERCISES = (
         effort="about 8 lines",
         at=AT,
     ),
-    Exercise(
+    replace(
+        TRANSPOSE,
         number="02.4",
         name="transpose",
         title="out = x transposed, through a tile, coalesced both ways",
-        shapes={"x": "rows cols", "out": "cols rows"},
-        outputs=("out",),
-        reference=lambda x: x.T.contiguous(),
-        exact=True,
-        at=At(
-            check=tuple(
-                {"rows": rows, "cols": cols}
-                for rows, cols in (
-                    (1, 1),
-                    (5, 3),
-                    (33, 31),
-                    (31, 65),
-                    (96, 64),
-                    (2, 200),
-                    (200, 2),
-                )
-            ),
-            card=({"rows": 1000, "cols": 1025}, {"rows": 4099, "cols": 37}),
-            bench={"rows": 8192, "cols": 8192},
-            draw={"rows": 40, "cols": 64},
-            gates={"rows": 96, "cols": 64},
-            drawn=(
-                {"rows": (250, 270), "cols": (250, 270)},
-                {"rows": (3, 20), "cols": (22_000, 26_000)},
-                {"rows": (22_000, 26_000), "cols": (3, 20)},
-            ),
-        ),
-        flops=lambda rows, cols: 0,
-        peers={"PyTorch": lambda x: x.T.contiguous()},
-        library="PyTorch",
         gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, PADDED),
         points=10,
         effort="about 7 lines",
     ),
+    TRANSPOSE,
 )

@@ -3,8 +3,8 @@
 #include "scan.cuh"
 #include "scratch.cuh"
 
-constexpr int THREADS = 128, WARPS = THREADS / 32;
-constexpr int KEPT = 24;            // quads of a tile that a thread keeps in registers
+constexpr int THREADS = 256, WARPS = THREADS / 32;
+constexpr int KEPT = 8;             // quads of a tile that a thread keeps in registers
 constexpr int STEP = 4 * THREADS;   // values between two of them
 constexpr int TILE = KEPT * STEP;   // values that a block owns
 constexpr int SUMS = KEPT * WARPS;  // one for each 32 quads of a tile
@@ -19,15 +19,14 @@ __device__ float sum_of(Told told) { return __uint_as_float(unsigned(told)); }
 
 // By one thread. A word arrives whole, so there is no order of two to keep: no fence, no waiting.
 __device__ void tell(Told* place, float sum, unsigned what) {
-    Told told = Told(what) << 32 | __float_as_uint(sum);
-    __nv_atomic_store_n(place, told, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    atomicExch(place, Told(what) << 32 | __float_as_uint(sum));
 }
 
-// Waits until a tile has told a sum. The load that sees the status has brought the sum, too.
+// Waits until a tile has told a sum. It comes with its status.
 __device__ Told wait_for(Told* place) {
     Told told;
     do {
-        told = __nv_atomic_load_n(place, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+        told = atomicAdd(place, Told(0));  // a load would take longer: see the text
     } while (what_of(told) == NOTHING);
     return told;
 }
@@ -51,10 +50,10 @@ __device__ float4 plus(float4 v, float more) {
 }
 
 // x, out: (n). out[i] = x[0] + … + x[i]; board: (tiles), in global memory, all 0 at first
-// One thread owns every 128th quad of a tile. One block owns a tile of 12,288 values: the first
-// that nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by
-// one trip to the L2 cache, where status, fence and sum take three, and fewer, larger tiles wait
-// for each other; loads n // 12288 + 1 atomics.
+// One thread owns every 256th quad of a tile. One block owns a tile of 8192 values: the first that
+// nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by one trip
+// to the L2 cache, where status, fence and sum take three, and half as many tiles wait for each
+// other; loads n // 8192 + 1 atomics.
 __global__ void __launch_bounds__(THREADS)
     cumsum_long_word_kernel(const float* x, float* out, int n, Told* board, int* next) {
     __shared__ float sums[SUMS];

@@ -233,7 +233,7 @@ LONG = Exercise(
             {"n": 1000},
             {"n": 4096},  # a tile of 15.5
             {"n": 4097},
-            {"n": 12_288},  # three of them, or a larger one
+            {"n": 8192},  # two of them, or a larger one
             {"n": 20_001},
         ),
         card=({"n": 10_000_019}, {"n": 1 << 24}),
