@@ -78,7 +78,7 @@ def run(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from utils.course import selection
-    from utils.notebooks import documents, export, summary
+    from utils.notebooks import ahead, documents, export, summary
     from utils.notebooks.run import Run, at_once, execute
     from utils.notebooks.run import save as save_run
 
@@ -108,8 +108,10 @@ def run(
         saved: dict[Path, Path | None] = {}
         slots = at_once(backend, save)
         pool = ThreadPoolExecutor(slots)
+        order = paths[::-1]  # the longest are the last
         try:
-            runs = list(pool.map(one, reversed(paths)))[::-1]  # the longest are the last
+            with ahead.building(order, solutions=solutions, backend=backend, beside=slots):
+                runs = list(pool.map(one, order))[::-1]
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)

@@ -11,8 +11,8 @@ from typing import TypedDict
 
 from utils.course import catalog
 from utils.course.exercise import Exercise
-from utils.cuda import instrumented, toolchain
-from utils.cuda.compiler import compile_cuda
+from utils.cuda import compiler, instrumented, toolchain
+from utils.cuda.compiler import Build, compile_cuda
 from utils.cuda.kernel import Kernel
 from utils.emulator import linked
 from utils.emulator.translate import strict
@@ -61,13 +61,27 @@ def compile_answer(
     """
     place = Place(first_line=first_line, filename=filename or f"{exercise.name}.cu")
     strict.judge(text, **place, include=workspace().include)
-    if exercise.faulty or not catalog.is_starter(exercise, text):  # others are not diagnosed
+    if _diagnosed(exercise, text):
         instrumented.prepare(text, exercise.name, **place)
     shapes, backend = exercise.shapes, backend or _backend(exercise)
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
     return as_answer(exercise, kernel)
+
+
+def builds(exercise: Exercise, text: str, backend: str | None = None) -> list[Build]:
+    """What `compile_answer` makes of a cell's text: its build, and the diagnosing one where that is
+    begun. Raises ToolError."""
+    place = Place(first_line=2, filename=f"{exercise.name}.cu")
+    plain = compiler.How(shapes=exercise.shapes, backend=backend or _backend(exercise))
+    ways = [plain, compiler.How(instrumented=True)][: 1 + _diagnosed(exercise, text)]
+    return [compiler.plan(text, exercise.name, **compiler.How(**way, **place)) for way in ways]
+
+
+def _diagnosed(exercise: Exercise, text: str) -> bool:
+    """Whether calls of it will be watched: those of a starter are not."""
+    return exercise.faulty or not catalog.is_starter(exercise, text)
 
 
 def as_answer(exercise: Exercise, kernel: Kernel, library: "_Late | None" = None) -> Answer:
