@@ -47,7 +47,7 @@ def test_each_kind_is_what_it_is_called():
 def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 14, 9]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 15, 9]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
@@ -122,7 +122,7 @@ def test_an_exercise_of_one_tensor_has_no_other_to_hold_a_nan():
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
     plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 12, 7]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 13, 7]
 
 
 SPANS = {"rows": (3, 9), "channels": (90, 200), "groups": (2, 7)}
@@ -242,6 +242,48 @@ def test_one_draw_of_a_few_has_whole_vectors_in_each_size_and_in_each_part():
         assert sum(part in (4, 8, 16, 32, 64, 128) for part in parts) >= len(parts) / 3
 
 
+def test_one_draw_of_four_lies_beside_whole_blocks():
+    """An error for one element more than a block, or one less, shows in one of 64 even draws."""
+    at = replace(toys.GEMM.at, bench={"M": 4096, "N": 4096, "K": 4096})
+    exercise = replace(toys.GEMM, at=at)
+    draws = [
+        case_sizes.anywhere(exercise, Generator().manual_seed(seed), 1e7)["K"]
+        for seed in range(400)
+    ]
+    assert max(draws) <= 4096
+    long = [size for size in draws if size > 64]
+    beside = [size for size in long if size % 32 in (1, 31)]
+    assert 0.15 <= len(beside) / len(long) <= 0.4  # 1/16 where all are as likely
+    assert {size % 32 for size in beside} == {1, 31}
+    for seed in range(100):
+        sizes = case_sizes.anywhere(GROUPED, Generator().manual_seed(seed), 1e6)
+        assert sizes["channels"] % sizes["groups"] == 0 and sizes["channels"] > 0
+
+
+def test_sizes_of_a_span_lie_beside_whole_blocks_every_second_time_if_it_has_some():
+    at = replace(toys.MISH.at, drawn=({"n": (300, 500)}, {"n": (70, 80)}))
+    exercise = replace(toys.MISH, at=at)
+    met = [case_sizes.drawn(exercise, Generator().manual_seed(seed)) for seed in range(200)]
+    wide, narrow = ([sizes[i]["n"] for sizes in met] for i in range(2))
+    assert min(wide) >= 300 and max(wide) <= 500 and min(narrow) >= 70 and max(narrow) <= 80
+    assert sum(n % 32 in (0, 1, 31) for n in wide) > 80  # 19 where all are as likely
+
+
+def test_sizes_that_were_drawn_meet_other_values_every_second_time():
+    own = {"threes": lambda sizes, generator: {"A": torch.full((1, 1), 3.0)}}
+    exercise, generator = replace(toys.GEMM, kinds=own), Generator().manual_seed(0)
+    met = [cases.any_family(exercise, generator) for _ in range(400)]
+    assert 160 < met.count(case_values.NORMAL) < 240 and 70 < met.count("threes") < 140
+    assert set(met) == set(cases.families(exercise))
+    alone = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
+    assert cases.any_family(alone, generator) == case_values.OWN
+
+
+def test_tensors_but_the_first_are_large_where_there_are_two():
+    tensors = draw(case_values.LARGE_ELSEWHERE).tensors
+    assert tensors["A"].abs().max() < 10 and tensors["B"].abs().min() >= 100
+
+
 def test_whole_vectors_leave_each_size_large_where_none_is_to_be_small():
     draws = [
         case_sizes.all_large(toys.GEMM, Generator().manual_seed(seed), 5e6) for seed in range(200)
@@ -284,6 +326,8 @@ def test_scalars_are_floats_from_their_range_over_all_its_magnitudes():
     assert all(1e-6 <= eps * 1.001 and eps <= 1.001e-3 for eps in drawn)
     assert min(drawn) < 1e-5 and max(drawn) > 1e-4
     assert all(torch.tensor(eps).item() == eps for eps in drawn)  # float32 holds it
+    ends = [sum(abs(eps / end - 1) < 1e-6 for eps in drawn) for end in (1e-6, 1e-3)]
+    assert all(5 <= number <= 20 for number in ends)  # where a bound on eps shows
 
 
 def test_a_shape_may_hold_numbers_and_be_empty():
@@ -291,6 +335,15 @@ def test_a_shape_may_hold_numbers_and_be_empty():
     assert dimensions("", {}) == ()
     with pytest.raises(WorkbookError, match="'M P' needs a size that is not given: 'P'"):
         dimensions("M P", {"M": 3})
+
+
+def test_tensors_that_begin_a_quad_late_hold_the_same():
+    before = {"x": torch.randn(3, 5), "n": 5, "bytes": torch.ones(7, dtype=torch.int8)}
+    late = case_calls.a_quad_late(before)
+    assert late["n"] == 5 and list(late) == list(before)
+    for name in "x", "bytes":
+        assert torch.equal(late[name], before[name]) and late[name].is_contiguous()
+        assert late[name].data_ptr() % 32 == 16
 
 
 def test_a_slice_begins_one_element_late_and_holds_the_same():

@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import normal, uniform, whole_number, with_nan
+from utils.course.case_values import heavy_tailed, normal, uniform, whole_number, with_nan
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.precision import Precision, under
 
@@ -51,9 +51,9 @@ ROWS = At(
         size(3, 5),
         size(14, 31),
         size(9, 64),
-        size(37, 500),  # among the largest, with threads that have nothing
-        size(6, 1030),  # quads do not fill a row; one thread of the block has a second one
-        size(2, 9001),  # more than 256 threads keep in registers
+        size(37, 511),  # among the largest, with threads that have nothing; one short of blocks
+        size(6, 1025),  # quads do not fill a row; one thread of the block has a second one
+        size(2, 9002),  # more than 256 threads keep in registers
         size(3, 9004),
     ),
     card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),
@@ -84,6 +84,7 @@ SOFTMAX = Exercise(
         "masked": masked,
         "a row of -inf": all_masked,
     },
+    magnitudes=(1e-12, 1e37),
     ladder="softmax",
     flops=lambda rows, channels: 4 * rows * channels,  # a maximum; subtract, add, divide
     peers={"PyTorch": softmax},
@@ -202,6 +203,22 @@ def rising(sizes, generator):
     return {"q": drawn["q"] / 8 + 1, "k": drawn["k"] / 8 + ramp, "v": drawn["v"]}
 
 
+def equal_scores(sizes, generator):
+    """About half of the queries are 0, and half of the keys stand twice, so that scores are equal.
+    Of the values some are far above the others, and all may be large or small."""
+    drawn = draw_qkv(sizes, generator)
+    heads, S, _ = drawn["k"].shape
+    zero, twice = (uniform((heads, S, 1), generator) < 0.5 for _ in range(2))
+    q = drawn["q"].masked_fill(zero, 0.0)
+    k = torch.where(twice, drawn["k"].roll(whole_number(0, S, generator), dims=1), drawn["k"])
+    return {"q": q, "k": k, "v": of_any_scale(drawn["v"].shape, generator)}
+
+
+def of_any_scale(shape, generator):
+    """Some are far above the others; all are large, or small, together."""
+    return heavy_tailed(shape, generator) * 10 ** (18 * uniform((), generator) - 9)
+
+
 def not_numbers(sizes, generator):
     """One NaN in q, in k, or in v: there only without a mask, which says nothing of 0 * NaN."""
     drawn = draw_qkv(sizes, generator)
@@ -216,10 +233,14 @@ def one_nan(sizes, generator):
 
 def infinite_keys(sizes, generator):
     """An infinity in each of the first keys: weight 0 for about half of the queries, NaN for the
-    others."""
+    others. Or one in the value of the first key, where every query sees that."""
     drawn = draw_qkv(sizes, generator)
     key, d = (whole_number(0, sizes[name], generator) for name in ("S", "D"))
-    drawn["k"][:, : key + 1, d] = float("inf")
+    infinity = float("inf") * (1 - 2 * whole_number(0, 2, generator))
+    if sizes.get("window", sizes["S"]) >= sizes["S"] and whole_number(0, 2, generator):
+        drawn["v"][:, 0, d] = infinity
+    else:
+        drawn["k"][:, : key + 1, d] = infinity
     return drawn
 
 
@@ -241,6 +262,7 @@ ATTENTION = Exercise(
         "steep": steep,
         "one dominant key": one_key,
         "rising": rising,
+        "equal scores": equal_scores,
         "NaN": not_numbers,
         "infinite keys": infinite_keys,
     },
@@ -253,8 +275,8 @@ ATTENTION = Exercise(
             of_heads(2, 5, 64, 1),
             of_heads(3, 33, 128, 0),
             of_heads(1, 64, 64, 1),
-            of_heads(2, 70, 64, 0),
-            of_heads(1, 130, 128, 1),  # rows of three tiles
+            of_heads(2, 63, 64, 0),  # one row short of a tile
+            of_heads(1, 129, 128, 1),  # one row in the third tile
             of_heads(1, 150, 64, 0),
         ),
         card=(of_heads(64, 1024, 64, 0), of_heads(3, 1500, 128, 1), of_heads(300, 65, 64, 1)),
@@ -363,7 +385,8 @@ def with_backward(draw):
         names = dict(
             zip(("out", "row_max", "row_sum"), (one.float() for one in saved), strict=True)
         )
-        return {**qkv, **names, "grad_out": normal(qkv["q"].shape, generator)}
+        kind = of_any_scale if whole_number(0, 2, generator) else normal
+        return {**qkv, **names, "grad_out": kind(qkv["q"].shape, generator)}
 
     drawn.__doc__ = draw.__doc__
     return drawn
@@ -393,6 +416,7 @@ BACKWARD = replace(
     outputs=("dq", "dk", "dv"),
     reference=gradients_by_few,
     inputs=with_backward(draw_qkv),
+    hang_together=True,
     kinds={
         kind: with_backward(draw)
         for kind, draw in FUSED.kinds.items()
@@ -483,6 +507,7 @@ CAPSTONE = replace(
             of_window(1, 150, 64, 200),  # the window is longer than the text
             of_window(1, 130, 128, 66),  # the last block begins a key before its second tile
             of_window(1, 200, 64, 65),
+            of_window(1, 129, 64, 128),  # whole tiles, which the last row begins in the midst of
         ),
         card=(of_window(64, 1024, 64, 100), of_window(3, 1500, 128, 700)),
         bench=of_window(32, 8192, 128, 1024),
@@ -530,6 +555,7 @@ EXERCISES = (
         ),
         scalars={"eps": (1e-6, 10.0)},
         eps=True,
+        magnitudes=(1e-12, 1e16),  # their squares add up to less than infinity
         flops=lambda rows, channels: 4 * rows * channels,
         peers={
             "PyTorch": lambda x, weight, eps: torch.rms_norm(x, weight.shape, weight, eps),

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch.utils.weak import WeakIdKeyDictionary
 
 from utils.course import At, Exercise, Gate, Precision
-from utils.course.case_values import normal, uniform, whole, whole_number
+from utils.course.case_values import heavy_tailed, normal, uniform, whole, whole_number
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.precision import under
 
@@ -28,6 +28,7 @@ CUMSUM = Exercise(
     shapes={"x": "rows channels", "out": "rows channels"},
     outputs=("out",),
     reference=lambda x: x.cumsum(dim=1),
+    magnitudes=(1e-30, 1e32),
     ladder="cumsum",
     flops=lambda rows, channels: rows * channels,
     peers={"PyTorch": lambda x: x.cumsum(dim=1)},
@@ -38,9 +39,10 @@ CUMSUM = Exercise(
             size(3, 5),
             size(14, 31),
             size(9, 64),
-            size(37, 500),
-            size(6, 1030),  # quads do not fill a row; one thread of the block has a second one
-            size(2, 8193),  # one channel more than a tile
+            size(37, 511),
+            size(6, 1025),  # quads do not fill a row; one thread of the block has a second one
+            size(1, 8192),  # a tile
+            size(2, 8193),
             size(3, 9004),
         ),
         card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),
@@ -135,13 +137,23 @@ def some_images(images, height, width):
     return {"images": images, "height": height, "width": width}
 
 
+def windows(sizes, generator):
+    """Normal; or some are far above the others, or many 0. One in six is not finite in the middle,
+    which lies inside of the image for each of its elements."""
+    kind = (normal, heavy_tailed, whole)[whole_number(0, 3, generator)]
+    w = kind((7, 7), generator)
+    if not whole_number(0, 6, generator):
+        w[3, 3] = (float("nan"), float("inf"))[whole_number(0, 2, generator)]
+    return {"w": w}
+
+
 CONVOLUTION = Exercise(
     name="convolution_naive",
     title="a 7 x 7 convolution of images of one channel, a thread for each element",
     shapes={"x": "images height width", "w": "7 7", "out": "images height width"},
     outputs=("out",),
     reference=lambda x, w: F.conv2d(x[:, None], w[None, None], padding=3)[:, 0],
-    inputs=lambda sizes, generator: {"w": normal((7, 7), generator)},
+    inputs=windows,
     must_read={"w": 1 / 49},  # of a small image, nothing lies below most of the window
     ladder="convolution",
     flops=lambda images, height, width: 98 * images * height * width,
@@ -150,18 +162,21 @@ CONVOLUTION = Exercise(
     at=At(
         check=(
             some_images(1, 1, 1),
-            some_images(3, 5, 2),
+            some_images(3, 3, 2),
             some_images(2, 9, 31),
             some_images(1, 64, 128),  # one block
             some_images(1, 65, 129),
-            some_images(2, 70, 36),
+            some_images(1, 63, 127),
             some_images(1, 40, 260),
         ),
         card=(some_images(33, 500, 500), some_images(300, 65, 131), some_images(1, 5000, 3000)),
         bench=some_images(32, 1024, 1024),
         draw=some_images(1, 192, 384),
         gates=some_images(1, 64, 128),
-        drawn=({"images": (2, 4), "height": (130, 170), "width": (200, 270)},),
+        drawn=(
+            {"images": (2, 4), "height": (130, 170), "width": (200, 270)},
+            {"images": (1, 2), "height": (1, 7), "width": (1, 140)},  # lower than the window
+        ),
     ),
 )
 
@@ -187,10 +202,11 @@ def pytorch(x, target):
 
 
 def targets(sizes, generator):
-    """A class for each row."""
-    drawn = torch.randint(
-        sizes["classes"], (sizes["rows"],), generator=generator, device=generator.device
-    )
+    """A class for each row; one in eight is the first, and one in four the last."""
+    classes, rows = sizes["classes"], (sizes["rows"],)
+    drawn = torch.randint(classes, rows, generator=generator, device=generator.device)
+    way = torch.randint(8, rows, generator=generator, device=generator.device)
+    drawn[way == 0], drawn[way >= 6] = 0, classes - 1
     return {"target": drawn}
 
 
@@ -222,6 +238,7 @@ LONG = Exercise(
     shapes={"x": "n", "out": "n"},
     outputs=("out",),
     reference=lambda x: x.cumsum(dim=0),
+    magnitudes=(1e-30, 1e30),
     ladder="long cumsum",
     flops=lambda n: n,
     peers={"PyTorch": lambda x: x.cumsum(dim=0)},
@@ -234,7 +251,7 @@ LONG = Exercise(
             {"n": 4096},  # a tile of 15.5
             {"n": 4097},
             {"n": 8192},  # two of them, or a larger one
-            {"n": 20_001},
+            {"n": 20_479},  # one short of tiles
         ),
         card=({"n": 10_000_019}, {"n": 1 << 24}),
         bench={"n": 1 << 26},
@@ -292,6 +309,7 @@ TOPK = Exercise(
     outputs=("values", "places"),
     reference=largest,
     exact=True,
+    magnitudes=(1e-44, 3e38),
     kinds={"many equal": equals, "rising": rising, "many NaN": many_nan, "masked": masked},
     ladder="topk",
     traffic=lambda rows, channels: 4 * rows * channels + 12 * 32 * rows,
@@ -304,12 +322,13 @@ TOPK = Exercise(
     at=At(
         check=(
             size(1, 1),
-            size(3, 5),
+            size(3, 29),
+            size(4, 32),  # as long as asked for
             size(14, 33),
             size(9, 64),
             size(5, 257),  # one channel more than the loads that are under way
             size(37, 500),
-            size(2, 3001),
+            size(2, 3071),
         ),
         card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),
         bench=size(4096, 8192),
@@ -343,14 +362,14 @@ def of_bf16(x, W, x_scale, W_scale):
 
 
 def whole_bytes(sizes, generator):
-    """Every value of a byte, as likely as any other one."""
-    shapes = {"x": (sizes["M"], sizes["K"]), "W": (sizes["N"], sizes["K"])}
-    return {
-        name: torch.randint(-128, 128, shape, generator=generator, device=generator.device).to(
-            torch.int8
-        )
-        for name, shape in shapes.items()
-    }
+    """Every value of a byte, as likely as any other one; of a few rows all are 0."""
+
+    def drawn(rows):
+        shape, on = (rows, sizes["K"]), {"generator": generator, "device": generator.device}
+        x = torch.randint(-128, 128, shape, **on).to(torch.int8)
+        return x.masked_fill(uniform((rows, 1), generator) < 1 / 8, 0)
+
+    return {"x": drawn(sizes["M"]), "W": drawn(sizes["N"])}
 
 
 def ends(sizes, generator):
@@ -393,7 +412,7 @@ LINEAR = Exercise(
             some_rows(8, 16, 512),  # whole blocks
             some_rows(9, 17, 528),
             some_rows(2, 33, 31),
-            some_rows(13, 6, 1009),  # one byte beyond 63 stretches of 16
+            some_rows(15, 6, 1009),  # one byte beyond 63 stretches of 16
             some_rows(1, 70, 48),
         ),
         card=(some_rows(8, 5001, 3000), some_rows(40, 1000, 4096)),
@@ -500,6 +519,7 @@ EXERCISES = (
         reference=cross_entropy,
         inputs=targets,
         kinds={"sure": sure, "excluded": excluded},
+        magnitudes=(1e-12, 1e37),
         traffic=lambda rows, classes: 8 * rows * classes + 12 * rows,
         flops=lambda rows, classes: 5 * rows * classes,
         peers={"PyTorch": pytorch},
@@ -510,9 +530,9 @@ EXERCISES = (
                 labelled(3, 5),
                 labelled(14, 31),
                 labelled(9, 64),
-                labelled(37, 500),
-                labelled(3, 4100),  # one thread of the block has a second quad
-                labelled(2, 32_770),  # more than registers hold
+                labelled(37, 511),
+                labelled(3, 4097),  # one thread of the block has a second quad
+                labelled(2, 33_791),  # more than registers hold; one short of blocks
                 labelled(1, 33_000),
             ),
             card=(labelled(70_001, 33), labelled(8192, 32_000), labelled(15, 1_000_003)),
@@ -593,6 +613,16 @@ EXERCISES = (
                 # A vote for each 32 elements, and merges of 22. Most are made where 8 warps share a
                 # row: of c random elements each merges 32 * log(c / 32) after the first 32, and
                 # then what is left. One warp alone needs half; to merge at every vote, 1.7 times.
+                ideal=lambda rows, channels: (
+                    rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
+                ),
+            ),
+            Gate(
+                "store requests to shared memory",
+                1.4,
+                "let a key wait in the queue until it holds 32: lanes that exchange keys for each "
+                "load, in shared memory as well, do what a vote would spare them",
+                # As many: a merge may go through shared memory, too.
                 ideal=lambda rows, channels: (
                     rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
                 ),

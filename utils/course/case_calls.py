@@ -109,10 +109,19 @@ def requested_call(
     return example(answer, toy_sizes(exercise, sizes))
 
 
-def sliced(tensor: Tensor) -> Tensor:
-    """A copy that begins one element behind the start of its memory, as `y[1:]` does."""
-    whole = tensor.new_empty(tensor.numel() + 1)
-    return whole[1:].view(tensor.shape).copy_(tensor)
+def sliced(tensor: Tensor, late: int = 1) -> Tensor:
+    """A copy that begins so many elements behind the start of its memory, as `y[1:]` does."""
+    whole = tensor.new_empty(tensor.numel() + late)
+    return whole[late:].view(tensor.shape).copy_(tensor)
+
+
+def a_quad_late(arguments: Arguments) -> dict[str, Argument]:
+    """The same arguments, of which each tensor begins where quads may begin, and nothing longer."""
+    late = {n: sliced(t, QUAD // t.element_size()) for n, t in tensors(arguments).items()}
+    return {**arguments, **late}
+
+
+QUAD = 16  # bytes
 
 
 def nothing(kernel: Answer, sizes: Sizes) -> Case:

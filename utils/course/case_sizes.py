@@ -44,17 +44,26 @@ def toy_sizes(exercise: Exercise, sizes: Sizes) -> dict[str, int]:
 
 
 def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
-    """One of each of the sizes that `at.drawn` leaves open. A size that another one follows is a
-    multiple of that."""
+    """One of each of the sizes that `at.drawn` leaves open, every second time beside a whole number
+    of blocks. A size that another one follows is a multiple of that."""
     chosen: list[Sizes] = []
     for spans in exercise.at.drawn:
         sizes = {
             name: whole_number(low, high + 1, generator) for name, (low, high) in spans.items()
         }
+        if whole_number(0, 2, generator):
+            near = {name: _beside(size, generator) for name, size in sizes.items()}
+            sizes |= {n: s for n, s in near.items() if spans[n][0] <= s <= spans[n][1]}
         _follow(exercise, sizes)
         order = [name for name in exercise.at.check[0] if name in sizes]
         chosen.append({name: sizes[name] for name in order})
     return chosen
+
+
+def _beside(size: int, generator: Generator) -> int:
+    """As many blocks of 32, 64 or 128, or one more or one less."""
+    block = 2 ** whole_number(5, 8, generator)
+    return round(size / block) * block + whole_number(-1, 2, generator)
 
 
 def lengths(exercise: Exercise) -> list[str]:
@@ -218,7 +227,7 @@ def _follow(exercise: Exercise, sizes: dict[str, int]) -> None:
         sizes[leader] = max(sizes[leader] // parts, 1) * parts
 
 
-LONGEST_VECTOR = 128  # elements: a quad of each lane
+LONGEST_VECTOR = 1024  # elements: a quad of each thread
 MANY_VECTORS = 8  # of a size that must not become much smaller
 
 
@@ -226,18 +235,30 @@ def _whole_vectors(
     exercise: Exercise, sizes: dict[str, int], generator: Generator, least: int = 1
 ) -> None:
     """Make every second draw one of whole vectors, `least` of them: each size, and each part of a
-    size that another one follows, a multiple of 4 to 128, if it is that long. Fast paths want that,
-    and of several sizes drawn evenly one draw of many has it."""
+    size that another one follows, a multiple of 4 to 1024, if it is that long. Fast paths want that,
+    and of several sizes drawn evenly one draw of many has it. Every fourth draw lies beside: each
+    size is one more, or one less, than some of the longest vectors are, as few sizes are that are
+    drawn evenly."""
+    way = whole_number(0, 4, generator)
     leading = {} if exercise.at.part else {of: name for name, of in exercise.follows.items()}
-    for name in leaders(exercise) if whole_number(0, 2, generator) else ():
+    for name in leaders(exercise) if way != AS_DRAWN else ():
         most = min(sizes[name] // least, LONGEST_VECTOR).bit_length()
         if name in exercise.at.choices or most < 3:
             continue
-        vector = 2 ** whole_number(2, most, generator)
+        beside = 1 - 2 * whole_number(0, 2, generator) if way == BESIDE else 0
+        shortest = max(most - BLOCKS, 2) if beside else 2
+        vector = 2 ** whole_number(shortest, most, generator)
         parts = sizes[name] // vector
-        sizes[name] = parts * vector
+        each = parts if name in leading else 1  # how often there is one more, or one less
+        if parts * vector + each > promised(exercise, name):
+            beside = -abs(beside)
+        sizes[name] = parts * vector + each * beside
         if name in leading:
             sizes[leading[name]] = parts
+
+
+AS_DRAWN, BESIDE = 0, 1  # of four draws; the others are of whole vectors
+BLOCKS = 3  # lengths of vectors, from the longest, that blocks and tiles may have
 
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles

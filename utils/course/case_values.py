@@ -61,16 +61,23 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
-    chosen = uniform((len(rows),), generator) < 0.5
-    chosen[whole_number(0, len(rows), generator)] = True
-    width = rows.shape[1]
+    chosen = _some_rows(rows, 0.5, generator)
+    width, count = rows.shape[1], len(chosen)
     near = min(8, width)
-    spans = (0, width), (0, near), (width - near, width)
-    for row in chosen.nonzero()[:, 0].tolist():
-        sign = 1 - 2 * whole_number(0, 2, generator)
-        column = whole_number(*spans[whole_number(0, 3, generator)], generator)
-        rows[row, column] = sign * float("inf")
+    begin = torch.tensor([0, 0, width - near], device=x.device)
+    long = torch.tensor([width, near, near], device=x.device)
+    span = torch.randint(3, (count,), generator=generator, device=x.device)
+    columns = begin[span] + (uniform((count,), generator) * long[span]).long().minimum(long[span] - 1)
+    negative = uniform((count,), generator) < 0.5
+    rows[chosen, columns] = torch.where(negative, float("-inf"), float("inf")).to(x.dtype)
     return x
+
+
+def _some_rows(rows: Tensor, share: float, generator: Generator) -> Tensor:
+    """Numbers of about so many rows, of one at least."""
+    chosen = uniform((len(rows),), generator) < share
+    chosen[whole_number(0, len(rows), generator)] = True
+    return chosen.nonzero()[:, 0]
 
 
 def whole(shape: tuple[int, ...], generator: Generator) -> Tensor:
@@ -82,10 +89,9 @@ def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Normal, with one NaN in about a quarter of the rows, in one at least."""
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
-    chosen = uniform((len(rows),), generator) < 0.25
-    chosen[whole_number(0, len(rows), generator)] = True
-    for row in chosen.nonzero()[:, 0].tolist():
-        rows[row, whole_number(0, rows.shape[1], generator)] = float("nan")
+    chosen = _some_rows(rows, 0.25, generator)
+    columns = torch.randint(rows.shape[1], (len(chosen),), generator=generator, device=x.device)
+    rows[chosen, columns] = float("nan")
     return x
 
 
@@ -128,7 +134,7 @@ def whole_number(low: int, high: int, generator: Generator) -> int:
 
 
 NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
-NAN_ELSEWHERE = "NaN elsewhere"
+NAN_ELSEWHERE, LARGE_ELSEWHERE = "NaN elsewhere", "large elsewhere"
 BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE = "below zero", "whole", "infinite elsewhere"
 ZERO_TIMES_INFINITY = "zeros times infinite"
 # Of the first tensor, and of the others.
@@ -139,7 +145,7 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     "shifted": (shifted, normal),
     "small": (small, normal),
     "constant": (constant, normal),
-    # Up to, or down to, the exercise's own magnitudes; see sample().
+    # Up to, or down to, the exercise's own magnitudes, as LARGE_ELSEWHERE; see sample().
     LARGE: (normal, normal),
     TINY: (normal, normal),
     "infinite": (infinite, normal),
@@ -153,9 +159,10 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     WHOLE: (whole, normal),
     INFINITE_ELSEWHERE: (normal, infinite),
     ZERO_TIMES_INFINITY: (whole, infinite),
+    LARGE_ELSEWHERE: (normal, normal),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
 # Of these the largest size alone has a call, and the one that is watched shows nothing new.
-SELDOM = (BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
+SELDOM = (BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY, LARGE_ELSEWHERE)
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"

@@ -14,6 +14,7 @@ from utils.course.case_values import (
     FINITE,
     INFINITE_ELSEWHERE,
     LARGE,
+    LARGE_ELSEWHERE,
     NANS,
     NORMAL,
     OUTLIERS,
@@ -71,8 +72,11 @@ def sample(
     if family == ZERO_TIMES_INFINITY and whole_number(0, 2, generator):
         kind, others = others, kind
     least, most = exercise.magnitudes
+    large = functools.partial(wide, low=100.0, high=most)
     if family == LARGE:
-        kind = functools.partial(wide, low=100.0, high=most)
+        kind = large
+    elif family == LARGE_ELSEWHERE:
+        others = large
     elif family == TINY:
         kind = functools.partial(wide, low=least, high=min(1e-6, 1e6 * least))
     for name in inputs_of(exercise):
@@ -88,11 +92,22 @@ def sample(
 
 
 def _scalar(low: float, high: float, generator: Generator) -> float:
-    """A float32 value from the range; evenly over the magnitudes of a wide one, such as eps."""
+    """A float32 value from the range; evenly over the magnitudes of a wide one, such as eps. Every
+    second time it is one of the ends."""
     share = uniform((), generator).item()
+    if whole_number(0, 2, generator):
+        share = round(share)
     wide = low > 0 and high / low >= 100
     value = low * (high / low) ** share if wide else low + (high - low) * share
     return torch.tensor(value, dtype=torch.float32).item()
+
+
+def any_family(exercise: Exercise, generator: Generator) -> str:
+    """Every second time the usual kind of values, else one of the exercise's own or of all."""
+    names = families(exercise)
+    way = whole_number(0, 4, generator)
+    others = [*exercise.kinds] if way == 0 and exercise.kinds else names[1:] or names
+    return others[whole_number(0, len(others), generator)] if way < 2 else names[0]
 
 
 def usual(exercise: Exercise) -> str:
@@ -110,7 +125,8 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
     those that the largest alone meets: values far from 1, and some that few kernels mind.
     """
     if usual(exercise) == OWN:
-        yield from ((size, [OWN, OWN, *exercise.kinds]) for size in sizes)
+        kinds = [OWN, *exercise.kinds] if exercise.kinds else [OWN, OWN]
+        yield from ((size, kinds) for size in sizes)
         return
     first, *others = families(exercise)
     finite = FINITE[1:]
@@ -144,6 +160,6 @@ def _impossible(exercise: Exercise) -> Iterator[str]:
     as an infinite weight of a GroupNorm: there it is a matter of the formula."""
     plain = len(inputs_of(exercise)) == 2 or exercise.products
     if not plain or exercise.precision is not Precision.FP32:
-        yield INFINITE_ELSEWHERE
+        yield from (INFINITE_ELSEWHERE, LARGE_ELSEWHERE)
     if not exercise.products:
         yield ZERO_TIMES_INFINITY

@@ -88,6 +88,7 @@ class Judging:
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.
     must_read: Mapping[str, float] = field(default_factory=dict)
+    hang_together: bool = False  # some inputs follow from others: none is changed by itself
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
     gates: tuple[Gate, ...] = ()
     multiprocessors: int = 0  # of the emulator's card: few, for blocks that work on; 0: any number

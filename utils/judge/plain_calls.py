@@ -18,6 +18,7 @@ from torch import Tensor
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
+from utils.course.case_values import whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda.arguments import Arguments
@@ -53,6 +54,7 @@ class Planned(NamedTuple):
 
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
+    late: bool = False  # whether its tensors begin where quads may begin, and nothing longer
 
 
 class Group(NamedTuple):
@@ -119,8 +121,31 @@ class PlainCalls(Judge):
         self._plan = plan
         for size, families in plan:
             yield self._group(size, families)
-        for size in self._drawn:
-            yield Group([self._planned(self.case(size), FEW)], again=False)
+        for number, size in enumerate(self._drawn):
+            case = self.any_case(size)
+            if late := not number:
+                case = replace(case, note="each tensor begins 16 bytes late, as x[4:] does")
+            yield Group([self._planned(case, FEW)._replace(late=late)], again=False)
+        if not self.exercise.hang_together:
+            yield self._one_element_apart()
+
+    def _one_element_apart(self) -> Group:
+        """Two calls whose values differ in one element: a kernel that takes them for the same,
+        since it looks at others, gives the result of the first."""
+        known = self.ascending()[1:-1] or self.ascending()
+        sizes = known[whole_number(0, len(known), self.generator)]
+        first, other = self.case(sizes), self.case(sizes)
+        names = [*first.tensors]
+        name = names[whole_number(0, len(names), self.generator)]
+        changed = first.tensors[name].clone()
+        place = whole_number(0, changed.numel(), self.generator)
+        changed.view(-1)[place] = other.tensors[name].view(-1)[place]
+        second = replace(
+            first,
+            tensors={**first.tensors, name: changed},
+            note=f"of which one element of {name} has changed since the call before",
+        )
+        return Group([self._planned(case, FEW) for case in (first, second)], again=False)
 
     def prepare(self, until: Callable[[], bool]) -> None:
         """Draw values of calls, and work out what these should leave behind, until it is so."""
@@ -185,10 +210,12 @@ class PlainCalls(Judge):
         repeated: bool = False,
         calls: int = 1,
     ) -> Returned:
-        case, expecting = planned
+        case, expecting, late = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
         with card.together(self.kernel.backend), many:  # the reference may run on the card, too
             arguments = case_calls.arguments(self.kernel, case)
+            if late:
+                arguments = case_calls.a_quad_late(arguments)
             beside = workers.meanwhile(lambda answered: expecting())
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
@@ -302,7 +329,7 @@ class PlainCalls(Judge):
         soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
         try:
             if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
-                yield self.call(self.case(sizes), probes=FEW)
+                yield self.call(self.any_case(sizes), probes=FEW)
         except LaunchError as error:
             yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
@@ -320,7 +347,7 @@ class PlainCalls(Judge):
                     continue
                 with contextlib.suppress(LaunchError):
                     if self.threads(sizes) <= MANY and self._soon(names[i], span):
-                        yield self.call(self.case(sizes), probes=FEW)
+                        yield self.call(self.any_case(sizes), probes=FEW)
                         return
 
     def _soon(self, name: str, span: tuple[int, int]) -> bool:

@@ -53,6 +53,10 @@ class Judge:
         family = family or cases.usual(self.exercise)
         return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
 
+    def any_case(self, sizes: Sizes) -> Case:
+        """A call of sizes that were drawn: every second time of another kind of values."""
+        return self.case(sizes, cases.any_family(self.exercise, self.generator))
+
     def ascending(self) -> list[Sizes]:
         """The known sizes, that of the fewest elements first."""
         return sorted(self.exercise.at.check, key=lambda s: case_sizes.elements(self.exercise, s))
