@@ -121,16 +121,19 @@ class Call:
         most: int = 0,
         order: int = 0,
         blocks: bool = False,
+        idle_products: bool = False,
     ) -> Watched:
         """Run a library of the instrumented build, diagnosing it.
 
         `unwritten` names the tensors whose contents nobody may read before writing them; `most`
         accesses are recorded, with `blocks` the basic blocks that warps begin, too; `order` other
-        than 0 permutes the threads. Raises KernelCrash and KernelTimeout; a launch that CUDA would
+        than 0 permutes the threads. With `idle_products`, products of tensor cores, and of four
+        bytes at once, add nothing. Raises KernelCrash and KernelTimeout; a launch that CUDA would
         refuse or abandon is told in `error`.
         """
+        options = {"order": order, "blocks": blocks, "idle_products": idle_products}
         return self._safely(
-            lambda worker: self._watch(worker, unwritten, most, order, blocks), "watched"
+            lambda worker: self._watch(worker, unwritten, most, options), "watched"
         )
 
     def _safely(self, action: Callable[[Worker], T], use: pool.Use) -> T:
@@ -190,7 +193,7 @@ class Call:
         return run
 
     def _watch(
-        self, worker: Worker, unwritten: Collection[str], most: int, order: int, blocks: bool
+        self, worker: Worker, unwritten: Collection[str], most: int, options: Header
     ) -> Watched:
         layout, command = self._load(worker)
         size = layout.size + most * framing.ACCESS
@@ -207,9 +210,8 @@ class Call:
             size=size,
             tail=layout.size,
             trace=most,
-            blocks=blocks,
             most=MAX_LAUNCHES,
-            order=order,
+            **options,
             **command,
         )
         printed, events = worker.said()

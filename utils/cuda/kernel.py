@@ -138,10 +138,13 @@ class Kernel:
         order: int = 0,
         timeout: float = 10.0,
         blocks: bool = False,
+        idle_products: bool = False,
     ) -> Watched:
         """A diagnosing run of a kernel of the instrumented build; see `isolation.Call.watch`."""
         call = self._call(self.checked((), args), timeout)
-        return call.watch(unwritten=unwritten, most=most, order=order, blocks=blocks)
+        return call.watch(
+            unwritten=unwritten, most=most, order=order, blocks=blocks, idle_products=idle_products
+        )
 
     def checked(
         self, args: Sequence[object], kwargs: Mapping[str, object], device: str | None = None

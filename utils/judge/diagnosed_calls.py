@@ -21,7 +21,7 @@ from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
 from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
-from utils.judge import explain, gates, launches, oracle, provenance, verdict
+from utils.judge import explain, gates, launches, mismatch, oracle, provenance, verdict
 from utils.judge.launches import Launches
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
@@ -137,17 +137,38 @@ class DiagnosedCalls(Judge):
         for gate in (*self.exercise.gates, *gates.of_every(self.exercise)):
             if message := gates.failing(gate, seen, sizes):
                 self.fail(Reason.GATE, case, message)
+        for gate in self.exercise.gates:
+            if gate.metric in gates.PRODUCTS and not self._needs_products():
+                self.fail(Reason.GATE, case, f"{gate.metric}: {gates.FOR_SHOW}\nhint: {gate.advice}")
+
+    def _needs_products(self) -> bool:
+        """Whether anything comes out wrong where products of tensor cores, and of bytes, give
+        nothing."""
+        at = self.exercise.at
+        planned = self._planned({**at.check[-1], **at.gates}, probes=FEW)
+        try:
+            seen = self.diagnosis_of(planned.arguments, idle_products=True)
+        except tuple(FAULTS):
+            return True
+        expected = planned.expecting()
+        return any(bool(mismatch.wrong(seen.after[n], expected[n]).any()) for n in expected)
 
     def few(self) -> list[Sizes]:
         """The smaller half of the known sizes, but for the smallest, which is a mere corner."""
         known = self.ascending()
         return known[1 : 1 + len(known) // 2] or known
 
-    def diagnosis_of(self, arguments: Arguments) -> Diagnosis:
+    def diagnosis_of(self, arguments: Arguments, idle_products: bool = False) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
         fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
         kernel, timeout = self.kernel, verdict.TIMEOUT
-        return diagnosis.diagnose_call(kernel, arguments, unwritten=fresh, timeout=timeout)
+        return diagnosis.diagnose_call(
+            kernel,
+            arguments,
+            unwritten=fresh,
+            timeout=timeout,
+            idle_products=idle_products,
+        )
 
     def _planned(
         self,

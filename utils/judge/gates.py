@@ -155,6 +155,14 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
 }
 
 
+# What can be counted at no use: whether the results need it, another call shows.
+PRODUCTS = "operations of tensor cores", "products of bytes, four at once"
+FOR_SHOW = (
+    "these products are made, but what comes out does not need them: it was right where they gave "
+    "nothing"
+)
+
+
 def of_every(exercise: Exercise) -> list[Gate]:
     """Those that an exercise with gates has beside its own: the work is shared by all."""
     each = any(gate.metric == "lanes per load request" for gate in exercise.gates)

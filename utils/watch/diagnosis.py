@@ -63,15 +63,24 @@ def diagnose_call(
     order: int = 0,
     timeout: float = 10.0,
     most: int = 0,
+    idle_products: bool = False,
 ) -> Diagnosis:
     """Diagnose one call of a kernel on copies of `arguments` (by parameter name).
 
     `unwritten` names tensors that hold nothing yet: to read them before writing is a hazard.
     `order` other than 0 runs the threads in another order. `most` accesses are recorded, for the
-    picture of a hazard. Raises KernelCrash and KernelTimeout.
+    picture of a hazard. With `idle_products`, products of tensor cores, and of four bytes at once,
+    add nothing. Raises KernelCrash and KernelTimeout.
     """
     build = instrumented(kernel)
-    seen = build.watched(arguments, unwritten=unwritten, most=most, order=order, timeout=timeout)
+    seen = build.watched(
+        arguments,
+        unwritten=unwritten,
+        most=most,
+        order=order,
+        timeout=timeout,
+        idle_products=idle_products,
+    )
     texts = _texts(kernel)
     hazards = tuple(_shaped(report, arguments) for report in reports.read(seen.events, texts))
     launches = _launches(seen.events, build)

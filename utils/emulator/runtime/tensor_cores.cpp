@@ -66,7 +66,7 @@ void multiply(unsigned lanes, int type, const Operands (&all)[32]) {
     if (watching())
         counters.tensor_operations +=
             uint64_t(2 * kRows * kCols * depth(type) / 32) * unsigned(__builtin_popcount(lanes));
-    if (added_zeros(type, all)) return;
+    if (idle_products() || added_zeros(type, all)) return;
     uint32_t words[8][kCols];  // of b, word by word
     for (int lane = 0; lane < 32; ++lane)
         for (int half = 0; half < 2; ++half)

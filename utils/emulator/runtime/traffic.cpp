@@ -16,6 +16,11 @@ namespace emu {
 
 Counters counters;
 
+bool& idle_products() {
+    static bool idle = false;
+    return idle;
+}
+
 namespace {
 
 std::deque<Instruction> instructions;  // by id; addresses stay

@@ -18,6 +18,7 @@ struct Counters {  // of a launch
     uint64_t steps, thread_steps, block_steps;
 };
 extern Counters counters __attribute__((visibility("hidden")));
+bool& idle_products();  // see emu_set_idle_products
 
 const Instruction& instruction(uint16_t id);
 Instruction* find_instruction(const void* pc, Space space, Kind kind, size_t size);

@@ -118,6 +118,7 @@ void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts
     const Tile tile(core.shared, p.a);
     const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, p.mn, sums.n);
     if (!p.add) std::fill(sums.values.begin(), sums.values.end(), 0.0f);
+    if (idle_products()) return;
     for (int row = 0; row < 16; ++row) {
         uint32_t words[8];
         if (p.rows) std::copy_n((*p.rows)[size_t(row)].begin(), 8, words);

@@ -613,9 +613,13 @@ void emu_watch_begin() {
 }
 // Says that memory holds values that count as written.
 void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }
-void emu_byte_products() {
+bool emu_byte_products() {
     if (on) counters.byte_products += 4;
+    return !idle_products();
 }
+// With `idle`, products of tensor cores, and of four bytes at once, add nothing: what comes out
+// shows whether a kernel needs them, or makes them for show.
+void emu_set_idle_products(int idle) { idle_products() = idle; }
 void emu_watch_end() {
     on = heap().watched = false;
     running.core = nullptr;

@@ -16,7 +16,7 @@ only, and few modules of that, so that it starts in 15 ms. Commands and replies 
     {"do": "time", "library", "device", "limit", "size": bytes of memory that is handed over now,
       "calls": how many, "pointers": [slot indices]}, slots of all, an open file
                                                             -> {"error": code, "name", "text"}
-    {"do": "watch", ..., "tail": offset, "trace": n, "order": n,
+    {"do": "watch", ..., "tail": offset, "trace": n, "order": n, "idle_products": bool,
      "blocks": whether basic blocks are recorded, too}
                                            -> {..., "bases", "covered", "detour"}, launches
 
@@ -186,6 +186,7 @@ class Executor:
         slots = bytearray(command["blobs"][0])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         library.emu_set_order(command["order"])
+        library.emu_set_idle_products(command["idle_products"])
         library.emu_set_multiprocessors(command["multiprocessors"])
         library.emu_watch_begin()
         bases = [self._lend(library, here, region) for region in command["regions"]]

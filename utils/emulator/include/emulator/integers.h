@@ -5,10 +5,12 @@
 #include <cstdlib>
 
 #ifdef EMU_INSTRUMENTED
-extern "C" void emu_byte_products();  // a watched launch makes four more
-#    define EMU_COUNT_BYTE_PRODUCTS() emu_byte_products()
+// A watched launch makes four more products of bytes. Returns whether they count: see
+// emu_set_idle_products.
+extern "C" bool emu_byte_products();
+#    define EMU_BYTE_PRODUCTS() emu_byte_products()
 #else
-#    define EMU_COUNT_BYTE_PRODUCTS()
+#    define EMU_BYTE_PRODUCTS() true
 #endif
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
@@ -64,12 +66,12 @@ inline unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned shift) {
     return shift < 32 ? __funnelshift_r(lo, hi, shift) : hi;
 }
 inline int __dp4a(int a, int b, int c) {
-    EMU_COUNT_BYTE_PRODUCTS();
+    if (!EMU_BYTE_PRODUCTS()) return c;
     for (int i = 0; i < 4; ++i) c += int(int8_t(a >> 8 * i)) * int8_t(b >> 8 * i);
     return c;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
-    EMU_COUNT_BYTE_PRODUCTS();
+    if (!EMU_BYTE_PRODUCTS()) return c;
     for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 255) * (b >> 8 * i & 255);
     return c;
 }
