@@ -62,7 +62,7 @@ def drawn(exercise: Exercise, generator: Generator) -> list[Sizes]:
 
 def _beside(size: int, generator: Generator) -> int:
     """As many blocks of 32, 64 or 128, or one more or one less."""
-    block = 2 ** whole_number(5, 8, generator)
+    block = (32, 64, 128)[whole_number(0, 3, generator)]
     return round(size / block) * block + whole_number(-1, 2, generator)
 
 
@@ -235,10 +235,12 @@ def _whole_vectors(
     exercise: Exercise, sizes: dict[str, int], generator: Generator, least: int = 1
 ) -> None:
     """Make every second draw one of whole vectors, `least` of them: each size, and each part of a
-    size that another one follows, a multiple of 4 to 1024, if it is that long. Fast paths want that,
-    and of several sizes drawn evenly one draw of many has it. Every fourth draw lies beside: each
-    size is one more, or one less, than some of the longest vectors are, as few sizes are that are
-    drawn evenly."""
+    size that another one follows, a multiple of 4 to 1024, if it is that long. Fast paths want
+    that, and of several sizes drawn evenly one draw of many has it.
+
+    Every fourth draw lies beside: each size is one more, or one less, than a multiple of a long
+    vector, where kernels of tiles go wrong, and few sizes are that are drawn evenly.
+    """
     way = whole_number(0, 4, generator)
     leading = {} if exercise.at.part else {of: name for name, of in exercise.follows.items()}
     for name in leaders(exercise) if way != AS_DRAWN else ():

@@ -67,7 +67,9 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     begin = torch.tensor([0, 0, width - near], device=x.device)
     long = torch.tensor([width, near, near], device=x.device)
     span = torch.randint(3, (count,), generator=generator, device=x.device)
-    columns = begin[span] + (uniform((count,), generator) * long[span]).long().minimum(long[span] - 1)
+    columns = begin[span] + (uniform((count,), generator) * long[span]).long().minimum(
+        long[span] - 1
+    )
     negative = uniform((count,), generator) < 0.5
     rows[chosen, columns] = torch.where(negative, float("-inf"), float("inf")).to(x.dtype)
     return x

@@ -132,9 +132,7 @@ class Call:
         refuse or abandon is told in `error`.
         """
         options = {"order": order, "blocks": blocks, "idle_products": idle_products}
-        return self._safely(
-            lambda worker: self._watch(worker, unwritten, most, options), "watched"
-        )
+        return self._safely(lambda worker: self._watch(worker, unwritten, most, options), "watched")
 
     def _safely(self, action: Callable[[Worker], T], use: pool.Use) -> T:
         try:

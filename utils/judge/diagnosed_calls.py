@@ -139,7 +139,9 @@ class DiagnosedCalls(Judge):
                 self.fail(Reason.GATE, case, message)
         for gate in self.exercise.gates:
             if gate.metric in gates.PRODUCTS and not self._needs_products():
-                self.fail(Reason.GATE, case, f"{gate.metric}: {gates.FOR_SHOW}\nhint: {gate.advice}")
+                self.fail(
+                    Reason.GATE, case, f"{gate.metric}: {gates.FOR_SHOW}\nhint: {gate.advice}"
+                )
 
     def _needs_products(self) -> bool:
         """Whether anything comes out wrong where products of tensor cores, and of bytes, give

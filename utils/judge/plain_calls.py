@@ -130,21 +130,17 @@ class PlainCalls(Judge):
             yield self._one_element_apart()
 
     def _one_element_apart(self) -> Group:
-        """Two calls whose values differ in one element: a kernel that takes them for the same,
-        since it looks at others, gives the result of the first."""
+        """Two calls whose values differ in one element of each input: a kernel that takes them for
+        the same, since it looks at others, gives the result of the first."""
         known = self.ascending()[1:-1] or self.ascending()
         sizes = known[whole_number(0, len(known), self.generator)]
         first, other = self.case(sizes), self.case(sizes)
-        names = [*first.tensors]
-        name = names[whole_number(0, len(names), self.generator)]
-        changed = first.tensors[name].clone()
-        place = whole_number(0, changed.numel(), self.generator)
-        changed.view(-1)[place] = other.tensors[name].view(-1)[place]
-        second = replace(
-            first,
-            tensors={**first.tensors, name: changed},
-            note=f"of which one element of {name} has changed since the call before",
-        )
+        changed = {name: tensor.clone() for name, tensor in first.tensors.items()}
+        for name, tensor in changed.items():
+            place = whole_number(0, tensor.numel(), self.generator)
+            tensor.view(-1)[place] = other.tensors[name].view(-1)[place]
+        note = "of which one element of each input has changed since the call before"
+        second = replace(first, tensors=changed, note=note)
         return Group([self._planned(case, FEW) for case in (first, second)], again=False)
 
     def prepare(self, until: Callable[[], bool]) -> None:
