@@ -238,11 +238,17 @@ def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, 
     assert isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run() == held
 
 
-@pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
-def test_what_a_check_expects_is_worked_out_while_nobody_times(monkeypatch, backend, held):
+@pytest.mark.parametrize(
+    "backend, where, held",
+    [("cuda", "cuda", card.TOGETHER), ("cuda", "cpu", 0), ("emulator", "cpu", 0)],
+)
+def test_what_a_card_works_out_for_a_check_it_does_while_nobody_times(
+    monkeypatch, backend, where, held
+):
     locks = []
     monkeypatch.setattr(oracle, "expect", lambda *arguments: locks.append(card._lock) or {})
     calls = PlainCalls(FakeKernel(lambda x, y, n: None, toys.AXPY, backend=backend), seed=1)
+    monkeypatch.setattr(calls, "_device", lambda sizes: where)
     calls.call(calls.case(toys.AXPY.at.bench))
     assert locks == [held]
 

@@ -1,5 +1,6 @@
 """Plain calls are made early while a check waits; what it says does not depend on that."""
 
+import contextlib
 import time
 from dataclasses import dataclass, field, replace
 
@@ -115,6 +116,49 @@ def test_no_more_is_drawn_before_its_turn_than_there_is_room_for(monkeypatch):
     *before, _ = (case_sizes.elements(toys.MISH, case.sizes) for case in drawn)
     assert before and sum(before) < 2000 + max(before)
     assert next(calls.outcomes()).case is drawn[0]
+
+
+def test_where_nothing_is_left_to_draw_bounds_are_made_that_some_calls_will_need(monkeypatch):
+    made, plain = [], oracle._Bounds.made
+    monkeypatch.setattr(
+        oracle._Bounds,
+        "made",
+        lambda self, name, *parts: made.append(parts) or plain(self, name, *parts),
+    )
+    kernel = Recorded(right, toys.MISH)
+    plan = Schedule(kernel, seed=7)
+    plan.prepare(never)
+    first, *later, last = oracle.STEPS
+    assert not kernel.calls and set(made) == set(later) and made.count(later[0]) > 10
+    assert made == sorted(made), "those that most calls need come first"
+    plan.prepare(never)
+    plan.judge(Remarks())
+    assert made.count(last) == 0 and made.count(later[1]) < 2 * made.count(later[0])
+
+
+@pytest.mark.parametrize("elements, turns", [(plain_calls.SLIGHT // 2, 0), (plain_calls.SLIGHT, 1)])
+def test_what_a_core_works_out_waits_for_nobody_who_times(monkeypatch, elements, turns):
+    """The kernel's own call takes the card for itself."""
+    seen = []
+
+    @contextlib.contextmanager
+    def together(backend="cuda"):
+        seen.append(backend)
+        yield
+
+    monkeypatch.setattr(plain_calls.card, "together", together)
+    kernel = Recorded(right, toys.MISH, backend="cuda")
+    calls = plain_calls.PlainCalls(kernel, seed=7)
+    calls.device = "cpu"  # there is no card here, but one would be asked
+    monkeypatch.setattr(calls, "_device", lambda sizes: "cpu" if sizes["n"] <= 16_384 else "cuda")
+    monkeypatch.setattr(
+        calls,
+        "expecting",
+        lambda case, *more: lambda: oracle.expect(toys.MISH, case, kernel.dtypes),
+    )
+    outcome = calls.call(calls.case({"n": elements}))
+    calls.judge_outcome(outcome)
+    assert len(seen) == 2 * turns
 
 
 @pytest.mark.parametrize("elements, where", [(100, "cpu"), (10**6, "cuda")])

@@ -82,6 +82,8 @@ class PlainCalls(Judge):
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
         self._drawing = self._all_groups()
         self._ahead: deque[Group] = deque()  # that have been drawn before their turn
+        self._unready: deque[Planned] = deque()  # of them, of which nothing is worked out
+        self._ready: list[Planned] = []
         self._room = AHEAD
         self._paces: dict[str, float] = {}  # seconds for each element along a size
         self._pace = 0.0  # seconds by case_sizes.cost, of the slowest call that tells
@@ -144,24 +146,45 @@ class PlainCalls(Judge):
         return Group([self._planned(case, FEW) for case in (first, second)], again=False)
 
     def prepare(self, until: Callable[[], bool]) -> None:
-        """Draw values of calls, and work out what these should leave behind, until it is so."""
-        unready = [planned for group in self._ahead for planned in group.calls]
-        while self._room > 0 and not until():
-            if unready:
-                planned = unready.pop(0)
-                with card.together(self.kernel.backend):
+        """Draw values of calls, and work out what these should leave behind, until it is so; where
+        no more is to be drawn, also bounds that only some of them will need."""
+        later = self._later()
+        while not until():
+            if self._room > 0 and self._unready:
+                planned = self._unready.popleft()
+                with self._turn(planned.case.sizes):
                     planned.expecting()
-            elif group := next(self._drawing, None):
+                self._ready.append(planned)
+            elif self._room > 0 and (group := next(self._drawing, None)):
                 self._ahead.append(group)
-                unready += group.calls
+                self._unready += group.calls
                 self._room -= sum(
-                    case_sizes.elements(self.exercise, planned.case.sizes) for planned in unready
+                    case_sizes.elements(self.exercise, case.sizes) for case, _ in group.calls
                 )
+            elif step := next(later, None):
+                sizes, bound = step
+                with self._turn(sizes):
+                    bound()
             else:
                 return
 
+    def _later(self) -> Iterator[tuple[Sizes, Callable[[], Tensor]]]:
+        """The bounds behind the first one, but for the last, which right kernels never need."""
+        for number in range(1, len(oracle.STEPS) - 1):
+            for planned in self._ready:
+                for expected in planned.expecting().values():
+                    for bound in expected.bounds[number:-1][:1]:
+                        yield planned.case.sizes, bound
+
+    def _turn(self, sizes: Sizes) -> contextlib.AbstractContextManager[None]:
+        """Takes the card where a reference of this size is evaluated on it."""
+        on_card = self._device(sizes) != "cpu"
+        return card.together(self.kernel.backend) if on_card else contextlib.nullcontext()
+
     @property
     def _groups(self) -> Iterator[Group]:
+        self._unready.clear()
+        self._ready.clear()
         while self._ahead:
             yield self._ahead.popleft()
         yield from self._drawing
@@ -208,7 +231,7 @@ class PlainCalls(Judge):
     ) -> Returned:
         case, expecting, late = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
-        with card.together(self.kernel.backend), many:  # the reference may run on the card, too
+        with self._turn(case.sizes), many:
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments)
@@ -242,7 +265,7 @@ class PlainCalls(Judge):
             raise outcome.failure
         if isinstance(outcome, Refused):
             self.fail(Reason.LAUNCH_ERROR, outcome.case, outcome.why)
-        with card.together(self.kernel.backend):
+        with self._turn(outcome.case.sizes):
             self._judge_returned(outcome)
 
     def _judge_returned(self, outcome: Returned) -> None:
