@@ -8,18 +8,16 @@ __global__ void __launch_bounds__(LANES* STEP)
     transpose_wide_kernel(const float* x, float* out, int rows, int cols) {
     __shared__ float tile[TILE][TILE + 1];  // + 1: the elements of a column lie in 32 banks
     int row0 = blockIdx.x * TILE, col0 = blockIdx.y * TILE;  // where the tile begins in x
-#pragma unroll
-    for (int r = threadIdx.y; r < TILE; r += STEP) {
-#pragma unroll
-        for (int c = threadIdx.x; c < TILE; c += LANES) {
+    for (int i = 0; i < TILE; i += STEP) {
+        for (int j = 0; j < TILE; j += LANES) {
+            int r = threadIdx.y + i, c = threadIdx.x + j;
             if (row0 + r < rows && col0 + c < cols) tile[r][c] = x[(row0 + r) * cols + col0 + c];
         }
     }
     __syncthreads();  // the tile is complete before anyone reads it
-#pragma unroll
-    for (int c = threadIdx.y; c < TILE; c += STEP) {
-#pragma unroll
-        for (int r = threadIdx.x; r < TILE; r += LANES) {
+    for (int i = 0; i < TILE; i += STEP) {
+        for (int j = 0; j < TILE; j += LANES) {
+            int c = threadIdx.y + i, r = threadIdx.x + j;  // along rows of out now
             if (row0 + r < rows && col0 + c < cols) out[(col0 + c) * rows + row0 + r] = tile[r][c];
         }
     }

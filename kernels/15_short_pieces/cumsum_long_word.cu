@@ -4,11 +4,10 @@
 #include "scratch.cuh"
 
 constexpr int THREADS = 256, WARPS = THREADS / 32;
-constexpr int KEPT = 8;             // quads of a tile that a thread keeps in registers
+constexpr int KEPT = 4;             // quads of a tile that a thread keeps in registers
 constexpr int STEP = 4 * THREADS;   // values between two of them
 constexpr int TILE = KEPT * STEP;   // values that a block owns
-constexpr int SUMS = KEPT * WARPS;  // one for each 32 quads of a tile
-constexpr int EACH = SUMS / 32;     // of them, neighbours, that a lane scans
+constexpr int SUMS = KEPT * WARPS;  // 32: one for each 32 quads of a tile
 constexpr unsigned ALL = 0xffffffffu;
 constexpr unsigned NOTHING = 0, OWN = 1, UPTO = 2;  // what is known of a tile
 
@@ -26,7 +25,7 @@ __device__ void tell(Told* place, float sum, unsigned what) {
 __device__ Told wait_for(Told* place) {
     Told told;
     do {
-        told = atomicAdd(place, Told(0));  // a load would take longer: see the text
+        told = atomicAdd(place, Told(0));
     } while (what_of(told) == NOTHING);
     return told;
 }
@@ -45,15 +44,10 @@ __device__ float sum_before(Told* board, int tile) {
     }
 }
 
-__device__ float4 plus(float4 v, float more) {
-    return {v.x + more, v.y + more, v.z + more, v.w + more};
-}
-
 // x, out: (n). out[i] = x[0] + … + x[i]; board: (tiles), in global memory, all 0 at first
-// One thread owns every 256th quad of a tile. One block owns a tile of 8192 values: the first that
-// nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by one trip
-// to the L2 cache, where status, fence and sum take three, and half as many tiles wait for each
-// other; loads n // 8192 + 1 atomics.
+// One thread owns every 256th quad of a tile. One block owns a tile of 4096 values: the first that
+// nobody has yet. Changed from `cumsum_long`: a tile's sum and status are one word, read by one
+// trip to the L2 cache, where status, fence and sum take three; loads n floats.
 __global__ void __launch_bounds__(THREADS)
     cumsum_long_word_kernel(const float* x, float* out, int n, Told* board, int* next) {
     __shared__ float sums[SUMS];
@@ -63,32 +57,30 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();  // all know which tile is theirs
     int tile = ticket, c0 = tile * TILE + 4 * threadIdx.x;
     float4 kept[KEPT];
+    float before[KEPT];  // the sum of the 32 quads, as far as the lane before this one
 #pragma unroll
     for (int i = 0, c = c0; i < KEPT; i++, c += STEP) kept[i] = load4(x, 1, n, 0, c, c + 3 < n);
 #pragma unroll
     for (int i = 0; i < KEPT; i++) {
         kept[i] = quad_scanned(kept[i]);
         float upto = warp_scan(kept[i].w);
-        kept[i] = plus(kept[i], from_lane_before(upto));  // now: none waits in a register
+        before[i] = from_lane_before(upto);
         if (lane == 31) sums[i * WARPS + warp] = upto;
     }
     __syncthreads();  // the sums of all warps are there before the first one scans them
     if (warp == 0) {
-        float mine[EACH], total = 0.0f;
-#pragma unroll
-        for (int i = 0; i < EACH; i++) mine[i] = total += sums[EACH * lane + i];
-        float upto = warp_scan(total), own = __shfl_sync(ALL, upto, 31);
+        float upto = warp_scan(sums[lane]), own = __shfl_sync(ALL, upto, 31);
         if (lane == 0) tell(&board[tile], own, OWN);
         float earlier = sum_before(board, tile);
         if (lane == 0) tell(&board[tile], earlier + own, UPTO);
-        earlier += from_lane_before(upto);
-#pragma unroll
-        for (int i = 0; i < EACH; i++) sums[EACH * lane + i] = i ? earlier + mine[i - 1] : earlier;
+        sums[lane] = earlier + from_lane_before(upto);
     }
     __syncthreads();  // they are scanned before anyone adds them
 #pragma unroll
     for (int i = 0, c = c0; i < KEPT; i++, c += STEP) {
-        store4(out, 1, n, 0, c, plus(kept[i], sums[i * WARPS + warp]), c + 3 < n);
+        float more = sums[i * WARPS + warp] + before[i];
+        float4 v = {kept[i].x + more, kept[i].y + more, kept[i].z + more, kept[i].w + more};
+        store4(out, 1, n, 0, c, v, c + 3 < n);
     }
 }
 
