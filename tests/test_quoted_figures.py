@@ -191,8 +191,9 @@ def test_the_table_of_attention_in_bfloat16_is_what_is_stored():
     entry = attention_at("flash_attention_bf16", "32", "8192", "128")
     of = {row.label: row for row in entry.rows}
     labels = {"ours": entry.own().label, "`torch.compile`, scores in memory": "torch.compile bf16"}
+    labels["`flex_attention`"] = "flex_attention"
     table = text[text.index("In bfloat16") :].split("\n\n")[1].splitlines()[2:]
-    assert len(table) == 4
+    assert len(table) == 5
     for name, rested, sustained, error in (line.strip("| ").split(" | ") for line in table):
         row = of[labels.get(name, name)]
         assert agrees(rested, row.median_ms) and agrees(sustained, row.sustained_ms), name
