@@ -159,7 +159,8 @@ class PlainCalls(Judge):
                 self._ahead.append(group)
                 self._unready += group.calls
                 self._room -= sum(
-                    case_sizes.elements(self.exercise, case.sizes) for case, _ in group.calls
+                    case_sizes.elements(self.exercise, planned.case.sizes)
+                    for planned in group.calls
                 )
             elif step := next(later, None):
                 sizes, bound = step
@@ -169,7 +170,7 @@ class PlainCalls(Judge):
                 return
 
     def _later(self) -> Iterator[tuple[Sizes, Callable[[], Tensor]]]:
-        """The bounds behind the first one, but for the last, which right kernels never need."""
+        """The bounds behind the first one, but for the last, which few right kernels need."""
         for number in range(1, len(oracle.STEPS) - 1):
             for planned in self._ready:
                 for expected in planned.expecting().values():
