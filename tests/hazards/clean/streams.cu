@@ -170,3 +170,14 @@ CASE_OF(four_readers_that_a_writer_waits_for) {  // for the last two by way of o
     cudaStreamWaitEvent(writer, done, 0);
     fill<<<4, 256, 0, writer>>>(x, 1);
 }
+
+CASE_OF(freed_behind_an_event) {
+    cudaStream_t a = stream(), b = stream();
+    cudaEvent_t done = event();
+    float* x;
+    cudaMallocAsync((void**)&x, N * sizeof(float), a);
+    fill<<<4, 256, 0, a>>>(x, 1);
+    cudaEventRecord(done, a);
+    cudaStreamWaitEvent(b, done, 0);
+    cudaFreeAsync(x, b);
+}

@@ -146,3 +146,18 @@ CASE_OF(the_second_of_four_readers) {  // the writer's stream waits for all but 
     }
     overwrites<<<4, 256, 0, writer>>>(x);
 }
+
+__global__ void still_in_use(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = 1;  // WITH
+}
+static void free_beside(float* x) {
+    cudaFreeAsync(x, stream());  // HAZARD race/streams
+}
+CASE_OF(freed_in_another_stream) {
+    cudaStream_t a = stream();
+    float* x;
+    cudaMallocAsync((void**)&x, N * sizeof(float), a);
+    still_in_use<<<4, 256, 0, a>>>(x);
+    free_beside(x);
+}

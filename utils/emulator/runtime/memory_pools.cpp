@@ -5,6 +5,8 @@
 
 #include "../include/emulator/pools_api.h"
 #include "device.h"
+#include "heap.h"
+#include "streams.h"
 
 struct EmuPool {
     cudaMemPoolProps properties;
@@ -90,16 +92,22 @@ cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes) {
     pool->most = std::max(pool->most, pool->used);
     return result(cudaSuccess);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) {  // in the order of its stream, at once
+// In the order of its stream, which no other work in the memory may come behind; here at once.
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    for_the_host("cudaFreeAsync", caller);
+    size_t bytes = 1;
     {
         std::lock_guard<std::mutex> lock(mutex);
         auto it = taken.find(pointer);
         if (it != taken.end()) {
+            bytes = it->second.bytes;
             if (it->second.pool) it->second.pool->used -= it->second.bytes;
             taken.erase(it);
         }
     }
-    return cudaFree(pointer);
+    copy_in_stream(stream, "cudaFreeAsync", pointer, nullptr, bytes, false, caller);
+    return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 }  // extern "C"
