@@ -224,6 +224,11 @@ def test_where_the_judge_does_not_find_pytorch_right_it_times_nothing(
     assert "not found right: left behind: threads still run" in verdict.notes[-1]
 
 
+def test_the_model_that_asks_a_card_is_right():
+    """Else no card would be used, and nothing would say so where there is none."""
+    assert probe.obstacle.__wrapped__("emulator") == ""
+
+
 def test_a_card_on_which_the_judge_does_not_work_is_not_used(tmp_path, monkeypatch):
     path = tmp_path / "88.py"
     path.write_text(text_of(FILES / "honest/as_it_is.py"))

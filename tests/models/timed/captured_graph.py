@@ -1,4 +1,4 @@
-# rejected on a card: wrong values, stale output, input modified, raises
+# rejected on a card: wrong values, stale output, output changed afterwards, input modified, raises
 """A graph that was captured at the first call, with that call's pointers, is replayed."""
 
 

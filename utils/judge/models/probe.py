@@ -7,11 +7,9 @@ then judged on the emulator.
 
 from functools import cache
 
-import torch
-from torch import Tensor, nn
-
 from utils.cuda.model_box import boxed
 from utils.judge.models.evaluation import judge_text
+from utils.judge.models.reference_text import ReferenceText
 from utils.judge.models.task import Size, Task
 
 TEXT = '''
@@ -84,22 +82,26 @@ class ModelNew(nn.Module):
 '''
 
 
-class Model(nn.Module):
-    """relu(linear(x))."""
+REFERENCE = """
+import torch
+from torch import nn
 
-    def __init__(self, features: int, outputs: int):
+
+class Model(nn.Module):
+    def __init__(self, features, outputs):
         super().__init__()
         self.linear = nn.Linear(features, outputs)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(N, features) -> (N, outputs)."""
+    def forward(self, x):
         return torch.relu(self.linear(x))
+"""
 
 
 def task() -> Task:
-    """What the probe should compute."""
+    """What the probe should compute: relu(linear(x))."""
+    source = ReferenceText(REFERENCE, "probe")
     size = Size((33, 40), ((5, 33),))
-    return Task("probe", TEXT, Model, size, [size])
+    return Task("probe", source.text, source.module({}).Model, size, [size])
 
 
 @cache
