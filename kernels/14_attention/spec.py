@@ -48,6 +48,7 @@ def all_masked(sizes, generator):
 ROWS = At(
     check=(
         size(1, 1),
+        size(3, 1),
         size(3, 5),
         size(14, 31),
         size(9, 64),

@@ -154,6 +154,7 @@ CONVOLUTION = Exercise(
     outputs=("out",),
     reference=lambda x, w: F.conv2d(x[:, None], w[None, None], padding=3)[:, 0],
     inputs=windows,
+    magnitudes=(1e-30, 1e34),
     must_read={"w": 1 / 49},  # of a small image, nothing lies below most of the window
     ladder="convolution",
     flops=lambda images, height, width: 98 * images * height * width,
@@ -411,9 +412,9 @@ LINEAR = Exercise(
             some_rows(3, 5, 2),
             some_rows(8, 16, 512),  # whole blocks
             some_rows(9, 17, 528),
-            some_rows(2, 33, 31),
+            some_rows(2, 33, 47),
             some_rows(15, 6, 1009),  # one byte beyond 63 stretches of 16
-            some_rows(1, 70, 48),
+            some_rows(1, 70, 496),
         ),
         card=(some_rows(8, 5001, 3000), some_rows(40, 1000, 4096)),
         bench=some_rows(8, 8192, 8192),
