@@ -429,6 +429,44 @@ __global__ void factors_written_before_the_wait(float* out) {
 }
 CASE(factors_written_before_the_wait, 1, 128, zeros<float>(128))
 
+// Of four warps that read one tile, each must know of what it reads.
+__global__ void one_warp_waits_for_another_tile(const __grid_constant__ Map map, float* out) {
+    TILES(2);
+    __shared__ Barrier full[2];
+    INIT(full[0], 1);
+    INIT(full[1], 1);
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 2; ++i) {
+            barrier_arrive_expect(&full[i], BYTES);
+            load_tile(tiles[i], &map, 0, 0, &full[i]);  // WITH
+        }
+    if (threadIdx.x < 96) barrier_wait(&full[0], 0);
+    barrier_wait(&full[1], 0);
+    float d[32];
+    unsigned a[4] = {};
+    wgmma_fence();
+    wgmma_f16(d, a, make_descriptor(tiles[0]), 0);  // HAZARD early-read
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(one_warp_waits_for_another_tile, 1, 128, matrix(), zeros<float>(128))
+
+__global__ void one_warp_has_no_fence(float* out) {
+    TILES(1);
+    for (int i = threadIdx.x; i < 64 * 32; i += 128) tiles[0][i / 32][i % 32] = 1;  // WITH
+    __syncthreads();
+    if (threadIdx.x < 96) fence_async();
+    float d[32];
+    unsigned a[4] = {};
+    wgmma_fence();
+    wgmma_f16(d, a, make_descriptor(tiles[0]), 0);  // HAZARD missing-fence
+    wgmma_commit();
+    wgmma_wait<0>();
+    out[threadIdx.x] = d[0];
+}
+CASE(one_warp_has_no_fence, 1, 128, zeros<float>(128))
+
 __global__ void factors_written_and_no_fence_behind(float* out) {
     TILES(2);
     ONES();

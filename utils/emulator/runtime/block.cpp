@@ -272,13 +272,18 @@ void Core::switch_to(Fibre* to) {
 void Core::make_current(Fibre* fibre) {
     current = fibre;
     threadIdx = fibre->index;
-    watch_thread(this, index(fibre));
+    if (watching()) watch_thread(this, index(fibre));
 }
 
 // Leaves the running fibre, which cannot go on, for one that can.
 void Core::yield() {
-    Fibre* to = next();
-    if (to) switch_to(to);
+    Fibre* const self = current;
+    const int i = index(self);
+    const unsigned later = warps_[i / 32].runnable & ~((2u << i % 32) - 1);
+    if (later && !order_seed) {  // mostly: the next lane of the warp
+        make_current(self + (__builtin_ctz(later) - i % 32));
+        emu_switch(&self->context, current->context);
+    } else if (Fibre* to = next()) switch_to(to);
     else if (at_grid_ == live_ || resting_ || (cluster_ && !lost_))
         emu_switch(&current->context, scheduler_);
     else report_deadlock(*this);

@@ -104,6 +104,8 @@ struct Meeting {
 struct Exchange {
     uint64_t value[32];  // what each lane brings, then what it takes away
     int parameter[32];   // of a shuffle: the source lane
+    int kind[32];        // as its fibre has it, and the mask: here those of a warp are in few lines
+    unsigned mask[32];
 };
 
 // Blocks that rest at a fence at a time: twice as many as a warp has lanes, where they have
@@ -189,7 +191,7 @@ class Core {
     void release_barrier();
     void settle(int warp);
     void note_meeting(int warp, unsigned group);
-    bool has_come(int warp, unsigned group, const Fibre& first) const;
+    bool has_come(int warp, unsigned group, int first) const;
     void settle_active_mask(int warp);
     void check_barrier() const;
     Fibre* first_runnable(int from, bool resume);

@@ -114,6 +114,7 @@ constexpr Collective kCollectives[] = {
     {EMU_WGMMA, "wgmma", combine_warpgroup},
     {EMU_WGMMA_BF16, "wgmma", combine_warpgroup},
     {EMU_WGMMA_TF32, "wgmma", combine_warpgroup},
+    {EMU_WGMMAS, "wgmma", combine_pending},
     {EMU_WGMMA_FENCE, "wgmma_fence", combine_warpgroup},
     {EMU_WGMMA_COMMIT, "wgmma_commit", combine_warpgroup},
     {EMU_WGMMA_WAIT, "wgmma_wait", combine_warpgroup},
@@ -141,6 +142,8 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
     self->site = site;
     exchange.value[lane] = value;
     exchange.parameter[lane] = parameter;
+    exchange.kind[lane] = kind;
+    exchange.mask[lane] = mask;
     if (!(mask & bit))
         fail(cudaErrorLaunchFailure, hazard::invalid_mask, site, self->pc,
              "lane %d called %s with mask 0x%08x, which does not name it", lane,
@@ -154,13 +157,16 @@ uint64_t Core::collective(int kind, unsigned mask, uint64_t value, int parameter
 }
 
 // Whether all of a group's lanes wait for what its first lane waits for.
-inline bool Core::has_come(int w, unsigned group, const Fibre& first) const {
+inline bool Core::has_come(int w, unsigned group, int first) const {
     if (group & ~warps_[w].waiting) return false;
-    for (unsigned rest = group; rest; rest &= rest - 1) {
-        const Fibre& f = fibre(32 * w + __builtin_ctz(rest));
-        if (f.mask != first.mask || f.kind != first.kind) return false;
+    const Exchange& exchange = exchanges_[w];
+    unsigned others = 0;
+    for (int lane = 0; lane < 32; ++lane) {
+        const bool other = exchange.mask[lane] != exchange.mask[first] ||
+                           exchange.kind[lane] != exchange.kind[first];
+        others |= unsigned(other) << lane;
     }
-    return true;
+    return !(others & group);
 }
 
 void Core::note_meeting(int w, unsigned group) {
@@ -179,10 +185,11 @@ void Core::settle(int w) {
     Warp& warp = warps_[w];
     Fibre* lanes = &fibres_[size_t(32 * w)];
     for (unsigned pending = warp.waiting; pending;) {
-        const Fibre& first = lanes[__builtin_ctz(pending)];
+        const int lane = __builtin_ctz(pending);
+        const Fibre& first = lanes[lane];
         const unsigned group = first.mask & warp.live;
-        const bool complete = has_come(w, group, first);
-        pending &= ~(1u << __builtin_ctz(pending));
+        const bool complete = has_come(w, group, lane);
+        pending &= pending - 1;
         if (!complete) continue;
         pending &= ~group;
         if (watching()) note_meeting(w, group);

@@ -15,7 +15,7 @@ constexpr int kRing = 256;  // parties that do single operations, in turn
 uint16_t rows[kMaxThreads][kMostParties];
 bool knows[kMaxThreads];  // whether the row is more than zeros
 bool any = false;
-uint32_t epoch = 0;
+uint32_t epoch = 0, changes = 0;
 struct Parties {                  // of a block
     int count = kOthers - 1;      // with an id, so far
     std::map<int, uint16_t> own;  // by what they do, and for which thread
@@ -33,6 +33,7 @@ __attribute__((optimize("O3"))) void raise(uint16_t* to, const uint16_t* other, 
 void put(int thread, const uint16_t* known, int count) {
     raise(rows[thread], known, count);
     knows[thread] = any = true;
+    ++changes;
 }
 
 }  // namespace
@@ -48,10 +49,11 @@ void Clock::note(uint16_t id, uint16_t moment) {
 }
 
 uint32_t order_epoch() { return epoch; }
+uint32_t order_changes() { return changes; }
 int order_parties() { return here->count; }
 
 void order_phase() {
-    ++epoch;
+    ++epoch, ++changes;
     if (!any) return;
     for (int i = 0; i < kMaxThreads; ++i)
         if (knows[i]) memset(rows[i], 0, size_t(here->count) * sizeof rows[i][0]), knows[i] = false;
@@ -78,6 +80,7 @@ void learn(int thread, uint16_t id, uint16_t moment) {
     uint16_t& known = rows[thread][id - 1];
     known = std::max(known, moment);
     knows[thread] = any = true;
+    ++changes;
 }
 
 void share(int warp, uint32_t lanes) {
@@ -94,12 +97,16 @@ void share(int warp, uint32_t lanes) {
 Clock knowledge(const Accessor& me) {
     Clock result;
     if (me.known) result.join(me.known, here->count);
+    add_own(result, me);
+    return result;
+}
+
+void add_own(Clock& clock, const Accessor& me) {
     if (me.clock)
         for (unsigned lane = 0; lane < 32; ++lane)
             if (me.clock[lane])
-                result.note(uint16_t(warp_of(me.id) * 32 + lane + 1), me.clock[lane]);
-    result.note(me.id, me.now);
-    return result;
+                clock.note(uint16_t(warp_of(me.id) * 32 + lane + 1), me.clock[lane]);
+    clock.note(me.id, me.now);
 }
 
 uint16_t party_of(Does what, int thread) {

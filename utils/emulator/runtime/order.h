@@ -23,19 +23,24 @@ struct Clock {
     void join(const uint16_t* known, int parties);
     void join(const Clock& other) { join(other.moments.data(), int(other.moments.size())); }
     void note(uint16_t id, uint16_t moment);
+    bool holds(uint16_t id, uint16_t moment) const {
+        return id <= moments.size() && moments[id - 1u] >= moment;
+    }
 };
 
 void order_block(uint32_t serial);  // a block begins, or goes on
 void order_block_end(uint32_t serial);
-int order_parties();                         // with an id, of the running block
-uint32_t order_epoch();                      // clocks of another one say nothing
-void order_phase();                          // its threads have passed a barrier
-const uint16_t* known_to(int thread);        // null: nothing
+int order_parties();                   // with an id, of the running block
+uint32_t order_epoch();                // clocks of another one say nothing
+void order_phase();                    // its threads have passed a barrier
+uint32_t order_changes();              // so often somebody has learned something, or forgotten
+const uint16_t* known_to(int thread);  // null: nothing
 void learn(int thread, const Clock& clock);  // what it holds is over for the thread
 void learn(int thread, uint16_t id, uint16_t moment);
 void share(int warp, uint32_t lanes);  // they have met
 // What is over for the running thread, its own doings too. `clock`: of its warp's lanes, or null.
 Clock knowledge(const Accessor& me);
+void add_own(Clock& clock, const Accessor& me);  // without what it has learned from a barrier
 
 enum class Does : uint8_t { kCopies, kStores };
 uint16_t party_of(Does what, int thread);  // a party of the thread's own

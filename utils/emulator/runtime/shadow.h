@@ -78,15 +78,17 @@ struct Several {
     uint16_t first, first_instruction;
     uint16_t other, other_moment;  // a thread of another warp than `first`
     uint16_t other_instruction;
+    uint16_t first_moment;
     uint32_t lanes;  // of first's warp
     // Where in the pool 32 moments and then 32 instructions are, one a lane; 0: nowhere, all
-    // happened at moment 1 by the first instruction.
+    // happened at the first moment by the first instruction.
     uint32_t moments;
 
     void add(const Accessor& me, std::vector<uint16_t>& pool) {
         if (!first) {
             first = me.id;
             first_instruction = me.instruction;
+            first_moment = me.now;
         } else if (warp_of(first) != warp_of(me.id)) {
             // One that `me` is after is as good as forgotten: who is after `me` is after it.
             if (!other || other == me.id || ordered_within(other, other_moment, me)) {
@@ -97,8 +99,9 @@ struct Several {
             return;
         }
         lanes |= 1u << lane_of(me.id);
-        if (__builtin_expect(me.now > 1 || me.instruction != first_instruction || moments, 0))
-            note_moment(me, pool);
+        const bool alike = me.instruction == first_instruction && !moments;
+        if (alike && lanes == 1u << lane_of(me.id)) first_moment = me.now;  // it is alone
+        else if (__builtin_expect(!alike || me.now != first_moment, 0)) note_moment(me, pool);
     }
 
     // A thread that is not ordered before `me`, or 0.
@@ -107,7 +110,7 @@ struct Several {
         if (!first) return 0;
         *instruction = first_instruction;
         const bool mine = warp_of(first) == warp_of(me.id);
-        *moment = moments ? pool[moments + lane_of(first)] : 1;
+        *moment = moments ? pool[moments + lane_of(first)] : first_moment;
         if (!mine && !handed_on && !me.known) return first;
         if (other && !ordered_within(other, other_moment, me))
             return *instruction = other_instruction, *moment = other_moment, other;
@@ -115,7 +118,7 @@ struct Several {
              rest &= rest - 1) {
             unsigned lane = unsigned(__builtin_ctz(rest));
             uint16_t id = uint16_t(warp_of(first) * 32 + lane + 1);
-            *moment = moments ? pool[moments + lane] : 1;
+            *moment = moments ? pool[moments + lane] : first_moment;
             if (ordered_within(id, *moment, me)) continue;
             if (moments) *instruction = pool[moments + 32 + lane];
             return id;
@@ -133,7 +136,7 @@ struct Several {
         if (!moments) {
             if (pool.empty()) pool.resize(64);  // index 0 means none
             moments = uint32_t(pool.size());
-            pool.resize(pool.size() + 32, 1);
+            pool.resize(pool.size() + 32, first_moment);
             pool.resize(pool.size() + 32, first_instruction);
         }
         pool[moments + lane_of(me.id)] = me.now;

@@ -206,12 +206,21 @@ void make_ready(int type, ColumnsOfB& b) {
     b.most = read_operands(type, b.bits[0], depth(type) * kAtOnce, b.values[0], b.exponents[0]);
 }
 
+EMU_WIDE void add_zeros(float* sums, int count) {
+    for (int i = 0; i < count; i += kAtOnce) {
+        EightFloats sum;
+        memcpy(&sum, sums + i, sizeof sum);
+        sum += EightFloats{};  // never -0
+        const Eight number = sum == sum;
+        const Eight result = chosen(number, (Eight)sum, Eight{} + int32_t(kNoNumber));
+        memcpy(sums + i, &result, sizeof result);
+    }
+}
+
 void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums) {
     // Beyond the edge of a matrix there are zeros, mostly.
-    if ((a.most == kNothing && b.most < kInfinite) || (b.most == kNothing && a.most < kInfinite)) {
-        for (int i = 0; i < kAtOnce; ++i) sums[i] = sum_without_products(sums[i]);
-        return;
-    }
+    if ((a.most == kNothing && b.most < kInfinite) || (b.most == kNothing && a.most < kInfinite))
+        return add_zeros(sums, kAtOnce);
     float before[kAtOnce];
     memcpy(before, sums, sizeof before);
     const int k = depth(type);

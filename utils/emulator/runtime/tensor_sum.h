@@ -84,6 +84,7 @@ void make_ready(int type, RowOfA& a);
 void make_ready(int type, ColumnsOfB& b);
 void read_row(int type, const uint32_t (&words)[8], RowOfA& a);  // 32 bytes along k
 void add_products(int type, const RowOfA& a, const ColumnsOfB& b, float* sums);
+void add_zeros(float* sums, int count);  // the same of products that are all zeros: a multiple of 8
 
 // The operands in 32 bytes along k, of 8 words, `step` apart: to[i][0] is operand i.
 template <int STRIDE>

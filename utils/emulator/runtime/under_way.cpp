@@ -46,7 +46,7 @@ void operations_phase() {
 }
 
 AsyncOperation* begin_operation(uint16_t party, uint16_t moment, Kind kind, const void* pc,
-                                std::vector<Part> parts, const Clock* clock) {
+                                std::vector<Part> parts, const Clock* clock, Met* met) {
     if (!watching()) return nullptr;
     here->all.emplace_back();
     AsyncOperation& operation = here->all.back();
@@ -60,8 +60,10 @@ AsyncOperation* begin_operation(uint16_t party, uint16_t moment, Kind kind, cons
     operation.block = here;
     here->by_moment[key(party, moment)] = &operation;
     const uint16_t* mine = widened(clock ? *clock : knowledge(running.me));
+    Met unused;
     for (const Part& part : operation.parts)
-        operation.instruction = touch_for(operation, part.address, part.bytes, mine, pc);
+        operation.instruction =
+            touch_for(operation, part.address, part.bytes, mine, pc, met ? *met : unused);
     operation.place = here->under_way.insert(here->under_way.end(), &operation);
     return &operation;
 }

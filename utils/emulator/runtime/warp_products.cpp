@@ -20,15 +20,7 @@
 namespace emu {
 namespace {
 
-constexpr uint32_t kPoison = 0xfffdfdfd;  // NaN
-
-struct LaneRequest {  // by a lane
-    int type, n;
-    float* d;
-    uint64_t a, b;
-    const uint32_t* fragment;  // where a is in registers
-    int mn, add;
-};
+constexpr uint32_t kPoison[2] = {0xfffdfdfd, 0xfffdfdfd};  // NaN
 
 enum Step { kFence, kCommit, kWait };
 
@@ -83,32 +75,37 @@ void read_column(const Tile& tile, int col, uint32_t (&words)[8]) {
 // warps.
 class Columns {
    public:
+    struct Read {
+        int type;
+        uint64_t descriptor;
+        bool mn;
+        std::vector<ColumnsOfB> columns;
+        int32_t most;  // of their exponents
+    };
     explicit Columns(const SharedMemory& shared) : shared_(shared) {}
-    const std::vector<ColumnsOfB>& of(int type, uint64_t descriptor, bool mn, int n) {
+    const Read& of(int type, uint64_t descriptor, bool mn, int n) {
         for (const Read& read : all_)
             if (read.type == type && read.descriptor == descriptor && read.mn == mn &&
                 int(read.columns.size()) == n / kAtOnce)
-                return read.columns;
-        all_.push_back({type, descriptor, mn, std::vector<ColumnsOfB>(size_t(n / kAtOnce))});
+                return read;
+        Read& read = all_.emplace_back(Read{type, descriptor, mn, {}, kNothing});
+        read.columns.resize(size_t(n / kAtOnce));
         const Tile tile(shared_, descriptor);
         for (int col = 0; col < n; ++col) {
             uint32_t words[8];
             if (mn) read_column(tile, col, words);
             else read_words(tile, col, words);
             spread<kAtOnce>(type, words, 1,
-                            &all_.back().columns[size_t(col / kAtOnce)].bits[0][col % kAtOnce]);
+                            &read.columns[size_t(col / kAtOnce)].bits[0][col % kAtOnce]);
         }
-        for (ColumnsOfB& columns : all_.back().columns) make_ready(type, columns);
-        return all_.back().columns;
+        for (ColumnsOfB& columns : read.columns) {
+            make_ready(type, columns);
+            read.most = std::max(read.most, columns.most);
+        }
+        return read;
     }
 
    private:
-    struct Read {
-        int type;
-        uint64_t descriptor;
-        bool mn;
-        std::vector<ColumnsOfB> columns;
-    };
     const SharedMemory& shared_;
     std::deque<Read> all_;
 };
@@ -116,7 +113,7 @@ class Columns {
 void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts::Sums& sums,
               Columns& read) {
     const Tile tile(core.shared, p.a);
-    const std::vector<ColumnsOfB>& columns = read.of(p.type, p.b, p.mn, sums.n);
+    const Columns::Read& b = read.of(p.type, p.b, p.mn, sums.n);
     if (!p.add) std::fill(sums.values.begin(), sums.values.end(), 0.0f);
     if (idle_products()) return;
     for (int row = 0; row < 16; ++row) {
@@ -126,19 +123,26 @@ void multiply(Core& core, int warp, const WarpProducts::Product& p, WarpProducts
         RowOfA factors;
         read_row(p.type, words, factors);
         float* to = &sums.values[size_t(row * sums.n)];
-        for (const ColumnsOfB& eight : columns) {
+        if (factors.most == kNothing && b.most < kInfinite) {  // beyond the edge of a matrix
+            add_zeros(to, sums.n);
+            continue;
+        }
+        for (const ColumnsOfB& eight : b.columns) {
             add_products(p.type, factors, eight, to);
             to += kAtOnce;
         }
     }
 }
 
-// Calls visit(register, value) for each that a lane owns: see hopper.cuh.
+// Calls visit(registers, values) for each pair of neighbours that a lane owns: see hopper.cuh.
 template <class Visit>
-void each_register(WarpProducts::Sums& sums, int lane, Visit visit) {
-    for (int i = 0; i < sums.n / 2; ++i) {
-        const int row = 8 * (i / 2 % 2) + lane / 4, col = 8 * (i / 4) + lane % 4 * 2 + i % 2;
-        visit(sums.registers[lane][i], sums.values[size_t(row * sums.n + col)]);
+void each_pair(WarpProducts::Sums& sums, int lane, Visit visit) {
+    float* const upper = &sums.values[size_t(lane / 4 * sums.n + lane % 4 * 2)];
+    float* const lower = upper + 8 * sums.n;
+    float* in = sums.registers[lane];
+    for (int col = 0; col < sums.n; col += 8, in += 4) {
+        visit(in, upper + col);
+        visit(in + 2, lower + col);
     }
 }
 
@@ -149,15 +153,32 @@ void tell_products(Core& core, int warp, const HazardKind& kind, const void* pc,
                     message, 32 * warp);
 }
 
-// The sums in these registers; new ones where a product names them for the first time.
-WarpProducts::Sums& sums_of(WarpProducts& mine, const LaneRequest (&requests)[32]) {
-    const LaneRequest& first = requests[0];
-    for (WarpProducts::Sums& sums : mine.sums)
-        if (sums.registers[0] == first.d && sums.n == first.n) return sums;
-    WarpProducts::Sums& sums = mine.sums.emplace_back();
-    sums.n = first.n;
-    for (int lane = 0; lane < 32; ++lane) sums.registers[lane] = requests[lane].d;
-    sums.values.resize(size_t(16 * first.n));
+// The sums in these registers of a lane; new ones where a product names them for the first time.
+WarpProducts::Sums& sums_of(WarpProducts& mine, int lane, const LaneRequest& request) {
+    WarpProducts::Sums* next = nullptr;  // that other lanes have named, and this one has not
+    for (WarpProducts::Sums& sums : mine.sums) {
+        if (sums.n != request.n) continue;
+        if (sums.registers[lane] == request.d) return sums;
+        if (!next && !sums.registers[lane]) next = &sums;
+    }
+    if (!next) {
+        next = &mine.sums.emplace_back();
+        next->n = request.n;
+        next->values.resize(size_t(16 * request.n));
+    }
+    next->registers[lane] = request.d;
+    return *next;
+}
+
+// Takes a lane's sums out of its registers, which hold NaN until its warp has waited.
+WarpProducts::Sums& take(WarpProducts& mine, int lane, const LaneRequest& request) {
+    WarpProducts::Sums& sums = sums_of(mine, lane, request);
+    if (!(sums.taken >> lane & 1))
+        each_pair(sums, lane, [](float* in, float* values) {
+            memcpy(values, in, 8);
+            memcpy(in, kPoison, 8);
+        });
+    sums.taken |= 1u << lane;
     return sums;
 }
 
@@ -171,11 +192,11 @@ WarpProducts::Fragment& fragment_of(WarpProducts& mine, const LaneRequest (&requ
 }
 
 // As operands of mma.m16n8k16 lie: a word is two neighbours along k.
-std::unique_ptr<WarpProducts::Rows> rows_of(const WarpProducts::Fragment& fragment) {
+std::unique_ptr<WarpProducts::Rows> rows_of(const LaneRequest (&requests)[32]) {
     auto rows = std::make_unique<WarpProducts::Rows>();
     for (size_t lane = 0; lane < 32; ++lane)
         for (size_t i = 0; i < 4; ++i)
-            (*rows)[lane / 4 + 8 * (i % 2)][lane % 4 + 4 * (i / 2)] = fragment.registers[lane][i];
+            (*rows)[lane / 4 + 8 * (i % 2)][lane % 4 + 4 * (i / 2)] = requests[lane].of_a[i];
     return rows;
 }
 
@@ -198,51 +219,75 @@ void check_place(Core& core, int warp, const void* pc, const Tile& tile) {
     tell_products(core, warp, hazard::invalid_descriptor, pc, text.c_str(), tile.piece(0, 0));
 }
 
-// Takes the sums out of their registers, which hold NaN until their warp has waited.
-void hold(int warp, WarpProducts::Sums& sums, const void* pc) {
-    if (!sums.held)
-        for (int lane = 0; lane < 32; ++lane)
-            each_register(sums, lane, [](float& in, float& value) {
-                value = in;
-                memcpy(&in, &kPoison, sizeof in);
-            });
+// All lanes' sums: whoever touches the registers is told of it.
+void hold(int warp, WarpProducts& mine, const LaneRequest (&requests)[32], const void* pc) {
+    WarpProducts::Sums& sums = take(mine, 0, requests[0]);
+    for (int lane = 1; lane < 32; ++lane) take(mine, lane, requests[lane]);
+    if (!watching()) return;
     for (int lane = 0; lane < 32; ++lane)
         hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), pc);
 }
 
+// What any lane of the warp has learned to be over, and the running one's own doings.
+Clock known_to_warp(WarpProducts& mine, int warp) {
+    if (mine.known_changes != order_changes()) {
+        mine.known.moments.clear();
+        for (int lane = 0; lane < 32; ++lane)
+            if (const uint16_t* known = known_to(32 * warp + lane))
+                mine.known.join(known, order_parties());
+        mine.known_changes = order_changes();
+    }
+    Clock clock = mine.known;
+    add_own(clock, running.me);
+    return clock;
+}
+
+void add_rows(std::vector<Part>& parts, const Tile& tile, int first, int count) {
+    for (int half = 0; half < 2; ++half)
+        for (int row = first; row < first + count; ++row)
+            parts.push_back({tile.piece(row, half), 16});
+}
+void add_rows_along_n(std::vector<Part>& parts, const Tile& tile, int count) {
+    for (int k = 0; k < 16; ++k)
+        for (int columns = 0; columns < count / 8; ++columns)
+            parts.push_back({tile.eight(k, columns), 16});
+}
+
 // Reads 16 rows of a, unless these are in registers, and all of b, after what any lane of the warp
 // knows of.
-AsyncOperation* begin_reads(const WarpProducts& mine, int warp, const Tile* a, const Tile& b,
-                            bool mn, int n) {
+AsyncOperation* begin_reads(Core& core, int warp, const LaneRequest& request, bool has_rows) {
     if (!running.core) return nullptr;
+    auto& products = core.work().products;
+    WarpProducts& mine = products[size_t(warp)];
+    TileReads& reads = products[size_t(warp / 4 * 4)].reads;
+    const Clock clock = known_to_warp(mine, warp);
+    const TileReads::Read of_a{request.a, warp % 4 * 16, 16, false, mine.pc, mine.group};
+    const TileReads::Read of_b{request.b, 0, request.n, request.mn != 0, mine.pc, mine.group};
+    const bool reads_a = !has_rows && !reads.are_clean(of_a, clock);
+    const bool reads_b = !reads.are_clean(of_b, clock);
     std::vector<Part> parts;
-    for (int half = 0; half < 2; ++half) {
-        for (int row = 0; a && row < 16; ++row)
-            parts.push_back({a->piece(warp % 4 * 16 + row, half), 16});
-        for (int row = 0; !mn && row < n; ++row) parts.push_back({b.piece(row, half), 16});
-    }
-    for (int k = 0; mn && k < 16; ++k)
-        for (int columns = 0; columns < n / 8; ++columns)
-            parts.push_back({b.eight(k, columns), 16});
-    Clock clock;
-    for (int lane = 0; lane < 32; ++lane)
-        if (const uint16_t* known = known_to(32 * warp + lane)) clock.join(known, order_parties());
-    clock.join(knowledge(running.me));
-    return begin_operation(uint16_t(kProducts + warp), mine.group, kLoad, mine.pc, std::move(parts),
-                           &clock);
+    if (reads_a) add_rows(parts, Tile(core.shared, request.a), of_a.row, 16);
+    if (reads_b && of_b.mn) add_rows_along_n(parts, Tile(core.shared, request.b), request.n);
+    else if (reads_b) add_rows(parts, Tile(core.shared, request.b), 0, request.n);
+    Met met;
+    AsyncOperation* operation = begin_operation(uint16_t(kProducts + warp), mine.group, kLoad,
+                                                mine.pc, std::move(parts), &clock, &met);
+    if (reads_a) reads.note(of_a, met);
+    if (reads_b) reads.note(of_b, met);
+    return operation;
 }
 
 void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
     WarpProducts& mine = core.work().products[size_t(warp)];
     const LaneRequest& first = requests[0];
-    WarpProducts::Sums& sums = sums_of(mine, requests);
+    WarpProducts::Sums& sums = sums_of(mine, 0, first);
     const Tile a(core.shared, first.a), b(core.shared, first.b);
     check_fence(core, warp, mine, sums.touched, b.piece(0, 0));
     std::unique_ptr<WarpProducts::Rows> rows;
     if (first.fragment) {
         WarpProducts::Fragment& fragment = fragment_of(mine, requests);
         check_fence(core, warp, mine, fragment.touched, b.piece(0, 0));
-        rows = rows_of(fragment);
+        rows = rows_of(requests);
         fragment.held = true;
         fragment.newest = mine.group;
         for (int lane = 0; lane < 32; ++lane)
@@ -251,8 +296,8 @@ void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
         check_place(core, warp, mine.pc, a);
     }
     check_place(core, warp, mine.pc, b);
-    hold(warp, sums, mine.pc);
-    AsyncOperation* operation = begin_reads(mine, warp, rows ? nullptr : &a, b, first.mn, sums.n);
+    hold(warp, mine, requests, mine.pc);
+    AsyncOperation* operation = begin_reads(core, warp, first, rows != nullptr);
     sums.pc = mine.pc;
     sums.held = true;
     sums.newest = mine.group;
@@ -303,9 +348,10 @@ void wait(Core& core, int warp, int most) {
             continue;
         }
         sums.held = false;
+        sums.taken = 0;
         for (int lane = 0; lane < 32; ++lane) {
             release_registers(32 * warp + lane, sums.registers[lane]);
-            each_register(sums, lane, [](float& in, float& value) { in = value; });
+            each_pair(sums, lane, [](float* in, float* values) { memcpy(in, values, 8); });
         }
     }
     for (WarpProducts::Fragment& fragment : mine.fragments) {
@@ -321,6 +367,28 @@ void wait(Core& core, int warp, int most) {
 }
 
 }  // namespace
+
+bool TileReads::Read::operator==(const Read& other) const {
+    return descriptor == other.descriptor && row == other.row && rows == other.rows &&
+           mn == other.mn && pc == other.pc && group == other.group;
+}
+
+bool TileReads::are_clean(const Read& read, const Clock& clock) {
+    if (phase_ != running.me.phase || stores_ != stores_to_tiles()) all_.clear();
+    phase_ = running.me.phase, stores_ = stores_to_tiles();
+    for (const auto& [known, met] : all_) {
+        if (!(known == read)) continue;
+        if (!has_fenced(met.fences)) return false;
+        for (const Met::Store& store : met.stores)
+            if (!clock.holds(store.party, store.moment)) return false;
+        return true;
+    }
+    return false;
+}
+
+void TileReads::note(const Read& read, const Met& met) {
+    if (met.clean) all_.push_back({read, met});
+}
 
 // The last lane of a warp has come: it acts for all of them.
 void combine_warpgroup(unsigned lanes, Exchange& exchange) {
@@ -346,6 +414,30 @@ void combine_warpgroup(unsigned lanes, Exchange& exchange) {
             requests[lane] = *reinterpret_cast<const LaneRequest*>(exchange.value[lane]);
         begin(c, warp, requests);
     }
+}
+
+// The same of products that have gathered: as many as all lanes have alike. Each takes away that
+// number.
+void combine_pending(unsigned lanes, Exchange& exchange) {
+    int alike = 0;
+    if (lanes == 0xffffffffu) {
+        Core& c = *core();
+        const int warp = c.collective_warp();
+        WarpProducts& mine = c.work().products[size_t(warp)];
+        const auto& requests = mine.pending->requests;
+        const int most = *std::min_element(mine.pending->count, mine.pending->count + 32);
+        const auto of_one_type = [&](const LaneRequest(&all)[32]) {
+            return std::all_of(all, all + 32,
+                               [&](const LaneRequest& r) { return r.type == all[0].type; });
+        };
+        for (; alike < most && of_one_type(requests[alike]); ++alike) {
+            mine.pc = requests[alike][0].pc;
+            mine.site = requests[alike][0].site;
+            begin(c, warp, requests[alike]);
+        }
+    }
+    for (unsigned rest = lanes; rest; rest &= rest - 1)
+        exchange.value[__builtin_ctz(rest)] = uint64_t(alike);
 }
 
 void touch_registers(Core& core, int thread, const void* registers) {
@@ -402,26 +494,57 @@ static void together(int kind, uint64_t value, int parameter, EmuSite site) {
     watch_acquire();
 }
 
+static void meet_for(const LaneRequest& request) {
+    core()->current->pc = request.pc;
+    // wgmma of another shape is another instruction: lanes do not meet there.
+    together(EMU_WGMMA + request.type, uint64_t(&request), request.n, request.site);
+}
+
+// Begins what the running thread has asked for: with its warp, as far as all lanes have alike.
+static void begin_pending(Core& core) {
+    const int thread = core.current_index(), lane = thread % 32;
+    PendingProducts* const pending = core.work().products[size_t(thread / 32)].pending.get();
+    if (!pending || !pending->count[lane]) return;
+    const void* const pc = core.current->pc;
+    core.current->pc = pending->requests[0][lane].pc;
+    uint64_t done = core.collective(EMU_WGMMAS, 0xffffffffu, 0, 0, pending->requests[0][lane].site);
+    for (; int(done) < pending->count[lane]; ++done) meet_for(pending->requests[done][lane]);
+    pending->count[lane] = 0;
+    core.current->pc = pc;
+}
+
 extern "C" void emu_wgmma(int type, int n, float* d, uint64_t a, const unsigned* fragment,
                           uint64_t b, int mn, int add, EmuSite site) {
-    core()->current->pc = EMU_CALLER;
-    if (watching()) counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
-    LaneRequest request{type, n, d, a, b, fragment, mn, add};
-    // wgmma of another shape is another instruction: lanes do not meet there.
-    together(EMU_WGMMA + type, uint64_t(&request), n, site);
+    Core& c = *core();
+    LaneRequest request{type, n, d, a, b, fragment, {}, mn, add, site, c.current->pc = EMU_CALLER};
+    if (fragment) std::copy_n(fragment, 4, request.of_a);
+    if (watching()) {
+        counters.tensor_operations += unsigned(2 * 16 * n * depth(type) / 32);
+        return meet_for(request);
+    }
+    need_whole_warpgroup(c, site);
+    const int thread = c.current_index(), lane = thread % 32;
+    WarpProducts& mine = c.work().products[size_t(thread / 32)];
+    if (!mine.pending) mine.pending.reset(new PendingProducts);
+    if (mine.pending->count[lane] == PendingProducts::kMost) begin_pending(c);
+    take(mine, lane, request);
+    mine.pending->requests[mine.pending->count[lane]++][lane] = request;
 }
 extern "C" void emu_wgmma_fence(EmuSite site) {
     core()->current->pc = EMU_CALLER;
+    begin_pending(*core());
     together(EMU_WGMMA_FENCE, 0, 0, site);
 }
 extern "C" void emu_wgmma_commit(EmuSite site) {
     core()->current->pc = EMU_CALLER;
+    begin_pending(*core());
     together(EMU_WGMMA_COMMIT, 0, 0, site);
 }
 extern "C" void emu_wgmma_wait(int most, EmuSite site) {
     Core& c = *core();
     c.current->pc = EMU_CALLER;
     need_whole_warpgroup(c, site);
+    begin_pending(c);
     const size_t first = size_t(c.current_index()) / 128 * 4;
     while (!have_committed(c, most)) c.block_on(Waits::kWarpgroup, &c.work().products[first], site);
     together(EMU_WGMMA_WAIT, 0, most, site);

@@ -9,14 +9,56 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "../include/emulator/runtime.h"
+#include "under_way.h"
 
 namespace emu {
 
-struct AsyncOperation;
 struct Exchange;
+
+// Tiles that the four warps have read since anything was last stored, and which of the stores
+// before that they had waited for. A tile is read many times, by each of them and for several
+// products: what is known to be well is not looked at again.
+class TileReads {
+   public:
+    struct Read {
+        uint64_t descriptor;
+        int row, rows;  // along N where `mn`
+        bool mn;
+        const void* pc;  // whose products read it
+        uint16_t group;
+        bool operator==(const Read& other) const;
+    };
+    // Whether one who knows of `clock` reads it without a hazard, as another one did.
+    bool are_clean(const Read& read, const Clock& clock);
+    void note(const Read& read, const Met& met);
+
+   private:
+    std::vector<std::pair<Read, Met>> all_;
+    uint32_t phase_ = 0, stores_ = 0;  // of the block; to its shared memory
+};
+
+// What a lane brings to a product.
+struct LaneRequest {
+    int type, n;
+    float* d;
+    uint64_t a, b;
+    const uint32_t* fragment;  // where a is in registers,
+    uint32_t of_a[4];          // and what they hold
+    int mn, add;
+    EmuSite site;
+    const void* pc;
+};
+// Products that lanes have asked for and not met for: while nobody watches, that is soon enough
+// where they say that they have begun them all.
+struct PendingProducts {
+    static constexpr int kMost = 32;
+    int count[32] = {};  // by lane
+    LaneRequest requests[kMost][32];
+};
 
 struct WarpProducts {
     using Rows = std::array<std::array<uint32_t, 8>, 16>;  // of a: 32 bytes along k each
@@ -31,7 +73,8 @@ struct WarpProducts {
     };
     struct Sums {  // the same array of each lane
         int n;     // columns
-        float* registers[32];
+        float* registers[32] = {};
+        uint32_t taken = 0;         // lanes whose registers hold NaN, since `values` has theirs
         std::vector<float> values;  // 16 rows of n
         std::deque<Product> products;
         const void* pc;        // of the last product
@@ -46,7 +89,11 @@ struct WarpProducts {
     };
     std::deque<Sums> sums;
     std::vector<Fragment> fragments;
-    uint16_t group = 1;  // that is being made up
+    std::unique_ptr<PendingProducts> pending;  // null: none so far
+    TileReads reads;                           // of four warps, where this is the first
+    Clock known;                               // what any lane has learned to be over,
+    uint32_t known_changes = 0;                // as of order_changes()
+    uint16_t group = 1;                        // that is being made up
     bool fenced = false;
     int begun = 0;  // products, in all
     EmuSite site{};
@@ -54,5 +101,6 @@ struct WarpProducts {
 };
 
 void combine_warpgroup(unsigned lanes, Exchange& exchange);
+void combine_pending(unsigned lanes, Exchange& exchange);
 
 }  // namespace emu

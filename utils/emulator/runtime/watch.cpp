@@ -29,10 +29,10 @@
 namespace emu {
 
 Running running;
+bool watched = false;
 
 namespace {
 
-bool on = false;
 Heap* device_memory = nullptr;
 
 std::map<const SharedMemory*, std::unique_ptr<Shadow<Cell>>> shared_shadows;
@@ -49,6 +49,7 @@ bool synced[kMaxThreads / 32];
 bool any_synced = false, uncounted = false;
 std::map<std::pair<uint32_t, uint16_t>, uint32_t> async_fences;  // the last phase, by block, thread
 uint32_t tile_fences = 0, last_tile_fence[kMaxThreads];          // counted over all threads
+uint32_t tile_stores = 0;
 
 // The allocation that holds the access, and its shadow, in in.allocation and in.shadow.
 bool find_allocation(Instruction& in, const void* address, size_t size) {
@@ -76,8 +77,6 @@ bool was_written(const Allocation& a, size_t offset, size_t size) {
 }
 
 }  // namespace
-
-bool watching() { return on; }
 
 static bool behind(const Allocation& a, const void* address) {
     ptrdiff_t distance = static_cast<const char*>(address) - (a.first + a.bytes);
@@ -157,6 +156,7 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
         in.array_block = block_serial;
         in.cells = shared_shadow->at(size_t(core.shared.offset(in.array)));
     }
+    if (writes(kind) && !(uncounted && is_atomic(kind))) ++tile_stores;
     const Accessor me = accessor(in, kind);
     Races races;
     bool unwritten = false;
@@ -174,18 +174,30 @@ static void access_shared(Core& core, const void* address, size_t size, ptrdiff_
     else if (unwritten) tell_hazard(core, hazard::uninitialized, in, kind, address, nullptr);
 }
 
+static void note_store(Met& met, const Cell& cell) {
+    if (cell.phase != phase_serial) return;
+    met.clean &= !cell.atomics.first;
+    if (!cell.writer) return;
+    const Met::Store store{cell.writer, cell.writer_moment};
+    if (met.stores.empty() || met.stores.back().party != store.party ||
+        met.stores.back().moment != store.moment)
+        met.stores.push_back(store);
+}
+
 // An asynchronous operation of the running thread. Its stores come by another way than a thread's
 // own: those it has to be told of by a fence, of whoever stored or of who begins the operation.
 uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t size,
-                   const uint16_t* known, const void* pc) {
+                   const uint16_t* known, const void* pc, Met& met) {
     Core& core = *running.core;
     const ptrdiff_t offset = core.shared.offset(address);
     Instruction& in = instruction_at(pc, kShared, operation.kind, size);
     if (offset == SharedMemory::kElsewhere || !core.shared.in_array(offset, size)) {
+        met.clean = false;
         tell_hazard(core, hazard::out_of_shared, in, operation.kind, address, nullptr);
         return in.id;
     }
     settle_benign_race();
+    if (operation.kind == kStore) ++tile_stores;
     Accessor me{block_serial, phase_serial, operation.party, in.id, operation.moment,
                 nullptr,      known};
     Races races;
@@ -196,17 +208,21 @@ uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t 
         unwritten |= operation.kind == kLoad && cell.written != block_serial;
         Ordinary& last = cell.ordinary;
         if (operation.kind == kLoad && last.block == block_serial && last.id &&
-            last_tile_fence[last.id - 1] <= last.fences &&
-            last_tile_fence[running.me.id - 1] <= last.fences && !unfenced) {
-            unfenced = true;
-            store = Conflict{last.id, last.instruction, 0, kStore};
-            where = static_cast<const char*>(address) - offset + at;
+            last_tile_fence[last.id - 1] <= last.fences) {
+            met.fences = std::max(met.fences, last.fences + 1);
+            if (!has_fenced(last.fences + 1) && !unfenced) {
+                unfenced = true;
+                store = Conflict{last.id, last.instruction, 0, kStore};
+                where = static_cast<const char*>(address) - offset + at;
+            }
         }
         if (operation.kind == kStore) last.id = 0;
+        else note_store(met, cell);
         Conflict c;
         if (__builtin_expect(cell.touch(me, operation.kind, moments, &c), 0))
             races.note(c, operation.kind, at, bytes);
     });
+    met.clean &= !races.any() && !unwritten && !unfenced;
     if (races.any()) races.tell_async(core, in, me, operation.kind, address);
     else if (unwritten)
         tell_hazard(core, hazard::uninitialized, in, operation.kind, address, nullptr);
@@ -228,6 +244,7 @@ void touch_again(const AsyncOperation& operation, const void* address, size_t si
 
 void touch_as_store(const AsyncOperation& operation, const void* address, size_t size) {
     const Ordinary ordinary{block_serial, tile_fences, operation.thread, operation.instruction};
+    ++tile_stores;
     shared_shadow->each(size_t(running.core->shared.offset(address)), size,
                         [&](Cell& cell, size_t, unsigned) { cell.ordinary = ordinary; });
 }
@@ -310,6 +327,9 @@ void watch_acquire() {
 void watch_tile_fence() {
     if (running.core) last_tile_fence[running.me.id - 1] = ++tile_fences;
 }
+
+uint32_t stores_to_tiles() { return tile_stores; }
+bool has_fenced(uint32_t fences) { return last_tile_fence[running.me.id - 1] >= fences; }
 
 void watch_async_fence() {
     if (running.core) async_fences[{block_serial, running.me.id}] = phase_serial;
@@ -449,7 +469,7 @@ void watch_access(const void* address, size_t size, Kind kind, const void* pc) {
 }
 
 void watch_thread(Core* core, int thread) {
-    if (!on) return;
+    if (!watched) return;
     settle_benign_race();
     running.core = core;
     running.me = Accessor{block_serial,         phase_serial,
@@ -462,7 +482,7 @@ void watch_thread(Core* core, int thread) {
 }
 
 void watch_launch(const Launch& launch) {
-    if (!on) return;
+    if (!watched) return;
     device_memory = &heap();
     fences_launch();
     words_launch(phase_serial + 1);
@@ -491,7 +511,7 @@ static void begin_phase() {
 }
 
 void watch_block() {
-    if (!on) return;
+    if (!watched) return;
     memset(steps, 0, sizeof steps);
     const bool before = in_turns;
     watch_block_again(++last_serial);
@@ -499,7 +519,7 @@ void watch_block() {
 }
 
 void watch_block_again(uint32_t serial) {
-    if (!on) return;
+    if (!watched) return;
     settle_benign_race();
     in_turns = true;
     block_serial = serial;
@@ -516,7 +536,7 @@ void watch_block_again(uint32_t serial) {
 }
 
 void watch_block_end(uint32_t serial) {
-    if (!on) return;
+    if (!watched) return;
     operations_block_end(serial);
     fences_block_end(serial);
     order_block_end(serial);
@@ -532,19 +552,19 @@ void watch_block_end(uint32_t serial) {
 uint32_t watch_serial() { return block_serial; }
 
 void watch_grid_barrier() {
-    if (!on) return;
+    if (!watched) return;
     fences_launch();
     words_epoch(phase_serial + 1);
 }
 
 void watch_phase() {
-    if (!on) return;
+    if (!watched) return;
     ++counters.barriers;
     begin_phase();
 }
 
 void watch_warp_end() {
-    if (!on) return;
+    if (!watched) return;
     settle_benign_race();
     settle_requests();
 }
@@ -566,7 +586,7 @@ static void join(int warp, uint32_t lanes) {
 }
 
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask) {
-    if (!on) return;
+    if (!watched) return;
     if (kind == EMU_SYNCWARP) {
         ++counters.syncwarps;
         join(warp, lanes);
@@ -582,7 +602,7 @@ void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint
 }
 
 void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* sources) {
-    if (!on) return;
+    if (!watched) return;
     for (uint32_t rest = lanes; rest; rest &= rest - 1) {
         const int lane = __builtin_ctz(rest), source = sources[lane];
         if (source >= 0 && !(lanes >> source & 1)) absent_lane(core, 32 * warp + lane, source);
@@ -590,7 +610,7 @@ void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* source
 }
 
 void watch_launch_end(const Launch& launch) {
-    if (!on) return;
+    if (!watched) return;
     settle_benign_race();
     settle_requests();
     end_absent_lanes();
@@ -607,21 +627,21 @@ extern "C" {
 
 // Diagnoses the launches that follow, until emu_watch_end. Memory must be allocated in between.
 void emu_watch_begin() {
-    if (on) return;
-    on = true;
+    if (watched) return;
+    watched = true;
     heap().watched = true;
 }
 // Says that memory holds values that count as written.
 void emu_mark_written(const void* first, size_t bytes) { heap().mark_written(first, bytes); }
 bool emu_byte_products() {
-    if (on) counters.byte_products += 4;
+    if (watched) counters.byte_products += 4;
     return !idle_products();
 }
 // With `idle`, products of tensor cores, and of four bytes at once, add nothing: what comes out
 // shows whether a kernel needs them, or makes them for show.
 void emu_set_idle_products(int idle) { idle_products() = idle; }
 void emu_watch_end() {
-    on = heap().watched = false;
+    watched = heap().watched = false;
     running.core = nullptr;
     heap().forget();
     global_shadows.clear();

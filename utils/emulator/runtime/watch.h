@@ -17,7 +17,8 @@ class Core;
 struct Launch;
 struct Meeting;
 
-bool watching();
+extern bool watched __attribute__((visibility("hidden")));
+inline bool watching() { return watched; }
 
 // Called by the scheduler.
 void watch_thread(Core* core, int thread);    // this one runs from now on; null: none
@@ -58,10 +59,13 @@ void watch_acquire();
 void watch_tile_fence();
 
 struct AsyncOperation;
+struct Met;
 // What an asynchronous operation does to shared memory, and does still; the number of the
 // instruction.
 uint16_t touch_for(const AsyncOperation& operation, const void* address, size_t size,
-                   const uint16_t* known, const void* pc);
+                   const uint16_t* known, const void* pc, Met& met);
+uint32_t stores_to_tiles();        // so many so far, of all blocks: what is no barrier's own
+bool has_fenced(uint32_t fences);  // the running thread, with this number or a later
 void touch_again(const AsyncOperation& operation, const void* address, size_t size);
 void touch_as_store(const AsyncOperation& operation, const void* address, size_t size);
 // What the running thread stored to global memory is seen by copies of tiles, and its copies see
@@ -145,7 +149,7 @@ __attribute__((always_inline)) inline bool joins_request(Instruction& in, const 
 
 // Notes a read among reads alone, all of a warp's by one instruction.
 __attribute__((always_inline)) inline bool joins_readers(Several& readers, const Instruction& in) {
-    if (!readers.first || readers.moments) return false;
+    if (!readers.first || readers.moments || readers.first_moment != 1) return false;
     if (warp_of(readers.first) == warp_of(running.me.id)) {
         if (readers.first_instruction != in.id) return false;
         readers.lanes |= running.bit;
@@ -173,7 +177,7 @@ __attribute__((always_inline)) inline bool watch_read_shared_word(const void* ad
         cell.writer = cell.atomics.first = cell.atomics.other = 0;
         cell.atomics.lanes = cell.atomics.moments = 0;
         cell.updated = false;
-        cell.readers = Several{running.me.id, in.id, 0, 0, 0, running.bit, 0};
+        cell.readers = Several{running.me.id, in.id, 0, 0, 0, 1, running.bit, 0};
     } else if (cell.writer || cell.atomics.first || !joins_readers(cell.readers, in)) {
         return false;
     }

@@ -82,6 +82,7 @@ enum EmuCollective {
     EMU_WGMMA,  // of four warps; this and the next two likewise
     EMU_WGMMA_BF16,
     EMU_WGMMA_TF32,
+    EMU_WGMMAS,  // several of these; value: how many
     EMU_WGMMA_FENCE,
     EMU_WGMMA_COMMIT,
     EMU_WGMMA_WAIT,  // parameter: the most groups that may be under way
