@@ -188,6 +188,14 @@ def test_a_second_process_is_tried_on_as_many_sizes_some_of_which_nobody_knows()
         assert sum(outcome.case.sizes not in known for outcome in first) == unknown
 
 
+def test_calls_are_counted_at_sizes_that_the_exercise_names():
+    named = {"n": 3}, {"n": 5}
+    counted = replace(toys.MISH, at=replace(toys.MISH.at, counted=named))
+    calls = plain_calls.PlainCalls(Recorded(right, counted), seed=7)
+    made = list(calls.in_another_process(counted.at.check))[plain_calls.AGAIN :]
+    assert [outcome.case.sizes for outcome in made] == [named[0], named[1], named[0]]
+
+
 def test_a_call_has_its_whole_time_limit_in_its_turn_and_less_before():
     kernel = Recorded(right, toys.MISH)
     plan = Schedule(kernel, seed=1)

@@ -286,6 +286,8 @@ ATTENTION = Exercise(
         gates=of_heads(2, 192, 64, 1),
         drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "causal": (0, 1)},),
         choices={"D": (64, 128), "causal": (0, 1)},
+        # A tile is as dear as a whole one, however few of its rows there are: of one head.
+        counted=(of_heads(1, 5, 64, 1), of_heads(1, 7, 128, 0)),
     ),
 )
 
@@ -294,6 +296,8 @@ def by_few_heads(q, k, v, D, causal):
     """out alone, of as many heads at a time as there is room for scores in float64: half a GB."""
     heads, S, _ = q.shape
     few = heads if torch.compiler.is_compiling() else max(1, ROOM // S**2)
+    if few >= heads:
+        return attention(q, k, v, D, causal)[1]
     parts = zip(*(tensor.split(few) for tensor in (q, k, v)), strict=True)
     return torch.cat([attention(*part, D, causal)[1] for part in parts])
 
@@ -351,8 +355,8 @@ def gradients(q, k, v, out, row_max, row_sum, grad_out, D, causal):
     weights = (scores - row_max[:, :, None]).exp2() / row_sum[:, :, None]
     of_scores = weights * (grad_out @ v.transpose(1, 2) - (grad_out * out).sum(2, keepdim=True))
     if causal:
-        weights = weights.masked_fill(hidden(scores), 0.0)
-        of_scores = of_scores.masked_fill(hidden(scores), 0.0)
+        mask = hidden(scores)
+        weights, of_scores = weights.masked_fill(mask, 0.0), of_scores.masked_fill(mask, 0.0)
     turned = of_scores.transpose(1, 2)
     return of_scores @ k / D**0.5, turned @ q / D**0.5, weights.transpose(1, 2) @ grad_out
 
@@ -371,6 +375,8 @@ def by_few(function, tensors, D, causal):
     """`function` of few heads at a time; all its results in one piece each."""
     heads, S, _ = tensors[0].shape
     few = heads if torch.compiler.is_compiling() else max(1, ROOM // S**2 // 4)
+    if few >= heads:
+        return function(*tensors, D, causal)
     parts = zip(*(tensor.split(few) for tensor in tensors), strict=True)
     results = [function(*part, D, causal) for part in parts]
     return tuple(map(torch.cat, zip(*results, strict=True)))

@@ -45,6 +45,9 @@ class At:
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.
     drawn: tuple[Mapping[str, tuple[int, int]], ...] = ()
     choices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # a size of few values
+    # Called many times, by turns: a kernel that counts its calls gives itself away. None: small
+    # ones of `check`, but for the smallest.
+    counted: tuple[Sizes, ...] = ()
     part: int = 0  # at most so many elements share one of a size that follows; 0: any number
     anywhere: bool = True  # sizes are drawn from all that is promised; False: they hang together
 

@@ -320,7 +320,7 @@ class PlainCalls(Judge):
         names = case_sizes.leaders(self.exercise)
         for i in torch.randint(len(names), (unknown,), generator=random).tolist():
             yield from self._at(case_sizes.anywhere(self.exercise, random, CHEAP, names[i]))
-        small = self.ascending()[1:3]
+        small = self.exercise.at.counted or self.ascending()[1:3]
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
             yield self.call(self.case(size), calls=calls, probes=FEW)
