@@ -66,8 +66,8 @@ LARGE = 1 << 20  # elements that are worth threads
 FEW = 32  # outputs that are too few to have a typical one among them
 LEAST = 2.0**-118  # e^x overflows, or 1 / x is 0, before a result is so small
 PROBES = 16  # random changes that the response is estimated from
-# Of a bound: probes at most, whether PyTorch's own fp32 path is in it, whether the fan-in is.
-STEPS = (0, False, False), (2, False, False), (PROBES, True, False), (PROBES, True, True)
+# Of a bound: probes at most, whether the fan-in is in it, whether PyTorch's own fp32 path is.
+STEPS = (0, False, False), (2, False, False), (2, True, False), (PROBES, True, True)
 BEND = 4.0  # times the response to small changes: more than chance makes of it
 
 
@@ -229,6 +229,7 @@ class _Bounds:
         self._changes = self._changed(names, STEP)
         self._squares = {name: torch.zeros_like(values[name]) for name in names}
         self._changed_by = 0  # probes so far
+        self._fans: dict[str, int] = {}
 
     @one_thread()
     @torch.inference_mode(False)
@@ -237,16 +238,16 @@ class _Bounds:
         self,
         name: str,
         probes: int = PROBES,
-        path: bool = True,
         fan: bool = True,
+        path: bool = True,
         bends: bool = False,
     ) -> Tensor:
-        """That of one output; lower where a part is left out: some probes of its response, what
-        PyTorch's own fp32 path is off by, or the fan-in."""
+        """That of one output; lower where a part is left out: some probes of its response, the
+        fan-in, or what PyTorch's own fp32 path is off by."""
         exercise, value, response = self.exercise, self.values[name], self._response(name, probes)
         scale = value.abs().nan_to_num(0, 0) + response
         unit = UNIT.get(self.dtypes[name], UNIT[torch.float32])
-        relative = ORDER * float(self._fans[name] if fan else 1) ** 0.5 * unit
+        relative = ORDER * float(self._fan(name) if fan else 1) ** 0.5 * unit
         if path:
             relative += PATH * self._error(name, scale)
         typical = _typical(scale[value.isfinite()], self._others[name])
@@ -293,9 +294,10 @@ class _Bounds:
         with full_precision():
             return evaluate(self.exercise, self.case, torch.float32, device)
 
-    @functools.cached_property
-    def _fans(self) -> Mapping[str, int]:
-        return fan_in(self.exercise, self.case, self.wide, self.names)
+    def _fan(self, name: str) -> int:
+        if name not in self._fans:
+            self._fans |= fan_in(self.exercise, self.case, self.wide, [name])
+        return self._fans[name]
 
     @functools.cached_property
     def _others(self) -> Tensors:
