@@ -138,12 +138,15 @@ def some_images(images, height, width):
 
 
 def windows(sizes, generator):
-    """Normal; or some are far above the others, or many 0. One in six is not finite in the middle,
-    which lies inside of the image for each of its elements."""
+    """Normal; or some are far above the others, or many 0."""
     kind = (normal, heavy_tailed, whole)[whole_number(0, 3, generator)]
-    w = kind((7, 7), generator)
-    if not whole_number(0, 6, generator):
-        w[3, 3] = (float("nan"), float("inf"))[whole_number(0, 2, generator)]
+    return {"w": kind((7, 7), generator)}
+
+
+def not_finite(sizes, generator):
+    """NaN or infinity in the middle, which lies inside of the image for each of its elements."""
+    w = windows(sizes, generator)["w"]
+    w[3, 3] = (float("nan"), float("inf"))[whole_number(0, 2, generator)]
     return {"w": w}
 
 
@@ -154,6 +157,7 @@ CONVOLUTION = Exercise(
     outputs=("out",),
     reference=lambda x, w: F.conv2d(x[:, None], w[None, None], padding=3)[:, 0],
     inputs=windows,
+    kinds={"not finite in the window": not_finite},
     magnitudes=(1e-30, 1e34),
     must_read={"w": 1 / 49},  # of a small image, nothing lies below most of the window
     ladder="convolution",
