@@ -135,11 +135,16 @@ bool Core::run_block(uint64_t number) {
     return run_fibres();
 }
 
+Where& left_at() {
+    static thread_local Where where;
+    return where;
+}
+
 bool Core::run_fibres() {
     emu_switch(&scheduler_, current->context);
     watch_warp_end();
     watch_thread(nullptr, 0);
-    left = current;
+    left_at() = Where{launch->kernel, block, current->index, {nullptr, 0}, current->pc};
     current = nullptr;  // the block has ended, has been abandoned, or waits for the grid
     if (!live_ || launch->error.load(std::memory_order_relaxed)) watch_block_end(serial);
     if (shared.static_bytes() > launch->static_shared)  // rarely: the cores share this line

@@ -173,7 +173,6 @@ class Core {
     int collective_warp() const { return settling_; }
 
     Fibre* current = nullptr;
-    const Fibre* left = nullptr;  // who ran last, while nobody does
     Launch* launch = nullptr;
     uint3 block{};
     Stacks stacks;
@@ -223,6 +222,9 @@ class Core {
     uint32_t block_number_ = 0;
     uint32_t random_ = 0;
 };
+
+// Where the thread of a block was that ran last on this OS thread, of whichever launch.
+struct Where& left_at();
 
 extern __thread Core* this_core EMU_TLS __attribute__((visibility("hidden")));
 // The calling OS thread's; null where no kernel has run yet.

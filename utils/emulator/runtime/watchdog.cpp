@@ -66,13 +66,6 @@ bool starved(double late) {
     return late < (kPatience - 1) * limit && now(CLOCK_PROCESS_CPUTIME_ID) - had < kNearly * limit;
 }
 
-// Where the kernel was left, while none of its threads runs.
-Where left_at() {
-    const Core& at = *core();
-    if (!at.left) return Where{at.launch->kernel};
-    return Where{at.launch->kernel, at.block, at.left->index, {nullptr, 0}, at.left->pc};
-}
-
 void on_timeout(int, siginfo_t*, void* context) {
     if (answering.exchange(true)) return;  // asked again, on the way to the answer
     const Launch* launch = core() ? core()->launch : nullptr;
@@ -83,7 +76,10 @@ void on_timeout(int, siginfo_t*, void* context) {
         answering = false;
         return;
     }
-    const Where where = launch && !core()->current ? left_at() : interrupted(context);
+    Where where = interrupted(context);
+    // While a block is made ready, nobody runs: the one before it may have been left somewhere.
+    if (launch && !core()->current)
+        where = left_at().kernel == launch->kernel ? left_at() : Where{launch->kernel};
     report(hazard::timeout, where,
            launch ? "the kernel did not end within its time limit; it was here when it was stopped"
                   : "the host code did not end within its time limit");
