@@ -366,16 +366,20 @@ class PlainCalls(Judge):
                 if case_sizes.cost(self.exercise, sizes) > FAR:
                     continue
                 with contextlib.suppress(LaunchError):
-                    if self.threads(sizes) <= MANY and self._soon(names[i], span):
+                    # To ask takes as much memory as to call: a part of the length comes first.
+                    few = all(self.threads(s) <= MANY for s in (self._part(names[i], span), sizes))
+                    if few and self._soon(names[i], span):
                         yield self.call(self.any_case(sizes), probes=FEW)
                         return
+
+    def _part(self, name: str, span: tuple[int, int]) -> Sizes:
+        shorter = (span[0] // PART, span[1] // PART)
+        return case_sizes.long_sizes(self.exercise, name, shorter, self.generator)
 
     def _soon(self, name: str, span: tuple[int, int]) -> bool:
         """Whether a call that is long in one size ends soon, by the pace of a shorter one."""
         if name not in self._paces:
-            shorter = (span[0] // PART, span[1] // PART)
-            sizes = case_sizes.long_sizes(self.exercise, name, shorter, self.generator)
-            arguments = case_calls.arguments(self.kernel, self.case(sizes))
+            arguments = case_calls.arguments(self.kernel, self.case(self._part(name, span)))
             self._paces[name] = PART * self._isolated(arguments).seconds / span[1]
         return self._paces[name] * span[1] <= LONGEST
 
