@@ -306,6 +306,13 @@ def many_nan(sizes, generator):
     return {"x": torch.where(kind == 1, (x * float("nan")).copysign(x), x)}
 
 
+def votes_and_merges(rows, channels):
+    """Shuffles and votes: one for each 32 elements, and merges of 22. Most are made where 8 warps
+    share a row: of c random elements each merges 32 * log(c / 32) after the first 32, and then what
+    is left."""
+    return rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
+
+
 TOPK = Exercise(
     name="topk_rounds",
     notebook="15_short_pieces_2_largest",
@@ -615,22 +622,15 @@ EXERCISES = (
                 1.4,
                 "let a key wait in the queue until it holds 32, and merge those at once; and let "
                 "only keys above the bar, the smallest of the best so far, into the queue",
-                # A vote for each 32 elements, and merges of 22. Most are made where 8 warps share a
-                # row: of c random elements each merges 32 * log(c / 32) after the first 32, and
-                # then what is left. One warp alone needs half; to merge at every vote, 1.7 times.
-                ideal=lambda rows, channels: (
-                    rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
-                ),
+                # One warp alone needs half; to merge at every vote, 1.7 times.
+                ideal=votes_and_merges,
             ),
             Gate(
                 "store requests to shared memory",
                 1.4,
                 "let a key wait in the queue until it holds 32: lanes that exchange keys for each "
                 "load, in shared memory as well, do what a vote would spare them",
-                # As many: a merge may go through shared memory, too.
-                ideal=lambda rows, channels: (
-                    rows * (channels / 32 + 8 * 22 * (2 + math.log(channels / 8 / 32)))
-                ),
+                ideal=votes_and_merges,  # as many: a merge may go through shared memory, too
             ),
         ),
         points=25,
