@@ -21,6 +21,7 @@ from utils.course.case_values import (
     OWN,
     SELDOM,
     TINY,
+    WHOLE,
     ZERO_TIMES_INFINITY,
     add_outliers,
     normal,
@@ -102,11 +103,20 @@ def _scalar(low: float, high: float, generator: Generator) -> float:
     return torch.tensor(value, dtype=torch.float32).item()
 
 
+UNROUNDED = ("infinite", *NANS, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
+
+
 def any_family(exercise: Exercise, generator: Generator) -> str:
-    """Every second time the usual kind of values, else one of the exercise's own or of all."""
+    """Every second time the usual kind of values, else one of the exercise's own or of all.
+
+    A size that is drawn may be long: a sum from front to back, which is right, is off there by more
+    than the bound where all values have one sign, or a few are large. So where values are rounded,
+    only kinds are drawn that add nothing to that.
+    """
     names = families(exercise)
     way = whole_number(0, 4, generator)
-    others = [*exercise.kinds] if way == 0 and exercise.kinds else names[1:] or names
+    plain = [n for n in names[1:] if exercise.exact or n in UNROUNDED or n in exercise.kinds]
+    others = [*exercise.kinds] if way == 0 and exercise.kinds else plain or names[:1]
     return others[whole_number(0, len(others), generator)] if way < 2 else names[0]
 
 
