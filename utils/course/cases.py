@@ -21,7 +21,6 @@ from utils.course.case_values import (
     OWN,
     SELDOM,
     TINY,
-    WHOLE,
     ZERO_TIMES_INFINITY,
     add_outliers,
     normal,
@@ -103,7 +102,7 @@ def _scalar(low: float, high: float, generator: Generator) -> float:
     return torch.tensor(value, dtype=torch.float32).item()
 
 
-UNROUNDED = ("infinite", *NANS, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY)
+UNROUNDED = ("infinite", *NANS, INFINITE_ELSEWHERE)
 
 
 def any_family(exercise: Exercise, generator: Generator) -> str:
