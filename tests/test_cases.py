@@ -274,7 +274,12 @@ def test_sizes_that_were_drawn_meet_other_values_every_second_time():
     exercise, generator = replace(toys.GEMM, kinds=own), Generator().manual_seed(0)
     met = [cases.any_family(exercise, generator) for _ in range(400)]
     assert 160 < met.count(case_values.NORMAL) < 240 and 70 < met.count("threes") < 140
-    assert set(met) == set(cases.families(exercise))
+    assert set(met) == {case_values.NORMAL, "threes", *cases.UNROUNDED} & {
+        *cases.families(exercise)
+    }
+    exact = replace(exercise, exact=True)
+    met = [cases.any_family(exact, generator) for _ in range(1000)]
+    assert set(met) == set(cases.families(exact))
     alone = replace(toys.MISH, inputs=lambda sizes, generator: {"x": torch.ones(sizes["n"])})
     assert cases.any_family(alone, generator) == case_values.OWN
 
