@@ -13,6 +13,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from utils.process import card
+from utils.timing import rested
 from utils.timing.sustained import looking, sustained
 
 ROUNDS = 15
@@ -49,26 +50,26 @@ def times(
     calls: dict[str, Callable[[], object]], rounds: int = ROUNDS, ahead: int = 200_000
 ) -> dict[str, Time]:
     """By name. ahead: cycles that the card waits for the host, rested."""
-    rested = _rested(calls, rounds, ahead)
+    single = _rested(calls, rounds, ahead)
     rows = {}
     with looking() as looks:
         for name, call in calls.items():
-            load = sustained([call], rested[name], looks)
+            load = sustained([call], single[name], looks)
             more = (load.milliseconds, load.clock_mhz, load.watts) if load else ()
-            rows[name] = Time(rested[name], *more)
+            rows[name] = Time(single[name], *more)
     return rows
 
 
 @card.alone()
 def _rested(calls: dict[str, Callable[[], object]], rounds: int, ahead: int) -> dict[str, float]:
-    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    flush = rested.flusher()
     timed: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()
         call()
     for _ in range(rounds):
         for name, call in calls.items():
-            flush.zero_()
+            flush()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             torch.cuda._sleep(ahead)  # so that the host is ahead of the card
             start.record()
