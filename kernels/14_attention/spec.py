@@ -587,7 +587,7 @@ EXERCISES = (
         FUSED,
         number="14.3",
         name="attention_rows",
-        title="attention without scores in memory, a warp for each query",
+        title="attention without scores in memory, 8 lanes for each query",
         gates=(
             COALESCED_LOADS,
             COALESCED_STORES,
