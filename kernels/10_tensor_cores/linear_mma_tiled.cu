@@ -41,7 +41,7 @@ __device__ void store(float* out, const float (&d)[2][8][4], int M, int N, int r
     }
 }
 
-// x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, each element rounded to a half
+// x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, of elements rounded to halves
 // Changed from `linear_mma`: tiles in shared memory; loads M * N * K / 64 floats.
 // One warp owns WM x WN elements of out: 2 x 8 products of mma. One block owns a tile BM x BN.
 __global__ void __launch_bounds__(THREADS)

@@ -17,8 +17,8 @@ __device__ float block_max(float value) {
 }
 
 // x: (rows, cols), high, low: (rows, padded), scale: (rows). x = (high + low) * scale, nearly
-// scale is a power of two: the largest element of a row over it lies from 2^14 to 2^15. Columns
-// beyond cols become 0.
+// scale is a power of two: the largest magnitude of a row over it lies from 2^14 to 2^15, if it is
+// from 2^-100 to 2^100. Columns beyond cols become 0.
 // One thread owns every 256th element of a row, one block a row.
 __global__ void split_rows_kernel(const float* x, __half* high, __half* low, float* scale, int cols,
                                   int padded) {

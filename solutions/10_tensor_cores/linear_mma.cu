@@ -9,7 +9,7 @@ __device__ unsigned pair(const float* matrix, int rows, int cols, int row, int c
     return *reinterpret_cast<unsigned*>(&both);
 }
 
-// x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, each element rounded to a half
+// x: (M, K), W: (N, K), out: (M, N), all row-major. out = x * W^T, of elements rounded to halves
 // One warp owns 16 x 8 elements of out, one lane four of them. One block is one warp.
 __global__ void linear_mma_kernel(const float* x, const float* W, float* out, int M, int N, int K) {
     int row0 = blockIdx.y * 16, col0 = blockIdx.x * 8;

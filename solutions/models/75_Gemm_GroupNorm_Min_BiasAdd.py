@@ -1137,7 +1137,7 @@ __device__ inline void load_bytes(void* to, const void* from, int bytes, Barrier
 }
 
 // A tile, shared -> global memory; what lies outside of the matrix is left out. After
-// fence_for_copies() by all who wrote the tile, and a barrier. One thread calls it.
+// fence_async() by all who wrote the tile, and a barrier. One thread calls it.
 __device__ inline void store_tile_async(const CUtensorMap* map, const void* tile, int col,
                                         int row) {
     // PTX: cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {col, row}], [tile];
