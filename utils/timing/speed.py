@@ -70,7 +70,7 @@ class Speed:
 def tenths(ratio: float) -> float:
     """Of the points: all up to FULL times the reference, then 7 / ratio, from NOTHING on none.
 
-    Stanford's CS149 grades its assignments so.
+    Stanford's CS149 has the same bounds; between them it gives all points / ratio.
     """
     if ratio >= NOTHING:
         return 0.0
