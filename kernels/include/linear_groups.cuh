@@ -4,7 +4,7 @@
 #include "linear_epilogue.cuh"
 
 // The sum over LANES lanes that own the same rows and neighbouring quads of columns: lanes whose
-// numbers differ in bits 1 to 3. Each of them gets it. All 32 lanes of the warp must call it.
+// numbers differ in bits 2, 4 and 8. Each of them gets it. All 32 lanes of the warp must call it.
 template <int LANES>
 __device__ inline float sum_along_row(float value) {
 #pragma unroll
