@@ -1,13 +1,17 @@
 """What a launcher does at sizes that are too large to run is known from its launches."""
 
+import re
+from pathlib import Path
+
 import pytest
 from support.attacks import exercise_named
 
-from utils.course import catalog
+from utils.course import case_calls, catalog
 from utils.course.answers import Answer, compile_answer
 from utils.ground.errors import CheckFailed, Reason
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.rehearsal import Rehearsals
+from utils.process import pool
 
 SWISH = exercise_named("swish")
 LAUNCH = "swish_kernel<<<blocks, threads>>>(x, out, n);"
@@ -80,3 +84,15 @@ def test_one_block_for_all_sizes():
     grid_stride = [("    if (i < n) {", "    for (; i < n; i += blockDim.x) {")]
     failure = failure_of(kernel_of(*grid_stride, (LAUNCH, f"blocks = 1;\n    {LAUNCH}")))
     assert failure.reason is Reason.GATE and "1 block for all of it" in str(failure)
+
+
+def test_what_a_launcher_allocates_takes_no_memory():
+    """To fill what nobody reads took longer than all else that a rehearsal does."""
+    scratch = "float* scratch;\n    cudaMalloc(&scratch, size_t(1) << 29);\n    cudaFree(scratch);"
+    kernel = kernel_of((LAUNCH, f"{LAUNCH}\n    {scratch}"))
+    arguments = case_calls.arguments(kernel, case_calls.nothing(kernel, {"n": 1000}))
+    slot = pool.slot("emulator", "rehearsals")
+    slot.restart()
+    assert kernel.isolated(arguments, timeout=10.0, rehearsal=True).launches
+    said = Path(f"/proc/{slot.worker.process.pid}/status").read_text()
+    assert int(re.search(r"VmHWM:\s*(\d+) kB", said)[1]) < 100_000

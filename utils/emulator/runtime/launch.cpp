@@ -90,7 +90,7 @@ constexpr size_t kRehearsed = 1 << 16;  // bytes of it, or a few more
 
 // From now on a launch is held against the device's limits, and does not run; it is noted.
 extern "C" void emu_rehearse(int on) {
-    emu::rehearsing = on;
+    emu::rehearsing = emu::heap().rehearsed = on;
     emu::rehearsed.clear();
     emu::follow_values(on);
 }
