@@ -16,17 +16,28 @@ namespace emu {
 
 struct BlockWork {
     explicit BlockWork(int threads)
-        : copies(size_t(threads)),
-          stores(size_t(threads)),
-          products(size_t(threads + 31) / 32),
-          registers(threads) {}
+        : products(size_t(threads + 31) / 32), registers(threads), threads_(size_t(threads)) {}
     std::map<const void*, MemoryBarrier> barriers;
     std::map<int, NamedBarrier> named;
     std::unique_ptr<Batches> batches;    // of its threads, where there are any
-    std::vector<ThreadCopies> copies;    // by thread
-    std::vector<TileStores> stores;      // by thread
     std::vector<WarpProducts> products;  // by warp
     RegisterPool registers;
+
+    // Made for all threads once one of them asks: most blocks have neither.
+    ThreadCopies& copies_of(int thread) {
+        if (copies_.empty()) copies_.resize(threads_);
+        return copies_[size_t(thread)];
+    }
+    TileStores& stores_of(int thread) {
+        if (stores_.empty()) stores_.resize(threads_);
+        return stores_[size_t(thread)];
+    }
+    std::vector<TileStores>& stores() { return stores_; }  // by thread; empty: none so far
+
+   private:
+    size_t threads_;
+    std::vector<ThreadCopies> copies_;
+    std::vector<TileStores> stores_;
 };
 
 bool advance_barriers(class Core& core);  // nobody can go on: lets tiles land, if somebody waits

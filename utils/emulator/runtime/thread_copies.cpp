@@ -26,7 +26,7 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
     trace_access(to, size_t(room), kStore, pc);
     if (bytes) trace_access(from, size_t(bytes), kLoad, pc);
     AsyncOperation* operation = nullptr;
-    ThreadCopies& mine = c.work().copies[size_t(c.current_index())];
+    ThreadCopies& mine = c.work().copies_of(c.current_index());
     if (watching()) {
         if (bytes) watch_copied(from, size_t(bytes), size_t(room), kLoad, pc);
         watch_alignment(to, size_t(room), kStore, pc);
@@ -40,7 +40,7 @@ extern "C" void emu_copy_async(void* to, const void* from, int bytes, int room, 
 }
 
 extern "C" void emu_commit_copies() {
-    ThreadCopies& mine = core()->work().copies[size_t(core()->current_index())];
+    ThreadCopies& mine = core()->work().copies_of(core()->current_index());
     for (ThreadCopies::Copy& copy : mine.under_way)
         if (copy.operation) copy.operation->committed = true;
     ++mine.group;
@@ -48,7 +48,7 @@ extern "C" void emu_commit_copies() {
 
 extern "C" void emu_wait_for_copies(int most, EmuSite) {
     Core& c = *core();
-    ThreadCopies& mine = c.work().copies[size_t(c.current_index())];
+    ThreadCopies& mine = c.work().copies_of(c.current_index());
     const int last = mine.group - 1 - most;  // the youngest group that has to be there
     while (!mine.under_way.empty() && mine.under_way.front().group <= last) {
         const ThreadCopies::Copy& copy = mine.under_way.front();

@@ -46,7 +46,7 @@ void finish(TileStores::Store& store) {
 }  // namespace
 
 void end_stores(Core& core) {
-    auto& stores = core.work().stores;
+    auto& stores = core.work().stores();
     for (size_t thread = 0; thread < stores.size(); ++thread)
         for (TileStores::Store& store : stores[thread].under_way) {
             const bool committed = store.group != stores[thread].group;
@@ -130,7 +130,7 @@ extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, i
     const void* pc = c.current->pc = EMU_CALLER;
     const TileMap& map = check(c, described, site);
     check_tile(c, tile, map, kLoad, site);
-    TileStores& mine = c.work().stores[size_t(c.current_index())];
+    TileStores& mine = c.work().stores_of(c.current_index());
     AsyncOperation* operation = nullptr;
     if (running.core)
         operation = begin_operation(party_of(Does::kStores, c.current_index()), mine.group, kLoad,
@@ -142,7 +142,7 @@ extern "C" void emu_store_tile(const CUtensorMap* described, const void* tile, i
 extern "C" void emu_fence_async_global() { watch_async_fence(); }
 
 extern "C" void emu_commit_stores() {
-    TileStores& mine = core()->work().stores[size_t(core()->current_index())];
+    TileStores& mine = core()->work().stores_of(core()->current_index());
     for (TileStores::Store& store : mine.under_way)
         if (store.operation) store.operation->committed = true;
     ++mine.group;
@@ -150,7 +150,7 @@ extern "C" void emu_commit_stores() {
 
 extern "C" void emu_wait_for_stores(int most, EmuSite) {
     Core& c = *core();
-    TileStores& mine = c.work().stores[size_t(c.current_index())];
+    TileStores& mine = c.work().stores_of(c.current_index());
     const int last = mine.group - 1 - most;
     for (; !mine.under_way.empty() && mine.under_way.front().group <= last;
          mine.under_way.pop_front())
