@@ -428,13 +428,18 @@ print(pool.slot("emulator").worker.process.pid, flush=True)
     assert ended(worker)
 
 
-def test_meanwhile_something_is_done_once_while_the_kernel_runs(kernel):
+def test_meanwhile_something_is_done_beside_each_call_but_beside_none_that_is_made_in_it(kernel):
     done = []
     assert works(kernel)  # the worker has answered, so that what is in force is known
     slot = pool.slot("emulator")
-    with workers.meanwhile(lambda answered: done.append(slot.worker.process.pid)):
+
+    def action(answered):
+        done.append(slot.worker.process.pid)
+        assert works(kernel)
+
+    with workers.meanwhile(action):
         assert works(kernel) and works(kernel)
-    assert works(kernel) and done == [pid()]
+    assert works(kernel) and done == [pid()] * 2
 
 
 def test_what_is_called_meanwhile_has_a_worker_of_its_own(kernel):

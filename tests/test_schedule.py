@@ -343,6 +343,36 @@ def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
     assert text.startswith("dp") and text.count("pd") >= 3
 
 
+def begun(kernel: Answer, count: int) -> Schedule:
+    """A schedule of which so many calls have been made early."""
+    plan, looks = Schedule(kernel, seed=1), iter(range(count))
+    plan.make_early(lambda: next(looks, None) is None)
+    return plan
+
+
+def test_calls_are_judged_while_others_run(monkeypatch):
+    slot, beside, judge = pool.slot("emulator"), [], plain_calls.PlainCalls.judge_outcome
+
+    def noted(self, outcome):
+        beside.append(slot.waiting != 0)
+        judge(self, outcome)
+
+    monkeypatch.setattr(plain_calls.PlainCalls, "judge_outcome", noted)
+    begun(kernel_of(), 5).judge(Remarks())
+    assert beside.count(False) <= 1  # the last call
+
+
+def test_of_wrong_values_that_are_found_while_another_call_runs_the_first_are_told():
+    kernel = kernel_of(WRONG)
+
+    def told(count: int) -> str:
+        with pytest.raises(CheckFailed) as caught:
+            begun(kernel, count).judge(Remarks())
+        return str(caught.value)
+
+    assert told(5) == told(0)
+
+
 @pytest.mark.parametrize("where", ["on a card", "not built"])
 def test_nothing_is_called_before_it_is_diagnosed_where_that_would_be_wrong(
     where, order, monkeypatch

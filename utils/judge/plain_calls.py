@@ -80,6 +80,7 @@ class PlainCalls(Judge):
         super().__init__(kernel, seed, stream=1)
         self.timeout = verdict.TIMEOUT if timeout is None else timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
+        self.meanwhile: workers.Action = lambda until: None  # while a call is waited for
         self._drawing = self._all_groups()
         self._ahead: deque[Group] = deque()  # that have been drawn before their turn
         self._unready: deque[Planned] = deque()  # of them, of which nothing is worked out
@@ -236,7 +237,7 @@ class PlainCalls(Judge):
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments)
-            beside = workers.meanwhile(lambda answered: expecting())
+            beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
                 run = self._isolated(arguments, calls)

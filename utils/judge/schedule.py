@@ -3,15 +3,16 @@
 They are planned from the seed, and whenever the check would wait, for the diagnosing build or for
 the end of a diagnosed call, some are made early: a wait leaves a core idle, and most are as long as
 many calls. Outcomes are only kept then. All are judged afterwards, in order, with what the
-diagnosed calls have shown, so that a verdict does not depend on when a call was made.
+diagnosed calls have shown, so that a verdict does not depend on when a call was made. Nor does it
+on when one is judged: that is done while the calls are waited for that are left to be made.
 """
 
-import itertools
+from collections import deque
 from collections.abc import Callable
 
 from utils.course import case_sizes
 from utils.course.answers import Answer
-from utils.ground.errors import KernelTimeout
+from utils.ground.errors import CheckFailed, KernelTimeout
 from utils.judge import plain_calls, verdict
 from utils.judge.outcomes import Failed, Outcome, Returned
 from utils.judge.plain_calls import PlainCalls, Tried
@@ -26,7 +27,7 @@ class Schedule:
 
     def __init__(self, kernel: Answer, seed: int) -> None:
         self._kernel, self._seed = kernel, seed
-        self._kept: list[Outcome] = []
+        self._kept = deque[Outcome]()
         self._room = MOST
         self._begin(SOON)
 
@@ -42,7 +43,7 @@ class Schedule:
                 self._room -= case_sizes.elements(self._kernel.exercise, outcome.case.sizes)
             elif isinstance(outcome, Failed) and _may_end(outcome):
                 self._room = 0
-                self._kept = []
+                self._kept.clear()
                 self._begin(verdict.TIMEOUT)
 
     def prepare(self, until: Callable[[], bool]) -> None:
@@ -53,9 +54,27 @@ class Schedule:
         """Judge all calls, and make those that are left. Raises CheckFailed."""
         calls = self._calls
         calls.timeout, calls.remarks = verdict.TIMEOUT, remarks
-        for outcome in itertools.chain(self._kept, self._outcomes):
-            calls.judge_outcome(outcome)
+        most = 0  # outcomes that are kept; a card may be needed to judge them, too
+        if self._kernel.backend == "emulator":
+            calls.meanwhile, most = self._judge_kept, max(len(self._kept), 1)
+        for outcome in self._outcomes:
+            self._kept.append(outcome)
+            while len(self._kept) > most:
+                self._judge_kept(lambda: True)
+        self._judge_kept(lambda: False)
         return calls.tried
+
+    def _judge_kept(self, until: Callable[[], bool]) -> None:
+        """Judge what is kept, the oldest first: one at least, until it is so. Raises CheckFailed,
+        and forgets what came after that."""
+        try:
+            while self._kept:
+                self._calls.judge_outcome(self._kept.popleft())
+                if until():
+                    break
+        except CheckFailed:
+            self._kept.clear()
+            raise
 
 
 def _may_end(outcome: Failed) -> bool:

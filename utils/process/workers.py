@@ -52,8 +52,8 @@ _next: ContextVar[Action | None] = ContextVar("_next", default=None)
 
 @contextmanager
 def meanwhile(action: Action) -> Iterator[None]:
-    """Have this process do `action(answered)`, once, while a worker makes the first call in here;
-    answered() is whether that call has ended. Other workers may be called in it.
+    """Have this process do `action(answered)` while a worker makes a call in here, beside each that
+    it makes; answered() is whether that call has ended. Other workers may be called in it.
 
     It may not be done: where a kernel could look on, or nothing is called.
     """
@@ -66,8 +66,11 @@ def meanwhile(action: Action) -> Iterator[None]:
 
 def _do_meanwhile(answered: Callable[[], bool]) -> None:
     if action := _next.get():
-        _next.set(None)
-        action(answered)
+        within = _next.set(None)
+        try:
+            action(answered)
+        finally:
+            _next.reset(within)
 
 
 class Worker(Child):
