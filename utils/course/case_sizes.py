@@ -291,4 +291,4 @@ def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
 
 def elements(exercise: Exercise, sizes: Sizes) -> int:
     """Of all tensors of a call."""
-    return sum(torch.Size(dimensions(shape, sizes)).numel() for shape in exercise.shapes.values())
+    return sum(math.prod(dimensions(shape, sizes)) for shape in exercise.shapes.values())

@@ -196,6 +196,11 @@ def _parameters(function: Callable[..., object]) -> frozenset[str] | None:
 def dimensions(text: str, sizes: Sizes) -> tuple[int, ...]:
     """A shape such as "M K" or "rows 4" in numbers; "" is a single value, of shape ()."""
     try:
-        return tuple(int(word) if word.isdigit() else sizes[word] for word in text.split())
+        return tuple([w if isinstance(w, int) else sizes[w] for w in _words(text)])
     except KeyError as error:
         raise WorkbookError(f"the shape '{text}' needs a size that is not given: {error}") from None
+
+
+@functools.cache  # a check asks thousands of times
+def _words(text: str) -> tuple[int | str, ...]:
+    return tuple(int(word) if word.isdigit() else word for word in text.split())

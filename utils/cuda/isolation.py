@@ -164,6 +164,9 @@ class Call:
         layout, command = self._load(worker)
         command |= {"do": "run", "size": layout.size, "rehearsal": rehearsal}
         arena = worker.memory(layout.size)
+        if not rehearsal:
+            layout.fill(arena)
+        fresh = arena.clone() if calls > 1 else arena  # sooner copied than filled again
         most = ALTOGETHER * self.timeout
         end = time.monotonic() + most
         for done in range(calls):
@@ -172,8 +175,8 @@ class Call:
                     f"{done} calls of {self.name} took more than {most:g} seconds, of {calls} that "
                     "were to be made, and the next one was not begun"
                 )
-            if not rehearsal:
-                layout.fill(arena)
+            if done:
+                arena.copy_(fresh)
             reply, _ = worker.ask(self.timeout + GRACE, blobs=[self._slots(layout)], **command)
             self._raise_error(worker, reply)
         run = IsolatedRun(
