@@ -118,7 +118,7 @@ EXERCISES = (
         title="out = x transposed, through a tile, coalesced both ways",
         gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, PADDED),
         points=10,
-        effort="about 7 lines",
+        effort="about 11 lines",
     ),
     TRANSPOSE,
 )
