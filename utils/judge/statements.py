@@ -18,7 +18,7 @@ from utils.ground.errors import CheckFailed, Reason
 FAULTS = {
     "missing guard": "a thread reads or writes beyond an array, or beyond a row of it",
     "missing barrier": "a thread reads before another one has written, or writes too early",
-    "barrier inside a branch": "only part of the block takes the branch that the barrier stands in",
+    "barrier inside a branch": "only part of the block takes the branch that contains the barrier",
     "barrier too many": "the block waits although nobody needs it",
     "shared memory never written": "an element is read that no thread has filled",
     "shuffle by part of a warp": "the mask names lanes that do not take part",
