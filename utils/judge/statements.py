@@ -117,7 +117,7 @@ def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
         return None
     advice = "count the lines of the cell as it was given, with %%cuda as line 1"
     if lines:
-        advice = "which other fault of the table leaves what the report shows there?"
+        advice = "which other fault of the table explains what goes wrong?"
     return Reason.WRONG_DIAGNOSIS, HALVES[name, lines], advice
 
 
