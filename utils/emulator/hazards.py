@@ -114,6 +114,20 @@ HAZARDS = {
         "hold its first value before the launch: cudaMemset in the launcher.",
         Reason.UNINITIALIZED, Picture.UNWRITTEN,
     ),
+    "uninitialized/updated": Hazard(
+        "read of memory that nobody has written",
+        "An atomic operation begins with the value that is there, and nobody has set that. What "
+        "many threads add to, or look for the least in, must hold its first value before the "
+        "launch, in all of its elements: cudaMemset in the launcher. If they do, is this index "
+        "right?",
+        Reason.UNINITIALIZED, Picture.UNWRITTEN,
+    ),
+    "uninitialized/outside-too": Hazard(
+        "read of memory that nobody has written",
+        "This line leaves the array, too, as told above. The same index may have gone too far "
+        "here: set that right first.",
+        Reason.UNINITIALIZED, Picture.UNWRITTEN,
+    ),
     "race": Hazard(
         "race between two threads",
         "Put a __syncthreads() between the two lines, for shared memory; in a loop also between "

@@ -4,8 +4,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.emulator.hazards import HAZARDS, Hazard
@@ -50,6 +50,7 @@ class Report:
     other_access: str | None = None
     other_kernel: str | None = None  # of another stream: or the function that copies there
     remark: bool = False  # it is no hazard, as far as can be seen
+    outside_too: bool = False  # the same line is told to leave the array: see causes_first
     before: str = ""  # what has led to it: the end of the sentence that says what happened
     count: int = 1
     waits: tuple[Wait, ...] = ()  # thread by thread
@@ -94,8 +95,9 @@ class Report:
     @property
     def row(self) -> Hazard:
         """What is told of its kind and variant."""
-        if (refined := REFINED.get(self._key)) and refined[1](self):
-            return HAZARDS[refined[0]]
+        for refined, holds in REFINED.get(self._key, ()):
+            if holds(self):
+                return HAZARDS[refined]
         return HAZARDS.get(self._key) or Hazard(self.kind.replace("-", " "), "")
 
     @property
@@ -109,11 +111,11 @@ class Report:
 
     @property
     def _adds(self) -> bool:
-        """Whether an element is changed, not only read: `out[i] += 1`."""
+        """Whether an element is changed in several steps, not only read: `out[i] += 1`."""
         text = self.quotes[0][1] if self.quotes else ""
         name = re.escape(self.array or "")
         changed = re.search(rf"\b{name}\b\s*(\[.*\])?\s*([-+*/|&^]=|\+\+|--)", text)
-        return self.access == "atomic" or bool(changed)
+        return bool(changed)
 
     @property
     def _in_one_line(self) -> bool:
@@ -163,15 +165,20 @@ class Report:
 
 
 # Variants that only the kernel's text, a tensor's shape or the number of times shows, not the
-# runtime: the row there would be -> the row there is, and when.
-REFINED: dict[str, tuple[str, Callable[[Report], bool]]] = {
-    "crash": ("crash/division", lambda it: "division by zero" in it.message),
-    "out-of-bounds": ("out-of-bounds/matrix", lambda it: len(it.shape) == 2 and min(it.shape) > 1),
-    "uninitialized/global": ("uninitialized/added-to", lambda it: it._adds),
-    "race": ("race/one-line", lambda it: it._in_one_line),
+# runtime: the row there would be -> the rows there may be, and when; the first that fits counts.
+REFINED: dict[str, tuple[tuple[str, Callable[[Report], bool]], ...]] = {
+    "crash": (("crash/division", lambda it: "division by zero" in it.message),),
+    "out-of-bounds": (
+        ("out-of-bounds/matrix", lambda it: len(it.shape) == 2 and min(it.shape) > 1),
+    ),
+    "uninitialized/global": (
+        ("uninitialized/outside-too", lambda it: it.outside_too),
+        ("uninitialized/updated", lambda it: it.access == "atomic"),
+        ("uninitialized/added-to", lambda it: it._adds),
+    ),
+    "race": (("race/one-line", lambda it: it._in_one_line),),
     "race/same-value": (
-        "race/same-value-often",
-        lambda it: it.space == "global" and it.count > 1,
+        ("race/same-value-often", lambda it: it.space == "global" and it.count > 1),
     ),
 }
 VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -185,6 +192,30 @@ def cause(report: Report) -> tuple[object, ...]:
         tuple(sorted((here, there), key=str)) if any(here) else (report.address, report.message)
     )
     return report.row, report.remark, report.array, *places
+
+
+def causes_first(hazards: Sequence[Report]) -> list[Report]:
+    """The same, but where one line reads what nobody has written in global memory, and leaves that
+    array, too, its way out comes first: the same index may be why."""
+
+    def place(report: Report) -> tuple[object, ...]:
+        return report.file, report.line, report.array
+
+    unwritten: dict[tuple[object, ...], int] = {}
+    for n, hazard in enumerate(hazards):
+        if hazard._key == "uninitialized/global" and hazard.line:
+            unwritten.setdefault(place(hazard), n)
+    outside = {place(h) for h in hazards if h.kind == "out-of-bounds" and place(h) in unwritten}
+
+    def rank(at: int) -> tuple[int, bool]:
+        hazard = hazards[at]
+        left = hazard.kind == "out-of-bounds" and place(hazard) in outside
+        return min(at, unwritten[place(hazard)]) if left else at, not left
+
+    ordered = [hazards[at] for at in sorted(range(len(hazards)), key=rank)]
+    return [
+        replace(h, outside_too=h.kind == "uninitialized" and place(h) in outside) for h in ordered
+    ]
 
 
 def messages(hazards: Iterable[Report]) -> list[str]:

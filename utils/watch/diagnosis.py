@@ -82,7 +82,10 @@ def diagnose_call(
         idle_products=idle_products,
     )
     texts = _texts(kernel)
-    hazards = tuple(_shaped(report, arguments) for report in reports.read(seen.events, texts))
+    hazards = tuple(
+        _shaped(report, arguments)
+        for report in reports.causes_first(reports.read(seen.events, texts))
+    )
     launches = _launches(seen.events, build)
     trace = read_trace(seen, build, arguments) if most and hazards else None
     remarks = tuple(reports.remarks(seen.events, texts))
