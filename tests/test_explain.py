@@ -244,6 +244,21 @@ def test_rows_that_hold_what_belongs_to_others_are_told():
     assert said(right + 0.5) == ""
 
 
+def test_the_least_of_several_rows_is_not_told_as_another_place():
+    least = torch.tensor([3.0, 1.0, 4.0, 2.0, 7.0, 6.0])
+    shift = torch.tensor([[0.5], [0.25], [2.0]])
+    right = least + shift
+    expected = oracle.Expected.known(right.double(), torch.full((3, 6), 1e-5, dtype=torch.float64))
+
+    def said(got):
+        return displaced(got, expected, mismatch.wrong(got, expected))
+
+    assert said(least.reshape(2, 3).amin(1).repeat_interleave(3) + shift) == ""
+    assert (
+        said(right[:, [1, 0, 2, 3, 4, 5]]) == "column 0 holds what belongs to column 1, and so on"
+    )
+
+
 def test_a_fault_that_the_learner_is_to_name_is_told_once_it_is_named(monkeypatch):
     exercise = catalog.load("05_debugging/row_norm")
     case = cases.sample(exercise, {"rows": 3, "cols": 31}, "standard normal", Generator())

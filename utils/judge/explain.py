@@ -9,7 +9,9 @@ from types import MappingProxyType
 
 from torch import Tensor
 
+from utils.course import case_sizes
 from utils.course.answers import Answer
+from utils.course.case_values import NORMAL
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, Sizes
 from utils.cuda import instrumented, suspicions
@@ -29,7 +31,7 @@ UNSET = (
 )
 NOTHING = (
     "a NaN comes of 0 / 0, inf / inf, inf - inf, 0 * inf, the root of a negative number, or bits "
-    "that were set in another way: trace(kernel) shows where it begins"
+    "that were set in another way"
 )
 UNSET_NAMED = "these are values of the variable that the warning names: nobody has set it"
 SECONDS = 2.0  # for larger calls, until one is wrong
@@ -88,9 +90,21 @@ def cause(
     )
     none = got.is_floating_point() and bool(got.isnan().all() and expected.value.isfinite().any())
     if known or none:
-        return known or NOTHING
+        return known or _nothing(kernel, case, name)
     patterned = mismatch.hint(got, expected, bad, exercise.eps)
-    return "" if patterned else mixed(Reruns(kernel, SECONDS), case, name)
+    return "" if patterned else mixed(Reruns(kernel, SECONDS), case, name, bad)
+
+
+def _nothing(kernel: Answer, case: Case, name: str) -> str:
+    """What a NaN comes of, and the call of `trace` that meets it, where it is met there, too."""
+    reruns = Reruns(kernel, SECONDS)
+    if case_sizes.elements(kernel.exercise, case.sizes) > smallest.MOST:
+        return NOTHING
+    after = reruns.computed(reruns.sample(case.sizes, NORMAL))  # what `trace` draws of these sizes
+    if after is None or not after[name].isnan().any():
+        return NOTHING
+    sizes = ", ".join(f"{size}={value}" for size, value in case.sizes.items())
+    return f"{NOTHING}; trace({kernel.name}, {sizes}) shows what thread 0 computes at these sizes"
 
 
 def confirmed(causes: Iterator[str], others: Callable[[], Iterator[str]]) -> str:

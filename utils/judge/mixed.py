@@ -1,5 +1,6 @@
 """Whether a kernel mixes rows that its reference keeps apart: one is changed, and others follow."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import torch
@@ -13,36 +14,60 @@ from utils.judge.reruns import Reruns
 ROW = 0  # that is changed
 
 
-def mixed(reruns: Reruns, case: Case, name: str) -> str:
-    """Which row of an output changes with a row of an input that it has nothing to do with."""
+def mixed(reruns: Reruns, case: Case, name: str, bad: Tensor | None = None) -> str:
+    """Which row or column of an output changes with rows of an input that it has nothing to do
+    with. `bad`: which elements of the output are wrong.
+
+    A minimum over rows need not follow a certain one of them; but one that is wrong, because it is
+    another row's, follows the others.
+    """
     exercise = reruns.kernel.exercise
-    rows = exercise.shapes[name].split()[:1]
-    if not rows or case.sizes.get(rows[0], 1) < 2:
-        return ""
+    words = exercise.shapes[name].split()
     for k, tensor in case.tensors.items():
         axes = exercise.shapes[k].split()
-        if axes[:1] != rows or len(axes) < 2 or not tensor.is_floating_point():
+        if len(axes) < 2 or axes[0] not in words[:2] or not tensor.is_floating_point():
             continue
-        other = tensor.clone()
-        other[ROW] = torch.linspace(-1, 2, other[ROW].numel()).reshape(other[ROW].shape).square()
-        cases = case, replace(case, tensors={**case.tensors, k: other})
-        try:
-            right = [oracle.outputs(exercise, c, oracle.values_of(c))[name] for c in cases]
-        except (WorkbookError, RuntimeError, ValueError):
+        along = words.index(axes[0])
+        if len(tensor) < 2 or along and len(words) != 2:
             continue
-        before, after = map(reruns.computed, cases)
-        if before is None or after is None:
-            return ""
-        follow = _differ(before[name], after[name]) & ~_differ(*right)
-        if row := follow.nonzero().reshape(-1).tolist():
-            return (
-                f"row {row[0]} of {name} changes with row {ROW} of {k}, and should not: is it "
-                "read there, or do several rows get into one sum?"
-            )
+        tries = [([ROW], f"row {ROW}")]
+        if bad is not None:
+            own = int(bad.movedim(along, 0).reshape(len(tensor), -1).any(1).nonzero()[0])
+            tries.append(([row for row in range(len(tensor)) if row != own], "other rows"))
+        for rows, what in tries:
+            lines = _follow(reruns, case, name, k, rows, along)
+            if lines is None:
+                return ""
+            if lines:
+                return (
+                    f"{('row', 'column')[along]} {lines[0]} of {name} changes with {what} of {k}, "
+                    "and should not: is it read there, or do several rows get into one result?"
+                )
     return ""
 
 
-def _differ(a: Tensor, b: Tensor) -> Tensor:
-    """In which rows, to the last bit."""
-    same = (a == b) | (a.isnan() & b.isnan())
-    return ~same.reshape(len(a), -1).all(1)
+def _follow(
+    reruns: Reruns, case: Case, name: str, k: str, rows: Collection[int], along: int
+) -> list[int] | None:
+    """Which lines of an output change with these rows of the input k, and should not. None where a
+    hazard, or want of time, leaves it open."""
+    exercise, other = reruns.kernel.exercise, case.tensors[k].clone()
+    for row in rows:
+        values = torch.linspace(-1, 2, other[row].numel()).square() * (1 + row)
+        other[row] = values.reshape(other[row].shape)
+    cases = case, replace(case, tensors={**case.tensors, k: other})
+    try:
+        right = [oracle.outputs(exercise, c, oracle.values_of(c))[name] for c in cases]
+    except (WorkbookError, RuntimeError, ValueError):
+        return []
+    before, after = map(reruns.computed, cases)
+    if before is None or after is None:
+        return None
+    follow = _differ(before[name], after[name], along) & ~_differ(*right, along)
+    return [int(line) for line in follow.nonzero()]
+
+
+def _differ(a: Tensor, b: Tensor, along: int) -> Tensor:
+    """In which rows, or columns, to the last bit."""
+    same = ((a == b) | (a.isnan() & b.isnan())).movedim(along, 0)
+    return ~same.reshape(len(same), -1).all(1)

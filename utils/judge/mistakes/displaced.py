@@ -5,6 +5,7 @@ from torch import Tensor
 from utils.judge.mismatch import wrong
 from utils.judge.oracle import Expected
 
+FEW = 4  # values, of which all may be on one side by chance
 MOST = 300  # lines along an axis: each is held against each
 
 
@@ -14,12 +15,25 @@ def displaced(got: Tensor, expected: Expected, bad: Tensor) -> str:
         return ""
     for axis, unit in enumerate(("row", "column") if got.ndim == 2 else ("value",)):
         if 1 < got.shape[axis] <= MOST and (owners := _owners(got, expected, bad, axis)):
+            if _chosen(got, expected, bad, axis):
+                return ""
             (at, owner), few = next(iter(owners.items())), set(owners.values())
             if len(owners) > 1 and len(few) == 1:
                 return f"each {unit} that is wrong holds what belongs to {unit} {owner}"
             more = ", and so on" if len(owners) > 1 else ""
             return f"{unit} {at} holds what belongs to {unit} {owner}{more}"
     return ""
+
+
+def _chosen(got: Tensor, expected: Expected, bad: Tensor, axis: int) -> bool:
+    """Whether all that is wrong is too large, or too small, by one number along each line: the
+    largest, or smallest, of several lines' numbers is the number of one of them, too."""
+    far = (got.double() - expected.value.double()).movedim(axis, 0)[bad.movedim(axis, 0)]
+    if len(far) < FEW or not bool(((far > 0) == (far[0] > 0)).all()):
+        return False
+    each = (got.double() - expected.value.double()).movedim(axis, 0).reshape(got.shape[axis], -1)
+    spread = each.amax(1) - each.amin(1)
+    return bool((spread <= 4 * expected.bound.max() + 1e-4 * each.abs().amax(1)).all())
 
 
 def _owners(got: Tensor, expected: Expected, bad: Tensor, axis: int) -> dict[int, int]:
