@@ -55,6 +55,28 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
         "01_naive_gemm/gemm_naive", "float sum = 0.0f;", "float sum;",
         ["sum is read here and may have no value by then", "the variable that the warning names"],
     ),
+    "NaN of two empty lanes": (
+        "06_groupnorm/stats_welford", "    if (count == 0.0f) return a;\n", "",
+        ["a NaN comes of 0 / 0", "trace(stats_welford, rows=2, channels=12, groups=4) shows what"],
+    ),
+    "rows beyond a matrix": (
+        "09_fused_linear/linear_gn_min_bias", " && tile.row(i) < M", "",
+        ["out of bounds: ", "This line leaves the array, too, as told above"],
+    ),
+    "keys that nobody has set": (
+        "09_fused_linear/row_min_keys", "cudaMemset", "if (false) cudaMemset",
+        ["An atomic operation begins with the value that is there", "cudaMemset in the launcher"],
+    ),
+    "rows mixed into one minimum": (
+        "09_fused_linear/linear_gn_min_bias", "int step = 2; step < 2 * LANES_N",
+        "int step = 1; step <= 16",
+        ["column ", " of out changes with other rows of x, and should not"],
+    ),
+    "floats one by one": (
+        "07_pointwise_fusion/swish_multiply_swish", "load4(from, 1, channels, 0, col, whole)",
+        "load4(from, 1, channels, 0, col, false)",
+        ["which is few enough", "for four neighbours at once, as a float4"],
+    ),
     "sum in the output": (
         "01_naive_gemm/gemm_naive", "sum += A", "C[row * N + col] += A",
         ["This line adds to what is there, and nobody has set that"],
