@@ -110,6 +110,14 @@ __global__ void f_kernel(const float* A, float* out, int n) {
         ("i < n", "True", "4:9: error: ‘True’ was not declared in this scope", "written small"),
         ("A[i]", "A[k]", "5:26: error: ‘k’ was not declared in this scope; did you mean ‘i’?",
          "int k = ..."),
+        ("A[i]", "v - v.x", "5:26: error: no match for ‘operator-’ (operand types are ‘float4’ and "
+         "‘float’)", "no arithmetic of its own"),
+        ("A[i]", "2.0f * v", "5:26: error: no match for ‘operator*’ (operand types are ‘float’ and "
+         "‘float4’)", "no arithmetic of its own"),
+        ("A[i]", "quad(A[i]).x", "5:26: error: no matching function for call to ‘quad(const "
+         "float&)’", "quad(&x[i])"),
+        ("A[i]", "a - b", "5:26: error: no match for ‘operator-’ (operand types are ‘Stats’ and "
+         "‘Stats’)", ""),
         ("A[i]", "A[i]", "5:26: error: something that nobody has met", ""),
     ],
 )  # fmt: skip

@@ -312,6 +312,18 @@ _RULES = (
     (rf"{_NAME} cannot be used as a function", _function),
     (r"in [‘'](?P<of>\w+)[’'], which is of non-class type [‘'](?P<type>[^’']+)", _member),
     (
+        r"no match for [‘']operator(?P<sign>[-+*/])=?[’'] \(operand types are .*[‘'](const )?"
+        r"float[24][’'&]",
+        _fixed(
+            "a float4 has no arithmetic of its own, its parts have: "
+            "v = make_float4(v.x - m, v.y - m, v.z - m, v.w - m)"
+        ),
+    ),
+    (
+        r"no matching function for call to [‘']quad\((const )?float&?\)",
+        _fixed("quad takes the address of the first of four floats: quad(&x[i]), or quad(x + i)"),
+    ),
+    (
         r"non-scalar type [‘']float[24]|operator\[\][’'] \(operand types are [‘']float[24]",
         _fixed(
             "a float4 is four floats, v.x, v.y, v.z and v.w; of an array it is read by "
