@@ -92,6 +92,23 @@ def test_every_part_that_may_decide_has_its_advice(tiled):
     assert len(said) == len(parts) - 1  # L1 and L2 want the same
 
 
+def test_local_memory_is_told_where_there_is_some(tiled):
+    assert "local memory" not in replace(tiled, local=0).verdict()
+    assert "A thread has 512 bytes of local memory" in replace(tiled, local=512).verdict()
+
+
+@pytest.mark.nvcc
+def test_an_index_that_no_compiler_knows_puts_sums_into_local_memory():
+    text = catalog.solution_text(catalog.load("09_fused_linear/linear_bias_act"))
+    looked_up = text.replace(
+        "next_row(y, sums);", "for (int j = 0; j < TN; j++) y[j] = sums[i][j];"
+    )
+    assert looked_up != text
+    if not (made := of("09_fused_linear/linear_bias_act", looked_up)).code:
+        pytest.skip("there is no nvcc here, or no nvdisasm")
+    assert made.local == 512 and "512 bytes of local memory a thread" in made.launches[0][1]
+
+
 def test_bytes_that_move_in_vain_are_told(tiled):
     estimate = replace(tiled.estimate, bound="DRAM", parts={"DRAM": 1e-3})
     assert "fewer bytes" in replace(tiled, estimate=estimate).verdict()

@@ -76,7 +76,20 @@ def test_what_does_not_fit_into_registers_is_counted():
     assert few != text
     (kernel,) = usual
     assert usual[kernel].spilled == 0 and usual[kernel].registers > 64  # its sums alone
+    assert usual[kernel].stack == 0
     assert sass.compiled(few, "sm_90")[kernel].spilled > 0
+
+
+@pytest.mark.nvcc
+def test_an_array_that_is_not_in_registers_is_counted():
+    text = (
+        "__global__ void k(float* x, int n) {\n    float a[100];\n"
+        "    for (int i = 0; i < 100; i++) a[i] = x[i];\n    x[0] = a[n];\n}\n"
+    )
+    if not (used := sass.compiled(text, "sm_90")):
+        pytest.skip("there is no nvcc here")
+    (kernel,) = used.values()
+    assert (kernel.stack, kernel.spilled) == (400, 0)
 
 
 def test_without_nvcc_nothing_is_known(monkeypatch):

@@ -111,10 +111,11 @@ class Profile:
     flops: int  # and its operations
     counted: Counted | None = None  # what a card counted of it
     note: str = ""  # on whose figures they are
+    local: int = 0  # bytes of a thread's local memory, the most of all launches; with nvcc
 
     def verdict(self) -> str:
         """What limits it, and what could be tried next."""
-        return f"{self._limit()} {self._advice()}"
+        return " ".join(filter(None, (self._limit(), self._advice(), self._outside())))
 
     def picture(self) -> Picture:
         """Where the time goes, with the verdict as caption."""
@@ -170,6 +171,14 @@ class Profile:
                 return "Its blocks do little each: let every block do more, in a grid-stride loop."
             case _:
                 return "The launch itself takes longest: give it more to do, or fuse it."
+
+    def _outside(self) -> str:
+        if not self.local:
+            return ""
+        return (
+            f"A thread has {self.local} bytes of local memory, which is no register: values that "
+            "found none, or an array with an index that is not known when it is compiled."
+        )
 
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{escape(text)}</p>" for text in (self.verdict(), self.note) if text)
@@ -361,6 +370,7 @@ def profiled(kernel: Answer, sizes: Mapping[str, int], gpu: str) -> Profile:
         kernel.exercise.bytes(**sizes),
         kernel.exercise.flops(**sizes),
         counted(kernel, sizes, gpu),
+        local=max((code[la.symbol].stack for la in launches if la.symbol in code), default=0),
     )
 
 
@@ -429,6 +439,8 @@ def _occupied(gpu: Gpu, launch: Work, code: Mapping[str, Occupied]) -> str:
     needs = [f"{launch.threads:.0f} threads"]
     needs += [f"{quantity(launch.shared, 'B')} of shared memory"] if launch.shared else []
     needs += [f"{used} registers a thread"] if used else ["registers unknown without nvcc"]
+    stack = code[launch.symbol].stack if launch.symbol in code else 0
+    needs += [f"{stack} bytes of local memory a thread"] if stack else []
     needs += [f"{spilled} bytes a thread spilled"] if spilled else []
     return (
         f"{many(round(launch.blocks), 'block')} of {', '.join(needs)}; a multiprocessor holds "

@@ -32,6 +32,7 @@ class Occupied:
 
     registers: int
     spilled: int  # bytes that it stores outside of them for want of room
+    stack: int = 0  # bytes of local memory, with what is spilled and with arrays that are there
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,13 @@ def _compiled(source: str, architecture: str) -> tuple[Mapping[str, Occupied], b
         done = subprocess.run(command, capture_output=True, text=True)
         cubin = path.with_suffix(".cubin")
         used = {
-            kernel: Occupied(int(registers), int(spilled))
-            for kernel, spilled, registers in re.findall(_USED, done.stderr, re.DOTALL)
+            kernel: Occupied(int(registers), int(spilled), int(stack))
+            for kernel, stack, spilled, registers in re.findall(_USED, done.stderr, re.DOTALL)
         }
         return used, cubin.read_bytes() if cubin.is_file() else b""
 
 
-_USED = r"entry function '(\S+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers"
+_USED = (
+    r"entry function '(\S+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores"
+    r".*?Used (\d+) registers"
+)
