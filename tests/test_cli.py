@@ -221,6 +221,12 @@ def test_check_reads_the_notebook_the_solutions_or_a_file(root, tmp_path):
     assert not sync.sync().problems
     code, output = workbook("check", "01/twice")
     assert code == 1 and "not attempted" in output
+    assert "01_pairs.ipynb; a file of your own is checked by workbook check 01/twice" in output
+    starter = root / "kernels/01_pairs/twice.cu"
+    starter.write_text(STARTER.replace("// your code here", "if (i < n) y[i] = 2 * x[i];"))
+    code, output = workbook("check", "01/twice", "--file", str(starter))
+    assert code == 1 and "twice.cu is what the exercise begins with, however it was" in output
+    starter.write_text(STARTER)
     assert workbook("check", "01.1", "--solutions")[0] == 0
     file = tmp_path / "mine.cu"
     file.write_text(markup.solved(SOLUTION))

@@ -178,9 +178,30 @@ def check(
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
+            if len(chosen) == 1 and getattr(error, "reason", None) is errors.Reason.NOT_ATTEMPTED:
+                print(_read_from(exercise, what, file))
     if len(chosen) > 1:
         print(f"{len(chosen) - failed} of {len(chosen)} passed")
     raise typer.Exit(1 if failed else 0)
+
+
+def _read_from(exercise: "Exercise", what: str, file: Path | None) -> str:
+    """Where the text of an answer that nobody has begun was read, and how another is handed in."""
+    from utils.course import catalog
+    from utils.notebooks import documents
+
+    notebook, given = documents.path_of(exercise), catalog.kernel_path(exercise)
+    if file and file.resolve() == given.resolve():
+        return (
+            f"{_short(given)} is what the exercise begins with, however it was edited: put your "
+            f"text into the cell of {_short(notebook)}, or into a file elsewhere for --file"
+        )
+    if file:
+        return f"read from {file}"
+    return (
+        f"read from the cell in {_short(notebook)}; a file of your own is checked by "
+        f"workbook check {what} --file FILE"
+    )
 
 
 def _one(what: str) -> "Exercise":
