@@ -65,7 +65,7 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
     ),
     "keys that nobody has set": (
         "09_fused_linear/row_min_keys", "cudaMemset", "if (false) cudaMemset",
-        ["An atomic operation begins with the value that is there", "cudaMemset in the launcher"],
+        ["This line adds to what is there, or compares it", "cudaMemset in the launcher"],
     ),
     "rows mixed into one minimum": (
         "09_fused_linear/linear_gn_min_bias", "int step = 2; step < 2 * LANES_N",

@@ -116,10 +116,9 @@ HAZARDS = {
     ),
     "uninitialized/updated": Hazard(
         "read of memory that nobody has written",
-        "An atomic operation begins with the value that is there, and nobody has set that. What "
-        "many threads add to, or look for the least in, must hold its first value before the "
-        "launch, in all of its elements: cudaMemset in the launcher. If they do, is this index "
-        "right?",
+        "This line adds to what is there, or compares it, and nobody has set that. What many "
+        "threads update must hold its first value before the launch, in all of its elements: "
+        "cudaMemset in the launcher. If they do, is this index right?",
         Reason.UNINITIALIZED, Picture.UNWRITTEN,
     ),
     "uninitialized/outside-too": Hazard(
