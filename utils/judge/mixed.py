@@ -63,7 +63,7 @@ def _follow(
     before, after = map(reruns.computed, cases)
     if before is None or after is None:
         return None
-    follow = _differ(before[name], after[name], along) & ~_differ(*right, along)
+    follow = _differ(before[name], after[name], along) & ~_differ(right[0], right[1], along)
     return [int(line) for line in follow.nonzero()]
 
 
