@@ -159,7 +159,8 @@ def test_one_that_is_given_no_core_is_waited_for_longer(
     pair, monkeypatch, had, wanting, least, most
 ):
     seconds = iter([0.0])
-    monkeypatch.setattr(child.proc, "core_time", lambda pids: (next(seconds, had), wanting))
+    monkeypatch.setattr(child.proc, "core_time", lambda pids: next(seconds, had))
+    monkeypatch.setattr(child.proc, "want_cores", lambda pids: wanting)
     start = time.monotonic()
     with pytest.raises(Gone) as gone:
         pair[0].ask(0.1, "it")
@@ -178,10 +179,10 @@ def test_the_time_on_cores_is_that_of_all_threads():
     program = "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
     program += "\nthreading.Event().wait()"
     with subprocess.Popen([sys.executable, "-c", program]) as other:
-        wait_until(lambda: proc.core_time([other.pid])[0] > 0.5)
-        assert proc.core_time([other.pid])[1]
+        wait_until(lambda: proc.core_time([other.pid]) > 0.5)
+        assert proc.want_cores([other.pid])
         other.kill()
-    assert proc.core_time([other.pid]) == (0.0, False)
+    assert proc.core_time([other.pid]) == 0.0 and not proc.want_cores([other.pid])
 
 
 def test_one_that_does_too_much_is_ended_for_that(pair):

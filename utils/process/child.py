@@ -73,7 +73,7 @@ class Limit:
     def __init__(self, within: float, pids: Callable[[], list[int]]):
         self._within, self._pids = within, pids
         self._spent, self._looked = 0.0, time.monotonic()
-        self._had = proc.core_time(pids())[0]
+        self._had = proc.core_time(pids())
         self._wanted = within  # when they were last seen to run, or to wait for a core
 
     def left(self) -> float:
@@ -87,11 +87,10 @@ class Limit:
         """Whether it has passed, and they had their chance."""
         if self.left() > 0:
             return False
-        seconds, wanting = proc.core_time(self._pids())
-        if wanting:
+        if proc.want_cores(self._pids()):
             self._wanted = self._spent
         asleep = self._spent - self._wanted > ASLEEP
-        had = seconds - self._had > NEARLY * self._within
+        had = proc.core_time(self._pids()) - self._had > NEARLY * self._within
         return asleep or had or self._spent > PATIENCE * self._within
 
 

@@ -13,15 +13,16 @@ def usage(pid: int) -> tuple[int, int]:
     return (int(fields[21]) * _PAGE, int(fields[17])) if fields else (0, 0)
 
 
-def core_time(pids: Iterable[int]) -> tuple[float, bool]:
-    """Seconds that processes have had on cores, and whether a thread of theirs runs or would."""
-    seconds, wanting = 0.0, False
-    for pid in pids:
-        if fields := _stat(f"{pid}"):  # those of its threads, too, that have ended
-            seconds += (int(fields[11]) + int(fields[12])) / _TICKS
-        states = [fields[0] for task in _tasks(pid) if (fields := _stat(f"{pid}/task/{task}"))]
-        wanting |= not {"R", "D"}.isdisjoint(states)  # on a core or waiting for one; for a disk
-    return seconds, wanting
+def core_time(pids: Iterable[int]) -> float:
+    """Seconds that processes have had on cores, and their threads that have ended."""
+    times = [_stat(f"{pid}")[11:13] for pid in pids]
+    return sum(int(ticks) for fields in times for ticks in fields) / _TICKS
+
+
+def want_cores(pids: Iterable[int]) -> bool:
+    """Whether a thread of processes runs, or would: waits for a core, or for a disk."""
+    tasks = [f"{pid}/task/{task}" for pid in pids for task in _tasks(pid)]
+    return any(fields[0] in "RD" for task in tasks if (fields := _stat(task)))
 
 
 def runs(pid: int) -> bool:
