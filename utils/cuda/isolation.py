@@ -167,6 +167,7 @@ class Call:
         if not rehearsal:
             layout.fill(arena)
         fresh = arena.clone() if calls > 1 else arena  # sooner copied than filled again
+        slots = [self._slots(layout)]
         most = ALTOGETHER * self.timeout
         end = time.monotonic() + most
         for done in range(calls):
@@ -177,7 +178,7 @@ class Call:
                 )
             if done:
                 arena.copy_(fresh)
-            reply, _ = worker.ask(self.timeout + GRACE, blobs=[self._slots(layout)], **command)
+            reply, _ = worker.ask(self.timeout + GRACE, blobs=slots, **command)
             self._raise_error(worker, reply)
         run = IsolatedRun(
             {} if rehearsal else {name: layout.read(arena, name) for name in layout.tensors},
