@@ -365,12 +365,12 @@ def test_calls_are_judged_while_others_run(monkeypatch):
 def test_of_wrong_values_that_are_found_while_another_call_runs_the_first_are_told():
     kernel = kernel_of(WRONG)
 
-    def told(count: int) -> str:
+    def report(count: int) -> str:
         with pytest.raises(CheckFailed) as caught:
             begun(kernel, count).judge(Remarks())
         return str(caught.value)
 
-    assert told(5) == told(0)
+    assert report(5) == report(0)
 
 
 @pytest.mark.parametrize("where", ["on a card", "not built"])
