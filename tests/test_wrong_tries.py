@@ -77,6 +77,12 @@ DRAFTS = {  # exercise, what stands in the solution, what in its place, what the
         "load4(from, 1, channels, 0, col, false)",
         ["which is few enough", "for four neighbours at once, as a float4"],
     ),
+    "lanes that leave a loop": (
+        "08_fused_tails/gn_min_bias", "        bool inside = channel < channels;\n",
+        "        bool inside = channel < channels;\n        if (!inside) break;\n",
+        [" of reduce.cuh, __shfl_xor_sync", "never comes", " of gn_min_bias", "normalised<LANES>(",
+         "as by `break`"],
+    ),
     "sum in the output": (
         "01_naive_gemm/gemm_naive", "sum += A", "C[row * N + col] += A",
         ["This line adds to what is there, and nobody has set that"],

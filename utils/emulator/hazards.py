@@ -316,7 +316,8 @@ HAZARDS = {
     "deadlock": Hazard(
         "the threads wait for each other forever",
         "Every thread of the block must reach the same __syncthreads(), and every lane of the mask "
-        "the same warp function: take it out of the `if` or loop that only some of them enter.",
+        "the same warp function: take it out of the `if` or loop that only some of them enter, and "
+        "let none of them leave a loop in front of it, as by `break`.",
         Reason.TIMEOUT, Picture.WAITS,
     ),
     "grid-barrier": Hazard(

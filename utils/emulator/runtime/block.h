@@ -98,6 +98,7 @@ struct Warp {
 struct Meeting {
     EmuSite here{nullptr, 0}, there{nullptr, 0};
     int kind = 0;
+    const void *pc_here = nullptr, *pc_there = nullptr;  // of the calls, in the kernel's own code
 };
 
 // What the lanes of a warp hand each other at a collective.

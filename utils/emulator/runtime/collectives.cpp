@@ -175,7 +175,8 @@ void Core::note_meeting(int w, unsigned group) {
     const Fibre& first = fibre(32 * w + __builtin_ctz(group));
     each_lane(group, [&](int lane) {
         const Fibre& f = fibre(32 * w + lane);
-        if (f.site.line != first.site.line) meeting = Meeting{first.site, f.site, first.kind};
+        if (f.site.line != first.site.line)
+            meeting = Meeting{first.site, f.site, first.kind, first.pc, f.pc};
     });
 }
 

@@ -67,7 +67,7 @@ class Heap {
 
     size_t gap = size_t(64) << 20;  // between allocations, on either side
     bool watched = false;  // gaps are readable and writable: an access there is reported, harmless
-    bool rehearsed = false;  // no kernel runs, so nothing reads what nobody wrote: it costs no memory
+    bool rehearsed = false;  // no kernel runs, so nothing reads what nobody wrote: it is free
 
    private:
     char* reserve(size_t bytes);

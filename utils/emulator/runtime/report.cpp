@@ -85,6 +85,11 @@ void write_json(Line& line, const HazardKind& kind, const Where& where, const ch
         line.quoted(code.module);
         line.add(",\"offset\":\"0x%zx\"", code.offset);
     }
+    if (Code code = code_at(where.other_pc); code.module) {
+        line.add(",\"other_module\":");
+        line.quoted(code.module);
+        line.add(",\"other_offset\":\"0x%zx\"", code.offset);
+    }
     line.add("}");
 }
 

@@ -15,6 +15,7 @@ struct Where {  // unknown parts stay empty
     const void* pc = nullptr;
     EmuSite other_site{nullptr, 0};  // where another thread waits
     uint3 other_thread{};
+    const void* other_pc = nullptr;
 };
 
 // Safe to call from a signal handler.

@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "../include/emulator/errors.h"
 #include "block.h"
@@ -49,10 +50,23 @@ void report_waits(const Core& core) {
     json.end();
 }
 
-std::string met_before(const Meeting& met) {
+// "line 24", with the file's own name where several are spoken of.
+static std::string line_of(const EmuSite& site, bool named) {
+    std::string text = "line " + std::to_string(site.line);
+    if (!named || !site.file) return text;
+    const char* slash = strrchr(site.file, '/');
+    return text + " of " + (slash ? slash + 1 : site.file);
+}
+
+static bool apart(const EmuSite& a, const EmuSite& b) {
+    return a.file && b.file && strcmp(a.file, b.file);
+}
+
+std::string met_before(const Meeting& met, bool named) {
     if (!met.here.file) return "";
-    return std::string("; before, some lanes called ") + collective_name(met.kind) + " at line " +
-           std::to_string(met.here.line) + " and others at line " + std::to_string(met.there.line) +
+    named |= apart(met.here, met.there);
+    return std::string("; before, some lanes called ") + collective_name(met.kind) + " at " +
+           line_of(met.here, named) + " and others at " + line_of(met.there, named) +
            ", which passed as one call";
 }
 
@@ -96,11 +110,12 @@ class Text {  // bounded: what does not fit is left out
     int used_ = 0;
 };
 
-void describe(const Core& core, const Crowd& crowd, Text& text) {
+void describe(const Core& core, const Crowd& crowd, bool named, Text& text) {
     const Fibre& f = core.fibre(crowd.first);
     const bool one = crowd.threads == 1;
-    text.add("%d thread%s from (%u, %u, %u) wait%s at line %d, %s", crowd.threads, one ? "" : "s",
-             f.index.x, f.index.y, f.index.z, one ? "s" : "", f.site.line, awaited(f));
+    text.add("%d thread%s from (%u, %u, %u) wait%s at %s, %s", crowd.threads, one ? "" : "s",
+             f.index.x, f.index.y, f.index.z, one ? "s" : "", line_of(f.site, named).c_str(),
+             awaited(f));
 }
 
 // Which lane a collective lacks. False where all have come, and then want different things.
@@ -130,6 +145,19 @@ bool describe_barrier(Core& core, const Fibre& f, Text& text) {
     return true;
 }
 
+// Whether threads wait in several files, or have met in another one.
+bool in_several_files(const Core& core, const Crowd* crowds, int count) {
+    const EmuSite& first = core.fibre(crowds[0].first).site;
+    for (int k = 0; k < count; ++k) {
+        const Fibre& f = core.fibre(crowds[k].first);
+        if (apart(first, f.site)) return true;
+        const Meeting& met = core.meeting(crowds[k].first / 32);
+        if (f.waits == Waits::kCollective && (apart(first, met.here) || apart(first, met.there)))
+            return true;
+    }
+    return false;
+}
+
 // How likely a barrier that counts is where it went wrong: others wait for who waits there.
 int surely_at_fault(Core& core, const Crowd& crowd) {
     const Fibre& f = core.fibre(crowd.first);
@@ -147,12 +175,13 @@ void report_deadlock(Core& core) {
     Text text;
     int shown = 0;  // whose place is the message's: a collective's rather than a barrier's
     bool disagree = false, counts = false;
+    const bool named = in_several_files(core, crowds, count);
     for (int k = 0; k < count; ++k) {
         const bool collective = core.fibre(crowds[k].first).waits == Waits::kCollective;
         if (collective && core.fibre(crowds[shown].first).waits == Waits::kBarrier) shown = k;
         if (surely_at_fault(core, crowds[k]) > surely_at_fault(core, crowds[shown])) shown = k;
         if (k) text.add("; ");
-        describe(core, crowds[k], text);
+        describe(core, crowds[k], named, text);
         if (collective && !describe_missing(core, crowds[k], text)) disagree = true;
         counts |= describe_barrier(core, core.fibre(crowds[k].first), text);
     }
@@ -163,10 +192,13 @@ void report_deadlock(Core& core) {
         const Fibre& other = core.fibre(crowds[shown ? 0 : 1].first);
         where.other_site = other.site;
         where.other_thread = other.index;
+        where.other_pc = other.pc;
     }
     if (f.waits == Waits::kCollective && met.here.file) {
-        text.add("%s", met_before(met).c_str());
-        where.other_site = met.here.line == f.site.line ? met.there : met.here;
+        text.add("%s", met_before(met, named).c_str());
+        const bool here = met.here.line == f.site.line;
+        where.other_site = here ? met.there : met.here;
+        where.other_pc = here ? met.pc_there : met.pc_here;
     }
     report_waits(core);
     const bool broken = f.waits == Waits::kWarpgroup;

@@ -12,7 +12,8 @@ struct Meeting;
 
 const char* awaited(const Fibre& fibre);  // such as "__syncthreads"; "" where it waits for nothing
 
-std::string met_before(const Meeting& met);  // the end of a sentence; "" where there is none
+// The end of a sentence; "" where there is none. `named`: files are.
+std::string met_before(const Meeting& met, bool named = false);
 
 // While a trace is recorded: reports where each thread of the running block waits now.
 void report_waits(const Core& core);
