@@ -55,6 +55,12 @@ def test_a_pass_says_what_is_done_and_what_is_next_and_survives_a_restart(pairs,
     assert progress.done(catalog.load(ID)), "yet it was done"
 
 
+def test_a_chapter_without_exercises_is_not_passed_over(monkeypatch):
+    monkeypatch.setattr(progress, "done", lambda exercise: exercise.topic < "13")
+    last = catalog.load("12_ship_it/gn_min_bias_backward")
+    assert progress.standing(last) == "12: 9 of 9 · next: notebook 13, then 14.1"
+
+
 def test_a_solution_that_passes_is_no_progress(pairs, monkeypatch, capsys):
     monkeypatch.setenv("WORKBOOK_SOLUTIONS", "1")
     check(magics.compile_cell(ID, ANSWER))

@@ -190,10 +190,10 @@ def _read_from(exercise: "Exercise", what: str, file: Path | None) -> str:
     from utils.course import catalog
     from utils.notebooks import documents
 
-    notebook, given = documents.path_of(exercise), catalog.kernel_path(exercise)
-    if file and file.resolve() == given.resolve():
+    notebook, start = documents.path_of(exercise), catalog.kernel_path(exercise)
+    if file and file.resolve() == start.resolve():
         return (
-            f"{_short(given)} is what the exercise begins with, however it was edited: put your "
+            f"{_short(start)} is what the exercise begins with, however it was edited: put your "
             f"text into the cell of {_short(notebook)}, or into a file elsewhere for --file"
         )
     if file:

@@ -357,6 +357,7 @@ COLUMNS = dict(
             {"rows": 300, "channels": 7},
             {"rows": 2, "channels": 1000},
             {"rows": 1030, "channels": 33},
+            {"rows": 16_500, "channels": 1},  # more parts than a part has rows
         ),
         card=({"rows": 100_003, "channels": 130}, {"rows": 33, "channels": 100_003}),
         bench={"rows": 32768, "channels": 4096},

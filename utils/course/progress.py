@@ -58,8 +58,18 @@ def standing(exercise: Exercise) -> str:
     counted = exercises(exercise.topic)
     passed = sum(map(done, counted))
     further = next_after(exercise)
-    words = f"next: {further.number}" if further else "that was the last one: all are done"
+    words = "that was the last one: all are done"
+    if further:
+        between = [f"notebook {number}" for number in _without_exercises(exercise, further)]
+        words = f"next: {', then '.join([*between, str(further.number)])}"
     return f"{exercise.topic.partition('_')[0]}: {passed} of {len(counted)} · {words}"
+
+
+def _without_exercises(one: Exercise, other: Exercise) -> list[str]:
+    """The chapters between two exercises that have a notebook and no exercise, such as "13"."""
+    stems = {path.stem for path in workspace().notebooks.glob("[0-9][0-9]_*.ipynb")}
+    chapters = {stem[:2] for stem in stems} - {topic[:2] for topic in catalog.topics()}
+    return sorted(number for number in chapters if one.topic[:2] < number < other.topic[:2])
 
 
 def _folder(exercise: Exercise) -> Path:

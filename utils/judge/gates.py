@@ -235,10 +235,10 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
             f"the threads ask for {requested:,} bytes, which is few enough, but a warp gets whole "
             f"sectors of {SECTOR} bytes: let neighbouring lanes read neighbours in memory"
         )
-    asked = diagnosis.total("bytes", "global", *LOADS, "store")
-    if gate.metric == "bytes moved to and from global memory" and asked <= limit:
+    total = diagnosis.total("bytes", "global", *LOADS, "store")
+    if gate.metric == "bytes moved to and from global memory" and total <= limit:
         return (
-            f"the threads ask for {asked:,} bytes, which is few enough, but a warp's request moves "
+            f"the threads ask for {total:,} bytes, which is few enough, but a warp's request moves "
             f"whole sectors of {SECTOR} bytes: let each lane ask for four neighbours at once, as a "
             "float4, or neighbouring lanes for neighbours"
         )
