@@ -11,6 +11,7 @@ from utils.course import At, Exercise, Gate, Precision
 from utils.course.case_values import heavy_tailed, normal, uniform, whole, whole_number
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.precision import under
+from utils.cuda import cub
 
 
 def size(rows, channels):
@@ -112,7 +113,7 @@ HISTOGRAM = Exercise(
     ladder="histogram",
     traffic=lambda n, blocks: 4 * n,
     flops=lambda n, blocks: n,
-    peers={"PyTorch": lambda x: torch.histc(x, 256, 0.0, 1.0)},
+    peers={"CUB": cub.histogram, "PyTorch": lambda x: torch.histc(x, 256, 0.0, 1.0)},
     library="PyTorch",
     at=At(
         check=(
@@ -246,7 +247,7 @@ LONG = Exercise(
     magnitudes=(1e-30, 1e30),
     ladder="long cumsum",
     flops=lambda n: n,
-    peers={"PyTorch": lambda x: x.cumsum(dim=0)},
+    peers={"CUB": cub.inclusive_sum, "PyTorch": lambda x: x.cumsum(dim=0)},
     library="PyTorch",
     at=At(
         check=(
