@@ -69,8 +69,21 @@ def mistakes(
         value = value.to(got.device)
         bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
         near = Expected.known(value, bound.nan_to_num(0.0, 0.0, 0.0))
-        if wrong(value.to(got.dtype), expected).any() and not wrong(got, near).any():
+        if not wrong(value.to(got.dtype), expected).any() or wrong(got, near).any():
+            continue
+        if _nearer(got, value, expected):
             yield words
+
+
+def _nearer(got: Tensor, value: Tensor, expected: Expected) -> bool:
+    """Whether what is wrong is at least twice as near to `value` as to what was expected: of small
+    faults several mistakes may come close."""
+    where = wrong(got, expected)
+    given, theirs, right = (v[where].double() for v in (got, value, expected.value))
+    finite = given.isfinite() & theirs.isfinite() & right.isfinite()
+    if not finite.any():
+        return True
+    return bool(2 * (given - theirs)[finite].abs().max() <= (given - right)[finite].abs().max())
 
 
 # Numbers that another size would change: a size, where the last round begins, a row or column.
