@@ -79,11 +79,11 @@ def _nearer(got: Tensor, value: Tensor, expected: Expected) -> bool:
     """Whether what is wrong is at least twice as near to `value` as to what was expected: of small
     faults several mistakes may come close."""
     where = wrong(got, expected)
-    given, theirs, right = (v[where].double() for v in (got, value, expected.value))
-    finite = given.isfinite() & theirs.isfinite() & right.isfinite()
+    actual, mistaken, right = (v[where].double() for v in (got, value, expected.value))
+    finite = actual.isfinite() & mistaken.isfinite() & right.isfinite()
     if not finite.any():
         return True
-    return bool(2 * (given - theirs)[finite].abs().max() <= (given - right)[finite].abs().max())
+    return bool(2 * (actual - mistaken)[finite].abs().max() <= (actual - right)[finite].abs().max())
 
 
 # Numbers that another size would change: a size, where the last round begins, a row or column.
