@@ -8,9 +8,11 @@ import re
 import pytest
 
 from utils.course import catalog, selection
+from utils.cuda import INCLUDE
+from utils.ground.paths import workspace
 from utils.notebooks import documents, sittings
 
-WORDS, ANSWER, SITTING = 2600, 150, 90
+WORDS, ANSWER, SITTING, HEADERS = 2600, 150, 90, 60
 FOLD = re.compile(r"<details>.*?</details>", re.DOTALL)
 
 
@@ -46,6 +48,18 @@ def test_a_sitting_is_no_longer_than_an_evening_and_ends_at_a_place_to_rest(note
     minutes = sittings.minutes(cells[0].source)
     assert max(minutes) <= SITTING
     assert sittings.rests(cells) == len(minutes) - 1
+
+
+@each
+def test_few_lines_of_headers_are_read_before_a_learner_writes(notebook):
+    known = {line for path in INCLUDE.glob("*.cuh") for line in path.read_text().splitlines()}
+    printed = 0
+    for cell in documents.read(workspace().solutions / notebook.name).cells:
+        if (id := documents.cuda_id(cell)) and "/" in id and catalog.load(id).number:
+            assert printed <= HEADERS, id
+            printed = 0
+        for output in cell.get("outputs", ()):
+            printed += sum(line in known for line in output.get("text", "").splitlines() if line)
 
 
 def test_every_chapter_ends_with_what_is_to_be_kept():
