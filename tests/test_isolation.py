@@ -321,6 +321,16 @@ void closes(float* out) {
     assert time.monotonic() - start < 30
 
 
+def test_a_worker_whose_reports_were_closed_before_anyone_looked_goes_on():
+    text = """import os
+from utils.process.guest.kernel import leave_with
+os.close(reports := os.pipe()[1])
+leave_with(reports)
+print("goes on")"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "goes on\n", done.stderr
+
+
 def test_a_worker_is_replaced_when_it_has_loaded_many_libraries(kernel, monkeypatch):
     assert works(kernel)
     first = pid()

@@ -490,7 +490,7 @@ CAPSTONE = replace(
         COALESCED_STORES,
         Gate(
             "load requests to global memory",
-            1.125,  # at windows of 129 one tile more is 1.2 times, all before the row 1.6
+            1.125,  # at windows of 129 one tile more is 1.17 times, all before the row 1.33
             "let 64 rows of q share each key and value that the block reads, in quads; begin with "
             "the tile that holds the first key of the block's window, and end with that of its "
             "last row",
@@ -519,7 +519,7 @@ CAPSTONE = replace(
         card=(of_window(64, 1024, 64, 100), of_window(3, 1500, 128, 700)),
         bench=of_window(32, 8192, 128, 1024),
         draw=of_window(1, 192, 64, 40),
-        gates=of_window(1, 512, 64, 65),
+        gates=of_window(1, 384, 64, 65),
         gated={"window": (2, 129)},
         drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "window": (150, 400)},),
         choices={"D": (64, 128)},

@@ -295,11 +295,14 @@ class Executor:
 
 
 def leave_with(reports: int) -> None:
-    """End this process as soon as nobody reads its reports any more, whatever it is doing."""
+    """End this process as soon as nobody reads its reports any more, whatever it is doing.
+
+    A launcher may have closed that file before anyone looks here; then its time limit remains.
+    """
     poll = select.poll()
     poll.register(reports, 0)
-    poll.poll()
-    os._exit(0)
+    if (reports, select.POLLNVAL) not in poll.poll():
+        os._exit(0)
 
 
 def others(known: set[str]) -> int:
