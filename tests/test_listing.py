@@ -38,7 +38,7 @@ def test_lines_are_numbered_with_their_traffic_and_their_hazards(racing):
     store, product = numbered[at["As[ty][tx]"]], numbered[at["sum +="]]
     assert store[2] == f"race between two threads, with line {at['sum +=']}"
     both = at["As[ty][tx]"], at["As[ty][tx]"] + 1  # and Bs
-    assert product[2] == f"race between two threads, with line {both[0]} and {both[1]}"
+    assert product[2] == f"race between two threads, with lines {both[0]} and {both[1]}"
     assert {row[3] for row in table.rows} >= {"shared load", "shared store", "global load"}
     assert len(numbered) < len(table.rows), "a line may access memory in several ways"
 

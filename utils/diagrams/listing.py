@@ -67,11 +67,16 @@ def _hazards(kernel: Kernel, seen: Diagnosis) -> dict[int, str]:
             by_line[line][words] |= set(lines) - {line}
     return {
         line: "; ".join(
-            words + (f", with line {' and '.join(map(str, sorted(others)))}" if others else "")
+            words + (f", with {_lines(others)}" if others else "")
             for words, others in by_kind.items()
         )
         for line, by_kind in by_line.items()
     }
+
+
+def _lines(numbers: set[int]) -> str:
+    """ "line 3", or "lines 3 and 5"."""
+    return f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, sorted(numbers)))}"
 
 
 def _costs(traffic: Traffic) -> list[str]:
