@@ -7,7 +7,7 @@ import torch
 from support import toys
 from torch import Generator
 
-from utils.course import case_calls, case_sizes, case_values, cases
+from utils.course import case_calls, case_sizes, case_values, cases, catalog
 from utils.course.exercise import dimensions
 from utils.ground.errors import WorkbookError
 
@@ -47,7 +47,7 @@ def test_each_kind_is_what_it_is_called():
 def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 15, 9]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 16, 9]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
@@ -73,6 +73,24 @@ def test_kinds_stand_beside_inputs_too_that_give_all():
     exercise = replace(exercise, kinds={"threes": lambda *_: {"A": torch.full((1, 1), 3.0)}})
     assert cases.families(exercise) == [case_values.OWN, "threes"]
     assert all(kinds[-1] == "threes" for _, kinds in cases.plan(exercise, exercise.at.check))
+
+
+def test_a_kind_with_a_corner_of_its_own_is_met_there_alone():
+    at = replace(toys.GEMM.at, corners={"twos": {"M": 2, "N": 3, "K": 70_000}})
+    exercise = replace(toys.GEMM, kinds={"twos": twos}, at=at)
+    assert "twos" not in cases.families(exercise)
+    assert not any("twos" in kinds for _, kinds in cases.plan(exercise, at.check))
+    generator = Generator().manual_seed(0)
+    assert {cases.any_family(exercise, generator) for _ in range(100)}.isdisjoint({"twos"})
+
+
+def test_corners_are_of_kinds_that_their_exercises_have():
+    cornered = [exercise for exercise in catalog.exercises() if exercise.at.corners]
+    assert cornered
+    for exercise in cornered:
+        assert set(exercise.at.corners) <= set(exercise.kinds), exercise.id
+        for sizes in exercise.at.corners.values():
+            assert set(sizes) == set(exercise.at.check[0]), exercise.id
 
 
 @pytest.mark.parametrize(

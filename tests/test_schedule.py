@@ -45,7 +45,7 @@ class Recorded(FakeKernel):
     calls: list = field(default_factory=list)  # (seconds it had, the values)
     trouble: object = lambda number, timeout: None
 
-    def isolated(self, args, *, timeout=10.0, rehearsal=False, calls=1):
+    def isolated(self, args, *, timeout=10.0, rehearsal=False, calls=1, **_):
         if not rehearsal:
             values = {n: v.tolist() if isinstance(v, Tensor) else v for n, v in args.items()}
             self.calls.append((timeout, f"{values}"))

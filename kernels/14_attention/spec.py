@@ -199,9 +199,19 @@ def one_key(sizes, generator):
 
 def rising(sizes, generator):
     """Each key has a larger score than those before it: the running maximum moves every time."""
+    return ramp(sizes, generator, height=4)
+
+
+def climbing(sizes, generator):
+    """Rising, each score by several: a maximum that stays behind makes weights overflow."""
+    return ramp(sizes, generator, height=64)
+
+
+def ramp(sizes, generator, height):
+    """Keys from -height to height."""
     drawn = draw_qkv(sizes, generator)
-    ramp = torch.linspace(-4, 4, sizes["S"], device=generator.device)[:, None]
-    return {"q": drawn["q"] / 8 + 1, "k": drawn["k"] / 8 + ramp, "v": drawn["v"]}
+    steps = torch.linspace(-height, height, sizes["S"], device=generator.device)[:, None]
+    return {"q": drawn["q"] / 8 + 1, "k": drawn["k"] / 8 + steps, "v": drawn["v"]}
 
 
 def equal_scores(sizes, generator):
@@ -263,6 +273,7 @@ ATTENTION = Exercise(
         "steep": steep,
         "one dominant key": one_key,
         "rising": rising,
+        "climbing": climbing,
         "equal scores": equal_scores,
         "NaN": not_numbers,
         "infinite keys": infinite_keys,
@@ -282,6 +293,7 @@ ATTENTION = Exercise(
         ),
         card=(of_heads(64, 1024, 64, 0), of_heads(3, 1500, 128, 1), of_heads(300, 65, 64, 1)),
         bench=of_heads(64, 2048, 128, 0),
+        corners={"climbing": of_heads(1, 320, 64, 0)},
         draw=of_heads(1, 96, 64, 1),
         gates=of_heads(2, 192, 64, 1),
         drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "causal": (0, 1)},),
@@ -322,6 +334,7 @@ HOPPER = replace(
         of_heads(1, 140, 64, 1),  # two tiles each way
         of_heads(1, 130, 128, 0),
     ),
+    corners={"climbing": of_heads(1, 140, 64, 1)},
     drawn=({"heads": (1, 2), "S": (200, 260), "D": (64, 64), "causal": (0, 1)},),
 )
 
@@ -480,7 +493,8 @@ CAPSTONE = replace(
     ladder="",
     reference=capped,
     scalars={"cap": (5.0, 50.0)},
-    kinds={**FUSED.kinds, "NaN": one_nan},
+    # No score climbs beyond its cap.
+    kinds={k: draw for k, draw in FUSED.kinds.items() if k != "climbing"} | {"NaN": one_nan},
     # Of whole tiles: a key that one row of a block sees, all its rows multiply with.
     flops=lambda heads, S, D, window: 4 * heads * D * TILE**2 * visited(S, window),
     peers={"flex_attention": flexible_window, "PyTorch, by tiles": capped},
@@ -600,7 +614,11 @@ EXERCISES = (
             ),
         ),
         # A reduction by shuffles for each key takes the emulator long.
-        at=replace(ATTENTION.at, gates=of_heads(2, 48, 64, 1)),
+        at=replace(
+            ATTENTION.at,
+            corners={"climbing": of_heads(1, 70, 64, 0)},
+            gates=of_heads(2, 48, 64, 1),
+        ),
         points=15,
         effort="about 6 lines",
     ),
@@ -681,7 +699,11 @@ EXERCISES = (
                 ideal=lambda heads, S, D, causal: heads * S * (S + 5) * (5 * D / 32 + 2) / 8,
             ),
         ),
-        at=replace(ATTENTION.at, gates=of_heads(2, 48, 64, 1)),
+        at=replace(
+            ATTENTION.at,
+            corners={"climbing": of_heads(1, 70, 64, 0)},
+            gates=of_heads(2, 48, 64, 1),
+        ),
         points=15,
         effort="about 10 lines",
         notebook="14_attention_3_training",

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch.utils.weak import WeakIdKeyDictionary
 
 from utils.course import At, Exercise, Gate, Precision
-from utils.course.case_values import heavy_tailed, normal, uniform, whole, whole_number
+from utils.course.case_values import heavy_tailed, normal, uniform, whole, whole_number, wide
 from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.precision import under
 from utils.cuda import cub
@@ -109,7 +109,13 @@ HISTOGRAM = Exercise(
     reference=histogram,
     exact=True,
     inputs=spread,
-    kinds={"one bin": one_bin, "edges": edges, "outside": outside, "crowded": crowded},
+    kinds={
+        "one bin": one_bin,
+        "full bin": one_bin,
+        "edges": edges,
+        "outside": outside,
+        "crowded": crowded,
+    },
     ladder="histogram",
     traffic=lambda n, blocks: 4 * n,
     flops=lambda n, blocks: n,
@@ -125,6 +131,7 @@ HISTOGRAM = Exercise(
             few(30_002, 3),
             few(40_001, 5),
         ),
+        corners={"full bin": few(2_200_000, 1)},  # more than 16 bits count, in each lane too
         card=(few(10_000_019, 132), few(1 << 24, 2112)),
         bench=few(1 << 26, 528),
         draw=few(1024, 1),
@@ -214,6 +221,12 @@ def targets(sizes, generator):
     way = torch.randint(8, rows, generator=generator, device=generator.device)
     drawn[way == 0], drawn[way >= 6] = 0, classes - 1
     return {"target": drawn}
+
+
+def last_class(sizes, generator):
+    """The last class of each row is the right one."""
+    target = torch.full((sizes["rows"],), sizes["classes"] - 1, device=generator.device)
+    return {"target": target}
 
 
 def sure(sizes, generator):
@@ -396,6 +409,13 @@ def ends(sizes, generator):
     return {name: at_ends(x) for name, x in whole_bytes(sizes, generator).items()}
 
 
+def any_scales(sizes, generator):
+    """Scales from tiny to large."""
+    rows = ("x_scale", "M"), ("W_scale", "N")
+    scales = {name: wide((sizes[size],), generator, 1e-14, 1e14) for name, size in rows}
+    return {**whole_bytes(sizes, generator), **scales}
+
+
 def some_rows(M, N, K):
     return {"M": M, "N": N, "K": K}
 
@@ -408,7 +428,7 @@ LINEAR = Exercise(
     outputs=("out",),
     reference=linear_int8,
     inputs=whole_bytes,
-    kinds={"ends of the range": ends},
+    kinds={"ends of the range": ends, "largest sums": ends, "any scales": any_scales},
     ladder="linear int8",
     precision=Precision.INT8,
     traffic=lambda M, N, K: (M + N) * K + 4 * (M + N + M * N),
@@ -428,6 +448,7 @@ LINEAR = Exercise(
             some_rows(15, 6, 1009),  # one byte beyond 63 stretches of 16
             some_rows(1, 70, 496),
         ),
+        corners={"largest sums": some_rows(8, 8, 4100)},  # of 27 bits
         card=(some_rows(8, 5001, 3000), some_rows(40, 1000, 4096)),
         bench=some_rows(8, 8192, 8192),
         draw=some_rows(8, 4, 64),
@@ -531,7 +552,7 @@ EXERCISES = (
         outputs=("loss", "grad"),
         reference=cross_entropy,
         inputs=targets,
-        kinds={"sure": sure, "excluded": excluded},
+        kinds={"sure": sure, "excluded": excluded, "last class": last_class},
         magnitudes=(1e-12, 1e37),
         traffic=lambda rows, classes: 8 * rows * classes + 12 * rows,
         flops=lambda rows, classes: 5 * rows * classes,
@@ -548,6 +569,7 @@ EXERCISES = (
                 labelled(2, 33_791),  # more than registers hold; one short of blocks
                 labelled(1, 33_000),
             ),
+            corners={"last class": labelled(1, 65_551)},  # of 17 bits
             card=(labelled(70_001, 33), labelled(8192, 32_000), labelled(15, 1_000_003)),
             bench=labelled(8192, 32_000),
             draw=labelled(2, 64),

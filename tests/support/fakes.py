@@ -91,7 +91,13 @@ class FakeKernel:
         self.function(*args, **kwargs)
 
     def isolated(
-        self, args: dict, *, timeout: float = 10.0, rehearsal: bool = False, calls: int = 1
+        self,
+        args: dict,
+        *,
+        timeout: float = 10.0,
+        rehearsal: bool = False,
+        calls: int = 1,
+        multiprocessors: int = 0,
     ) -> Run:
         if rehearsal:
             return Run({}, [], launches=(Rehearsed("kernel", 64, 256),))

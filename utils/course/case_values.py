@@ -53,6 +53,12 @@ def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return torch.full(shape, quarters / 2, device=generator.device)
 
 
+def zeros(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """All 0, or all -0."""
+    zero = (0.0, -0.0)[whole_number(0, 2, generator)]
+    return torch.full(shape, zero, device=generator.device)
+
+
 def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Normal, with one infinity in about half of the rows, in one at least.
 
@@ -138,7 +144,7 @@ def whole_number(low: int, high: int, generator: Generator) -> int:
 NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers among normal"
 NAN_ELSEWHERE, LARGE_ELSEWHERE = "NaN elsewhere", "large elsewhere"
 BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE = "below zero", "whole", "infinite elsewhere"
-ZERO_TIMES_INFINITY = "zeros times infinite"
+ZEROS, ZERO_TIMES_INFINITY = "zero", "zeros times infinite"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -159,12 +165,13 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     ),
     BELOW_ZERO: (below_zero, normal),
     WHOLE: (whole, normal),
+    ZEROS: (zeros, normal),
     INFINITE_ELSEWHERE: (normal, infinite),
     ZERO_TIMES_INFINITY: (whole, infinite),
     LARGE_ELSEWHERE: (normal, normal),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
 # Of these the largest size alone has a call, and the one that is watched shows nothing new.
-SELDOM = (BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY, LARGE_ELSEWHERE)
+SELDOM = (BELOW_ZERO, WHOLE, ZEROS, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY, LARGE_ELSEWHERE)
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"

@@ -112,11 +112,16 @@ def any_family(exercise: Exercise, generator: Generator) -> str:
     than the bound where all values have one sign, or a few are large. So where values are rounded,
     only kinds are drawn that add nothing to that.
     """
-    names = families(exercise)
+    names, own = families(exercise), kinds(exercise)
     way = whole_number(0, 4, generator)
-    plain = [n for n in names[1:] if exercise.exact or n in UNROUNDED or n in exercise.kinds]
-    others = [*exercise.kinds] if way == 0 and exercise.kinds else plain or names[:1]
+    plain = [n for n in names[1:] if exercise.exact or n in UNROUNDED or n in own]
+    others = own if way == 0 and own else plain or names[:1]
     return others[whole_number(0, len(others), generator)] if way < 2 else names[0]
+
+
+def kinds(exercise: Exercise) -> list[str]:
+    """Its own kinds of values, but for those that have one size alone."""
+    return [name for name in exercise.kinds if name not in exercise.at.corners]
 
 
 def usual(exercise: Exercise) -> str:
@@ -134,16 +139,16 @@ def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, li
     those that the largest alone meets: values far from 1, and some that few kernels mind.
     """
     if usual(exercise) == OWN:
-        kinds = [OWN, *exercise.kinds] if exercise.kinds else [OWN, OWN]
-        yield from ((size, kinds) for size in sizes)
+        own = [OWN, *kinds(exercise)]
+        yield from ((size, own if own[1:] else [OWN, OWN]) for size in sizes)
         return
     first, *others = families(exercise)
     finite = FINITE[1:]
     largest = sorted(range(len(sizes)), key=lambda i: elements(exercise, sizes[i]))[-2:]
     near = [name for name in others if name not in (LARGE, TINY, *SELDOM)]
     for i, size in enumerate(sizes):
-        kinds = others if i == largest[-1] else near if i in largest else [finite[i % len(finite)]]
-        yield size, [first, *kinds]
+        more = others if i == largest[-1] else near if i in largest else [finite[i % len(finite)]]
+        yield size, [first, *more]
 
 
 def large_plan(exercise: Exercise, generator: Generator) -> Iterator[tuple[Sizes, list[str]]]:
@@ -157,10 +162,10 @@ def large_plan(exercise: Exercise, generator: Generator) -> Iterator[tuple[Sizes
 def families(exercise: Exercise) -> list[str]:
     """All kinds of values that it is tried on, the usual one first."""
     if usual(exercise) == OWN:
-        return [OWN, *exercise.kinds]
+        return [OWN, *kinds(exercise)]
     left_out = NANS if exercise.drops_nan else NANS[1:] if len(inputs_of(exercise)) == 1 else ()
     left_out = (*left_out, *_impossible(exercise))
-    names = [*(name for name in FAMILIES if name not in left_out), *exercise.kinds]
+    names = [*(name for name in FAMILIES if name not in left_out), *kinds(exercise)]
     return [*names, OUTLIERS] if exercise.outliers else names
 
 

@@ -48,6 +48,8 @@ class At:
     # Called many times, by turns: a kernel that counts its calls gives itself away. None: small
     # ones of `check`, but for the smallest.
     counted: tuple[Sizes, ...] = ()
+    # Kinds of values that tell something at one size alone, such as a counter that is full.
+    corners: Mapping[str, Sizes] = field(default_factory=dict)
     part: int = 0  # at most so many elements share one of a size that follows; 0: any number
     anywhere: bool = True  # sizes are drawn from all that is promised; False: they hang together
 

@@ -120,14 +120,17 @@ class Kernel:
         timeout: float = 10.0,
         rehearsal: bool = False,
         calls: int = 1,
+        multiprocessors: int = 0,
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
         Raises as a call does; writes out of bounds are returned. In a `rehearsal` the emulator only
         asks whether CUDA would take the launches. Of several `calls`, each on fresh copies, the
-        last is returned.
+        last is returned. `multiprocessors` are those of the emulator's card, where it is not the
+        kernel's own.
         """
-        return self._call(self.checked((), args), timeout).run(rehearsal, calls)
+        arguments = self.checked((), args)
+        return self._call(arguments, timeout, multiprocessors).run(rehearsal, calls)
 
     def watched(
         self,
@@ -153,7 +156,9 @@ class Kernel:
         arguments = match(self.name, self.parameters, args, kwargs)
         return check_arguments(self.name, self.parameters, arguments, self.shapes, device)
 
-    def _call(self, arguments: Arguments, timeout: float) -> isolation.Call:
+    def _call(
+        self, arguments: Arguments, timeout: float, multiprocessors: int = 0
+    ) -> isolation.Call:
         return isolation.Call(
             self.name,
             self.library,
@@ -161,7 +166,7 @@ class Kernel:
             self.parameters,
             arguments,
             timeout,
-            self.multiprocessors,
+            multiprocessors or self.multiprocessors,
         )
 
     # --- in this process, on the GPU

@@ -46,6 +46,7 @@ FAR = 2e9  # of a call that is long in one size: above, its cost grows with the 
 AHEAD = 1 << 26  # elements of the tensors of calls that are drawn before their turn
 SLIGHT = 1 << 15  # elements that a core has judged before a GPU has made its many launches
 TELLS = 1e5  # a call that costs less does not say how long a dear one takes
+MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -55,6 +56,7 @@ class Planned(NamedTuple):
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
     late: bool = False  # whether its tensors begin where quads may begin, and nothing longer
+    multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
 
 
 class Group(NamedTuple):
@@ -117,7 +119,9 @@ class PlainCalls(Judge):
     def _all_groups(self) -> Iterator[Group]:
         """Calls of known sizes, then of sizes that are drawn. Nothing is drawn from the seed but in
         their order, whenever that is."""
-        plan = [*cases.plan(self.exercise, self.exercise.at.check)]
+        at = self.exercise.at
+        plan = [*cases.plan(self.exercise, at.check)]
+        plan += [(sizes, [family]) for family, sizes in at.corners.items()]
         self._drawn = case_sizes.drawn(self.exercise, self.generator)
         if self.kernel.backend == "cuda":
             plan += cases.large_plan(self.exercise, self.generator)
@@ -231,7 +235,7 @@ class PlainCalls(Judge):
         repeated: bool = False,
         calls: int = 1,
     ) -> Returned:
-        case, expecting, late = planned
+        case, expecting, late, multiprocessors = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
         with self._turn(case.sizes), many:
             arguments = case_calls.arguments(self.kernel, case)
@@ -240,7 +244,7 @@ class PlainCalls(Judge):
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
-                run = self._isolated(arguments, calls)
+                run = self._isolated(arguments, calls, multiprocessors)
             if (cost := case_sizes.cost(self.exercise, case.sizes)) >= TELLS:
                 self._pace = max(self._pace, run.seconds / cost)
             before, after = case_calls.tensors(arguments), run.after
@@ -301,8 +305,9 @@ class PlainCalls(Judge):
         self.fail(Reason.OUT_OF_BOUNDS, case, "\n".join(lines))
 
     def adds(self, case: Case, name: str, unwritten: Tensor) -> bool:
-        """Whether the kernel adds to what an output held, which leaves a NaN as it was."""
-        if name in case.tensors or not unwritten.any():
+        """Whether the kernel adds to what an output held, which leaves a NaN as it was. What is
+        unusual about a call is not so in the one that is made here."""
+        if name in case.tensors or case.note or not unwritten.any():
             return False
         arguments = case_calls.arguments(self.kernel, case)
         case_calls.tensors(arguments)[name].fill_(1)
@@ -316,8 +321,10 @@ class PlainCalls(Judge):
         itself away."""
         pool.slot(self.kernel.backend).restart()
         random = self.generator
-        for i in torch.randperm(len(sizes), generator=random)[: AGAIN - unknown].tolist():
+        known, *others = torch.randperm(len(sizes), generator=random)[: AGAIN - unknown].tolist()
+        for i in others:
             yield self.call(self.case(sizes[i]), probes=FEW)
+        yield self._on_another_card(sizes[known])
         names = case_sizes.leaders(self.exercise)
         for i in torch.randint(len(names), (unknown,), generator=random).tolist():
             yield from self._at(case_sizes.anywhere(self.exercise, random, CHEAP, names[i]))
@@ -325,6 +332,14 @@ class PlainCalls(Judge):
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
             yield self.call(self.case(size), calls=calls, probes=FEW)
+
+    def _on_another_card(self, sizes: Sizes) -> Returned:
+        """A call on the emulator with another number of multiprocessors, where that may be any."""
+        case, count = self.case(sizes), whole_number(*MULTIPROCESSORS, self.generator)
+        if self.kernel.backend == "cuda" or self.exercise.multiprocessors:
+            return self.call(case, probes=FEW)
+        case = replace(case, note=f"on a card of {count} multiprocessors")
+        return self._call(self._planned(case, FEW)._replace(multiprocessors=count))
 
     def _anywhere(self) -> Iterator[Returned | Refused]:
         """Calls of sizes that nobody knows, from all that the exercise promises: one that costs
@@ -395,8 +410,12 @@ class PlainCalls(Judge):
             except LaunchError as error:
                 yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
-    def _isolated(self, arguments: Arguments, calls: int = 1) -> IsolatedRun:
+    def _isolated(
+        self, arguments: Arguments, calls: int = 1, multiprocessors: int = 0
+    ) -> IsolatedRun:
         try:
-            return self.kernel.isolated(arguments, timeout=self.timeout, calls=calls)
+            return self.kernel.isolated(
+                arguments, timeout=self.timeout, calls=calls, multiprocessors=multiprocessors
+            )
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
