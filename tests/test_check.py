@@ -21,6 +21,7 @@ from utils.ground.errors import (
     KernelCrash,
     KernelTimeout,
     LaunchError,
+    ToolError,
     WorkbookError,
 )
 from utils.judge import explain, mismatch, oracle
@@ -630,6 +631,24 @@ def test_a_kernel_is_tried_at_sizes_that_nobody_knows():
     accepted(gemm, drawn, seeds=[0])
     rejected(short, drawn, seeds=range(4))
     assert len([size for size in met if size[0] > 100]) > 1
+
+
+def test_more_rounds_meet_more_sizes(monkeypatch):
+    met = []
+
+    def total(x, out, n):
+        met.append(n)
+        out.copy_(x.sum())
+
+    accepted(total, toys.SUM, seeds=[0])
+    once = len(met)
+    met.clear()
+    monkeypatch.setenv("WORKBOOK_ROUNDS", "4")
+    accepted(total, toys.SUM, seeds=[0])
+    assert len(met) >= once + 3 * 3
+    monkeypatch.setenv("WORKBOOK_ROUNDS", "none")
+    with pytest.raises(ToolError, match="WORKBOOK_ROUNDS is 'none'; it can be 1 to 100"):
+        accepted(total, toys.SUM, seeds=[0])
 
 
 def test_a_size_that_is_kept_in_16_bits_is_refused():

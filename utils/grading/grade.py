@@ -38,6 +38,7 @@ from utils.process import forkserver, sandbox
 
 CELL = 180  # seconds: a check, or what is asked beside it; more than a compiler may take
 START = 120  # seconds for everything that is no cell
+ROUNDS = 4  # of sizes that are drawn, where a learner's check draws them once
 BUDGET = 1800.0  # seconds for all of a submission; a whole right one takes a few minutes
 STATUSES = (  # that a grade can have
     *(Status.PASSED, Status.FAILED, Status.TIMEOUT, Status.CRASHED, Status.COMPILE_ERROR),
@@ -261,6 +262,7 @@ def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: 
         "WORKBOOK_CACHE": str(Path(terms.store, "builds").resolve()),  # a box has no links to it
         "WORKBOOK_LOG": "",
         "WORKBOOK_SEED": terms.seed,
+        "WORKBOOK_ROUNDS": str(ROUNDS),
         "WORKBOOK_SOLUTIONS": "",
         "OMP_NUM_THREADS": "1",  # submissions are graded beside each other
     }

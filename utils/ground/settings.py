@@ -1,4 +1,4 @@
-"""The switches in the environment: ten variables, read here and nowhere else.
+"""The switches in the environment: eleven variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
@@ -8,6 +8,7 @@ WORKBOOK_PASSED     folder of what was passed; else build/passed
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
 WORKBOOK_BOX        compilers and kernels are put into a box: see process/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
+WORKBOOK_ROUNDS     how often `check` draws sizes that nobody knows; else once
 WORKBOOK_GPU        whose stored figures `bench` shows without a GPU; else those with the most
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 """
@@ -48,6 +49,17 @@ def boxed() -> bool:
 def seed() -> str:
     """WORKBOOK_SEED, or "" where it is not set."""
     return os.environ.get("WORKBOOK_SEED", "")
+
+
+def rounds() -> int:
+    """WORKBOOK_ROUNDS, or 1 where it is not set. Raises ToolError."""
+    text = os.environ.get("WORKBOOK_ROUNDS", "") or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_ROUNDS:
+        raise ToolError(f"WORKBOOK_ROUNDS is '{text}'; it can be 1 to {MOST_ROUNDS}")
+    return int(text)
+
+
+MOST_ROUNDS = 100
 
 
 def cache() -> Path | None:

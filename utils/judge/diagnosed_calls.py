@@ -20,6 +20,7 @@ from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
 from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
+from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
 from utils.judge import explain, gates, launches, mismatch, oracle, provenance, verdict
 from utils.judge.launches import Launches
@@ -79,7 +80,7 @@ class DiagnosedCalls(Judge):
                 for name in self.exercise.shapes:
                     self._watch(self.exercise.at.draw, sliced=(name,))
                 self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
-            if self.exercise.at.anywhere:
+            for _ in range(settings.rounds() if self.exercise.at.anywhere else 0):
                 self._watch_anywhere()
             self._object()
             others = cases.families(self.exercise)[1:]  # out of bounds: the values may decide

@@ -23,6 +23,7 @@ from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda.arguments import Arguments
 from utils.cuda.isolation import IsolatedRun
+from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason
 from utils.ground.wording import many
 from utils.judge import oracle, verdict
@@ -103,10 +104,11 @@ class PlainCalls(Judge):
         in another process."""
         for group in self._groups:
             yield from self._made(group)
-        yield from self._anywhere()  # how many, its pace decides: they are not counted
-        for outcome in self._beyond_16_bits():
-            self._drawn.append(outcome.case.sizes)
-            yield outcome
+        for _ in range(settings.rounds()):
+            yield from self._anywhere()  # how many, its pace decides: they are not counted
+            for outcome in self._beyond_16_bits():
+                self._drawn.append(outcome.case.sizes)
+                yield outcome
         if self.kernel.backend == "emulator":
             yield from self._rehearse()
         unknown = UNKNOWN if self.exercise.at.anywhere else 0
