@@ -351,6 +351,8 @@ def test_a_gate_says_what_is_what_should_be_and_what_may_be(diagnose, what, metr
         (BINS, "wavefronts per shared atomic", (1 + 2 + 30) / 2),
         (QUARTERS, "products of bytes, four at once", 64 * 2 * 4),
         (COPY, "products of bytes, four at once", 0),
+        (ALONE, "load requests of few lanes", N),
+        (COPY, "load requests of few lanes", 0),
         (COPY, "blocks", N / 256),
         (TWO, "launches", 2),
     ],

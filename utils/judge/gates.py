@@ -8,17 +8,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from utils.course.exercise import Exercise, Gate
-from utils.emulator.traffic import Traffic
+from utils.emulator.traffic import Key, Traffic
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
 
 FLOAT = 4  # bytes
+FEW = 8  # lanes that take part in a load: fewer bring what others should
 IDLE = 24  # lanes: a request of fewer leaves too many without work
 AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elements
 # Times the mean that one thread may do: where each has elements of its own; where threads add up
 # what they found, and one warp of eight may have the whole row. And one block, of which some have a
 # tile more than others.
 EACH, TOGETHER, BLOCKS = 3, 20, 2
+FEW_LOADS = 4  # times as many as bring all that is read
 LOADS = "load", "atomic"  # an atomic operation reads, too
 
 
@@ -69,6 +71,19 @@ def _lanes(diagnosis: Diagnosis) -> Reading:
     return Reading(
         diagnosis.total("lanes", "global", *LOADS) / requests if requests else WARP, WARP
     )
+
+
+def _of_few(diagnosis: Diagnosis) -> Reading:
+    """Loads of lines where few lanes of a warp take part: others that all lanes make, perhaps for
+    nothing, make no work for these. Ideal are as many as bring all that is read, lane by lane."""
+    lines: dict[Key, Traffic] = {}
+    for launch in diagnosis.launches:
+        for t in launch.traffic:
+            if t.space == "global" and t.access in LOADS:
+                lines[t.key] = lines[t.key] + t if t.key in lines else t
+    few = sum(t.requests for t in lines.values() if t.lanes < FEW * t.requests)
+    once = sum(launch.distinct_read for launch in diagnosis.launches)
+    return Reading(few, once / (FLOAT * WARP))
 
 
 def _moved(diagnosis: Diagnosis) -> Reading:
@@ -127,6 +142,7 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "bytes moved to and from global memory": _moved,
     "load requests to global memory": lambda d: _requests(d, "global", *LOADS),
     "lanes per load request": _lanes,
+    "load requests of few lanes": _of_few,
     "store requests to global memory": lambda d: _requests(d, "global", "store"),
     "load requests to shared memory": lambda d: _requests(d, "shared", "load"),
     "store requests to shared memory": lambda d: _requests(d, "shared", "store"),
@@ -165,8 +181,10 @@ FOR_SHOW = (
 
 def of_every(exercise: Exercise) -> list[Gate]:
     """Those that an exercise with gates has beside its own: the work is shared by all."""
-    each = any(gate.metric == "lanes per load request" for gate in exercise.gates)
+    lanes = [gate for gate in exercise.gates if gate.metric == "lanes per load request"]
+    each = bool(lanes)
     return [
+        *(Gate("load requests of few lanes", FEW_LOADS, gate.advice) for gate in lanes),
         Gate(
             "steps of the busiest thread",
             EACH if each else TOGETHER,
