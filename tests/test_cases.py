@@ -1,5 +1,6 @@
 """Cases: every kind of value reaches the kernel, fresh from a seed, in the types it takes."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -318,6 +319,83 @@ def test_whole_vectors_leave_each_size_large_where_none_is_to_be_small():
     assert least > 0.8 * longest**case_sizes.NEARLY
 
 
+def test_some_sizes_are_equal_or_round_as_people_have_them():
+    draws = [
+        case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e6) for seed in range(400)
+    ]
+    met = [case_sizes.as_met(toys.GEMM, sizes, 1e6) for sizes in draws]
+    assert all(case_sizes.cost(toys.GEMM, sizes) <= 1e6 for sizes in met)
+    assert met == [case_sizes.as_met(toys.GEMM, sizes, 1e6) for sizes in draws]
+    large = [sizes for sizes in met if min(sizes.values()) > 8]
+    for one, other in ("MN", "MK", "NK"):
+        assert sum(sizes[one] == sizes[other] for sizes in large) > len(large) / 4
+    assert sum(len({*sizes.values()}) == 1 for sizes in large) > len(large) / 10
+    for shape in (lambda n: n & (n - 1), lambda n: n & (n + 1), lambda n: n % 10):
+        assert sum(shape(sizes["K"]) == 0 for sizes in large) > len(large) / 20
+    assert case_sizes.as_met(toys.GEMM, {"M": 1, "N": 1, "K": 1}, 1e6)["K"] == 1
+    apart = [case_sizes.as_met(toys.GEMM, sizes, 1e6, equal=0) for sizes in draws]
+    assert sum(a == b for a, b in zip(apart, draws, strict=True)) > 200
+
+
+def test_squares_are_as_large_as_a_cost_allows():
+    draws = [case_sizes.square(toys.GEMM, Generator().manual_seed(seed), 1e5) for seed in range(99)]
+    for sizes in draws:
+        assert case_sizes.cost(toys.GEMM, sizes) <= 1e5
+        assert len({*sizes.values()}) < 3 and sorted(sizes.values())[1] > 16
+    pairs = [("M", "N"), ("M", "K"), ("N", "K")]
+    assert all(any(sizes[a] == sizes[b] for sizes in draws) for a, b in pairs)
+    for seed in range(99):
+        sizes = case_sizes.square(GROUPED, Generator().manual_seed(seed), 1e5)
+        assert sizes["rows"] == sizes["channels"] and sizes["channels"] % sizes["groups"] == 0
+
+
+def test_equal_sizes_keep_what_follows_and_what_there_is_a_choice_of():
+    at = replace(toys.GEMM.at, choices={"K": (16, 64)}, bench={"M": 200, "N": 200, "K": 64})
+    few = replace(toys.GEMM, at=at)
+    for seed in range(100):
+        generator = Generator().manual_seed(seed)
+        sizes = case_sizes.as_met(few, case_sizes.anywhere(few, generator, 1e6), 1e6)
+        assert sizes["K"] in (16, 64) and max(sizes["M"], sizes["N"]) <= 200
+        sizes = case_sizes.as_met(GROUPED, case_sizes.all_large(GROUPED, generator, 1e6), 1e6)
+        assert sizes["channels"] % sizes["groups"] == 0
+
+
+def orders(exercise, family=case_values.NORMAL, count=200):
+    """The first tensor of cases in all orders, by what their note says."""
+    found = {}
+    for seed in range(count):
+        case = cases.arranged(exercise, draw(family, seed, exercise), random.Random(seed))
+        found.setdefault(case.note, next(iter(case.tensors.values())))
+    return found
+
+
+def test_values_are_put_into_orders_that_draws_hardly_ever_have():
+    met = orders(toys.GEMM)
+    assert {"", "rows equal in pairs"} < {*met} and not any("rising" in note for note in met)
+    A = met["rows equal in pairs"]
+    assert torch.equal(A[::2], A[1::2]) and not torch.equal(A[0], A[2])
+    alternating = next(A for note, A in met.items() if "A of alternating signs" in note)
+    assert (alternating[:, ::2] > 0).all() and (alternating[:, 1::2] < 0).all()
+    cancels = next(A for note, A in met.items() if "A that cancels" in note)
+    assert torch.equal(cancels[:, ::2], -cancels[:, 1::2])
+    zeros = next(A for note, A in met.items() if "A with zeros" in note)
+    assert 0.3 < (zeros == 0).double().mean() < 0.5
+    assert any("B of one value" in note for note in met)
+    assert {*orders(toys.GEMM, "infinite")} == {"", "rows equal in pairs"}
+    met = orders(replace(toys.GEMM, exact=True))
+    rising = next(A for note, A in met.items() if "A rising" in note)
+    assert (rising.diff() >= 0).all() and rising[0, 0] != rising[1, 0]
+
+
+def test_values_that_an_exercise_promises_something_of_stay_in_their_rows():
+    own = replace(toys.GEMM, inputs=lambda sizes, generator: twos(sizes, generator))
+    assert all((A == 2).all() for A in orders(own).values())
+    together = replace(toys.GEMM, hang_together=True)
+    assert {*orders(together)} == {""}
+    kinds = replace(toys.GEMM, kinds={"twos": twos})
+    assert {*orders(kinds, "twos")} == {""}
+
+
 def test_values_far_from_one_have_the_magnitudes_of_the_exercise():
     exercise = replace(toys.MISH, magnitudes=(1e-30, 1e30))
     large = draw("large", exercise=exercise, sizes={"n": 1000}).tensors["x"].abs()
@@ -362,8 +440,9 @@ def test_a_shape_may_hold_numbers_and_be_empty():
 
 def test_tensors_that_begin_a_quad_late_hold_the_same():
     before = {"x": torch.randn(3, 5), "n": 5, "bytes": torch.ones(7, dtype=torch.int8)}
-    late = case_calls.a_quad_late(before)
+    late = case_calls.a_quad_late(before, ["x", "bytes"])
     assert late["n"] == 5 and list(late) == list(before)
+    assert case_calls.a_quad_late(before, ["x"])["bytes"] is before["bytes"]
     for name in "x", "bytes":
         assert torch.equal(late[name], before[name]) and late[name].is_contiguous()
         assert late[name].data_ptr() % 32 == 16

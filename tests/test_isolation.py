@@ -239,6 +239,17 @@ def test_of_several_calls_each_has_fresh_values_and_the_last_is_told_of():
         kernel.isolated(arguments, calls=7)
 
 
+def test_of_several_calls_the_last_alone_has_values_of_its_own():
+    source = """__device__ float before = 0;
+    __global__ void show(float* x, float* out) { out[0] = before; before = x[0]; }
+    void shown(float* x, float* out) { show<<<1, 1>>>(x, out); }"""
+    kernel = compile_cuda(source, "shown", backend="emulator")
+    arguments = {"x": torch.tensor([3.0]), "out": torch.zeros(1)}
+    run = kernel.isolated(arguments, calls=5, earlier={"x": torch.tensor([8.0])})
+    assert run.after["out"] == 8 and run.after["x"] == 3
+    assert kernel.isolated(arguments).after["out"] == 3
+
+
 SLOW = """#include <unistd.h>
 __global__ void spin(float* out) { while (*out >= 0) *out = *out < 1000 ? *out + 1 : 0; }
 __global__ void add(float* out) { *out += 1; }

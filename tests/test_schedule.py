@@ -45,12 +45,12 @@ class Recorded(FakeKernel):
     calls: list = field(default_factory=list)  # (seconds it had, the values)
     trouble: object = lambda number, timeout: None
 
-    def isolated(self, args, *, timeout=10.0, rehearsal=False, calls=1, **_):
+    def isolated(self, args, *, timeout=10.0, rehearsal=False, **more):
         if not rehearsal:
             values = {n: v.tolist() if isinstance(v, Tensor) else v for n, v in args.items()}
             self.calls.append((timeout, f"{values}"))
             self.trouble(len(self.calls), timeout)
-        return super().isolated(args, timeout=timeout, rehearsal=rehearsal, calls=calls)
+        return super().isolated(args, timeout=timeout, rehearsal=rehearsal, **more)
 
     @property
     def values(self) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import sometimes_nan
+from utils.course.case_values import sometimes_nan, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -22,7 +22,7 @@ def group_norm(x, weight, bias, groups, eps):
 
 def mixed(sizes, generator):
     """Each group has a kind of its own: its variance near 1, below eps, zero, beside a large
-    mean, or anywhere up to 1e20. In the larger sizes one value may be NaN.
+    mean, or anywhere up to 1e20; or its mean is 0. In the larger sizes one value may be NaN.
 
     No infinities: whether one makes the mean infinite or NaN is a matter of the formula.
     """
@@ -36,6 +36,9 @@ def mixed(sizes, generator):
     power = 1.7 + 8.3 * torch.rand(shape[0], 1, generator=generator, device=x.device)
     x = torch.where(kinds[:, None] == 4, x * 10**power, x)
     x = sometimes_nan(x, generator) if shape[1] >= 128 else x
+    if whole_number(0, 2, generator):  # groups of an even size whose sum is exactly 0
+        some = x[kinds == 0][:, : shape[1] // 2]
+        x[kinds == 0] = torch.cat([some, x[kinds == 0][:, : shape[1] % 2], -some], dim=1)
     return {"x": x.reshape(rows, sizes["channels"])}
 
 

@@ -1,8 +1,10 @@
 """A Kernel whose launcher is a Python function on tensors, for tests of what judges kernels."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -98,12 +100,13 @@ class FakeKernel:
         rehearsal: bool = False,
         calls: int = 1,
         multiprocessors: int = 0,
+        earlier: Mapping[str, Tensor] = MappingProxyType({}),
     ) -> Run:
         if rehearsal:
             return Run({}, [], launches=(Rehearsed("kernel", 64, 256),))
-        for _ in range(calls):
-            run = self._isolated(args)
-        return run
+        for _ in range(calls - 1):
+            self._isolated({**args, **earlier})
+        return self._isolated(args)
 
     def _isolated(self, args: dict) -> Run:
         held, call = {}, dict(args)

@@ -1,6 +1,6 @@
 """What a kernel is called with: copies of a case's tensors, and poison for its outputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -115,10 +115,11 @@ def sliced(tensor: Tensor, late: int = 1) -> Tensor:
     return whole[late:].view(tensor.shape).copy_(tensor)
 
 
-def a_quad_late(arguments: Arguments) -> dict[str, Argument]:
-    """The same arguments, of which each tensor begins where quads may begin, and nothing longer."""
-    late = {n: sliced(t, QUAD // t.element_size()) for n, t in tensors(arguments).items()}
-    return {**arguments, **late}
+def a_quad_late(arguments: Arguments, names: Collection[str]) -> dict[str, Argument]:
+    """The same arguments, of which the tensors of these names begin where quads may begin, and
+    nothing longer."""
+    late = {n: t for n, t in tensors(arguments).items() if n in names}
+    return {**arguments, **{n: sliced(t, QUAD // t.element_size()) for n, t in late.items()}}
 
 
 QUAD = 16  # bytes

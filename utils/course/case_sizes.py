@@ -1,6 +1,8 @@
 """The sizes that a kernel is tried at: the exercise's, and others drawn around them."""
 
+import itertools
 import math
+import random
 from collections.abc import Callable, Sequence
 
 import torch
@@ -171,6 +173,86 @@ def all_large(exercise: Exercise, generator: Generator, most: float) -> Sizes:
 
 
 NEARLY = 0.85  # of the powers of ten of a side
+
+
+def as_met(
+    exercise: Exercise, sizes: Sizes, most: float, equal: float = 0.75, rounded: float = 0.25
+) -> Sizes:
+    """Drawn sizes made such as people have, which draws hardly ever are: in a share `equal` of them
+    some are so, as those of a square matrix are; in a share `rounded` all are round numbers. Not
+    where the call would cost more than `most`.
+
+    That depends on the sizes alone: a seed goes on with what it would have drawn.
+    """
+    own = random.Random(size_text(sizes))
+    met = dict(_equal(exercise, sizes, own) if own.random() < equal else sizes)
+    if own.random() < rounded:
+        near = own.choice(ROUND)
+        met |= {n: near(met[n]) for n in met if met[n] >= FEWEST and n not in _bound(exercise)}
+    _follow(exercise, met)
+    free = [name for name in met if name not in _bound(exercise)]
+    promises = all(met[name] <= promised(exercise, name) for name in free)
+    return met if promises and cost(exercise, met) <= most else sizes
+
+
+def square(exercise: Exercise, generator: Generator, most: float) -> Sizes:
+    """Two sizes that are equal, as large as a call that costs `most` may have them or a little
+    less; the others are small."""
+    sizes = _chosen(exercise, generator)
+    names = [name for name in leaders(exercise) if name not in exercise.at.choices]
+    pair = [names[i] for i in torch.randperm(len(names), generator=generator)[:2].tolist()]
+    for name in (name for name in sizes if name not in exercise.at.choices):
+        sizes[name] = log_uniform(1, min(FEW_BESIDE, promised(exercise, name)), generator)
+    longest = _largest(
+        min(promised(exercise, name) for name in pair),
+        lambda side: cost(exercise, {**sizes, **dict.fromkeys(pair, side)}) <= most,
+    )
+    side = log_uniform(math.ceil(longest**NEARLY), longest, generator)
+    sizes |= dict.fromkeys(pair, side)
+    for name, leader in exercise.follows.items():
+        if name not in exercise.at.choices:
+            sizes[name] = next(n for n in range(sizes[name], 0, -1) if sizes[leader] % n == 0)
+    _follow(exercise, sizes)
+    return sizes
+
+
+FEW_BESIDE = 16  # of other sizes, where two are equal
+
+
+def _equal(exercise: Exercise, sizes: Sizes, own: random.Random) -> Sizes:
+    """The same, of which two are equal, or all that are free to be. Whole vectors stay whole."""
+    text = " ".join(exercise.shapes.values()).split()
+    named = [name for name in sizes if name in text or name in exercise.follows]
+    free = [name for name in named if name not in _bound(exercise)]
+    pairs = [
+        (name, other)
+        for name, other in itertools.combinations(named, 2)
+        if (name in free or other in free)
+        and 1 < max(sizes[name], sizes[other])
+        and exercise.follows.get(name) != other != name != exercise.follows.get(other)
+    ]
+    if not pairs:
+        return sizes
+    names = free if len(free) > 2 and own.random() < ALL else own.choice(pairs)
+    stay = [sizes[name] for name in names if name not in free]
+    mean = int(math.prod(sizes[name] for name in names) ** (1 / len(names)) + 1e-9)
+    vector = math.gcd(LONGEST_VECTOR, *(sizes[name] for name in names))
+    side = stay[0] if stay else max(mean // vector, 1) * vector
+    return {n: side if n in names and n in free else s for n, s in sizes.items()}
+
+
+def _bound(exercise: Exercise) -> set[str]:
+    """Sizes that have few values, or follow another one."""
+    return {*exercise.at.choices, *exercise.follows}
+
+
+ALL = 0.33  # of draws in which some sizes are equal
+FEWEST = 8  # of which there are round numbers
+ROUND: tuple[Callable[[int], int], ...] = (
+    lambda size: 1 << size.bit_length() - 1,
+    lambda size: (1 << size.bit_length() - 1) - 1,
+    lambda size: size // 10 ** (len(str(size)) - 1) * 10 ** (len(str(size)) - 1),
+)
 
 
 def leaders(exercise: Exercise) -> list[str]:

@@ -175,3 +175,27 @@ NANS = ("NaN", NAN_ELSEWHERE)
 SELDOM = (BELOW_ZERO, WHOLE, ZEROS, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY, LARGE_ELSEWHERE)
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"
+
+
+def in_pairs(x: Tensor) -> Tensor:
+    """The same, in which every second row is that before it."""
+    rows = torch.arange(x.shape[0] if x.ndim == 2 else x[..., 0].numel(), device=x.device)
+    return x.reshape(len(rows), -1)[rows - rows % 2].reshape(x.shape)
+
+
+def _numbers(x: Tensor) -> Tensor:
+    return torch.arange(x.shape[-1], device=x.device).expand(x.shape)
+
+
+# Of the elements of each row. Of sorted ones a sum may be less exact.
+ORDERS = ("of alternating signs", "that cancels")
+WITH_ZEROS, OF_ONE_VALUE = "with zeros", ("of one value",)
+SORTED = ("rising", "falling")
+FAR_FROM_CHANCE: dict[str, Callable[[Tensor], Tensor]] = {
+    ORDERS[0]: lambda x: x.abs().where(_numbers(x) % 2 == 0, -x.abs()),
+    ORDERS[1]: lambda x: x.where(_numbers(x) % 2 == 0, -x.roll(1, -1)),
+    WITH_ZEROS: lambda x: x.where(_numbers(x) * 7 % 5 > 1, torch.zeros_like(x)),
+    OF_ONE_VALUE[0]: lambda x: x.reshape(-1)[:1].expand(x.numel()).reshape(x.shape).clone(),
+    SORTED[0]: lambda x: x.sort(dim=-1).values,
+    SORTED[1]: lambda x: x.sort(dim=-1, descending=True).values,
+}

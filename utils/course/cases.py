@@ -1,8 +1,9 @@
 """The cases that a kernel is tried on: which sizes meet which kinds of values."""
 
 import functools
+import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import torch
@@ -11,18 +12,24 @@ from torch import Generator, Tensor
 from utils.course.case_sizes import elements, size_text
 from utils.course.case_values import (
     FAMILIES,
+    FAR_FROM_CHANCE,
     FINITE,
     INFINITE_ELSEWHERE,
     LARGE,
     LARGE_ELSEWHERE,
     NANS,
     NORMAL,
+    OF_ONE_VALUE,
+    ORDERS,
     OUTLIERS,
     OWN,
     SELDOM,
+    SORTED,
     TINY,
+    WITH_ZEROS,
     ZERO_TIMES_INFINITY,
     add_outliers,
+    in_pairs,
     normal,
     uniform,
     whole_number,
@@ -100,6 +107,49 @@ def _scalar(low: float, high: float, generator: Generator) -> float:
     wide = low > 0 and high / low >= 100
     value = low * (high / low) ** share if wide else low + (high - low) * share
     return torch.tensor(value, dtype=torch.float32).item()
+
+
+def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
+    """A case, more often than not with values in an order that draws hardly ever have: rows that
+    are equal in pairs; or signs that alternate, elements that cancel, zeros, a parameter of one
+    value, sorted rows.
+
+    What is promised of a row still holds. Elements change only where nothing is promised of them,
+    and no sum becomes less exact. None is infinite times 0, which is another kind's.
+    """
+    own_kind = case.family in exercise.kinds
+    if exercise.hang_together or own_kind or own.random() < AS_DRAWN:
+        return case
+    inputs = [name for name in inputs_of(exercise) if case.tensors[name].ndim]
+    given = exercise.inputs(case.sizes, Generator().manual_seed(0)) if exercise.inputs else {}
+    anything = exercise.exact or case.family == NORMAL
+    free = [
+        name
+        for name in inputs
+        if case.tensors[name].is_floating_point()
+        and anything
+        and (exercise.exact or name not in given)
+    ]
+    if not free or own.random() < IN_PAIRS:
+        pairs = {n: in_pairs(case.tensors[n]) for n in inputs if case.tensors[n].ndim > 1}
+        note = "rows equal in pairs" if pairs else ""
+        return _noted(case, pairs, note)
+    changed, notes = {}, []
+    for name in free:
+        if len(free) == 1 or own.random() < OF_TENSORS:
+            more = OF_ONE_VALUE if name != inputs[0] else ()
+            order = own.choice([*more, *(SORTED if exercise.exact else ORDERS), WITH_ZEROS])
+            changed[name] = FAR_FROM_CHANCE[order](case.tensors[name])
+            notes.append(f"{name} {order}")
+    return _noted(case, changed, ", ".join(notes))
+
+
+def _noted(case: Case, changed: Mapping[str, Tensor], note: str) -> Case:
+    note = ", ".join(filter(None, [case.note, note]))
+    return replace(case, tensors={**case.tensors, **changed}, note=note)
+
+
+AS_DRAWN, IN_PAIRS, OF_TENSORS = 0.4, 0.25, 0.8  # of cases; of those; of tensors of a case
 
 
 UNROUNDED = ("infinite", *NANS, INFINITE_ELSEWHERE)

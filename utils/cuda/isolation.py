@@ -3,9 +3,10 @@
 import re
 import signal
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import torch
@@ -104,15 +105,21 @@ class Call:
     timeout: float  # in seconds
     multiprocessors: int = 0  # of the emulator's card; 0: as many as it has
 
-    def run(self, rehearsal: bool = False, calls: int = 1) -> IsolatedRun:
+    def run(
+        self,
+        rehearsal: bool = False,
+        calls: int = 1,
+        earlier: Mapping[str, Tensor] = MappingProxyType({}),
+    ) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
         In a rehearsal the emulator only holds each launch against the device's limits: the
         arguments' memory is there, with anything in it. Of several `calls`, each on fresh copies
-        and each with the whole time limit, the last one is told of.
+        and each with the whole time limit, the last one is told of; in the others, tensors hold
+        what `earlier` has for them.
         """
         use: pool.Use = "rehearsals" if rehearsal else "calls"
-        return self._safely(lambda worker: self._run(worker, rehearsal, calls), use)
+        return self._safely(lambda worker: self._run(worker, rehearsal, calls, earlier), use)
 
     def watch(
         self,
@@ -160,12 +167,16 @@ class Call:
         }
         return layout, command
 
-    def _run(self, worker: Worker, rehearsal: bool, calls: int) -> IsolatedRun:
+    def _run(
+        self, worker: Worker, rehearsal: bool, calls: int, earlier: Mapping[str, Tensor]
+    ) -> IsolatedRun:
         layout, command = self._load(worker)
         command |= {"do": "run", "size": layout.size, "rehearsal": rehearsal}
         arena = worker.memory(layout.size)
         if not rehearsal:
             layout.fill(arena)
+        last = arena.clone() if calls > 1 else arena
+        layout.put(arena, earlier if calls > 1 else {})
         fresh = arena.clone() if calls > 1 else arena  # sooner copied than filled again
         slots = [self._slots(layout)]
         most = ALTOGETHER * self.timeout
@@ -177,7 +188,7 @@ class Call:
                     "were to be made, and the next one was not begun"
                 )
             if done:
-                arena.copy_(fresh)
+                arena.copy_(last if done == calls - 1 else fresh)
             reply, _ = worker.ask(self.timeout + GRACE, blobs=slots, **command)
             self._raise_error(worker, reply)
         run = IsolatedRun(

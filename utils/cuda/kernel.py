@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -121,16 +122,17 @@ class Kernel:
         rehearsal: bool = False,
         calls: int = 1,
         multiprocessors: int = 0,
+        earlier: Mapping[str, Tensor] = MappingProxyType({}),
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
         Raises as a call does; writes out of bounds are returned. In a `rehearsal` the emulator only
         asks whether CUDA would take the launches. Of several `calls`, each on fresh copies, the
-        last is returned. `multiprocessors` are those of the emulator's card, where it is not the
-        kernel's own.
+        last is returned; in the others, tensors hold what `earlier` has for them. `multiprocessors`
+        are those of the emulator's card, where it is not the kernel's own.
         """
         arguments = self.checked((), args)
-        return self._call(arguments, timeout, multiprocessors).run(rehearsal, calls)
+        return self._call(arguments, timeout, multiprocessors).run(rehearsal, calls, earlier)
 
     def watched(
         self,

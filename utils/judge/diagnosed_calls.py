@@ -100,7 +100,9 @@ class DiagnosedCalls(Judge):
         draws += [case_sizes.all_large] if len(names) > 1 else []
         draw = draws[whole_number(0, len(draws), self.generator)]
         for _ in range(TRIES):
-            sizes = draw(self.exercise, self.generator, CHEAP)
+            sizes = case_sizes.as_met(
+                self.exercise, draw(self.exercise, self.generator, CHEAP), CHEAP
+            )
             with contextlib.suppress(LaunchError):
                 if self.threads(sizes) <= MANY:
                     self._watch(sizes, probes=FEW)

@@ -6,15 +6,15 @@ Calls are planned from a seed. Each has an outcome, which can be judged at any l
 
 import contextlib
 import itertools
+import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
@@ -48,6 +48,9 @@ AHEAD = 1 << 26  # elements of the tensors of calls that are drawn before their 
 SLIGHT = 1 << 15  # elements that a core has judged before a GPU has made its many launches
 TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
+SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
+EQUAL = 0.4  # of calls of a second process, in which some sizes are
+ALL_LATE = 0.5  # of checks in which all tensors of a call begin late; in others some do
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -56,7 +59,7 @@ class Planned(NamedTuple):
 
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
-    late: bool = False  # whether its tensors begin where quads may begin, and nothing longer
+    late: tuple[str, ...] = ()  # tensors that begin where quads may begin, and nothing longer
     multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
 
 
@@ -132,11 +135,24 @@ class PlainCalls(Judge):
             yield self._group(size, families)
         for number, size in enumerate(self._drawn):
             case = self.any_case(size)
-            if late := not number:
-                case = replace(case, note="each tensor begins 16 bytes late, as x[4:] does")
+            late = self._late(case) if not number else ()
+            if late:
+                begins = " and ".join(late) + (" begins" if len(late) == 1 else " begin")
+                who = "each tensor begins" if len(late) == len(self.exercise.shapes) else begins
+                case = replace(case, note=f"{who} 16 bytes late, as x[4:] does")
             yield Group([self._planned(case, FEW)._replace(late=late)], again=False)
         if not self.exercise.hang_together:
             yield self._one_element_apart()
+
+    def _late(self, case: Case) -> tuple[str, ...]:
+        """The tensors that begin late in a call: all of them, or every second time some."""
+        names = tuple(self.exercise.shapes)
+        own = random.Random(str(case))  # so that a seed goes on with what it would have drawn
+        return (
+            names
+            if own.random() < ALL_LATE
+            else tuple(own.sample(names, own.randrange(1, len(names))))
+        )
 
     def _one_element_apart(self) -> Group:
         """Two calls whose values differ in one element of each input: a kernel that takes them for
@@ -226,9 +242,16 @@ class PlainCalls(Judge):
             leaked = min(grown) if len(grown) >= 2 else 0
             yield replace(outcome, leaked=max(leaked, 0))
 
-    def call(self, case: Case, calls: int = 1, probes: int = oracle.PROBES) -> Returned:
-        """Run one case, or the last of so many calls of it. Raises CheckFailed."""
-        return self._call(self._planned(case, probes), calls=calls)
+    def call(self, case: Case, probes: int = oracle.PROBES) -> Returned:
+        """Run one case. Raises CheckFailed."""
+        return self._call(self._planned(case, probes))
+
+    def _last(self, case: Case, calls: int) -> Returned:
+        """Run one case, as the last of so many calls of its size: those before have other values,
+        whose result is no use here. Raises CheckFailed."""
+        others = case_calls.arguments(self.kernel, self.case(case.sizes))
+        earlier = {n: t for n, t in case_calls.tensors(others).items() if n in case.tensors}
+        return self._call(self._planned(case, FEW), calls=calls, earlier=earlier)
 
     def _call(
         self,
@@ -236,17 +259,18 @@ class PlainCalls(Judge):
         previous: Mapping[str, Tensor] = MappingProxyType({}),
         repeated: bool = False,
         calls: int = 1,
+        earlier: Mapping[str, Tensor] = MappingProxyType({}),
     ) -> Returned:
         case, expecting, late, multiprocessors = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
         with self._turn(case.sizes), many:
             arguments = case_calls.arguments(self.kernel, case)
             if late:
-                arguments = case_calls.a_quad_late(arguments)
+                arguments = case_calls.a_quad_late(arguments, late)
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
-                run = self._isolated(arguments, calls, multiprocessors)
+                run = self._isolated(arguments, calls, earlier, multiprocessors)
             if (cost := case_sizes.cost(self.exercise, case.sizes)) >= TELLS:
                 self._pace = max(self._pace, run.seconds / cost)
             before, after = case_calls.tensors(arguments), run.after
@@ -329,11 +353,12 @@ class PlainCalls(Judge):
         yield self._on_another_card(sizes[known])
         names = case_sizes.leaders(self.exercise)
         for i in torch.randint(len(names), (unknown,), generator=random).tolist():
-            yield from self._at(case_sizes.anywhere(self.exercise, random, CHEAP, names[i]))
+            any_sizes = case_sizes.anywhere(self.exercise, random, CHEAP, names[i])
+            yield from self._at(case_sizes.as_met(self.exercise, any_sizes, CHEAP, EQUAL))
         small = self.exercise.at.counted or self.ascending()[1:3]
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
-            yield self.call(self.case(size), calls=calls, probes=FEW)
+            yield self._last(self.case(size), calls)
 
     def _on_another_card(self, sizes: Sizes) -> Returned:
         """A call on the emulator with another number of multiprocessors, where that may be any."""
@@ -355,12 +380,21 @@ class PlainCalls(Judge):
             costs += [(DEAR, names[0]), (2 * DEAR, names[0])]
         else:
             costs += [(DEAR / 2 / len(names), name) for name in names]
-        draws: list[Callable[..., Sizes]]
-        draws = [partial(case_sizes.anywhere, most=most, far=far) for most, far in costs]
+        for most, far in costs:
+            sizes = case_sizes.anywhere(self.exercise, self.generator, most, far)
+            if not far:
+                sizes = self._as_met(sizes, most, len(names) > 1)
+            yield from self._at(sizes)
         if len(names) > 1:
-            draws.append(partial(case_sizes.all_large, most=DEAR / 2))
-        for draw in draws:
-            yield from self._at(draw(self.exercise, self.generator))
+            sizes = case_sizes.all_large(self.exercise, self.generator, DEAR / 2)
+            yield from self._at(case_sizes.as_met(self.exercise, sizes, DEAR / 2, rounded=0))
+
+    def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
+        """Sizes that were drawn, made such as people have; or every second time a square."""
+        own = Generator().manual_seed(self.seed)  # so that a seed goes on with what it would draw
+        if several and whole_number(0, 2, own):
+            return case_sizes.square(self.exercise, own, SQUARE)
+        return case_sizes.as_met(self.exercise, sizes, most)
 
     def _at(self, sizes: Sizes) -> Iterator[Returned | Refused]:
         """A call of these sizes, unless it would take long."""
@@ -413,11 +447,19 @@ class PlainCalls(Judge):
                 yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
     def _isolated(
-        self, arguments: Arguments, calls: int = 1, multiprocessors: int = 0
+        self,
+        arguments: Arguments,
+        calls: int = 1,
+        earlier: Mapping[str, Tensor] = MappingProxyType({}),
+        multiprocessors: int = 0,
     ) -> IsolatedRun:
         try:
             return self.kernel.isolated(
-                arguments, timeout=self.timeout, calls=calls, multiprocessors=multiprocessors
+                arguments,
+                timeout=self.timeout,
+                calls=calls,
+                earlier=earlier,
+                multiprocessors=multiprocessors,
             )
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error

@@ -1,6 +1,7 @@
 """How one call of a kernel is judged: by what it leaves behind, beside what was expected."""
 
 import functools
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -54,8 +55,11 @@ class Judge:
         return cases.sample(self.exercise, sizes, family, self.generator, self.dtypes)
 
     def any_case(self, sizes: Sizes) -> Case:
-        """A call of sizes that were drawn: every second time of another kind of values."""
-        return self.case(sizes, cases.any_family(self.exercise, self.generator))
+        """A call of sizes that were drawn: every second time of another kind of values, or of these
+        in an order that draws hardly ever have."""
+        case = self.case(sizes, cases.any_family(self.exercise, self.generator))
+        own = random.Random(f"{self.seed} {case}")  # a seed goes on with what it would have drawn
+        return cases.arranged(self.exercise, case, own)
 
     def ascending(self) -> list[Sizes]:
         """The known sizes, that of the fewest elements first."""

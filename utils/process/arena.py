@@ -87,6 +87,12 @@ class Layout:
                 if self.tensors[name].numel():
                     self._bytes(arena, name).copy_(_flat(self.tensors[name]))
 
+    def put(self, arena: Tensor, values: Mapping[str, Tensor]) -> None:
+        """Copy other values into the places of these tensors, of the same types and shapes."""
+        for name, values_of in values.items():
+            if values_of.numel():
+                self._bytes(arena, name).copy_(_flat(values_of))
+
     def read(self, arena: Tensor, name: str) -> Tensor:
         """A copy of what `arena` holds for a tensor now, on the CPU."""
         tensor = self.tensors[name]
