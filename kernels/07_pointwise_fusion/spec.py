@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate, models
+from utils.course.case_values import whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 # A thread's four channels may end within a quad, a block's within a row, a row's anywhere.
@@ -32,9 +33,12 @@ AT = At(
 
 def scales(sizes, generator):
     """Two positive ones for each negative one. Were most of them negative, most results could be
-    all but zero (swish of -90 is -1e-37), and the bound on errors would be, too."""
+    all but zero (swish of -90 is -1e-37), and the bound on errors would be, too. One time of four
+    all are equal."""
     scale = torch.randn(sizes["channels"], generator=generator, device=generator.device).abs()
     scale[2::3] *= -1
+    if not whole_number(0, 4, generator):
+        scale = scale[:1].expand(scale.shape).clone()
     return {"scale": scale}
 
 

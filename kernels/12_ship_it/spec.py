@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.case_values import sometimes_nan
+from utils.course.case_values import sometimes_nan, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS
 
@@ -155,10 +155,13 @@ def minima(sizes, generator):
 
 
 def places(sizes, generator):
-    """Where the minima of rows are: several rows share a channel, and many channels have none."""
+    """Where the minima of rows are: several rows share a channel, and many channels have none. One
+    time of four all rows share one."""
     channels, on = sizes["channels"], generator.device
     some = torch.randint(channels, (max(1, sizes["rows"] // 3),), generator=generator, device=on)
     picked = torch.randint(len(some), (sizes["rows"],), generator=generator, device=on)
+    if not whole_number(0, 4, generator):
+        picked = picked[:1].expand(picked.shape)
     return {"argmin": some[picked].int()}
 
 

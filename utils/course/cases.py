@@ -137,8 +137,9 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
     changed, notes = {}, []
     for name in free:
         if len(free) == 1 or own.random() < OF_TENSORS:
-            more = OF_ONE_VALUE if name != inputs[0] else ()
-            order = own.choice([*more, *(SORTED if exercise.exact else ORDERS), WITH_ZEROS])
+            parameter = name != inputs[0] and case.tensors[name].ndim == 1
+            more = OF_ONE_VALUE if parameter else SORTED if exercise.exact else ORDERS
+            order = own.choice([*more, WITH_ZEROS])
             changed[name] = FAR_FROM_CHANCE[order](case.tensors[name])
             notes.append(f"{name} {order}")
     return _noted(case, changed, ", ".join(notes))
@@ -149,7 +150,7 @@ def _noted(case: Case, changed: Mapping[str, Tensor], note: str) -> Case:
     return replace(case, tensors={**case.tensors, **changed}, note=note)
 
 
-AS_DRAWN, IN_PAIRS, OF_TENSORS = 0.4, 0.25, 0.8  # of cases; of those; of tensors of a case
+AS_DRAWN, IN_PAIRS, OF_TENSORS = 0.3, 0.25, 0.8  # of cases; of those; of tensors of a case
 
 
 UNROUNDED = ("infinite", *NANS, INFINITE_ELSEWHERE)
