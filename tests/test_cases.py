@@ -362,13 +362,13 @@ def test_equal_sizes_keep_what_follows_and_what_there_is_a_choice_of():
 
 def orders(exercise, family=case_values.NORMAL, count=200):
     """The first tensor of cases in all orders, by what their note says."""
-    found = {}
+    firsts = {}
     for seed in range(count):
         sizes = SIZES if exercise.name == "gemm" else exercise.at.check[-1]
         case = draw(family, seed, exercise, sizes)
         case = cases.arranged(exercise, case, random.Random(seed))
-        found.setdefault(case.note, next(iter(case.tensors.values())))
-    return found
+        firsts.setdefault(case.note, next(iter(case.tensors.values())))
+    return firsts
 
 
 def test_values_are_put_into_orders_that_draws_hardly_ever_have():

@@ -121,14 +121,14 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
     if exercise.hang_together or own_kind or own.random() < AS_DRAWN:
         return case
     inputs = [name for name in inputs_of(exercise) if case.tensors[name].ndim]
-    given = exercise.inputs(case.sizes, Generator().manual_seed(0)) if exercise.inputs else {}
+    own_inputs = exercise.inputs(case.sizes, Generator().manual_seed(0)) if exercise.inputs else {}
     anything = exercise.exact or case.family == NORMAL
     free = [
         name
         for name in inputs
         if case.tensors[name].is_floating_point()
         and anything
-        and (exercise.exact or name not in given)
+        and (exercise.exact or name not in own_inputs)
     ]
     if not free or own.random() < IN_PAIRS:
         pairs = {n: in_pairs(case.tensors[n]) for n in inputs if case.tensors[n].ndim > 1}
