@@ -293,6 +293,19 @@ def test_rows_that_follow_another_are_named_unless_the_reference_has_it_so(monke
     assert mixed(Reruns(kernel, 60.0), case, name) == ""  # there is no other
 
 
+def test_a_minimum_of_all_rows_may_follow_each_of_them(monkeypatch):
+    sizes = {"M": 4, "N": 9, "K": 5, "groups": 3}
+    exercise, case, name, _ = situation("09_fused_linear/linear_gn_min_bias", sizes)
+
+    def the_other_end(x, W, b, weight, bias, shift, groups):
+        others = {"weight": -weight, "bias": -bias, "shift": -shift}
+        out = -exercise.reference(x, W, b, **others, groups=groups)
+        return out.reshape(len(W), len(x))
+
+    kernel = the_same_kernel(monkeypatch, exercise, the_other_end)
+    assert mixed(Reruns(kernel, 60.0), case, name) == ""
+
+
 def test_larger_sizes_are_whole_tiles_first_then_ragged_ones():
     exercise = catalog.load(NORM)
     sizes, ragged = list(reruns.larger_sizes(exercise, GROUPS))[:2]

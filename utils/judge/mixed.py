@@ -51,19 +51,22 @@ def _follow(
 ) -> list[int] | None:
     """Which lines of an output change with these rows of the input k, and should not. None where a
     hazard, or want of time, leaves it open."""
-    exercise, other = reruns.kernel.exercise, case.tensors[k].clone()
+    exercise = reruns.kernel.exercise
+    other, unknown = (case.tensors[k].clone() for _ in range(2))
     for row in rows:
         values = torch.linspace(-1, 2, other[row].numel()).square() * (1 + row)
         other[row] = values.reshape(other[row].shape)
-    cases = case, replace(case, tensors={**case.tensors, k: other})
+        unknown[row] = torch.nan  # gets wherever the row is read: into a minimum of others', too
+    cases = [case, *(replace(case, tensors={**case.tensors, k: t}) for t in (other, unknown))]
     try:
         right = [oracle.outputs(exercise, c, oracle.values_of(c))[name] for c in cases]
     except (WorkbookError, RuntimeError, ValueError):
         return []
-    before, after = map(reruns.computed, cases)
+    before, after = map(reruns.computed, cases[:2])
     if before is None or after is None:
         return None
-    follow = _differ(before[name], after[name], along) & ~_differ(right[0], right[1], along)
+    may = _differ(right[0], right[1], along) | _differ(right[0], right[2], along)
+    follow = _differ(before[name], after[name], along) & ~may
     return [int(line) for line in follow.nonzero()]
 
 
