@@ -265,6 +265,16 @@ def test_lines_are_those_of_the_cell_or_of_the_file(root, tmp_path):
     assert "mine.cu:5: access outside" in workbook("check", "01/twice", "--file", str(file))[1]
 
 
+def test_lines_of_a_file_are_those_that_a_statement_of_its_fault_counts(root, tmp_path):
+    spec = SPEC.replace('number="01.1"', 'number="01.1", faulty=True')
+    (root / "kernels/01_pairs/spec.py").write_text(spec)
+    file = tmp_path / "mine.cu"
+    file.write_text(markup.solved(SOLUTION.replace("if (i < n) ", "")))
+    output = workbook("check", "01/twice", "--file", str(file))[1]
+    assert "mine.cu:5: access outside" in output
+    assert "as in the notebook's cell: %%cuda is line 1" in output
+
+
 def test_a_missing_compiler_is_2(root, monkeypatch):
     assert not sync.sync().problems
     monkeypatch.setenv("PATH", "")

@@ -178,6 +178,8 @@ def check(
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
+            if file and exercise.faulty:
+                print("lines are counted as in the notebook's cell: %%cuda is line 1")
             if len(chosen) == 1 and getattr(error, "reason", None) is errors.Reason.NOT_ATTEMPTED:
                 print(_read_from(exercise, what, file))
     if len(chosen) > 1:
@@ -234,9 +236,9 @@ def _compiled(exercise: "Exercise", text: str, file: Path | None, solutions: boo
     from utils.notebooks import cuda_cell
 
     if file:
-        first_line = 1
+        first_line = 2 if exercise.faulty else 1  # a statement counts the lines of the cell
         if cell := cuda_cell.parts(text):  # copied whole: lines count as in the notebook
-            first_line += text.count("\n") - cell[1].count("\n")
+            first_line = 1 + text.count("\n") - cell[1].count("\n")
             text = cell[1]
         kernel = compile_answer(exercise, text, first_line=first_line, filename=str(file))
     else:
