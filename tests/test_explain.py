@@ -13,7 +13,7 @@ from utils.course.cases import Case
 from utils.cuda import suspicions
 from utils.judge import explain, mismatch, oracle, reruns
 from utils.judge.cue import cue
-from utils.judge.mistakes import hypotheses, wrong_derivatives
+from utils.judge.mistakes import hopper, hypotheses, unowned, wrong_derivatives, wrong_products
 from utils.judge.mistakes.displaced import displaced
 from utils.judge.mistakes.hypotheses import mistakes
 from utils.judge.pattern import CAUSE, region
@@ -432,6 +432,30 @@ def test_a_step_with_a_wrong_derivative_keeps_its_value():
         torch.testing.assert_close(known[f"this is what comes out if {words}"], g * value)
 
 
+def outer_and_added(x: torch.Tensor, g: torch.Tensor, shift: torch.Tensor):
+    """The gradients of mish(hardtanh(x)) and, of silu(x) + shift, that of shift."""
+    with torch.enable_grad():
+        x, shift = (v.detach().requires_grad_() for v in (x, shift))
+        (inner,) = torch.autograd.grad(F.mish(F.hardtanh(x)), x, g)
+        (added,) = torch.autograd.grad(F.silu(x) + shift, shift, g)
+    return torch.stack([inner, added])
+
+
+def test_a_step_that_the_way_back_forgets_and_one_that_comes_too_early_are_told():
+    x, g, shift = 2 * torch.randn(3, 7, generator=Generator().manual_seed(1)).double()
+    known = dict(
+        wrong_derivatives.outcomes(
+            lambda: outer_and_added(x, g, shift), {"x": x, "g": g, "shift": shift}
+        )
+    )
+    z = x.clone().requires_grad_()
+    mish, silu = (torch.autograd.grad(f(z).sum(), z)[0] for f in (F.mish, F.silu))
+    words = "the way back leaves out hardtanh(x), and takes the derivative of mish at its argument"
+    torch.testing.assert_close(known[f"this is what comes out if {words}"][0], g * mish)
+    words = "shift gets its gradient after the derivative of silu(x), not before it"
+    torch.testing.assert_close(known[f"this is what comes out if {words}"][1], g * silu)
+
+
 def test_without_gradients_no_derivative_is_tried():
     assert not list(wrong_derivatives.outcomes(lambda: F.silu(torch.ones(3)), {}))
 
@@ -477,3 +501,33 @@ def test_a_step_that_leaves_no_tensor_ends_no_search():
 
     sizes = {"heads": 1, "S": 5, "D": 64, "causal": 1}
     assert explanation("14_attention/attention_rows", sizes, sevens) == ""
+
+
+def test_three_products_make_nearly_all_of_one_and_each_can_be_missing():
+    generator = Generator().manual_seed(3)
+    x, W = (torch.randn(rows, 20, generator=generator).double() for rows in (3, 4))
+    (x_high, x_low), (W_high, W_low) = map(wrong_products.halves, (x, W))
+    torch.testing.assert_close(x_high + x_low, x, rtol=2**-21, atol=0)
+    known = dict(wrong_products.outcomes(lambda: F.linear(x, W)))
+    parts = {"low halves of x": x_low @ W_high.T, "low halves of W": x_high @ W_low.T}
+    for words, part in parts.items():
+        (value,) = (v for k, v in known.items() if words in k)
+        torch.testing.assert_close(value, x @ W.T - part)
+    (both,) = (v for k, v in known.items() if "both" in k)
+    torch.testing.assert_close(both, x_high @ W_high.T, rtol=1e-5, atol=1e-5)
+
+
+def test_columns_that_no_block_owns_are_those_behind_its_whole_groups():
+    y = torch.arange(240.0).reshape(1, 240)
+    parameters = torch.ones(240), torch.zeros(240), 0.25
+    got = unowned.others(y, 10, *parameters)  # groups of 24: a block owns 120 of 128 columns
+    assert got.tolist() == [[2.0 * c for c in range(120, 128)] + [0.0]]
+    assert unowned.others(y[:, :128], 8, *parameters).shape == (1, 0), "whole groups, a whole tile"
+
+
+def test_a_tile_from_the_other_place_is_zeros_where_there_is_none():
+    right = torch.arange(70.0 * 40).reshape(70, 40) + 1
+    got = hopper.mirrored(right)
+    assert torch.equal(got[:64, :32], right[:64, :32])
+    assert got[3, 32] == right[32 + 3, 0], "column 32 is taken for row 32"
+    assert (got[64:, :32] == 0).all(), "there is no column 64"

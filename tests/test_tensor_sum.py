@@ -9,6 +9,7 @@ import torch
 from utils.cuda.compiler import compile_cuda
 from utils.emulator import build
 from utils.ground.paths import ROOT
+from utils.judge.mistakes import wrong_products
 
 OPERANDS = np.load(ROOT / "tests/calibration/tensor_cores.npz")
 TYPES = {
@@ -105,6 +106,18 @@ def test_the_questions_tell_models_apart(library):
             left, right = (x.view(np.float16).astype(np.float32)[:, :, i] for x in (a, b))
             sums = sums + left[:, :, None] * right[:, None, :]
     assert np.mean(sums.view(np.uint32) != d) > 0.2
+
+
+def test_a_running_sum_that_explains_a_mistake_has_the_same_bits(library):
+    generator = torch.Generator().manual_seed(5)
+    x, W = (torch.randn(rows, 320, generator=generator).half() for rows in (5, 8))
+    # A power of two for each row makes its largest magnitude the same: then nothing is scaled.
+    x, W = (m * 2.0 ** (14 - (torch.frexp(m.abs().amax(1))[1] - 1))[:, None] for m in (x, W))
+    bits = [m.half().numpy().view("uint16").astype("uint32")[None] for m in (x, W)]
+    zeros = torch.zeros(1, 5, 8).numpy().view("uint32")
+    want = torch.from_numpy(products(library, "f16", *bits, zeros).view("float32"))[0]
+    got = wrong_products.running(x.double(), W.double())
+    assert torch.equal(got.float(), want) and not torch.equal(got, x.double() @ W.double().T)
 
 
 ZEROS = """#include "tensor_cores.cuh"

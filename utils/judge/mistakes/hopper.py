@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 ROW, QUAD, SWIZZLED = 32, 4, 8  # floats of a tile's row, and of 16 bytes; rows that differ
+ROWS = 64  # of the tile of 11.0
 TILE = {1: 256, 3: 128}  # columns of a tile of out, by the terms of the product
 
 Run = Callable[[Mapping[str, Tensor]], Tensor | None]  # the reference with some inputs changed
@@ -20,6 +21,17 @@ def unswizzled(right: Tensor) -> Tensor:
     quads = torch.arange(ROW // QUAD) ^ (torch.arange(rows) % SWIZZLED)[:, None]
     moved = torch.stack([whole[row][:, at] for row, at in enumerate(quads)])
     return moved.reshape(rows, -1)[:, :columns]
+
+
+def mirrored(right: Tensor) -> Tensor:
+    """A matrix of tiles, each fetched from the row where its column is, and from the column where
+    its row is; outside of the matrix the copy engine puts 0."""
+    rows, columns = right.shape
+    side = max(rows, columns) + ROWS
+    whole = functional.pad(right, (0, side - columns, 0, side - rows))
+    row, column = torch.arange(rows)[:, None], torch.arange(columns)
+    down, across = row // ROWS * ROWS, column // ROW * ROW  # where the tile begins
+    return whole[across + row - down, down + column - across]
 
 
 def owned(

@@ -15,14 +15,17 @@ from torch.nn import functional
 
 from utils.course.cases import Case
 from utils.course.exercise import Exercise, reads
+from utils.course.precision import Precision
 from utils.ground.errors import WorkbookError
 from utils.judge.mismatch import wrong
 from utils.judge.mistakes import (
     hopper,
     misread,
     missteps,
+    unowned,
     welford,
     wrong_derivatives,
+    wrong_products,
     wrong_statistics,
     wrong_steps,
 )
@@ -57,7 +60,8 @@ def mistakes(
         return
     tried = candidates(exercise, case, name, expected.value)
     if not got.any():  # an input may be missing, or anything else
-        tried = _familiar(exercise, case, name)
+        others = name != exercise.outputs[0]  # come first, and are right: so are the steps before
+        tried = iter(()) if others else _familiar(exercise, case, name)
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         with one_thread():
@@ -104,6 +108,9 @@ def candidates(
 ) -> Iterator[tuple[str, Tensor | None]]:
     """Each mistake in words, and the values of the output `name` that it gives."""
     yield from _of_another_output(exercise, case, name)
+    if exercise.precision_of(case.sizes) is Precision.SPLIT_FP16:
+        run = functools.partial(_output, exercise, case, values_of(case), name)
+        yield from wrong_products.outcomes(run)
     yield from _familiar(exercise, case, name)
     yield from _outcomes(exercise, case, name, right)
 
@@ -128,6 +135,8 @@ def _familiar(exercise: Exercise, case: Case, name: str) -> Iterator[tuple[str, 
     run = functools.partial(_output, exercise, case, values, name)
     yield from wrong_steps.outcomes(run, values, eps, methods)
     yield from wrong_derivatives.outcomes(run, values)
+    if "W" in exercise.shapes:
+        yield from unowned.outcomes(run)
 
 
 def _outcomes(
@@ -171,6 +180,8 @@ def _of_hopper(
     if exercise.exact:
         words = "the tile is read as if there were no swizzle"
         yield f"this is what comes out if {words}", hopper.unswizzled(right.cpu())
+        words = "row and column of the tile change places: load_tile takes the column first"
+        yield f"this is what comes out if {words}", hopper.mirrored(right.cpu())
     if terms := case.sizes.get("terms"):
         values = values_of(case)
         vectors = {k: t for k, t in floating(tensors).items() if exercise.shapes[k] == "N"}

@@ -120,6 +120,7 @@ def _parts(size: str, sizes: Mapping[str, int], at: Tensor) -> Iterator[tuple[st
     for n in [n for n in ROUNDS if n < length]:
         last = (length - 1) // n * n  # where the last round begins
         yield f"those from {n} on of {whole} count twice", 1 + (at >= n)
+        yield f"one in {n} of {whole} counts twice: 0, {n}, ...", 1 + (at % n == 0)
         late = 1 + 1 * (at < n) - 1 * (at >= last)
         yield f"the first {n} of {whole} count twice, and those from {last} on do not", late
 

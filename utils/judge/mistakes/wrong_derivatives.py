@@ -55,6 +55,94 @@ def outcomes(
                     value = run()
                 step = words.format(step=expression(call, inputs))
                 yield f"this is what comes out if {step}", value
+            yield from _skipped(run, heard.calls, number, inputs)
+            yield from _late(run, heard.calls, number, inputs)
+
+
+def _skipped(
+    run: Callable[[], Tensor | None], calls: list[Call], number: int, inputs: Arguments
+) -> Iterator[tuple[str, Tensor | None]]:
+    """A function of a function whose derivative is taken where the inner one's argument is."""
+    call = calls[number]
+    inner = call.made.get(id(call.args[0])) if call.args else None
+    if call.name not in FUNCTIONS or inner is None or inner.name not in FUNCTIONS:
+        return
+    with _Inner(calls.index(inner), number) as answers:
+        value = run()
+    if answers.taken:
+        yield (
+            f"this is what comes out if the way back leaves out {expression(inner, inputs)}, and "
+            f"takes the derivative of {call.name} at its argument",
+            value,
+        )
+
+
+def _late(
+    run: Callable[[], Tensor | None], calls: list[Call], number: int, inputs: Arguments
+) -> Iterator[tuple[str, Tensor | None]]:
+    """What is added to a function's value gets its gradient multiplied by that function's
+    derivative."""
+    call = calls[number]
+    binary = binary_of(call)
+    sides: tuple[Any, ...] = binary[1:] if binary and binary[0] == "+" else ()
+    if not sides or not all(isinstance(value, Tensor) for value in sides):
+        return
+    made = [call.made.get(id(value)) for value in sides]
+    for i in (0, 1):
+        if (curve := made[i]) is None or curve.name not in FUNCTIONS or made[1 - i] is curve:
+            continue
+        derivative = _derivative(
+            curve.function, curve.args[0].detach(), curve.args[1:], curve.options
+        )
+
+        def added(*values: Tensor, i: int = i, derivative: Tensor = derivative) -> Tensor:
+            ones = torch.ones_like(derivative)
+            changed = [(values[i], ones), (values[1 - i], derivative)]
+            return _along((values[0] + values[1]).detach(), *changed)
+
+        with Heard(number=number, answer=added):
+            value = run()
+        yield (
+            f"this is what comes out if {_name(inputs, sides[1 - i])} gets its gradient after the "
+            f"derivative of {expression(curve, inputs)}, not before it",
+            value,
+        )
+
+
+def _name(inputs: Arguments, tensor: Tensor) -> str:
+    """The name of an input, also of what was made of it to be differentiated."""
+    tensors = ((k, v) for k, v in inputs.items() if isinstance(v, Tensor))
+    same = (k for k, v in tensors if v.shape == tensor.shape and torch.equal(v, tensor))
+    return next(same, "what is added")
+
+
+def _derivative(function: Function, x: Tensor, more: Args, options: Options) -> Tensor:
+    """Of a function of each element alone."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        (derivative,) = torch.autograd.grad(function(x, *more, **options).sum(), x)
+    return derivative
+
+
+class _Inner(TorchCalls):
+    """Keeps the argument of one call; another, of its value, gets the derivative that it has at
+    that argument, and hands all of its gradient on to it."""
+
+    def __init__(self, inner: int, outer: int):
+        super().__init__()
+        self.first, self.then, self.count = inner, outer, -1
+        self.x: Tensor | None = None
+        self.taken = False
+
+    def call(self, function: Function, args: Args, options: Options) -> Any:
+        self.count += 1
+        if self.count == self.first:
+            self.x = args[0]
+        if self.count == self.then and self.x is not None:
+            self.taken = True
+            derivative = _derivative(function, self.x.detach(), args[1:], options)
+            return _along(function(*args, **options).detach(), (self.x, derivative))
+        return function(*args, **options)
 
 
 class _Every(TorchCalls):
