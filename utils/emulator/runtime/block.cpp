@@ -167,12 +167,12 @@ void Core::prepare_fibres() {
         f.phase = 0;
         f.failures = 0;
         f.stack = nullptr;
-        if (watching()) f.polls = Polls{};
         if (++thread.x == shape.x) {
             thread.x = 0;
             if (++thread.y == shape.y) thread.y = 0, ++thread.z;
         }
     }
+    if (watching()) polls_.assign(size_t(launch->threads), Polls{});
     live_ = launch->threads;
     at_barrier_ = counted_ = at_grid_ = passes_ = 0;
     if (!teams_.empty()) teams_.clear();

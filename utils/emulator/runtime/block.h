@@ -68,14 +68,16 @@ struct Polls {
     uint32_t next, repeats;
 };
 
-struct Fibre {
+// What each switch and each wait needs stands first, in one line of the cache.
+struct alignas(64) Fibre {
     void* context;
     uint3 index;  // threadIdx
     Waits waits;
     int kind;       // which barrier or collective
     unsigned mask;  // of the collective
     EmuSite site;
-    const void* pc;       // of the call, in the kernel's own code
+    const void* pc;  // of the call, in the kernel's own code
+    // No more than now and then.
     bool returned;        // has come to a `return;`: it may leave before a barrier
     uint32_t phase;       // block barriers passed
     const void* barrier;  // in memory, that it waits at
@@ -85,7 +87,6 @@ struct Fibre {
     // null: not known.
     const char* stack;
     uint64_t registers;
-    Polls polls;
 };
 
 struct Warp {
@@ -168,6 +169,7 @@ class Core {
     uint32_t block_number() const { return block_number_; }
     uint32_t serial = 0;  // of its block, while watched
     const Fibre& fibre(int i) const { return fibres_[size_t(i)]; }
+    Polls& polls() { return polls_[size_t(current_index())]; }  // of the running thread
     bool is_live(int i) const { return warps_[i / 32].live >> i % 32 & 1; }
     const Warp& warp(int w) const { return warps_[w]; }
     const Meeting& meeting(int w) const { return meetings_[w]; }  // without a file: none
@@ -200,6 +202,7 @@ class Core {
     int index(const Fibre* fibre) const { return int(fibre - fibres_.data()); }
 
     std::vector<Fibre> fibres_;
+    std::vector<Polls> polls_;  // of each thread, while watched
     Warp warps_[kMaxThreads / 32];
     Exchange exchanges_[kMaxThreads / 32];
     Meeting meetings_[kMaxThreads / 32];

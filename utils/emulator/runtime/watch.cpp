@@ -365,7 +365,7 @@ static uint64_t value_at(const void* address, size_t size) {
 // stay as they are.
 static bool waits_for_change(const void* address, size_t size, const void* pc) {
     constexpr uint32_t kPatience = 16;  // times 32 lanes, each behind the last: below kQuantum
-    Polls& mine = running.core->current->polls;
+    Polls& mine = running.core->polls();
     for (auto& seen : mine.seen) {
         if (seen.address != address || seen.pc != pc) continue;
         const uint64_t value = value_at(address, size);
