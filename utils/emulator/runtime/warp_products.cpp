@@ -64,11 +64,22 @@ void read_words(const Tile& tile, int row, uint32_t (&words)[8]) {
     memcpy(words + 4, tile.piece(row, 1), 16);
 }
 
-// Column `col` of b that lies along N: 16 halves.
-void read_column(const Tile& tile, int col, uint32_t (&words)[8]) {
-    uint16_t halves[16];
-    for (int k = 0; k < 16; ++k) memcpy(&halves[k], tile.eight(k, col / 8) + col % 8 * 2, 2);
-    memcpy(words, halves, sizeof words);
+// Columns of b from 8 * `eight` on, made ready; such that lie along N have 16 halves each.
+void read_columns(const Tile& tile, int type, bool mn, int eight, ColumnsOfB& columns) {
+    if (mn) {
+        for (int k = 0; k < kDeepest; ++k) {
+            uint16_t halves[kAtOnce];
+            memcpy(halves, tile.eight(k, eight), sizeof halves);
+            std::copy_n(halves, kAtOnce, columns.bits[k]);
+        }
+    } else {
+        for (int col = 0; col < kAtOnce; ++col) {
+            uint32_t words[8];
+            read_words(tile, kAtOnce * eight + col, words);
+            spread<kAtOnce>(type, words, 1, &columns.bits[0][col]);
+        }
+    }
+    make_ready(type, columns);
 }
 
 // The columns of tiles that products read while no thread runs, each made ready once for the four
@@ -91,15 +102,9 @@ class Columns {
         Read& read = all_.emplace_back(Read{type, descriptor, mn, {}, kNothing});
         read.columns.resize(size_t(n / kAtOnce));
         const Tile tile(shared_, descriptor);
-        for (int col = 0; col < n; ++col) {
-            uint32_t words[8];
-            if (mn) read_column(tile, col, words);
-            else read_words(tile, col, words);
-            spread<kAtOnce>(type, words, 1,
-                            &read.columns[size_t(col / kAtOnce)].bits[0][col % kAtOnce]);
-        }
-        for (ColumnsOfB& columns : read.columns) {
-            make_ready(type, columns);
+        for (int i = 0; i < n / kAtOnce; ++i) {
+            ColumnsOfB& columns = read.columns[size_t(i)];
+            read_columns(tile, type, mn, i, columns);
             read.most = std::max(read.most, columns.most);
         }
         return read;
@@ -223,7 +228,6 @@ void check_place(Core& core, int warp, const void* pc, const Tile& tile) {
 void hold(int warp, WarpProducts& mine, const LaneRequest (&requests)[32], const void* pc) {
     WarpProducts::Sums& sums = take(mine, 0, requests[0]);
     for (int lane = 1; lane < 32; ++lane) take(mine, lane, requests[lane]);
-    if (!watching()) return;
     for (int lane = 0; lane < 32; ++lane)
         hold_registers(32 * warp + lane, sums.registers[lane], size_t(sums.n / 2), pc);
 }
@@ -296,7 +300,7 @@ void begin(Core& core, int warp, const LaneRequest (&requests)[32]) {
         check_place(core, warp, mine.pc, a);
     }
     check_place(core, warp, mine.pc, b);
-    hold(warp, mine, requests, mine.pc);
+    if (watching()) hold(warp, mine, requests, mine.pc);  // else each lane has, when it asked
     AsyncOperation* operation = begin_reads(core, warp, first, rows != nullptr);
     sums.pc = mine.pc;
     sums.held = true;
