@@ -64,34 +64,35 @@ T shuffle_number(int kind, unsigned mask, T v, int source, EmuSite site) {
     static_assert(is_number<T>, "a shuffle takes one number: shuffle each member by itself");
     return shuffle(kind, mask, v, source, site);
 }
-// Lanes [first, last] of the caller's segment of `width` lanes.
-inline int segment_first(int width) { return lane() & ~(width - 1); }
-inline int segment_last(int width) { return lane() | (width - 1); }
+// Lanes [first, last] of a lane's segment of `width` lanes.
+inline int segment_first(int lane, int width) { return lane & ~(width - 1); }
+inline int segment_last(int lane, int width) { return lane | (width - 1); }
 
 }  // namespace emu
 
 template <class T>
 T __shfl_sync(unsigned mask, T v, int source, int width = 32, EMU_HERE) {
     return emu::shuffle_number(EMU_SHUFFLE, mask, v,
-                               emu::segment_first(width) + (source & (width - 1)), here);
+                               emu::segment_first(emu::lane(), width) + (source & (width - 1)),
+                               here);
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
-    int source = emu::lane() - int(delta);
+    const int lane = emu::lane(), source = lane - int(delta);
     return emu::shuffle_number(EMU_SHUFFLE_UP, mask, v,
-                               source < emu::segment_first(width) ? -1 : source, here);
+                               source < emu::segment_first(lane, width) ? -1 : source, here);
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T v, unsigned delta, int width = 32, EMU_HERE) {
-    int source = emu::lane() + int(delta);
+    const int lane = emu::lane(), source = lane + int(delta);
     return emu::shuffle_number(EMU_SHUFFLE_DOWN, mask, v,
-                               source > emu::segment_last(width) ? -1 : source, here);
+                               source > emu::segment_last(lane, width) ? -1 : source, here);
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T v, int lanes, int width = 32, EMU_HERE) {
-    int source = emu::lane() ^ lanes;
+    const int lane = emu::lane(), source = lane ^ lanes;
     return emu::shuffle_number(EMU_SHUFFLE_XOR, mask, v,
-                               source > emu::segment_last(width) ? -1 : source, here);
+                               source > emu::segment_last(lane, width) ? -1 : source, here);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, EMU_HERE) {
