@@ -42,8 +42,16 @@ uint16_t narrow(bool negative, uint64_t significand, int scale, Rounding mode) {
 }
 template <class Format>
 uint16_t narrow(double x, Rounding mode = NEAREST) {
+    constexpr int cut = 52 - Format::fraction, least = 1023 + Format::least;
+    constexpr unsigned normal = (Format::infinity >> Format::fraction) - 1u;  // exponents
     const uint64_t word = bits(x), fraction = word & ((1ull << 52) - 1);
     const int exponent = int(word >> 52 & 0x7ff);
+    if (mode == NEAREST && unsigned(exponent - least) < normal) {  // mostly
+        const uint64_t magnitude = (word & ~(1ull << 63)) - (uint64_t(least - 1) << 52);
+        // Half of the last bit, or just less where that bit is 0. It may carry into the exponent.
+        const uint64_t up = (1ull << (cut - 1)) - 1 + (magnitude >> cut & 1);
+        return uint16_t(word >> 63 << 15 | (magnitude + up) >> cut);
+    }
     if (x != x) return 0x7fff;
     if (exponent == 0x7ff) return uint16_t(word >> 63 << 15) | Format::infinity;
     return narrow<Format>(word >> 63, exponent ? fraction | 1ull << 52 : fraction,
