@@ -87,6 +87,8 @@ class Heap {
 
 Heap& heap();
 
+size_t kept_by_kernels();  // bytes of malloc() that no kernel has given back
+
 struct OpenMemory {  // while it lives
     OpenMemory() { heap().open(1); }
     ~OpenMemory() { heap().open(-1); }

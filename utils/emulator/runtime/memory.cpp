@@ -89,7 +89,7 @@ void emu_open_memory(int change) { heap().open(change); }
 // Bytes of device memory from an address on; 0: it is none.
 size_t emu_room(const void* address) { return heap().room(address); }
 // Bytes that the process has allocated and not freed.
-size_t emu_live_bytes() { return heap().live(); }
+size_t emu_live_bytes() { return heap().live() + kept_by_kernels(); }
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
     if (*pointer) emu_pin(*pointer, bytes);
