@@ -57,8 +57,9 @@ def situation(id: str, sizes: dict[str, int]):
     return exercise, case, name, oracle.expect(exercise, case, dtypes)[name]
 
 
-def outcomes(exercise, case, name, expected) -> dict[str, torch.Tensor]:
-    """What each kind of mistake gives, where that is wrong and not the same all over."""
+def outcomes(exercise, case, name, expected) -> dict[str, list[torch.Tensor]]:
+    """What each kind of mistake gives, where that is wrong and not the same all over: in each place
+    where it can be made, such as each swish of two."""
     values = {}
     for words, value in candidates(exercise, case, name, expected.value):
         if value is None or value.shape != expected.value.shape or not value.isfinite().all():
@@ -66,7 +67,7 @@ def outcomes(exercise, case, name, expected) -> dict[str, torch.Tensor]:
         got = value.to(expected.value.dtype)
         got = got.float() if got.is_floating_point() else got
         if wrong(got, expected).any() and got.any():
-            values.setdefault(kind(words), got)
+            values.setdefault(kind(words), []).append(got)
     return values
 
 
@@ -82,7 +83,11 @@ def in_the_first_block_only(mistaken: torch.Tensor, right: torch.Tensor) -> torc
 @pytest.mark.parametrize("id", EXERCISES)
 def test_no_kind_of_hint_is_given_for_another_mistake_that_looks_alike_where_sizes_are_small(id):
     small, large = (situation(id, sizes) for sizes in EXERCISES[id])
-    at_small, at_large = outcomes(*small), outcomes(*large)
+    in_places = outcomes(*large)
+    at_small, at_large = (
+        {kind: values[0] for kind, values in found.items()}
+        for found in (outcomes(*small), in_places)
+    )
     exercise, case, name, expected = small
     kinds = sorted(at_small.keys() & at_large.keys())
     drawn = random.sample(kinds, min(KINDS, len(kinds)))
@@ -106,10 +111,14 @@ def test_no_kind_of_hint_is_given_for_another_mistake_that_looks_alike_where_siz
             )
             if what == "itself":
                 assert said, f"{mistake}: not told"
-            if kind(said) in at_large:  # it must be so there
-                gives = at_large[kind(said)]
-                bound = torch.maximum(4 * large[3].bound, 1e-4 * gives.abs())
-                assert ((gives - larger).abs() <= bound).all(), f"{mistake}, {what}: {said}"
+            if kind(said) in in_places:  # it must be so there, in one of them
+                so = [near(gives, larger, large[3].bound) for gives in in_places[kind(said)]]
+                assert any(so), f"{mistake}, {what}: {said}"
+
+
+def near(gives: torch.Tensor, larger: torch.Tensor, bound: torch.Tensor) -> bool:
+    allowed = torch.maximum(4 * bound, 1e-4 * gives.abs())
+    return bool(((gives - larger).abs() <= allowed).all())
 
 
 LINEAR, NORM = "01_naive_gemm/linear", "06_groupnorm/groupnorm_warp"
