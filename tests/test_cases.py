@@ -361,13 +361,13 @@ def test_equal_sizes_keep_what_follows_and_what_there_is_a_choice_of():
 
 
 def orders(exercise, family=case_values.NORMAL, count=200):
-    """The first tensor of cases in all orders, by what their note says."""
+    """The first tensor of cases in all orders, by what is said of them."""
     firsts = {}
     for seed in range(count):
         sizes = SIZES if exercise.name == "gemm" else exercise.at.check[-1]
         case = draw(family, seed, exercise, sizes)
         case = cases.arranged(exercise, case, random.Random(seed))
-        firsts.setdefault(case.note, next(iter(case.tensors.values())))
+        firsts.setdefault(case.order, next(iter(case.tensors.values())))
     return firsts
 
 

@@ -85,8 +85,8 @@ def test_no_kind_of_hint_is_given_for_another_mistake_that_looks_alike_where_siz
     small, large = (situation(id, sizes) for sizes in EXERCISES[id])
     in_places = outcomes(*large)
     at_small, at_large = (
-        {kind: values[0] for kind, values in found.items()}
-        for found in (outcomes(*small), in_places)
+        {kind: values[0] for kind, values in all_places.items()}
+        for all_places in (outcomes(*small), in_places)
     )
     exercise, case, name, expected = small
     kinds = sorted(at_small.keys() & at_large.keys())

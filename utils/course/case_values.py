@@ -187,15 +187,15 @@ def _numbers(x: Tensor) -> Tensor:
     return torch.arange(x.shape[-1], device=x.device).expand(x.shape)
 
 
-# Of the elements of each row. Of sorted ones a sum may be less exact.
-ORDERS = ("of alternating signs", "that cancels")
-WITH_ZEROS, OF_ONE_VALUE = "with zeros", ("of one value",)
-SORTED = ("rising", "falling")
-FAR_FROM_CHANCE: dict[str, Callable[[Tensor], Tensor]] = {
-    ORDERS[0]: lambda x: x.abs().where(_numbers(x) % 2 == 0, -x.abs()),
-    ORDERS[1]: lambda x: x.where(_numbers(x) % 2 == 0, -x.roll(1, -1)),
+# Of the elements of each row; of sorted ones a sum may be less exact.
+SIGNED = ALTERNATING, CANCELLING = "of alternating signs", "that cancels"
+SORTED = RISING, FALLING = "rising", "falling"
+WITH_ZEROS, OF_ONE_VALUE = "with zeros", "of one value"
+ORDERS: dict[str, Callable[[Tensor], Tensor]] = {
+    ALTERNATING: lambda x: x.abs().where(_numbers(x) % 2 == 0, -x.abs()),
+    CANCELLING: lambda x: x.where(_numbers(x) % 2 == 0, -x.roll(1, -1)),
+    RISING: lambda x: x.sort(dim=-1).values,
+    FALLING: lambda x: x.sort(dim=-1, descending=True).values,
     WITH_ZEROS: lambda x: x.where(_numbers(x) * 7 % 5 > 1, torch.zeros_like(x)),
-    OF_ONE_VALUE[0]: lambda x: x.reshape(-1)[:1].expand(x.numel()).reshape(x.shape).clone(),
-    SORTED[0]: lambda x: x.sort(dim=-1).values,
-    SORTED[1]: lambda x: x.sort(dim=-1, descending=True).values,
+    OF_ONE_VALUE: lambda x: x.reshape(-1)[:1].expand(x.numel()).reshape(x.shape).clone(),
 }

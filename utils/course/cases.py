@@ -12,7 +12,6 @@ from torch import Generator, Tensor
 from utils.course.case_sizes import elements, size_text
 from utils.course.case_values import (
     FAMILIES,
-    FAR_FROM_CHANCE,
     FINITE,
     INFINITE_ELSEWHERE,
     LARGE,
@@ -24,6 +23,7 @@ from utils.course.case_values import (
     OUTLIERS,
     OWN,
     SELDOM,
+    SIGNED,
     SORTED,
     TINY,
     WITH_ZEROS,
@@ -48,7 +48,8 @@ class Case:
     family: str
     tensors: dict[str, Tensor]
     scalars: dict[str, float]
-    note: str = ""  # what else is unusual
+    order: str = ""  # in which the values are, where draws hardly ever are so
+    note: str = ""  # what else is unusual about the call
 
     @property
     def values(self) -> dict[str, Argument]:
@@ -57,7 +58,7 @@ class Case:
 
     def __str__(self) -> str:
         scalars = [f"{name}={value:.6g}" for name, value in self.scalars.items()]
-        words = [size_text(self.sizes), *scalars, f"{self.family} values", self.note]
+        words = [size_text(self.sizes), *scalars, f"{self.family} values", self.order, self.note]
         return ", ".join(filter(None, words))
 
 
@@ -133,22 +134,20 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
     ]
     if not free or own.random() < IN_PAIRS:
         pairs = {n: in_pairs(case.tensors[n]) for n in inputs if case.tensors[n].ndim > 1}
-        note = "rows equal in pairs" if pairs else ""
-        return _noted(case, pairs, note)
-    changed, notes = {}, []
+        return _with(case, pairs, "rows equal in pairs" if pairs else "")
+    changed, orders = {}, []
     for name in free:
         if len(free) == 1 or own.random() < OF_TENSORS:
             parameter = name != inputs[0] and case.tensors[name].ndim == 1
-            more = OF_ONE_VALUE if parameter else SORTED if exercise.exact else ORDERS
+            more = (OF_ONE_VALUE,) if parameter else SORTED if exercise.exact else SIGNED
             order = own.choice([*more, WITH_ZEROS])
-            changed[name] = FAR_FROM_CHANCE[order](case.tensors[name])
-            notes.append(f"{name} {order}")
-    return _noted(case, changed, ", ".join(notes))
+            changed[name] = ORDERS[order](case.tensors[name])
+            orders.append(f"{name} {order}")
+    return _with(case, changed, ", ".join(orders))
 
 
-def _noted(case: Case, changed: Mapping[str, Tensor], note: str) -> Case:
-    note = ", ".join(filter(None, [case.note, note]))
-    return replace(case, tensors={**case.tensors, **changed}, note=note)
+def _with(case: Case, changed: Mapping[str, Tensor], order: str) -> Case:
+    return replace(case, tensors={**case.tensors, **changed}, order=order)
 
 
 AS_DRAWN, IN_PAIRS, OF_TENSORS = 0.3, 0.25, 0.8  # of cases; of those; of tensors of a case

@@ -391,7 +391,8 @@ class PlainCalls(Judge):
 
     def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
         """Sizes that were drawn, made such as people have; or every second time a square."""
-        own = Generator().manual_seed(self.seed)  # so that a seed goes on with what it would draw
+        # So that a seed goes on with what it would draw.
+        own = Generator().manual_seed(random.Random(f"{self.seed} {sizes}").getrandbits(32))
         if several and whole_number(0, 2, own):
             return case_sizes.square(self.exercise, own, SQUARE)
         return case_sizes.as_met(self.exercise, sizes, most)

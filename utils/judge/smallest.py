@@ -26,7 +26,7 @@ def contrast(kernel: Answer, case: Case) -> str:
     if not tried.is_wrong(case) or (at := tried.fails(case.sizes)) is None:
         return ""
     if not at:
-        if case.family == usual:  # others of its kind pass by chance
+        if case.family == usual and not case.order:  # others of its kind pass by chance
             return ""
         return f"at these sizes, {usual} values pass: it is a matter of the values"
     follows, choices = kernel.exercise.follows, kernel.exercise.at.choices
