@@ -17,7 +17,7 @@ TRIES = 3  # values are fresh each time, and an attack may be lucky once
 LUCKIER = 30  # where sizes or values decide, of which each check draws a few
 BY_LUCK = "beyond/", "chapters/", "families/"
 # A size that is drawn meets any kind of values: of these a wrong one may well be NaN.
-NOT_FINITE = re.compile(r", (NaN|infinite|zeros times infinite|not finite)[\w ]* values\n")
+NOT_FINITE = re.compile(r", (NaN|infinite|zeros times infinite|not finite)[\w ]* values[,\n]")
 
 
 def judged(attempt: Attempt, monkeypatch) -> None:
