@@ -115,6 +115,11 @@ def sliced(tensor: Tensor, late: int = 1) -> Tensor:
     return whole[late:].view(tensor.shape).copy_(tensor)
 
 
+def late_text(names: Collection[str], late: str) -> str:
+    """What a case says of tensors that begin late, such as "x and y begin 4 bytes late"."""
+    return f"{' and '.join(names)} begin{'s' * (len(names) == 1)} {late}"
+
+
 def a_quad_late(arguments: Arguments, names: Collection[str]) -> dict[str, Argument]:
     """The same arguments, of which the tensors of these names begin where quads may begin, and
     nothing longer."""

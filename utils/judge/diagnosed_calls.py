@@ -189,8 +189,8 @@ class DiagnosedCalls(Judge):
         case = self.case(sizes, family)
         arguments = case_calls.arguments(self.kernel, case)
         if sliced:
-            late = " and ".join(sliced) + (" begins" if len(sliced) == 1 else " begin")
-            case = replace(case, note=f"{late} 4 bytes late, as y[1:] does")
+            note = case_calls.late_text(sliced, "4 bytes late, as y[1:] does")
+            case = replace(case, note=note)
             arguments |= {
                 name: case_calls.sliced(case_calls.tensors(arguments)[name]) for name in sliced
             }

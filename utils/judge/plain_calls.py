@@ -137,9 +137,9 @@ class PlainCalls(Judge):
             case = self.any_case(size)
             late = self._late(case) if not number else ()
             if late:
-                begins = " and ".join(late) + (" begins" if len(late) == 1 else " begin")
-                who = "each tensor begins" if len(late) == len(self.exercise.shapes) else begins
-                case = replace(case, note=f"{who} 16 bytes late, as x[4:] does")
+                who = late if len(late) < len(self.exercise.shapes) else ("each tensor",)
+                note = case_calls.late_text(who, "16 bytes late, as x[4:] does")
+                case = replace(case, note=note)
             yield Group([self._planned(case, FEW)._replace(late=late)], again=False)
         if not self.exercise.hang_together:
             yield self._one_element_apart()
@@ -148,11 +148,9 @@ class PlainCalls(Judge):
         """The tensors that begin late in a call: all of them, or every second time some."""
         names = tuple(self.exercise.shapes)
         own = random.Random(str(case))  # so that a seed goes on with what it would have drawn
-        return (
-            names
-            if own.random() < ALL_LATE
-            else tuple(own.sample(names, own.randrange(1, len(names))))
-        )
+        if own.random() < ALL_LATE or len(names) == 1:
+            return names
+        return tuple(own.sample(names, own.randrange(1, len(names))))
 
     def _one_element_apart(self) -> Group:
         """Two calls whose values differ in one element of each input: a kernel that takes them for

@@ -83,15 +83,13 @@ class Layout:
         ):
             for zone in zones:
                 zone.copy_(_red(zone, number))
-            for name in region.names:
-                if self.tensors[name].numel():
-                    self._bytes(arena, name).copy_(_flat(self.tensors[name]))
+            self.put(arena, {name: self.tensors[name] for name in region.names})
 
     def put(self, arena: Tensor, values: Mapping[str, Tensor]) -> None:
-        """Copy other values into the places of these tensors, of the same types and shapes."""
-        for name, values_of in values.items():
-            if values_of.numel():
-                self._bytes(arena, name).copy_(_flat(values_of))
+        """Copy values into the places of tensors of these names, of the same types and shapes."""
+        for name, value in values.items():
+            if value.numel():
+                self._bytes(arena, name).copy_(_flat(value))
 
     def read(self, arena: Tensor, name: str) -> Tensor:
         """A copy of what `arena` holds for a tensor now, on the CPU."""
