@@ -179,6 +179,18 @@ def test_what_is_expected_is_worked_out_once_where_a_call_is_repeated(monkeypatc
     assert [outcome.repeated for outcome in made] == [False, False, True] and len(worked) == 2
 
 
+def test_values_that_hide_what_is_lost_of_a_sum_are_not_all_that_a_drawn_size_meets():
+    span = {"n": (70_000, 80_000)}
+    exercise = replace(SWISH, at=replace(SWISH.at, drawn=(span,)))
+    for seed in range(12):
+        plan = plain_calls.PlainCalls(FakeKernel(right, exercise=exercise), seed, timeout=1.0)
+        met = [planned.case for group in plan._drawing for planned in group.calls]
+        long = [case for case in met if case.sizes["n"] >= span["n"][0]]
+        assert long[-1].family == "standard normal" and not long[-1].order
+        assert len(long) == (1 if long[0] is long[-1] else 2)
+        assert all(case.sizes == long[0].sizes for case in long)
+
+
 def test_a_second_process_is_tried_on_as_many_sizes_some_of_which_nobody_knows():
     long = replace(toys.MISH, at=replace(toys.MISH.at, bench={"n": 10**6}))
     known = long.at.check
