@@ -179,7 +179,7 @@ def test_what_is_expected_is_worked_out_once_where_a_call_is_repeated(monkeypatc
     assert [outcome.repeated for outcome in made] == [False, False, True] and len(worked) == 2
 
 
-def test_values_that_hide_what_is_lost_of_a_sum_are_not_all_that_a_drawn_size_meets():
+def test_a_drawn_size_also_meets_values_that_hide_no_error():
     span = {"n": (70_000, 80_000)}
     exercise = replace(SWISH, at=replace(SWISH.at, drawn=(span,)))
     for seed in range(12):

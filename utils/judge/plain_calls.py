@@ -142,7 +142,7 @@ class PlainCalls(Judge):
                 case = replace(case, note=note)
             calls = [self._planned(case, FEW)._replace(late=late)]
             if case.family != cases.usual(self.exercise) or case.order:
-                # Infinities, and elements that cancel, hide what is lost of a sum, and no other
+                # Infinities, and elements that cancel, can hide an error in a sum, and no other
                 # call may be as large.
                 calls.append(self._planned(self._with_usual_values(case), FEW))
             yield Group(calls, again=False)
@@ -150,6 +150,7 @@ class PlainCalls(Judge):
             yield self._one_element_apart()
 
     def _with_usual_values(self, case: Case) -> Case:
+        """A case of the same sizes. A seed goes on with what it would have drawn."""
         own = Generator().manual_seed(random.Random(str(case)).getrandbits(32))
         return cases.sample(self.exercise, case.sizes, cases.usual(self.exercise), own, self.dtypes)
 
