@@ -279,6 +279,22 @@ def test_who_is_late_may_also_answer_late(diagnose):
     assert (hazard["kind"], hazard["line"], hazard["kernel"]) == ("timeout", 5, "spin")
 
 
+def test_what_is_sent_to_the_process_is_for_the_host_programs_own_threads(diagnose):
+    _, _, out, _ = diagnose(
+        "#include <csignal>\n#include <cstdio>\n#include <unistd.h>\n"
+        "__global__ void nothing() {}\n"
+        "volatile int handled;\n"
+        "int main() {\n signal(SIGALRM, [](int) { handled = 1; });\n"
+        " nothing<<<1, 1>>>();\n"
+        " sigset_t set;\n sigemptyset(&set);\n sigaddset(&set, SIGALRM);\n"
+        " sigprocmask(SIG_BLOCK, &set, nullptr);\n kill(getpid(), SIGALRM);\n usleep(100000);\n"
+        ' printf("while blocked: %d, ", handled);\n'
+        ' sigprocmask(SIG_UNBLOCK, &set, nullptr);\n printf("afterwards: %d", handled);\n}',
+        *("--timeout", "20"),
+    )
+    assert out == "while blocked: 0, afterwards: 1"
+
+
 def test_the_time_limit_says_where_though_hardly_ever_a_thread_runs(tmp_path, capfd):
     program = tmp_path / "prog.cu"
     program.write_text(

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "../include/emulator/errors.h"
 #include "block.h"
@@ -20,6 +22,8 @@
 
 namespace emu {
 namespace {
+
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 
 uint64_t mixed(uint64_t hash, const void* words, size_t bytes) {
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
@@ -213,11 +217,20 @@ void handle(int signal, Handler handler) {
 
 void install_fault_handlers() {
     static const bool once = [] {
-        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT})
-            handle(signal, on_fault);
+        for (int signal : kFaults) handle(signal, on_fault);
         return true;
     }();
     (void)once;
+}
+
+void start_thread(std::function<void()> work) {
+    sigset_t others, before;
+    sigfillset(&others);
+    for (int signal : kFaults) sigdelset(&others, signal);
+    for (int signal : {kAsks, kTick}) sigdelset(&others, signal);
+    pthread_sigmask(SIG_SETMASK, &others, &before);  // a thread begins with its maker's
+    std::thread(std::move(work)).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void use_signal_stack() {

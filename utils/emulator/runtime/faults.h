@@ -5,10 +5,14 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <functional>
 
 namespace emu {
 
 struct Where;
+
+constexpr int kAsks = SIGUSR1;    // whoever runs: where it is, once its time is over
+constexpr int kTick = SIGVTALRM;  // of the timer that takes threads off
 
 constexpr int kHostReached = 86;  // exit status: host code at locked device memory
 
@@ -17,6 +21,10 @@ void install_fault_handlers();  // of the process
 // Of the calling OS thread. Handlers run on a stack of their own: the fibre's may be what
 // overflowed.
 void use_signal_stack();
+
+// An OS thread of the emulator's own, until the process ends. What is sent to the process is the
+// host program's: its handlers must run on its own threads.
+void start_thread(std::function<void()> work);
 
 using Handler = void (*)(int signal, siginfo_t* info, void* context);
 void handle(int signal, Handler handler);

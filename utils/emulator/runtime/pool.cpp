@@ -10,7 +10,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "block.h"
@@ -61,7 +60,7 @@ void become_core() {
 class Pool {
    public:
     explicit Pool(int helpers) : helpers_(helpers) {
-        for (int i = 0; i < helpers; ++i) std::thread([this] { serve(); }).detach();
+        for (int i = 0; i < helpers; ++i) start_thread([this] { serve(); });
     }
     void run(Launch& launch) {
         {

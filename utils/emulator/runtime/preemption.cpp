@@ -17,7 +17,6 @@
 namespace emu {
 namespace {
 
-constexpr int kSignal = SIGVTALRM;
 constexpr uint64_t kSlow = 10'000'000, kQuick = 100'000;  // nanoseconds
 
 // Of the OS thread, and who ran when it last came.
@@ -45,7 +44,7 @@ void on_tick(int, siginfo_t*, void* context) {
     const int error = errno;
     sigset_t set;  // only now: a slow machine would be interrupted here over and over
     sigemptyset(&set);
-    sigaddset(&set, kSignal);
+    sigaddset(&set, kTick);
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
     c->take_off(context);
     errno = error;
@@ -58,9 +57,9 @@ bool make() {
     action.sa_flags = SA_SIGINFO | SA_RESTART;  // on the fibre's stack: it stays there
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = kSignal;
+    event.sigev_signo = kTick;
     event._sigev_un._tid = int(syscall(SYS_gettid));
-    timer.made = sigaction(kSignal, &action, nullptr) == 0 &&
+    timer.made = sigaction(kTick, &action, nullptr) == 0 &&
                  timer_create(CLOCK_MONOTONIC, &event, &timer.id) == 0;
     timer.failed = !timer.made;
     return timer.made;

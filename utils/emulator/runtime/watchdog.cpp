@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <thread>
 
 #include "block.h"
 #include "faults.h"
@@ -103,7 +102,7 @@ void end_at_deadline() {
         if (wants && starved(passed - until)) continue;
         for (int i = 0; i < (answering ? 2 : 1) * kAnswer && !reported; ++i) {
             if (i == kAnswer / 2) looks = 0;  // a line at best is more than none
-            pthread_kill(late, SIGUSR1);
+            pthread_kill(late, kAsks);
             usleep(10000);
             if (!answering) find_busy_thread(&late);
         }
@@ -116,8 +115,8 @@ void start() {
     main_thread = pthread_self();
     use_signal_stack();
     install_fault_handlers();
-    handle(SIGUSR1, on_timeout);
-    std::thread(end_at_deadline).detach();
+    handle(kAsks, on_timeout);
+    start_thread(end_at_deadline);
 }
 
 }  // namespace
