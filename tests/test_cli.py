@@ -1,9 +1,12 @@
 """The command `workbook`: what it prints, what it leaves behind, and its exit codes."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -12,8 +15,8 @@ from support.command import workbook
 from support.pairs import ID, SOLUTION, SPEC, STARTER, write_notebook
 
 from utils.course import markup
-from utils.ground.paths import ROOT
-from utils.notebooks import sync
+from utils.ground.paths import ROOT, environment
+from utils.notebooks import run, sync
 from utils.timing import results
 
 COMMANDS = (
@@ -142,6 +145,40 @@ def test_a_process_that_dies_is_1_and_said(root):
     write_notebook(root, checked("passed"), "import os; os._exit(1)")
     code, output = workbook("run")
     assert code == 1 and "process died" in output
+
+
+def test_a_notebook_that_lacks_memory_beside_others_runs_again_alone(root, monkeypatch):
+    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
+    cell = (
+        "import os\nfrom utils.ground.errors import OutOfMemory\n"
+        "if 'TORCHINDUCTOR_COMPILE_THREADS' in os.environ: raise OutOfMemory('others have it')"
+    )
+    write_notebook(root, checked("passed"), cell)
+    monkeypatch.setattr(run, "at_once", lambda *_: 2)
+    assert workbook("run")[0] == 0
+    monkeypatch.setattr(run.Run, "lacked_memory", lambda _: False)
+    code, output = workbook("run")
+    assert code == 1 and "OutOfMemory: others have it" in output
+
+
+def test_an_interrupted_run_ends_its_notebooks(root):
+    begun = root / "begun"
+    first = f"import os, time\nopen({str(begun)!r}, 'w').write(str(os.getpid()))"
+    write_notebook(root, first, "time.sleep(60)")
+    program = (
+        "from pathlib import Path\nfrom utils import cli\nfrom utils.ground import paths\n"
+        f"paths._workspace = paths.Workspace.of(Path({str(root)!r}))\ncli.app(['run'])"
+    )
+    command = [sys.executable, "-c", program]
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    give_up = time.monotonic() + 50
+    while not begun.exists() or not begun.read_text():
+        assert process.poll() is None and time.monotonic() < give_up
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) not in (0, 1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
 
 
 def test_run_leaves_notebooks_plots_and_pages_and_says_where(root, monkeypatch):

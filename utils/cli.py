@@ -4,6 +4,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -79,7 +80,7 @@ def run(
 
     from utils.course import selection
     from utils.notebooks import ahead, documents, export, summary
-    from utils.notebooks.run import Run, at_once, execute
+    from utils.notebooks.run import Run, at_once, execute, stop
     from utils.notebooks.run import save as save_run
 
     if save and not solutions:
@@ -90,7 +91,7 @@ def run(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
-        def one(path: Path) -> Run:
+        def one(path: Path, others: int) -> Run:
             cells = [c for c in documents.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
             run = execute(
@@ -98,7 +99,7 @@ def run(
                 solutions=solutions,
                 backend=backend,
                 save=save,
-                beside=slots - 1,
+                beside=others,
                 advance=lambda: progress.advance(task),
             )
             if save:
@@ -111,7 +112,13 @@ def run(
         order = paths[::-1]  # the longest are the last
         try:
             with ahead.building(order, solutions=solutions, backend=backend, beside=slots):
-                runs = list(pool.map(one, order))[::-1]
+                try:
+                    runs = list(pool.map(one, order, repeat(slots - 1)))[::-1]
+                except KeyboardInterrupt:
+                    stop()
+                    raise
+            if slots > 1:  # the others had the memory
+                runs = [one(run.path, 0) if run.lacked_memory() else run for run in runs]
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)

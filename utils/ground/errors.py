@@ -48,6 +48,10 @@ class KernelCrash(WorkbookError):
     """The process that ran the kernel died. The notebook's own process is unharmed."""
 
 
+class OutOfMemory(WorkbookError):
+    """The GPU has too little memory, or others have it."""
+
+
 class KernelTimeout(WorkbookError):
     """The kernel did not end within its time limit and was stopped."""
 

@@ -5,8 +5,10 @@
 {"event": "bench", "id", "rows", "measured", "gpu", "date"}, the latter for the spec's size only.
 """
 
+import contextlib
 import json
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +32,8 @@ CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
+
+_running = set[NotebookClient]()
 
 
 @dataclass
@@ -63,6 +67,10 @@ class Run:
     def passed(self) -> bool:
         """Whether every cell ran and every exercise passed its check."""
         return not self.errors and all(self.verdict(e) == "passed" for e in self.exercises())
+
+    def lacked_memory(self) -> bool:
+        """Whether a cell failed for want of memory on the GPU."""
+        return any("OutOfMemory" in error for error in self.errors)
 
 
 def at_once(backend: str | None = None, save: bool = False) -> int:
@@ -147,16 +155,28 @@ def execute(
             extra |= {"TORCHINDUCTOR_COMPILE_THREADS": threads, "OMP_NUM_THREADS": threads}
         runner = client(notebook, advance)
         start, lost = time.perf_counter(), []
+        _running.add(runner)
         try:
             runner.execute(env=environment(**extra))
         except DeadKernelError:
             lost = ["the notebook's process died; the cells after that did not run"]
+        finally:
+            _running.discard(runner)
         seconds = time.perf_counter() - start
         lines = log.read_text().splitlines() if log.exists() else []
     run = Run(path, notebook, seconds, [json.loads(line) for line in lines])
     run.errors = _errors(notebook) + lost
     files.write_text(run.copy, documents.to_text(documents.canonical(notebook, outputs=True)))
     return run
+
+
+def stop() -> None:
+    """End the processes of all notebooks that run; `execute` then returns."""
+    for runner in list(_running):
+        process = getattr(runner.km, "provisioner", None)
+        if pid := getattr(process, "pid", None):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)  # the kernel leads a group of its own
 
 
 def save(run: Run) -> Path | None:

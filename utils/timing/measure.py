@@ -22,7 +22,7 @@ from utils.course.exercise import reads
 from utils.course.precision import Precision
 from utils.cuda.arguments import Argument
 from utils.ground import settings
-from utils.ground.errors import CheckFailed, Reason, WorkbookError
+from utils.ground.errors import CheckFailed, OutOfMemory, Reason
 from utils.ground.paths import ROOT
 from utils.judge import mismatch, oracle
 from utils.judge.oracle import Expected
@@ -89,7 +89,7 @@ def gpu() -> str:
 def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
     """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
 
-    Raises CheckFailed where a timed call gave a wrong result, WorkbookError where memory is short.
+    Raises CheckFailed where a timed call gave a wrong result, OutOfMemory where memory is short.
     """
     exercise, notes = kernel.exercise, list[str]()
     try:
@@ -102,7 +102,7 @@ def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]
                     ready.append(_theirs(peer, sets, flush))
             rows = _rows(ready, notes)
     except torch.OutOfMemoryError:
-        raise WorkbookError(
+        raise OutOfMemory(
             f"this GPU has too little memory for {exercise.name} with {size_text(sizes)}; "
             f"give bench smaller sizes, as in bench({exercise.name}, {next(iter(sizes))}=...)"
         ) from None
