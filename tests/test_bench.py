@@ -309,6 +309,24 @@ def test_what_has_another_precision_is_shown_and_not_compared(capsys):
     assert lines["PyTorch TF32"][-3:] == ["100", "67.4", "0.909×"]
 
 
+def test_a_peer_with_a_wrong_result_is_shown_and_not_compared(capsys):
+    made = figures(NAIVE, 300.0)
+    fast = Row("torch.compile", "compile", 1.0, 1.0, 1.0, precision=Precision.FP32, error=0.051)
+    others = [row for row in made.rows if row.kind != "compile"]
+    rows = [replace(row, precision=Precision.FP32) for row in (*others, fast)]
+    wrong = replace(made, rows=tuple(rows))
+    right = replace(made, rows=(*rows[:-1], replace(fast, error=0.049)))
+    assert wrong.compiled() is None and right.compiled()
+    for one, end, said in ((wrong, ["–"] * 3, True), (right, ["300×"], False)):
+        results.write(results.path_of(H200), Results(H200, {NAIVE: one}))
+        bench(real(NAIVE))
+        out = capsys.readouterr().out
+        assert ("torch.compile: another result, so not compared" in out) == said
+        line = next(line for line in out.splitlines() if line.startswith("torch.compile "))
+        assert line.split()[-len(end) :] == end
+        assert "Other precisions" not in out
+
+
 def test_the_table_says_what_its_precisions_mean(capsys):
     results.write(results.path_of(H200), Results(H200, {PERSISTENT: in_tf32()}))
     bench(real(PERSISTENT))

@@ -9,6 +9,7 @@ from utils.course.precision import Precision, alike
 
 KINDS = ("ours", "eager", "compile", "library")
 ESTIMATE = "estimate"  # the kind of a row that nobody measured; it is in no file
+WRONG = 0.05  # an error above this no rounding makes, in any precision that is measured
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,12 @@ class Row:
     watts: float | None = None  # that the card took meanwhile
 
     def alike(self, other: "Row") -> bool:
-        """Whether their times may be compared: they have the same precision."""
-        return alike(self.precision, other.precision)
+        """Whether their times may be compared: the same result, in the same precision."""
+        return alike(self.precision, other.precision) and not other.wrong()
+
+    def wrong(self) -> bool:
+        """Whether it is another result, whatever its precision."""
+        return self.error is not None and self.error > WRONG
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from utils.course.case_sizes import size_text
 from utils.course.exercise import Exercise, Sizes
-from utils.course.precision import Precision
+from utils.course.precision import Precision, alike
 from utils.diagrams.table import Table
 from utils.timing import roofline
 from utils.timing.roofline import Ceilings, quantity
@@ -25,7 +25,7 @@ def comparison(
 ) -> Table:
     """The ladder as a table: the library last, speed-up over the first row that was measured.
 
-    What has another precision than the kernel is shown, and not compared.
+    What has another precision than the kernel, or another result, is shown, and not compared.
     """
     least = roofline.predict(limits, entry.bytes, entry.flops)
     moves = roofline.waits_for_memory(limits, entry.bytes, entry.flops)
@@ -37,10 +37,10 @@ def comparison(
     head += [unit]
     head += [f"% of {library.label}"] if library else []
     head += ["% of ceiling"] if least else []
-    first = next((row for row in rows if row.kind != ESTIMATE and _alike(row, ours)), None)
+    first = next((row for row in rows if row.kind != ESTIMATE and _compared(row, ours)), None)
     lines = []
     for row in rows:
-        alike = _alike(row, ours)
+        compared = _compared(row, ours)
         line = [
             row.label + (" *" if row.stored else ""),
             row.precision or "–",
@@ -52,11 +52,12 @@ def comparison(
         line += [digits(amount / row.median_ms / scale)]
         parts = [library.median_ms] if library else []
         parts += [least.milliseconds] if least else []
-        line += [digits(100 * part / row.median_ms) if alike else "–" for part in parts]
-        line += [f"{digits(first.median_ms / row.median_ms)}×" if first and alike else "–"]
+        line += [digits(100 * part / row.median_ms) if compared else "–" for part in parts]
+        line += [f"{digits(first.median_ms / row.median_ms)}×" if first and compared else "–"]
         lines.append(line)
     caption = f"{exercise.name} on {limits.gpu}, {entry.date}, {size_text(entry.sizes)}"
     remarks = [*notes, *_prediction(entry, limits, ours in rows), *_precisions(rows, ours)]
+    remarks += [f"{row.label}: another result, so not compared" for row in rows if row.wrong()]
     if loads:
         remarks += [*_load(ours), TWO_WAYS]
     if first and len(rows) > 1:
@@ -66,7 +67,7 @@ def comparison(
     return Table(caption, [*head, "speed-up"], lines, remarks)
 
 
-def _alike(row: Row, ours: Row | None) -> bool:
+def _compared(row: Row, ours: Row | None) -> bool:
     """Whether it is compared: an estimate is one of the reader's kernel."""
     return row.kind == ESTIMATE or ours is None or ours.alike(row)
 
@@ -77,7 +78,8 @@ def _precisions(rows: Sequence[Row], ours: Row | None) -> list[str]:
     if known in ([], [Precision.FP32]):
         return []
     line = f"{'; '.join(precision.explained() for precision in known)}."
-    if not all(_alike(row, ours) for row in rows):
+    measured = (row for row in rows if row.kind != ESTIMATE)
+    if ours and not all(alike(row.precision, ours.precision) for row in measured):
         line += " Other precisions are not compared: –."
     return [line]
 
