@@ -150,6 +150,7 @@ def _serve(requests: socket.socket) -> Request | None:
         listening: list[int | socket.socket] = [0, woken, requests, *children.values()]
         ready, _, _ = select.select(listening, [], [])
         if 0 in ready:
+            signal.set_wakeup_fd(-1)  # its socket is closed before all of these have ended
             for pid in children:
                 _kill(pid)
             return None
