@@ -136,6 +136,60 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
     assert graded.count("bobby") == 1
 
 
+def test_an_interrupt_ends_what_is_judged_and_what_was_about_to_be(folders, tmp_path, monkeypatch):
+    begun = []
+
+    class Fork:
+        def __init__(self):
+            self.killed = threading.Event()
+            self.kill = self.killed.set
+
+        def wait(self, seconds):
+            begun.append(seconds)
+            self.killed.wait(20)
+
+    class Forks:
+        def run(self, *_, **__):
+            return Fork()
+
+    def interrupted(*_, **__):
+        while not begun:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grading, "_forks", Forks)
+    monkeypatch.setattr(pool, "wait", interrupted)
+    for folder in folders:
+        (folder.places[0] / "swish.cu").write_text("void swish() {}\n")
+    terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        list(pool.graded(folders, terms, jobs=1))
+    assert time.monotonic() - start < 15 and len(begun) == 1
+    assert not list((tmp_path / "store").glob("*/*.json")), "no verdict is made of it"
+
+
+def test_an_interrupt_comes_while_the_fork_server_starts(folders, tmp_path, monkeypatch):
+    class Fork:
+        kill = staticmethod(lambda: None)
+
+        def wait(self, seconds):
+            pytest.fail("nobody waits for it")
+
+    class Forks:
+        def run(self, *_, **__):
+            grading.stop()
+            return Fork()
+
+    monkeypatch.setattr(grading, "_forks", Forks)
+    (folders[0].places[0] / "swish.cu").write_text("void swish() {}\n")
+    terms = pool.terms(TOPICS, tmp_path / "store", resume=False, boxed=False)
+    grading.begin()
+    made = pool.one(pool.Job(folders[0], terms, False))
+    grading.begin()
+    assert made.fault == "WorkbookError: the run was interrupted"
+
+
 def test_without_resume_another_secret_is_drawn(tmp_path):
     store = tmp_path / "store"
     first = pool.terms(TOPICS, store, resume=False)

@@ -115,6 +115,7 @@ def run(
                 try:
                     runs = list(pool.map(one, order, repeat(slots - 1)))[::-1]
                 except KeyboardInterrupt:
+                    pool.shutdown(wait=False, cancel_futures=True)  # first: none takes the next
                     stop()
                     raise
             if slots > 1:  # the others had the memory

@@ -237,6 +237,7 @@ MODULES += "utils.magics utils.timing.bench utils.diagrams.draw".split()  # a fi
 _server: forkserver.ForkServer | None = None
 _beginning = threading.Lock()
 _running: set[forkserver.Fork] = set()
+_stopped = threading.Event()
 
 
 def _forks() -> forkserver.ForkServer:
@@ -250,9 +251,15 @@ def _forks() -> forkserver.ForkServer:
 
 
 def stop() -> None:
-    """End what is being judged: whoever waits for it gets an error."""
+    """End what is being judged: whoever waits for it gets an error, until `begin`."""
+    _stopped.set()
     for process in list(_running):
         process.kill()
+
+
+def begin() -> None:
+    """Judge again, after a `stop`."""
+    _stopped.clear()
 
 
 def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: str) -> None:
@@ -266,10 +273,13 @@ def _call(arguments: list[str], folder: str, seconds: float, terms: Terms, log: 
         "WORKBOOK_SOLUTIONS": "",
         "OMP_NUM_THREADS": "1",  # submissions are graded beside each other
     }
+    if _stopped.is_set():
+        raise WorkbookError("the run was interrupted")
     process = _forks().run(["pytest", *arguments], env=environment(**settings), cwd=folder, log=log)
     _running.add(process)
     try:
-        process.wait(seconds)
+        if not _stopped.is_set():  # it may have come while the fork server started
+            process.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
     finally:

@@ -114,6 +114,7 @@ def _kept(student: Student, terms: Terms) -> Path:
 def _local(jobs: list[Job], at_once: int) -> Iterator[Graded]:
     """In threads: each waits for a process of its own."""
     left = iter(jobs)
+    grading.begin()
     with ThreadPoolExecutor(at_once) as pool:
         running = {pool.submit(one, job) for job in itertools.islice(left, 2 * at_once)}
         try:
@@ -122,6 +123,7 @@ def _local(jobs: list[Job], at_once: int) -> Iterator[Graded]:
                 running |= {pool.submit(one, job) for job in itertools.islice(left, len(done))}
                 yield from (each.result() for each in done)
         except BaseException:  # an interrupt: nobody waits for what is being judged
+            pool.shutdown(wait=False, cancel_futures=True)  # first: a thread would take the next
             grading.stop()
             raise
         finally:
