@@ -255,6 +255,8 @@ def stop() -> None:
     _stopped.set()
     for process in list(_running):
         process.kill()
+    if _server:
+        _server.kill()
 
 
 def begin() -> None:
