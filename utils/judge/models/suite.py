@@ -8,12 +8,14 @@ import hashlib
 import json
 import multiprocessing
 import queue
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -161,7 +163,11 @@ class Worker:
             spawn = multiprocessing.get_context("spawn")
             self._channel, theirs = spawn.Pipe()
             self._process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+            # An interrupt is the parent's, which ends this one: it would only say where it was.
+            resource_tracker.ensure_running()  # which would unblock it again
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             self._process.start()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         return self._channel
 
@@ -173,7 +179,7 @@ class Worker:
 
 
 def _serve(channel: Connection) -> None:
-    with suppress(EOFError, KeyboardInterrupt):
+    with suppress(EOFError):
         while True:
             channel.send(one(channel.recv()))
 
