@@ -112,12 +112,12 @@ def crowded(kernel):
 
 
 def test_a_kernel_that_is_given_no_core_is_not_late(kernel, crowded):
-    source = """__global__ void k(float* out, int n) {
-    volatile int i = 0;
+    source = """__global__ void k(float* out, long long n) {
+    volatile long long i = 0;
     while (i < n) i = i + 1;
     out[0] = i;
 }
-void busy(float* out, int n) { k<<<1, 1>>>(out, n); }
+void busy(float* out, long long n) { k<<<1, 1>>>(out, n); }
 """
     busy = compile_cuda(source, "busy", backend="emulator")
     n, taken = 2**26, 0.0
