@@ -334,6 +334,16 @@ def test_emulate_gives_the_programs_own_exit_code(tmp_path):
     assert workbook("emulate", str(file), "--", "a", "-b")[0] == 7
 
 
+@pytest.mark.parametrize("folder", ["killed", "py312_cu130/killed"])
+def test_the_doctor_names_the_lock_of_a_build_that_was_killed(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    assert "no build of PyTorch's is locked" in workbook("doctor")[1]
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "lock").touch()
+    code, output = workbook("doctor")
+    assert code == 0 and f"{folder}/lock" in "".join(output.split())
+
+
 def test_the_doctor_names_the_backend_and_what_is_missing(monkeypatch):
     monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
     code, output = workbook("doctor")

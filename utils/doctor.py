@@ -1,11 +1,13 @@
 """`workbook doctor`: what this machine has, and what to install."""
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -96,6 +98,19 @@ def _build_tools(gpu: bool) -> list[Finding]:
     return [*findings, _tool("backend", settings.backend)]
 
 
+def _locks() -> Finding:
+    """Builds of `load_inline` that were killed, or are under way: the next one waits for their lock
+    without a word."""
+    from torch.utils import cpp_extension  # imports setuptools
+
+    root = Path(os.environ.get("TORCH_EXTENSIONS_DIR") or cpp_extension.get_default_build_root())
+    locks = sorted([*root.glob("*/lock"), *root.glob("*/*/lock")])
+    if not locks:
+        return Finding("load_inline", "no build of PyTorch's is locked")
+    advice = "if nothing builds now, a build was killed, and the next waits forever: remove "
+    return Finding("load_inline", "", advice=advice + ", ".join(map(str, locks)))
+
+
 def examine() -> list[Finding]:
     """Look at everything that the workbook uses."""
     python = ".".join(map(str, sys.version_info[:3]))
@@ -107,14 +122,15 @@ def examine() -> list[Finding]:
         Finding("nbconvert", _package("nbconvert"), advice="pip install nbconvert, for HTML pages"),
         gpu,
         _box(),
-        *(_build_tools(bool(gpu.detail)) if torch.detail else ()),
+        *([*_build_tools(bool(gpu.detail)), _locks()] if torch.detail else ()),
     ]
 
 
 def report(console: Console) -> bool:
     """Print the findings; whether everything needed is there."""
     findings = examine()
-    table = Table("", "", "", box=None, show_header=False, pad_edge=False)
+    table = Table("", "", box=None, show_header=False, pad_edge=False)
+    table.add_column(overflow="fold")  # a path must not be cut
     for finding in findings:
         mark = "[green]✓[/]" if finding.detail else "[red]✗[/]" if finding.needed else "[dim]–[/]"
         detail = escape(finding.detail) or f"[dim]{escape(finding.advice)}[/]"
