@@ -107,7 +107,7 @@ def error_text(row: Row) -> str:
     """The error of a row as tables have it: `1.3e-06` is 1.3e-6, nothing known a dash."""
     if row.error is None:
         return "–"
-    if not row.error:
-        return "0"
-    digits, _, exponent = f"{row.error:.1e}".partition("e")
-    return f"{digits}e{int(exponent)}"
+    if not row.error or row.wrong():
+        return digits(row.error)
+    factor, _, exponent = f"{row.error:.1e}".partition("e")
+    return f"{factor}e{int(exponent)}"
