@@ -369,6 +369,23 @@ def test_a_gate_may_be_a_lower_bound(diagnose):
     assert said == "blocks: now 4, ideal 8, gate at least 6\nhint: start more"
 
 
+@pytest.mark.parametrize(
+    ("blocks", "busiest", "shared"),
+    [(1712, 12_983, True), (1712, 14_600, False), (4, 12_800, True), (4, 12_983, False)],
+)
+def test_the_block_that_finishes_for_all_has_a_step_more_for_each(blocks, busiest, shared):
+    """Of a block that takes 6412 steps; the first is a right sum of 438,272 numbers."""
+    counters = {"steps": 6412 * blocks, "block_steps": busiest}
+    launch = SimpleNamespace(grid=(blocks, 1, 1), block=(256, 1, 1), counters=counters)
+    seen = SimpleNamespace(launches=[launch])
+    (gate,) = (
+        gate
+        for gate in gates.of_every(catalog.load("04_reductions/sum_tree"))
+        if gate.metric == "steps of the busiest block"
+    )
+    assert gates.passes(gate, gates.read(gate, seen, {})) == shared
+
+
 def test_a_spec_may_name_the_ideal_itself(diagnose):
     seen = diagnose(COPY)
     loaded = Gate("bytes loaded from global memory", 2, "read once", lambda n: n)

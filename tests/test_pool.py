@@ -136,6 +136,16 @@ def test_interrupted_half_way_it_goes_on_where_it_was(graded, folders, tmp_path)
     assert graded.count("bobby") == 1
 
 
+def test_builds_of_others_are_not_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "ABANDONED", -1.0)
+    (tmp_path / "builds/swish-1").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "builds")
+    pool._prune(tmp_path / "link")
+    assert (tmp_path / "builds/swish-1").exists()
+    pool._prune(tmp_path / "builds")
+    assert not (tmp_path / "builds/swish-1").exists()
+
+
 def test_an_interrupt_ends_what_is_judged_and_what_was_about_to_be(folders, tmp_path, monkeypatch):
     begun = []
 

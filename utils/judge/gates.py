@@ -125,13 +125,15 @@ def _shared_atomics(diagnosis: Diagnosis) -> Reading:
 
 def _busiest(diagnosis: Diagnosis, who: str) -> Reading:
     """The steps of the thread or block that takes most of them, beside the mean of all: in the
-    launch that takes most. A step is a basic block, such as a round of a loop."""
+    launch that takes most. A step is a basic block, such as a round of a loop. The block that
+    finishes for all has one more for the part of each."""
     launch = max(diagnosis.launches, key=lambda launch: launch.counters["steps"], default=None)
     if launch is None or not launch.counters["steps"]:
         return Reading(0.0, 0.0)
     blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
-    parts = blocks if who == "block" else blocks * threads
-    return Reading(launch.counters[f"{who}_steps"], launch.counters["steps"] / parts)
+    steps = launch.counters["steps"]
+    mean = steps / blocks + blocks / BLOCKS if who == "block" else steps / (blocks * threads)
+    return Reading(launch.counters[f"{who}_steps"], mean)
 
 
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
