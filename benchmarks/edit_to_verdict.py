@@ -26,7 +26,7 @@ from utils.course.answers import compile_answer
 from utils.course.exercise import Exercise
 from utils.cuda import warmup
 from utils.ground import settings
-from utils.judge.check import check
+from utils.judge.check import begin, check
 
 PLAIN = "torch::Tensor twice(torch::Tensor x) { return x + x; }"
 PLAIN_CUDA = """
@@ -47,7 +47,7 @@ def edit(exercise: Exercise, number: int) -> tuple[float, float]:
     """Seconds to compile an edited text, and to check it."""
     text = f"{catalog.solution_text(exercise)}\nconstexpr long edit = {number};\n"
     start = time.perf_counter()
-    kernel = compile_answer(exercise, text)  # what a %%cuda cell does
+    kernel = compile_answer(exercise, text, meanwhile=begin)  # what a %%cuda cell does
     compiled = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         check(kernel)

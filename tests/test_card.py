@@ -204,6 +204,16 @@ def test_what_is_checked_in_a_cell_holds_the_card_though_the_cell_does_not(start
         let_go(timing)
 
 
+def test_a_build_that_ends_beside_it_does_not_end_what_another_thread_holds(start):
+    building = card.apart()
+    building.__enter__()  # by a thread that compiles
+    with card.together():
+        building.__exit__(None, None, None)
+        timing = start("alone")
+        assert not is_in(timing, 0.7)
+    assert is_in(timing, 20)
+
+
 def test_a_cell_is_not_waited_for_without_end(start, monkeypatch):
     monkeypatch.setattr(card, "CELL", 0.5)
     card.cell(True)

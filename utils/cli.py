@@ -19,7 +19,7 @@ from utils.ground.paths import ROOT, workspace
 if TYPE_CHECKING:
     from typer._click import Context
 
-    from utils.course.answers import Answer
+    from utils.course.answers import Answer, Meanwhile
     from utils.course.exercise import Exercise
 
 app = typer.Typer(
@@ -172,7 +172,7 @@ def check(
 ) -> None:
     """Check what stands in your notebook: one kernel, or all of a notebook's."""
     from utils.course import selection
-    from utils.judge.check import check
+    from utils.judge.check import begin, check
 
     chosen = selection.kernels(what)
     chosen = [e for e in chosen if e.number] or chosen  # the worked ones are nobody's answers
@@ -182,7 +182,7 @@ def check(
     for exercise in chosen:
         text = _text(exercise, file, solutions)
         try:
-            check(_compiled(exercise, text, file, solutions))
+            check(_compiled(exercise, text, file, solutions, meanwhile=begin))
         except FALLS_SHORT as error:
             failed += 1
             print(f"{exercise.name}: {error}")
@@ -239,8 +239,14 @@ def _text(exercise: "Exercise", file: Path | None, solutions: bool) -> str:
     return documents.answer(exercise)
 
 
-def _compiled(exercise: "Exercise", text: str, file: Path | None, solutions: bool) -> "Answer":
-    from utils.course.answers import compile_answer
+def _compiled(
+    exercise: "Exercise",
+    text: str,
+    file: Path | None,
+    solutions: bool,
+    meanwhile: "Meanwhile | None" = None,
+) -> "Answer":
+    from utils.course.answers import Place, compile_answer
     from utils.notebooks import cuda_cell
 
     if file:
@@ -248,9 +254,10 @@ def _compiled(exercise: "Exercise", text: str, file: Path | None, solutions: boo
         if cell := cuda_cell.parts(text):  # copied whole: lines count as in the notebook
             first_line = 1 + text.count("\n") - cell[1].count("\n")
             text = cell[1]
-        kernel = compile_answer(exercise, text, first_line=first_line, filename=str(file))
+        place = Place(first_line=first_line, filename=str(file))
+        kernel = compile_answer(exercise, text, **place, meanwhile=meanwhile)
     else:
-        kernel = compile_answer(exercise, text)
+        kernel = compile_answer(exercise, text, meanwhile=meanwhile)
     kernel.learners = not solutions
     return kernel
 

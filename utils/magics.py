@@ -17,6 +17,7 @@ from utils.cuda.kernel import Kernel
 from utils.emulator import build
 from utils.ground import settings
 from utils.ground.errors import CompileError, WorkbookError
+from utils.judge.check import begin
 from utils.notebooks import beginnings
 from utils.process import card, pool
 
@@ -51,7 +52,7 @@ def compile_cell(line: str, cell: str) -> Kernel:
                 "set. Unset it, and restart the kernel"
             )
         cell = solution
-    kernel = compile_answer(exercise, cell)
+    kernel = compile_answer(exercise, cell, meanwhile=None if settings.boxed() else begin)
     kernel.learners = learners and not settings.boxed()  # in a box, it is somebody else's
     kernel.trusted = kernel.learners and progress.holds(kernel)
     return kernel

@@ -58,6 +58,7 @@ class FakeKernel:
     trusted: bool = False
     learners: bool = False
     untouched: bool = False
+    begun: object = None
     source: str = ""
     first_line: int = 1
     filename: str = ""

@@ -5,6 +5,8 @@ Below this room, kernels know of no exercise.
 
 import functools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypedDict
@@ -17,7 +19,7 @@ from utils.cuda.kernel import Kernel
 from utils.emulator import linked
 from utils.emulator.translate import strict
 from utils.ground import settings
-from utils.ground.errors import WorkbookError
+from utils.ground.errors import DeclarationError, WorkbookError
 from utils.ground.paths import workspace
 
 
@@ -27,6 +29,7 @@ class Answer(Kernel):
 
     exercise: Exercise
     learners: bool = False  # the learner's own: its pass is kept
+    begun: object = None  # a check of it, where one was begun while it was compiled
 
     @functools.cached_property
     def untouched(self) -> bool:
@@ -37,6 +40,9 @@ class Answer(Kernel):
     def built(self) -> bool:
         """Whether the library is there, and not made where it is first needed."""
         return isinstance(self.library, Path)
+
+
+Meanwhile = Callable[[Answer, Callable[[], bool]], object]  # does something until it is so
 
 
 class Place(TypedDict):
@@ -53,21 +59,39 @@ def compile_answer(
     backend: str | None = None,
     first_line: int = 2,
     filename: str | None = None,
+    meanwhile: Meanwhile | None = None,
 ) -> Answer:
     """Compile a text for an exercise, and begin its diagnosing build beside it.
 
     `first_line` and `filename` are compile_cuda's; else those of its cell, where %%cuda stands in
-    the first line. Raises what compile_cuda raises.
+    the first line. While nvcc compiles, `meanwhile(answer, until)` is called with what is returned
+    later, whose library is not there yet. Raises what compile_cuda raises.
     """
     place = Place(first_line=first_line, filename=filename or f"{exercise.name}.cu")
     strict.judge(text, **place, include=workspace().include)
     if _diagnosed(exercise, text):
         instrumented.prepare(text, exercise.name, **place)
     shapes, backend = exercise.shapes, backend or _backend(exercise)
+    if meanwhile and backend == "cuda":
+        build = compiler.plan(text, exercise.name, shapes=shapes, backend=backend, **place)
+        with suppress(DeclarationError):  # that of no launcher, which a compiler may explain
+            if not build.library.exists():
+                return _compiled_beside(build, exercise, meanwhile)
     kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
     return as_answer(exercise, kernel)
+
+
+def _compiled_beside(build: Build, exercise: Exercise, meanwhile: Meanwhile) -> Answer:
+    """The answer that a build makes, in a thread while this one does something else."""
+    compiler_thread = ThreadPoolExecutor(1, thread_name_prefix="nvcc")
+    made = compiler_thread.submit(build.kernel)
+    compiler_thread.shutdown(wait=False)
+    answer = as_answer(exercise, build.kernel_of(build.library), _Late(made.result))
+    meanwhile(answer, made.done)
+    answer.library = made.result().library
+    return answer
 
 
 def builds(exercise: Exercise, text: str, backend: str | None = None) -> list[Build]:

@@ -118,6 +118,10 @@ class Build:
             if isinstance(error, DeclarationError) or _ENTRY in str(error):
                 _build(self.unit(""), self.name)
             raise
+        return self.kernel_of(library)
+
+    def kernel_of(self, library: Path) -> Kernel:
+        """The kernel of a library that was compiled from it. Raises DeclarationError."""
         return Kernel(
             self.name,
             self.source,
@@ -129,6 +133,11 @@ class Build:
             first_line=self.first_line,
             filename=self._whole.filename,
         )
+
+    @property
+    def library(self) -> Path:
+        """Where it is once it is compiled. Raises DeclarationError."""
+        return _library(self._whole, self.name)
 
 
 class How(TypedDict, total=False):
@@ -224,13 +233,17 @@ def _link_flags(flags: Iterable[str]) -> list[str]:
     return ["-Wl,--as-needed", "-Wl,-z,defs", f"-L{toolchain.without_torch()}", *flags]
 
 
+def _library(unit: _Unit, name: str) -> Path:
+    return cache() / f"{name}-{unit.digest}" / f"{name}.so"
+
+
 def _build(unit: _Unit, name: str) -> Path:
     """The compiled library, from the cache where it is there.
 
     A build has a folder of its own, published as a whole: a killed one leaves no lock behind.
     """
-    folder = cache() / f"{name}-{unit.digest}"
-    library = folder / f"{name}.so"
+    library = _library(unit, name)
+    folder = library.parent
     if library.exists():
         return library
     with card.apart(), files.publish(folder) as work:

@@ -7,12 +7,15 @@ the same buffers, and the same values twice, show what a kernel keeps between ca
 
 First it is watched: one that races, hangs, leaves its arrays or computes something else never
 reaches a card. Without a card it is called as it is while the check waits for that (see
-schedule.py), and what diagnosed calls show is told first.
+schedule.py), and what diagnosed calls show is told first. With one, nvcc takes seconds, and the
+check is begun meanwhile (`begin`): calls that are watched need no card.
 """
 
 import hashlib
 import secrets
 import time
+from collections.abc import Callable
+from contextlib import suppress
 
 from utils.course import catalog
 from utils.course.answers import Answer, exercise_of
@@ -21,13 +24,15 @@ from utils.course.exercise import Exercise
 from utils.cuda import instrumented, signature
 from utils.cuda.signature import Parameter
 from utils.ground import events, settings
-from utils.ground.errors import CheckFailed, DeclarationError, Reason
-from utils.judge import oracle, statements
+from utils.ground.errors import CheckFailed, DeclarationError, Reason, WorkbookError
+from utils.judge import oracle, statements, verdict
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.rehearsal import Rehearsals
-from utils.judge.schedule import Schedule
+from utils.judge.schedule import SOON, Schedule
 from utils.judge.summary import Passed, tell
 from utils.process import card
+
+PAUSE = 0.01  # seconds between looks at a build
 
 
 def check(kernel: Answer, *, seed: int | None = None) -> None:
@@ -38,18 +43,33 @@ def check(kernel: Answer, *, seed: int | None = None) -> None:
     """
     exercise = exercise_of(kernel)
     start = time.perf_counter()
-    verdict = "error"
+    outcome = "error"
+    trial = kernel.begun if seed is None else None
+    kernel.begun = None
     try:
         with oracle.one_thread(), card.apart():
-            passed = Trial(kernel, _seed(exercise) if seed is None else seed).run()
-        verdict = "passed"
+            if not isinstance(trial, Trial):
+                trial = Trial(kernel, _seed(exercise) if seed is None else seed)
+            passed = trial.run()
+        outcome = "passed"
     except CheckFailed as failure:
-        verdict = failure.reason
+        outcome = failure.reason
         raise
     finally:
-        kernel.trusted = verdict == "passed"
-        events.log("check", exercise, verdict=verdict, seconds=time.perf_counter() - start)
+        kernel.trusted = outcome == "passed"
+        events.log("check", exercise, verdict=outcome, seconds=time.perf_counter() - start)
     tell(kernel, passed)
+
+
+def begin(kernel: Answer, until: Callable[[], bool]) -> None:
+    """Do what a check will do without a card, until it is so; the first `check(kernel)` goes on
+    with that. What fails is told there."""
+    if kernel.untouched:
+        return
+    trial = Trial(kernel, _seed(kernel.exercise))
+    with suppress(WorkbookError), oracle.one_thread(), card.apart():
+        if trial.begin(until):
+            kernel.begun = trial
 
 
 def _seed(exercise: Exercise) -> int:
@@ -71,6 +91,12 @@ class Trial:
 
     def __init__(self, kernel: Answer, seed: int):
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
+        self._schedule, self._diagnosed = Schedule(kernel, seed), DiagnosedCalls(kernel, seed)
+        if kernel.backend == "cuda":  # no call is made before its turn
+            self._diagnosed.meanwhile = self._schedule.prepare
+        elif kernel.built:  # most that is not, such as a mutant, fails before it need be
+            self._diagnosed.meanwhile = self._schedule.make_early
+        self._failure: CheckFailed | None = None
 
     def run(self) -> Passed:
         """What a kernel that passes has passed. Raises CheckFailed."""
@@ -100,18 +126,34 @@ class Trial:
         first, *others = str(failure).removeprefix(f"{failure.reason}: ").splitlines()
         return CheckFailed(failure.reason, "\n".join([first, warnings, *others]))
 
+    def begin(self, until: Callable[[], bool]) -> bool:
+        """Take steps until it is so. Whether the trial can go on from there: not if a call was late
+        for the short while that it has here. Raises WorkbookError, and is of no use after that."""
+        self._same_types()
+        self._diagnosed.timeout = SOON
+        built = instrumented.begin(self.kernel)
+        self._diagnosed.meanwhile(lambda: built() or until())
+        while not (built() or until()):
+            time.sleep(PAUSE)
+        try:
+            while not until():
+                next(self._diagnosed.steps)
+        except StopIteration:
+            self._schedule.prepare(until)
+        except CheckFailed as failure:
+            self._failure = failure
+        self._diagnosed.timeout = verdict.TIMEOUT
+        return not (self._failure and verdict.only_late(self._failure))
+
     def _try(self) -> Passed:
         """What a kernel has passed whose values are right; what it says of itself is not read."""
         self._same_types()
-        schedule = Schedule(self.kernel, self.seed)
-        diagnosed = DiagnosedCalls(self.kernel, self.seed)
-        # Most that is not built yet, such as a mutant, fails before it need be.
-        if self.kernel.built:
-            early = self.kernel.backend == "emulator"  # on a card no call is made before its turn
-            diagnosed.meanwhile = schedule.make_early if early else schedule.prepare
-        seen, tried = diagnosed.all(), schedule.judge(diagnosed.remarks)
+        if self._failure:
+            raise self._failure
+        self._diagnosed.meanwhile(instrumented.begin(self.kernel))
+        seen, tried = self._diagnosed.all(), self._schedule.judge(self._diagnosed.remarks)
         if self.kernel.backend == "emulator":
-            Rehearsals(self.kernel, self.seed, diagnosed).judge_all()
+            Rehearsals(self.kernel, self.seed, self._diagnosed).judge_all()
         details = (
             f"{len(tried.sizes)} sizes up to {size_text(tried.sizes[-1])}, {tried.drawn} "
             f"drawn; {', '.join(tried.families)} values; inputs intact; {seen}"

@@ -18,11 +18,10 @@ from utils.course.answers import Answer
 from utils.course.case_values import SELDOM, whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
-from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
-from utils.judge import explain, gates, launches, mismatch, oracle, provenance, verdict
+from utils.judge import explain, gates, launches, mismatch, oracle, provenance
 from utils.judge.launches import Launches
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
@@ -58,38 +57,51 @@ class Planned(NamedTuple):
 
 
 class DiagnosedCalls(Judge):
-    """Diagnosed calls of a kernel, and what they show. While one is waited for, `meanwhile`
-    may do something else."""
+    """Diagnosed calls of a kernel, and what they show. Some `steps` may be taken before `all` of
+    them. While a call is waited for, `meanwhile` may do something else."""
 
     def __init__(self, kernel: Answer, seed: int):
         super().__init__(kernel, seed)
         self.meanwhile: Meanwhile = lambda until: None
+        self.steps = self._steps()
         self._violations: list[tuple[Reason, Case, str]] = []  # to who did the work
         self.launched: list[tuple[Sizes, Launches]] = []  # by each call
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
-        self.meanwhile(instrumented.begin(self.kernel))
         try:
-            ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
-            self._watch_each(self._planned(sizes) for sizes in ordered)
-            self._object()
-            if self.exercise.gates:
-                self.judge_gates()
-            if self.exercise.slices:
-                for name in self.exercise.shapes:
-                    self._watch(self.exercise.at.draw, sliced=(name,))
-                self._watch(self.exercise.at.draw, sliced=tuple(self.exercise.shapes))
-            for _ in range(settings.rounds() if self.exercise.at.anywhere else 0):
-                self._watch_anywhere()
-            self._object()
-            others = cases.families(self.exercise)[1:]  # out of bounds: the values may decide
-            kinds = (family for family in others if family not in SELDOM)
-            sizes = self._wandering()
-            self._watch_each(self._planned(next(sizes), family, probes=0) for family in kinds)
+            deque(self.steps, maxlen=0)
         except ToolError as error:
             return f"not diagnosed: {error}"
         return "no hazards" + (", gates passed" if self.exercise.gates else "")
+
+    def _steps(self) -> Iterator[None]:
+        """Watch the kernel, then read its gates, a call or a few at each step."""
+        ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
+        for _ in self._watch_each(self._planned(sizes) for sizes in ordered):
+            yield
+        self._object()
+        if self.exercise.gates:
+            self.judge_gates()
+            yield
+        for sliced in self._slices():
+            self._watch(self.exercise.at.draw, sliced=sliced)
+            yield
+        for _ in range(settings.rounds() if self.exercise.at.anywhere else 0):
+            self._watch_anywhere()
+            yield
+        self._object()
+        others = cases.families(self.exercise)[1:]  # out of bounds: the values may decide
+        kinds = (family for family in others if family not in SELDOM)
+        sizes = self._wandering()
+        calls = (self._planned(next(sizes), family, probes=0) for family in kinds)
+        for _ in self._watch_each(calls):
+            yield
+
+    def _slices(self) -> list[tuple[str, ...]]:
+        """Tensors that begin late in a call of their own: each, then all of them."""
+        names = tuple(self.exercise.shapes) if self.exercise.slices else ()
+        return [*((name,) for name in names), *([names] if names else [])]
 
     def _watch_anywhere(self) -> None:
         """A call of sizes that nobody knows, from all that the exercise promises: any, with one of
@@ -166,12 +178,11 @@ class DiagnosedCalls(Judge):
     def diagnosis_of(self, arguments: Arguments, idle_products: bool = False) -> Diagnosis:
         """What a call with these arguments shows. Raises what a call raises."""
         fresh = set(self.exercise.outputs) - set(inputs_of(self.exercise))
-        kernel, timeout = self.kernel, verdict.TIMEOUT
         return diagnosis.diagnose_call(
-            kernel,
+            self.kernel,
             arguments,
             unwritten=fresh,
-            timeout=timeout,
+            timeout=self.timeout,
             idle_products=idle_products,
         )
 
@@ -208,7 +219,7 @@ class DiagnosedCalls(Judge):
         (seen,) = self._watch_each([self._planned(sizes, family, sliced, probes)])
         return seen
 
-    def _watch_each(self, calls: Iterable[Planned]) -> list[tuple[Diagnosis, Case]]:
+    def _watch_each(self, calls: Iterable[Planned]) -> Iterator[tuple[Diagnosis, Case]]:
         """Diagnose calls, and judge them in their order. Beside a card there are cores for several
         at once: while one is waited for, the next one is made in another worker, and so on."""
         coming, ahead = iter(calls), deque[tuple[Planned, Future[Diagnosis]]]()
@@ -229,12 +240,10 @@ class DiagnosedCalls(Judge):
             return partial(meanwhile, more) if more > 0 else self.meanwhile
 
         more = min(CORES // 2, AT_ONCE) - 1 if self.kernel.backend == "cuda" else 0
-        judged: list[tuple[Diagnosis, Case]] = []
         while planned := ahead[0][0] if ahead else next(coming, None):
             seen = ahead.popleft()[1].result() if ahead else self._diagnosis(planned, beside(more))
             self._judge_seen(planned, seen)
-            judged.append((seen, planned.case))
-        return judged
+            yield seen, planned.case
 
     def _diagnosis(self, planned: Planned, beside: Meanwhile) -> Diagnosis:
         def meanwhile(answered: Callable[[], bool]) -> None:

@@ -26,7 +26,7 @@ from utils.cuda.isolation import IsolatedRun
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason
 from utils.ground.wording import many
-from utils.judge import oracle, verdict
+from utils.judge import oracle
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.judge.outcomes import Failed, Outcome, Refused, Returned
@@ -84,7 +84,7 @@ class PlainCalls(Judge):
 
     def __init__(self, kernel: Answer, seed: int, timeout: float | None = None):
         super().__init__(kernel, seed, stream=1)
-        self.timeout = verdict.TIMEOUT if timeout is None else timeout
+        self.timeout = self.timeout if timeout is None else timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
         self.meanwhile: workers.Action = lambda until: None  # while a call is waited for
         self._drawing = self._all_groups()

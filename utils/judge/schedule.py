@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from utils.course import case_sizes
 from utils.course.answers import Answer
-from utils.ground.errors import CheckFailed, KernelTimeout
+from utils.ground.errors import CheckFailed
 from utils.judge import plain_calls, verdict
 from utils.judge.outcomes import Failed, Outcome, Returned
 from utils.judge.plain_calls import PlainCalls, Tried
@@ -41,7 +41,9 @@ class Schedule:
             self._kept.append(outcome)
             if isinstance(outcome, Returned):
                 self._room -= case_sizes.elements(self._kernel.exercise, outcome.case.sizes)
-            elif isinstance(outcome, Failed) and _may_end(outcome):
+            elif isinstance(outcome, Failed) and verdict.only_late(outcome.failure):
+                # A diagnosed call may have more to say of that; if none has, all are made anew,
+                # with the whole time limit.
                 self._room = 0
                 self._kept.clear()
                 self._begin(verdict.TIMEOUT)
@@ -75,10 +77,3 @@ class Schedule:
         except CheckFailed:
             self._kept.clear()
             raise
-
-
-def _may_end(outcome: Failed) -> bool:
-    """Whether a call was only stopped for being late. A diagnosed call may have more to say of
-    that; if none has, all are made anew, with the whole time limit."""
-    cause = outcome.failure.__cause__
-    return isinstance(cause, KernelTimeout) and not cause.certain

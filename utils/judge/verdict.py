@@ -43,6 +43,7 @@ class Judge:
     """A kernel, and what it is tried on, drawn from a seed: of `stream`s each has its own draws."""
 
     def __init__(self, kernel: Answer, seed: int, stream: int = 0):
+        self.timeout = TIMEOUT  # seconds for one call
         self.kernel, self.exercise, self.seed = kernel, kernel.exercise, seed
         self.device = kernel.device
         self.generator = Generator().manual_seed((stream << 32) + seed)  # a seed has 32 bits
@@ -74,7 +75,7 @@ class Judge:
         case = case_calls.nothing(self.kernel, sizes)
         arguments = case_calls.arguments(self.kernel, case, copy=False)
         try:
-            run = kernel.isolated(arguments, timeout=TIMEOUT, rehearsal=True)
+            run = kernel.isolated(arguments, timeout=self.timeout, rehearsal=True)
         except (KernelCrash, KernelTimeout) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
         return sum(launch.blocks * launch.threads for launch in run.launches)
@@ -150,6 +151,12 @@ class Judge:
         if not settings.seed():  # that one is a secret
             lines.append(replay)
         raise CheckFailed(reason, "\n".join(filter(None, lines)))
+
+
+def only_late(failure: CheckFailed) -> bool:
+    """Whether a call was only stopped for being late, and nothing says that it would not end."""
+    cause = failure.__cause__
+    return isinstance(cause, KernelTimeout) and not cause.certain
 
 
 def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:

@@ -25,7 +25,7 @@ ALONE, TOGETHER, APART = fcntl.LOCK_EX, fcntl.LOCK_SH, 0
 CELL = 20.0  # seconds that a cell keeps others from timing, at most
 
 _changing = threading.Lock()  # what follows
-_requests: list[int] = []  # by this process, whichever of its threads, the outermost first
+_requests: list[list[int]] = []  # by this process, whichever of its threads, the first first
 _in_cell = False
 _bound: threading.Timer | None = None  # of the cell
 _lock = 0  # that this process has: ALONE, TOGETHER or neither
@@ -84,26 +84,27 @@ def cell(runs: bool) -> None:
 
 @contextlib.contextmanager
 def _hold(kind: int) -> Iterator[None]:
+    request = [kind]  # told from others of its kind: threads end theirs in any order
     with _changing:
-        if kind == ALONE and next(filter(None, _requests), ALONE) == TOGETHER:
+        if kind == ALONE and _needed(_requests) == TOGETHER and _requests:
             raise RuntimeError(
                 "who shares the GPU cannot ask for all of it: two would wait forever"
             )
-        _change(_needed([*_requests, kind]))
-        _requests.append(kind)
+        _change(_needed([*_requests, request]))
+        _requests.append(request)
     try:
         yield
     finally:
         with _changing:
-            del _requests[-1:]  # none in a fork
+            _requests[:] = [r for r in _requests if r is not request]  # none in a fork
             _change(_needed(_requests))
 
 
-def _needed(requests: list[int]) -> int:
-    """The lock of the outermost that needs one; without any, a cell's."""
+def _needed(requests: list[list[int]]) -> int:
+    """The lock of the first that needs one; without any, a cell's."""
     if not requests:
         return TOGETHER if _in_cell else 0
-    return next(filter(None, requests), 0)
+    return next((kind for (kind,) in requests if kind), 0)
 
 
 def _change(lock: int) -> None:
