@@ -130,6 +130,14 @@ def test_the_file_name_of_a_message_is_the_one_given():
         build("void twice(int n) { oops(); }", filename="kernels/mine.cu")
 
 
+def test_the_hint_about_a_text_in_a_file_is_of_the_line_with_the_error(tmp_path):
+    text = fresh(DOUBLE.replace("2 * x[i]", "2 * x[i][i]"))
+    file = tmp_path / "k.cu"
+    file.write_text(text)
+    with pytest.raises(CompileError, match=r"hint: one index leads to a number"):
+        build(text, filename=str(file))
+
+
 def test_a_launcher_of_another_name_is_named():
     with pytest.raises(DeclarationError, match="found: twice"):
         build(DOUBLE, "thrice")

@@ -118,6 +118,15 @@ __global__ void f_kernel(const float* A, float* out, int n) {
          "float&)’", "quad(&x[i])"),
         ("A[i]", "a - b", "5:26: error: no match for ‘operator-’ (operand types are ‘Stats’ and "
          "‘Stats’)", ""),
+        ("if (i < n) {", "for (int j = 0, j < n, j++) {", "4:23: error: expected ‘;’ before ‘<’ "
+         "token", "separate the three parts of a for"),
+        ("if (i < n) {", "for (int j = 0; j < n, j++) {", "4:31: error: expected ‘;’ before ‘)’ "
+         "token", "separate the three parts of a for"),
+        ("= v;", "= v);", "6:19: error: expected ‘;’ before ‘)’ token", "one ) too many"),
+        ("A[i]", "i ? {A[i], i} : v", "5:30: error: expected primary-expression before ‘{’ token",
+         "braces need their type"),
+        ("A[i]", "i ? {A[i], i} : v", "(5): error: expected an expression",
+         "braces need their type"),
         ("A[i]", "A[i]", "5:26: error: something that nobody has met", ""),
     ],
 )  # fmt: skip

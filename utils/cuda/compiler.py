@@ -62,21 +62,16 @@ class _Unit:
     ldflags: list[str]
     headers: dict[str, str]  # file name -> text
     excerpts: dict[str, str]  # what compilers quote from in messages: the text before rewriting
+    given: str  # the text as it was given, in lines as messages count them
 
     @functools.cached_property
     def digest(self) -> str:
-        parts = [asdict(self), os.path.realpath(toolchain.cxx()), torch.__version__]
+        decides = {name: part for name, part in asdict(self).items() if name != "given"}
+        parts = [decides, os.path.realpath(toolchain.cxx()), torch.__version__]
         parts.append(Path(suspicions.__file__).read_text())  # what it said is kept beside a build
         if self.backend == "cuda":
             parts += [str(toolchain.cuda_home()), os.environ["TORCH_CUDA_ARCH_LIST"]]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-    @property
-    def counted(self) -> str:
-        """The text as it was given, in lines as messages count them."""
-        first, _, text = self.text.partition("\n")  # of a text that was not rewritten: its #line
-        skipped = int(first.split()[1]) - 1 if first.startswith("#line ") else 0
-        return self.excerpts.get(self.filename) or "\n" * skipped + text
 
     @property
     def parsed_headers(self) -> list[str]:
@@ -182,6 +177,7 @@ def _cuda_unit(source: str, filename: str, first_line: int, entry: str) -> _Unit
         _link_flags([f"-L{cudart}", f"-Wl,-rpath,{(cudart / 'libcudart.so').resolve().parent}"]),
         {path.name: path.read_text() for path in sorted(workspace().include.glob("*.cuh"))},
         {},
+        _as_counted(source, first_line),
     )
 
 
@@ -200,8 +196,14 @@ def _emulator_unit(
         ],
         _link_flags(link_flags()),
         unit.headers,
-        {} if "/" in filename else {filename: "\n" * (first_line - 1) + source},
+        {} if "/" in filename else {filename: _as_counted(source, first_line)},
+        _as_counted(source, first_line),
     )
+
+
+def _as_counted(source: str, first_line: int) -> str:
+    """A text behind so many lines that its own are counted from `first_line`."""
+    return "\n" * (first_line - 1) + source
 
 
 @functools.lru_cache(maxsize=8)  # of one text there is a plain build, and another one beside it
@@ -255,7 +257,7 @@ def _build(unit: _Unit, name: str) -> Path:
             built = _make(unit, name, work)
         except RuntimeError as error:
             folders = [work, include_dir()]
-            message = complaint(str(error), unit.filename, folders, unit.counted)
+            message = complaint(str(error), unit.filename, folders, unit.given)
             _blame(unit, message)
             raise CompileError(message) from None
         os.replace(built, work / library.name)
@@ -317,6 +319,6 @@ def _by_gxx(unit: _Unit, name: str, work: Path) -> Path:
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, errors="replace")
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
-    if warnings := suspicions.sentences(done.stderr, unit.filename, unit.counted):
+    if warnings := suspicions.sentences(done.stderr, unit.filename, unit.given):
         (work / suspicions.FILE).write_text("\n".join(warnings))
     return library

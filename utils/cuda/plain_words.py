@@ -112,10 +112,10 @@ def _python(fault: _Fault, match: re.Match[str]) -> str:
 
 
 def _ends(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"\bfor\s*\(", fault.line) and fault.line.count(";") < 2:
+        return "semicolons separate the three parts of a for: (int i = 0; i < n; i++)"
     if re.search(r"before [‘'\"]\)", fault.said):
         return "there is one ) too many"
-    if re.search(r"\bfor\s*\(", fault.line) and fault.line.count(";") < 2:
-        return _LOOP
     if re.search(r"\S.*\bif\b.*\belse\b", fault.line):
         return "of two values C++ takes one by condition ? value : other"
     follows = re.search(r"before [‘'\"](?P<next>\w+)", fault.said)
@@ -229,6 +229,8 @@ def _closed(fault: _Fault, match: re.Match[str]) -> str:
 
 
 def _expression(fault: _Fault, match: re.Match[str]) -> str:
+    if re.search(r"[?:] *\{", fault.line):
+        return "behind ? and : braces need their type: a ? Pair{x, i} : b; or write an if"
     if "=<" in fault.line:
         return "smaller or equal is <="
     if "<>" in fault.line:
@@ -346,6 +348,7 @@ _RULES = (
     (r"expected initializer before", _initializer),
     (r"expected [‘'](?P<bracket>[)\]])[’'] before [‘'](?P<next>[^’']+)", _closed),
     (r"expected primary-expression before [‘'](?P<next>[^’']+)", _expression),
+    (r"expected an expression(?P<next>)", _expression),
     (
         r"redeclaration of|shadows a parameter",
         _fixed("this name is declared already: without the type, the line stores into it"),
