@@ -62,11 +62,11 @@ class _Unit:
     ldflags: list[str]
     headers: dict[str, str]  # file name -> text
     excerpts: dict[str, str]  # what compilers quote from in messages: the text before rewriting
-    given: str  # the text as it was given, in lines as messages count them
+    counted: str  # the text as it was written, in lines as messages count them
 
     @functools.cached_property
     def digest(self) -> str:
-        decides = {name: part for name, part in asdict(self).items() if name != "given"}
+        decides = {name: part for name, part in asdict(self).items() if name != "counted"}
         parts = [decides, os.path.realpath(toolchain.cxx()), torch.__version__]
         parts.append(Path(suspicions.__file__).read_text())  # what it said is kept beside a build
         if self.backend == "cuda":
@@ -257,7 +257,7 @@ def _build(unit: _Unit, name: str) -> Path:
             built = _make(unit, name, work)
         except RuntimeError as error:
             folders = [work, include_dir()]
-            message = complaint(str(error), unit.filename, folders, unit.given)
+            message = complaint(str(error), unit.filename, folders, unit.counted)
             _blame(unit, message)
             raise CompileError(message) from None
         os.replace(built, work / library.name)
@@ -319,6 +319,6 @@ def _by_gxx(unit: _Unit, name: str, work: Path) -> Path:
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, errors="replace")
     if done.returncode:
         raise RuntimeError(done.stdout + done.stderr)
-    if warnings := suspicions.sentences(done.stderr, unit.filename, unit.given):
+    if warnings := suspicions.sentences(done.stderr, unit.filename, unit.counted):
         (work / suspicions.FILE).write_text("\n".join(warnings))
     return library
