@@ -103,6 +103,7 @@ EXERCISES = (
     SWISH,
     Exercise(
         number="07.2",
+        listed=False,
         name="bias_hardtanh_mish",
         gates=(ONE_LAUNCH, ONCE, QUADS, *MEMORY),
         title="plus a shift for each channel, clamp to [-1, 1], mish: one kernel, one exponential",
@@ -117,6 +118,7 @@ EXERCISES = (
     ),
     Exercise(
         number="07.3",
+        listed=False,
         name="leaky_relu_double",
         # no parameter here, so nothing may be read or moved twice
         gates=(

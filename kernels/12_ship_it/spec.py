@@ -438,6 +438,7 @@ EXERCISES = (
     ),
     Exercise(
         number="12.3",
+        listed=False,
         name="groupnorm_backward",
         title="GroupNorm backwards, all three gradients, 16 rows a thread",
         shapes=shapes(("weight",), ("dweight", "dbias"), "x"),
