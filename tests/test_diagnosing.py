@@ -21,6 +21,7 @@ from utils.watch.diagnosis import diagnose_call
 N = 1024
 FIRST = 2  # lines are counted as in a cell
 SOURCE = """
+#include <cooperative_groups.h>
 __global__ void copy(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[i];  // copy
@@ -78,6 +79,12 @@ __global__ void bins(float* y) {
 __global__ void quarters(float* y) {
     y[threadIdx.x] = __dp4a(1, 2, int(__dp4a(3u, 4u, threadIdx.x)));
 }
+__global__ void met(const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float value = x[i];
+    cooperative_groups::this_grid().sync();
+    y[i] = value;
+}
 void run(const float* x, float* y, int n, int what) {
     if (what == 0) copy<<<n / 256, 256>>>(x, y, n);
     if (what == 1) strided<<<n / 256, 256>>>(x, y, n);
@@ -97,10 +104,12 @@ void run(const float* x, float* y, int n, int what) {
     if (what == 15) copy<<<n / 256, 256>>>(x, y, n), strided<<<n / 256, 256>>>(x, y, n);
     if (what == 16) bins<<<1, 32>>>(y);
     if (what == 17) quarters<<<1, 64>>>(y);
+    void* arguments[] = {&x, &y};
+    if (what == 18) cudaLaunchCooperativeKernel((void*)met, n / 256, 256, arguments);
 }
 """
 COPY, STRIDED, COLUMNS, PADDED, REVERSE, AHEAD, BEHIND, ADD, COUNT, ALONE, MEET = range(11)
-REFUSED, WILD, TWO, LAST, WORSE, BINS, QUARTERS = range(11, 18)
+REFUSED, WILD, TWO, LAST, WORSE, BINS, QUARTERS, MET = range(11, 19)
 
 
 def line(mark: str) -> int:
@@ -376,14 +385,67 @@ def test_a_gate_may_be_a_lower_bound(diagnose):
 def test_the_block_that_finishes_for_all_has_a_step_more_for_each(blocks, busiest, shared):
     """Of a block that takes 6412 steps; the first is a right sum of 438,272 numbers."""
     counters = {"steps": 6412 * blocks, "block_steps": busiest}
-    launch = SimpleNamespace(grid=(blocks, 1, 1), block=(256, 1, 1), counters=counters)
-    seen = SimpleNamespace(launches=[launch])
-    (gate,) = (
-        gate
-        for gate in gates.of_every(catalog.load("04_reductions/sum_tree"))
-        if gate.metric == "steps of the busiest block"
+    seen = seen_of(launch_of(blocks, 256 * blocks, **counters))
+    assert shares_work(seen, "steps of the busiest block") == shared
+
+
+def launch_of(blocks, read, **counters):
+    """A launch that reads so many floats, each once, by blocks of 256 threads."""
+    return SimpleNamespace(
+        grid=(blocks, 1, 1), block=(256, 1, 1), counters=counters, distinct_read=4 * read
     )
-    assert gates.passes(gate, gates.read(gate, seen, {})) == shared
+
+
+def seen_of(*launches):
+    return SimpleNamespace(launches=list(launches))
+
+
+def shares_work(seen, metric):
+    """Whether a run passes the gate of that metric which every exercise with gates has."""
+    every = gates.of_every(catalog.load("04_reductions/sum_tree"))
+    (gate,) = (gate for gate in every if gate.metric == metric)
+    return gates.passes(gate, gates.read(gate, seen, {}))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "busiest", "shared"),
+    [(1000, 4 * 256, True), (1000, 4 * 256 + 16 * 1000, True), (1000, 4 * 256 * 1000, False)],
+)
+def test_a_block_may_load_its_tile_and_a_part_of_each_other_block(blocks, busiest, shared):
+    counters = {"steps": 9000 * blocks, "block_steps": 9000, "block_loaded": busiest}
+    seen = seen_of(launch_of(blocks, 256 * blocks, loaded=4 * 256 * blocks, **counters))
+    assert shares_work(seen, "bytes loaded by the busiest block") == shared
+
+
+def test_many_small_blocks_do_not_raise_what_one_of_them_may_do():
+    counters = {"steps": 20_000, "block_steps": 10_000}  # of 10,000 blocks, each of a step
+    seen = seen_of(launch_of(10_000, 10_000, **counters))
+    assert not shares_work(seen, "steps of the busiest block")
+
+
+def test_steps_of_a_launch_that_reads_nothing_hide_no_other_launch():
+    uneven = launch_of(4, 4096, steps=4000, thread_steps=3000, block_steps=3900)
+    busy = launch_of(4, 0, steps=40_000, thread_steps=40, block_steps=10_000)
+    for metric in ("steps of the busiest thread", "steps of the busiest block"):
+        assert not shares_work(seen_of(uneven), metric)
+        assert not shares_work(seen_of(uneven, busy), metric)
+        assert shares_work(seen_of(busy), metric)
+
+
+def test_blocks_that_do_next_to_nothing_are_not_those_that_are_asked_for():
+    one = launch_of(1, 4096, steps=4000)
+    many = launch_of(64, 16, steps=40_000)
+    for at_least, count in ((True, 1), (False, 65)):
+        gate = Gate("blocks", 1, "more", lambda n: n, at_least)
+        assert gates.read(gate, seen_of(one, many), {"n": N}).now == count
+
+
+def test_blocks_that_meet_have_steps_and_loads_of_their_own(diagnose):
+    (met,), (alone,) = (diagnose(what).launches for what in (MET, COPY))
+    assert met.counters["steps"] == 4 * met.counters["block_steps"] > 0
+    assert met.counters["block_steps"] == 256 * met.counters["thread_steps"]
+    assert met.counters["loaded"] == alone.counters["loaded"] == 4 * N
+    assert met.counters["block_loaded"] == alone.counters["block_loaded"] == N
 
 
 def test_a_spec_may_name_the_ideal_itself(diagnose):

@@ -4,7 +4,13 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
+from utils.course.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    LANES_LOAD,
+    READ_ONCE,
+)
 
 AT = At(
     check=({"n": 1}, {"n": 31}, {"n": 256}, {"n": 1000}),
@@ -14,6 +20,7 @@ AT = At(
     gates={"n": 1024},
     drawn=({"n": (66_000, 100_000)}, {"n": (2_000, 9_000)}),
 )
+MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, READ_ONCE)
 _SAID = "the caller says how many blocks there are: launch so many, and let threads go on in steps"
 AS_SAID = (
     Gate("blocks", 1, _SAID, ideal=lambda n, blocks: blocks),
@@ -37,7 +44,7 @@ EXERCISES = (
     Exercise(
         number="00.1",
         name="swish",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
+        gates=MEMORY,
         title="swish, x * sigmoid(x), one thread for each element",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),
@@ -55,7 +62,7 @@ EXERCISES = (
     Exercise(
         number="00.2",
         name="swish_grid_stride",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, *AS_SAID),
+        gates=(*MEMORY, *AS_SAID),
         title="swish with a fixed number of blocks: the grid-stride loop",
         shapes={"x": "n", "out": "n"},
         outputs=("out",),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, without_conflicts
+from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, READ_ONCE, without_conflicts
 
 SUM = Exercise(
     name="sum_serial",
@@ -168,7 +168,7 @@ EXERCISES = (
         number="04.2",
         name="sum_tree",
         title="a sum, each block adds in a tree: neighbours first",
-        gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
+        gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, READ_ONCE, MANY_BLOCKS),
         at=LARGE,
         points=10,
         effort="about 6 lines",
@@ -178,7 +178,14 @@ EXERCISES = (
         number="04.3",
         name="sum_sequential",
         title="a sum, each block adds in a tree: the first half takes in the second",
-        gates=(WHOLE_WARPS_ADD, LARGEST_FIRST, ONE_ATOMIC, COALESCED_LOADS, MANY_BLOCKS),
+        gates=(
+            WHOLE_WARPS_ADD,
+            LARGEST_FIRST,
+            ONE_ATOMIC,
+            COALESCED_LOADS,
+            READ_ONCE,
+            MANY_BLOCKS,
+        ),
         at=LARGE,
         points=10,
         effort="about 6 lines",
@@ -199,6 +206,7 @@ EXERCISES = (
             NO_CONFLICTS,
             ONE_ATOMIC,
             COALESCED_LOADS,
+            READ_ONCE,
             MANY_BLOCKS,
         ),
         at=LARGE,

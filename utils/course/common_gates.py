@@ -26,6 +26,11 @@ LANES_LOAD = Gate(
     ideal=lambda **sizes: 32,
     at_least=True,
 )
+READ_ONCE = Gate(
+    "bytes loaded from global memory",
+    1.5,
+    "several blocks read what one of them needs: give each of them elements of its own",
+)
 NO_CONFLICTS = Gate(
     "wavefronts per shared request",
     1.125,

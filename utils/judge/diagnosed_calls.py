@@ -66,6 +66,7 @@ class DiagnosedCalls(Judge):
         self.steps = self._steps()
         self._violations: list[tuple[Reason, Case, str]] = []  # to who did the work
         self.launched: list[tuple[Sizes, Launches]] = []  # by each call
+        self.reader = ""  # the kernel that reads most, where gates were read
 
     def all(self) -> str:
         """Watch the kernel, then read its gates. Returns what the summary says of that."""
@@ -149,6 +150,8 @@ class DiagnosedCalls(Judge):
         sizes = case_sizes.gate_sizes(self.exercise, self.generator)
         seen, case = self._watch(sizes, probes=FEW)
         self._object()
+        reads_most = max(seen.launches, key=lambda launch: launch.distinct_read, default=None)
+        self.reader = reads_most.kernel if reads_most else ""
         for gate in (*self.exercise.gates, *gates.of_every(self.exercise)):
             if message := gates.failing(gate, seen, sizes):
                 self.fail(Reason.GATE, case, message)

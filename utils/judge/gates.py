@@ -4,11 +4,11 @@ A spec names a metric of METRICS and how many times its ideal a kernel may cost.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from utils.course.exercise import Exercise, Gate
-from utils.emulator.traffic import Key, Traffic
+from utils.emulator.traffic import Key, LaunchTraffic, Traffic
 from utils.watch.access_patterns import SECTOR, WARP
 from utils.watch.diagnosis import Diagnosis
 
@@ -19,7 +19,10 @@ AGAIN = 1.5  # times that a byte is asked for: beyond that, threads share elemen
 # Times the mean that one thread may do: where each has elements of its own; where threads add up
 # what they found, and one warp of eight may have the whole row. And one block, of which some have a
 # tile more than others.
-EACH, TOGETHER, BLOCKS = 3, 20, 2
+EACH, TOGETHER, BLOCKS = 3, 12, 2
+GOOD_PART = 64  # a launch is at work that reads so large a part of all bytes
+PART = 16  # bytes: what a block leaves to the one that finishes for all
+FINISH = 16  # which may do a sixteenth of all, at most
 FEW_LOADS = 4  # times as many as bring all that is read
 LOADS = "load", "atomic"  # an atomic operation reads, too
 
@@ -74,12 +77,13 @@ def _lanes(diagnosis: Diagnosis) -> Reading:
 
 
 def _of_few(diagnosis: Diagnosis) -> Reading:
-    """Loads of lines where few lanes of a warp take part: others that all lanes make, perhaps for
-    nothing, make no work for these. Ideal are as many as bring all that is read, lane by lane."""
+    """Loads of lines where few lanes of a warp take part, from shared memory too: others that all
+    lanes make, perhaps for nothing, make no work for these. Ideal are as many as bring all that is
+    read, lane by lane."""
     lines: dict[Key, Traffic] = {}
     for launch in diagnosis.launches:
         for t in launch.traffic:
-            if t.space == "global" and t.access in LOADS:
+            if t.access in LOADS:
                 lines[t.key] = lines[t.key] + t if t.key in lines else t
     few = sum(t.requests for t in lines.values() if t.lanes < FEW * t.requests)
     once = sum(launch.distinct_read for launch in diagnosis.launches)
@@ -106,13 +110,15 @@ def _shared_work(diagnosis: Diagnosis) -> Reading:
     return Reading(WARP * requests / lanes if lanes else 0.0, 1.0)
 
 
-def _blocks(diagnosis: Diagnosis) -> int:
-    return sum(math.prod(launch.grid) for launch in diagnosis.launches if launch.grid)
+def _blocks(launches: Iterable[LaunchTraffic]) -> int:
+    return sum(math.prod(launch.grid) for launch in launches if launch.grid)
 
 
 def _barriers(diagnosis: Diagnosis) -> Reading:
-    barriers = sum(launch.barriers for launch in diagnosis.launches)
-    return Reading(barriers / max(_blocks(diagnosis), 1), 0)
+    """Of all launches together, or of the one at work that has most."""
+    some = [diagnosis.launches, *([launch] for launch in _at_work(diagnosis))]
+    each = (sum(e.barriers for e in launches) / max(_blocks(launches), 1) for launches in some)
+    return Reading(max(each), 0)
 
 
 def _shared_atomics(diagnosis: Diagnosis) -> Reading:
@@ -123,17 +129,49 @@ def _shared_atomics(diagnosis: Diagnosis) -> Reading:
     return Reading((wavefronts + waiting) / requests, 1.0) if requests else Reading(0.0, 0.0)
 
 
-def _busiest(diagnosis: Diagnosis, who: str) -> Reading:
-    """The steps of the thread or block that takes most of them, beside the mean of all: in the
-    launch that takes most. A step is a basic block, such as a round of a loop. The block that
-    finishes for all has one more for the part of each."""
-    launch = max(diagnosis.launches, key=lambda launch: launch.counters["steps"], default=None)
-    if launch is None or not launch.counters["steps"]:
-        return Reading(0.0, 0.0)
-    blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
-    steps = launch.counters["steps"]
-    mean = steps / blocks + blocks / BLOCKS if who == "block" else steps / (blocks * threads)
-    return Reading(launch.counters[f"{who}_steps"], mean)
+def _at_work(diagnosis: Diagnosis) -> list[LaunchTraffic]:
+    """The launches that read a good part of all bytes. Others may be small, such as the one that
+    adds up what blocks found, or make a great many steps for nothing."""
+    launches = [launch for launch in diagnosis.launches if launch.counters["steps"]]
+    read = sum(launch.distinct_read for launch in launches)
+    return [launch for launch in launches if GOOD_PART * launch.distinct_read >= read]
+
+
+def _that_take_time(diagnosis: Diagnosis) -> list[LaunchTraffic]:
+    """Those at work, and the one that takes most steps."""
+    launches = _at_work(diagnosis)
+    longest = max(diagnosis.launches, key=lambda launch: launch.counters["steps"], default=None)
+    return [*launches, longest] if longest and longest.counters["steps"] else launches
+
+
+def _worst_share(readings: Iterable[Reading]) -> Reading:
+    return max(readings, key=lambda r: r.now / max(r.ideal, 1e-9), default=Reading(0.0, 0.0))
+
+
+def _busiest_thread(diagnosis: Diagnosis) -> Reading:
+    """The steps of the thread that takes most of them, beside the mean of all: in the launch at
+    work where that is worst. A step is a basic block, such as a round of a loop."""
+    return _worst_share(
+        Reading(
+            launch.counters["thread_steps"],
+            launch.counters["steps"] / math.prod((*(launch.grid or ()), *(launch.block or ()))),
+        )
+        for launch in _that_take_time(diagnosis)
+    )
+
+
+def _busiest_block(diagnosis: Diagnosis, what: str, a_part: int) -> Reading:
+    """The same of a block, in steps or in bytes that it loads. The block that finishes for all
+    has `a_part` more for each of them, but not where that would be most of all: there are so many
+    blocks where each is small."""
+
+    def reading(launch: LaunchTraffic) -> Reading:
+        blocks = math.prod(launch.grid or ())
+        all_of_them = launch.counters[what]
+        finish = min(a_part * blocks, all_of_them / FINISH)
+        return Reading(launch.counters[f"block_{what}"], all_of_them / blocks + finish / BLOCKS)
+
+    return _worst_share(map(reading, _that_take_time(diagnosis)))
 
 
 METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
@@ -163,9 +201,11 @@ METRICS: dict[str, Callable[[Diagnosis], Reading]] = {
     "products of bytes, four at once": lambda d: Reading(
         sum(launch.counters["byte_products"] for launch in d.launches), 0
     ),
-    "steps of the busiest thread": lambda d: _busiest(d, "thread"),
-    "steps of the busiest block": lambda d: _busiest(d, "block"),
-    "blocks": lambda d: Reading(_blocks(d), 0),
+    "steps of the busiest thread": _busiest_thread,
+    "steps of the busiest block": lambda d: _busiest_block(d, "steps", 1),
+    "bytes loaded by the busiest block": lambda d: _busiest_block(d, "loaded", PART),
+    "blocks": lambda d: Reading(_blocks(d.launches), 0),
+    "blocks at work": lambda d: Reading(_blocks(_at_work(d)), 0),
     "threads": lambda d: Reading(
         sum(math.prod((*e.grid, *e.block)) for e in d.launches if e.grid and e.block), 0
     ),
@@ -192,17 +232,22 @@ def of_every(exercise: Exercise) -> list[Gate]:
             EACH if each else TOGETHER,
             "one thread goes through what many could do: give each of them a part of the work",
         ),
-        Gate(
-            "steps of the busiest block",
-            BLOCKS,
-            "one block goes through what many could do: give each of them a part of the work",
+        *(
+            Gate(
+                f"{what} the busiest block",
+                BLOCKS,
+                "one block goes through what many could do: give each of them a part of the work",
+            )
+            for what in ("steps of", "bytes loaded by")
         ),
     ]
 
 
 def read(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> Reading:
     """What a gate's metric says of a run. The ideal is the spec's where it gives one."""
-    reading = METRICS[gate.metric](diagnosis)
+    # Where many blocks are asked for, those of a launch that does next to nothing do not count.
+    at_work = gate.metric == "blocks" and gate.at_least
+    reading = METRICS["blocks at work" if at_work else gate.metric](diagnosis)
     return replace(reading, ideal=gate.ideal(**sizes)) if gate.ideal else reading
 
 

@@ -1,7 +1,8 @@
 """What a call tells beside its values: how it was launched, how much it read of its inputs."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from utils.course.cases import Case
@@ -22,20 +23,21 @@ class Launches:
     kinds: frozenset[tuple[str, int]]  # kernels, with the threads of a block
     blocks: int  # of all launches
     threads: int
+    of_kernels: Mapping[str, int]  # blocks
 
 
 def of(launches: Iterable[LaunchTraffic | Rehearsed]) -> Launches:
     """Those that a call made, or would have made."""
-    kinds, all_blocks, all_threads = set(), 0, 0
+    kinds, all_threads, of_kernels = set(), 0, Counter[str]()
     for launch in launches:
         if isinstance(launch, Rehearsed):
             blocks, threads = launch.blocks, launch.threads
         else:
             blocks, threads = math.prod(launch.grid or ()), math.prod(launch.block or ())
         kinds.add((launch.kernel, threads))
-        all_blocks += blocks
+        of_kernels[launch.kernel] += blocks
         all_threads += blocks * threads
-    return Launches(frozenset(kinds), all_blocks, all_threads)
+    return Launches(frozenset(kinds), of_kernels.total(), all_threads, of_kernels)
 
 
 def swapped(launches: Iterable[LaunchTraffic]) -> str:

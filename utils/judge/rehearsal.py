@@ -96,10 +96,12 @@ class Rehearsals(Judge):
         return launches.of(run.launches)
 
     def _judge_blocks(self, sizes: Sizes, made: Launches) -> None:
-        """Where all sizes are large, there is work for many blocks."""
-        if made.blocks < FEW and case_sizes.elements(self.exercise, sizes) >= WORK:
+        """Where all sizes are large, there is work for many blocks, of the kernel that reads most:
+        others may be launched for show."""
+        blocks = made.of_kernels.get(self.diagnosed.reader, made.blocks)
+        if blocks < FEW and case_sizes.elements(self.exercise, sizes) >= WORK:
             message = (
-                f"{many(made.blocks, 'block')} for all of it\nhint: one block keeps one "
+                f"{many(blocks, 'block')} for all of it\nhint: one block keeps one "
                 "multiprocessor busy, and a card has more than a hundred: share the work out"
             )
             self.fail(Reason.GATE, case_calls.nothing(self.kernel, sizes), message)

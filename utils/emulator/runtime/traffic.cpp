@@ -114,6 +114,8 @@ void settle_requests() {
             if (row == 0 || !costs_the_same(pending.rows[row - 1], request, in->space))
                 cost = cost_of(*in, request);
             add(in->totals, request, *in, cost);
+            if (in->space == kGlobal && plain(in->kind) != kStore)
+                watch_loaded(uint64_t(__builtin_popcount(request.lanes)) * in->size);
         }
         pending.clear();
     }
@@ -145,6 +147,8 @@ void end_traffic(const Launch& launch) {
     json.number("steps", counters.steps);
     json.number("thread_steps", counters.thread_steps);
     json.number("block_steps", counters.block_steps);
+    json.number("loaded", counters.loaded);
+    json.number("block_loaded", counters.block_loaded);
     json.number("distinct_bytes_read", counters.distinct_read);
     json.number("distinct_bytes_written", counters.distinct_written);
     json.begin_list("instructions");

@@ -16,6 +16,8 @@ struct Counters {  // of a launch
     uint64_t distinct_read, distinct_written;  // bytes of global memory
     // Basic blocks that were begun: by all threads, by the busiest one, by the busiest block's.
     uint64_t steps, thread_steps, block_steps;
+    // Bytes of global memory that threads asked for: by all blocks, by the one that asked for most.
+    uint64_t loaded, block_loaded;
 };
 extern Counters counters __attribute__((visibility("hidden")));
 bool& idle_products();  // see emu_set_idle_products

@@ -42,8 +42,23 @@ std::vector<uint16_t> moments;
 
 uint32_t last_serial = 0, block_serial = 0, phase_serial = 0;
 uint16_t now[kMaxThreads];
-uint32_t steps[kMaxThreads];  // of the running block
-bool in_turns = false;        // blocks of the launch rest, and their steps are not kept apart
+// What a block has done so far, by its serial number: those that rest go on later.
+struct Share {
+    uint64_t loaded = 0;  // bytes of global memory
+    uint32_t steps[kMaxThreads] = {};
+};
+std::map<uint32_t, std::unique_ptr<Share>> shares;
+std::vector<std::unique_ptr<Share>> spare_shares;
+Share* share_of_block = nullptr;  // of the running one
+
+std::unique_ptr<Share> new_share() {
+    if (spare_shares.empty()) return std::make_unique<Share>();
+    std::unique_ptr<Share> share = std::move(spare_shares.back());
+    spare_shares.pop_back();
+    *share = Share{};
+    return share;
+}
+
 uint16_t clocks[kMaxThreads][32];
 bool synced[kMaxThreads / 32];
 bool any_synced = false, uncounted = false;
@@ -476,7 +491,7 @@ void watch_thread(Core* core, int thread) {
                           uint16_t(thread + 1), 0,
                           now[thread],          synced[thread / 32] ? clocks[thread] : nullptr,
                           known_to(thread)};
-    running.steps = &steps[thread];
+    running.steps = &share_of_block->steps[thread];
     running.lane = unsigned(thread) % 32;
     running.bit = 1u << running.lane;
 }
@@ -489,7 +504,8 @@ void watch_launch(const Launch& launch) {
     async_fences.clear();
     cover_launch();
     begin_traffic();
-    in_turns = false;
+    shares.clear();
+    share_of_block = nullptr;
     lend_modules((const void*)launch.body);
     for (auto it = global_shadows.begin(); it != global_shadows.end();)
         it = it->first->freed && it->second->forget() ? global_shadows.erase(it) : std::next(it);
@@ -512,17 +528,16 @@ static void begin_phase() {
 
 void watch_block() {
     if (!watched) return;
-    memset(steps, 0, sizeof steps);
-    const bool before = in_turns;
     watch_block_again(++last_serial);
-    in_turns = before;
 }
 
 void watch_block_again(uint32_t serial) {
     if (!watched) return;
     settle_benign_race();
-    in_turns = true;
     block_serial = serial;
+    auto& share = shares[serial];
+    if (!share) share = new_share();
+    share_of_block = share.get();
     fences_block(serial);
     operations_block(serial);
     registers_block();
@@ -540,13 +555,24 @@ void watch_block_end(uint32_t serial) {
     operations_block_end(serial);
     fences_block_end(serial);
     order_block_end(serial);
+    settle_requests();  // those of its last warp
+    const auto share = shares.find(serial);
+    if (share == shares.end()) return;
     uint64_t all = 0;
-    for (uint32_t mine : steps) {
+    for (uint32_t mine : share->second->steps) {
         all += mine;
         counters.thread_steps = std::max<uint64_t>(counters.thread_steps, mine);
     }
     counters.steps += all;
     counters.block_steps = std::max(counters.block_steps, all);
+    counters.loaded += share->second->loaded;
+    counters.block_loaded = std::max(counters.block_loaded, share->second->loaded);
+    spare_shares.push_back(std::move(share->second));
+    shares.erase(share);
+}
+
+void watch_loaded(uint64_t bytes) {
+    if (share_of_block) share_of_block->loaded += bytes;
 }
 
 uint32_t watch_serial() { return block_serial; }
@@ -615,7 +641,6 @@ void watch_launch_end(const Launch& launch) {
     settle_requests();
     end_absent_lanes();
     end_hazards();
-    if (in_turns) counters.steps = counters.thread_steps = counters.block_steps = 0;
     end_traffic(launch);
 }
 

@@ -28,10 +28,11 @@ void watch_block();                           // a block begins
 void watch_grid_barrier();                    // all threads of the grid have come to it
 void watch_block_again(uint32_t serial);      // a block goes on: which watch_serial() was its own
 void watch_block_end(uint32_t serial);
-bool watch_still();       // whether no thread that spins has seen a change, in many calls
-uint32_t watch_serial();  // of the running block
-void watch_phase();       // a block barrier was passed by all
-void watch_warp_end();    // the running warp cannot go on for now
+void watch_loaded(uint64_t bytes);  // by the running block, from global memory
+bool watch_still();                 // whether no thread that spins has seen a change, in many calls
+uint32_t watch_serial();            // of the running block
+void watch_phase();                 // a block barrier was passed by all
+void watch_warp_end();              // the running warp cannot go on for now
 void watch_collective(const Core& core, int warp, int kind, uint32_t lanes, uint32_t mask);
 // The shuffles of these lanes, each from its source, or from itself where that is -1.
 void watch_shuffle(const Core& core, int warp, uint32_t lanes, const int* sources);
