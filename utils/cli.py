@@ -114,12 +114,12 @@ def run(
             with ahead.building(order, solutions=solutions, backend=backend, beside=slots):
                 try:
                     runs = list(pool.map(one, order, repeat(slots - 1)))[::-1]
+                    if slots > 1:  # the others had the memory
+                        runs = [one(r.path, 0) if r.lacked_memory() else r for r in runs]
                 except KeyboardInterrupt:
                     pool.shutdown(wait=False, cancel_futures=True)  # first: none takes the next
                     stop()
                     raise
-            if slots > 1:  # the others had the memory
-                runs = [one(run.path, 0) if run.lacked_memory() else run for run in runs]
         finally:
             pool.shutdown(cancel_futures=True)
     summary.print_runs(runs, console)

@@ -45,6 +45,8 @@ def load(session: Session, text: str, mode: str = "plain", work: Work | None = N
     if "error" in reply:
         said = str(reply.get("text", ""))
         why = Why.BUILD if said.startswith("Error building extension") else Why.LOAD
+        if reply["error"] == "PermissionError":
+            said += " (a file can write nothing here; load_inline needs no build_directory)"
         raise raised(session, f"{reply['error']}: {said}", why)
     if reply.get("new") is not True:
         raise Rejected(Why.NO_MODEL, "the file defines no class ModelNew")
