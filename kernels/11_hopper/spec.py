@@ -94,7 +94,7 @@ MANY_TILES = size(1300, 3400, 516)
 # tiles; and of MANY_TILES about half.
 SPLIT = replace(
     LADDER,
-    check=(*LADDER.check, size(1, 300, 516)),
+    check=(*LADDER.check, size(1, 300, 516), size(2, 3, 1850)),  # the last for sums of many rounds
     card=(*LADDER.card, MANY_TILES),
     bench=size(1024, 8192, 8192),
 )
@@ -263,6 +263,7 @@ PERSISTENT = in_notebook(
         "linear_split_wgmma",
         linear,
         SPLIT,
+        share=0.25,
         outliers=("x", "W"),
         gates=(tensor_cores(3), NOT_IN_FLOATS),
         precision=Precision.SPLIT_FP16,
