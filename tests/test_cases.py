@@ -390,6 +390,16 @@ def test_values_are_put_into_orders_that_draws_hardly_ever_have():
     assert (rising.diff() >= 0).all() and rising[0, 0] != rising[1, 0]
 
 
+def test_signs_alternate_in_short_rows_alone(monkeypatch):
+    """A kernel that adds every second element apart is right, and not to be refused."""
+    width = SIZES["K"]
+    for most, alternates in ((width, True), (width - 1, False)):
+        monkeypatch.setattr(cases, "LONG_ROW", most)
+        met = [order for order in orders(toys.GEMM) if "A " in order]
+        assert any("A of alternating signs" in order for order in met) == alternates
+        assert any("A that cancels" in order for order in met)
+
+
 def test_values_that_an_exercise_promises_something_of_stay_in_their_rows():
     own = replace(toys.GEMM, inputs=lambda sizes, generator: twos(sizes, generator))
     assert all((A == 2).all() for A in orders(own).values())

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from utils.course.case_sizes import elements, size_text
 from utils.course.case_values import (
+    CANCELLING,
     FAMILIES,
     FINITE,
     INFINITE_ELSEWHERE,
@@ -139,7 +140,9 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
     for name in free:
         if len(free) == 1 or own.random() < OF_TENSORS:
             parameter = name != inputs[0] and case.tensors[name].ndim == 1
-            more = (OF_ONE_VALUE,) if parameter else SORTED if exercise.exact else SIGNED
+            long = case.tensors[name].shape[-1] > LONG_ROW
+            signed = SORTED if exercise.exact else (CANCELLING,) if long else SIGNED
+            more = (OF_ONE_VALUE,) if parameter else signed
             order = own.choice([*more, WITH_ZEROS])
             changed[name] = ORDERS[order](case.tensors[name])
             orders.append(f"{name} {order}")
@@ -150,6 +153,9 @@ def _with(case: Case, changed: Mapping[str, Tensor], order: str) -> Case:
     return replace(case, tensors={**case.tensors, **changed}, order=order)
 
 
+# Elements; where signs alternate, every second element of a longer row adds up to so much that a
+# kernel with two sums, or four, rounds away more than the bound allows.
+LONG_ROW = 256
 AS_DRAWN, IN_PAIRS, OF_TENSORS = 0.3, 0.25, 0.8  # of cases; of those; of tensors of a case
 
 
