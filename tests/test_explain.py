@@ -307,6 +307,13 @@ def test_a_cause_is_named_only_where_a_block_may_begin():
         assert (CAUSE["missing"] in region(bad, "missing")) == named
 
 
+def test_missing_tiles_may_have_been_given_a_wrong_place():
+    tiles = "is a tile's number made the right row and column?"
+    assert tiles in region(wrong((300, 9), (slice(64, None),)), "missing")
+    assert tiles not in region(wrong((300,), slice(64, None)), "missing")
+    assert tiles not in region(wrong((300, 9), (slice(64, None),)))
+
+
 EVERY_SECOND = (slice(None), slice(1, None, 2))  # of few
 
 

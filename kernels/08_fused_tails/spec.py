@@ -98,7 +98,10 @@ def loads(quads, times, advice):
 READ_ONCE = "read y once, four values at a time, and keep it in registers"
 ONCE_FOR_SEVERAL = "read the parameters once, keep them in registers, and use them for several rows"
 
-WHOLE_SECTORS = "let one block own 8 rows of y: they are neighbours in out, a whole sector"
+WHOLE_SECTORS = (
+    "let one block own 8 rows, and neighbouring threads write a channel of them: in out they are "
+    "neighbours, a whole sector"
+)
 STORES = Gate(
     "store requests to global memory",
     1.125,

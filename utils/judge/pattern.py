@@ -15,6 +15,7 @@ CAUSE = {
     "missing": "no thread comes there; are there blocks enough in this direction, or should each "
     "thread take several?",
 }
+OF_TILES = " Of a block that takes several tiles: is a tile's number made the right row and column?"
 
 
 def region(bad: Tensor, word: str = "wrong") -> str:
@@ -49,7 +50,8 @@ def _end(hit: Tensor, unit: str, word: str) -> str:
     """Where all from one on are hit, or all up to one."""
     count, first = int(hit.sum()), int(hit.nonzero()[0])
     if bool(hit[first:].all()):
-        cause = f": {CAUSE[word]}" if first % WARP == 0 else ""
+        tiles = OF_TILES if word == "missing" and unit != "value" else ""
+        cause = f": {CAUSE[word]}{tiles}" if first % WARP == 0 else ""
         if count == 1:
             return f"only the last {unit}, {first}, is {word}{cause}"
         if first == 1:
