@@ -116,8 +116,8 @@ def _objection(exercise: Exercise, text: str) -> tuple[Reason, str, str] | None:
     if name and lines:
         return None
     advice = (
-        "count the lines of the cell as it was given, with %%cuda as line 1; the line that a report "
-        "begins with need not be the faulty one"
+        "count the lines of the cell as it was given, with %%cuda as line 1; the line that a "
+        "report begins with need not be the faulty one"
     )
     if lines:
         advice = "which other fault of the table explains what goes wrong?"
