@@ -9,7 +9,7 @@ from utils.course.common_gates import (
     COALESCED_LOADS,
     COALESCED_STORES,
     LANES_LOAD,
-    READ_ONCE,
+    OWN_ELEMENTS,
 )
 
 AT = At(
@@ -20,7 +20,7 @@ AT = At(
     gates={"n": 1024},
     drawn=({"n": (66_000, 100_000)}, {"n": (2_000, 9_000)}),
 )
-MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, READ_ONCE)
+MEMORY = (ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, OWN_ELEMENTS)
 _SAID = "the caller says how many blocks there are: launch so many, and let threads go on in steps"
 AS_SAID = (
     Gate("blocks", 1, _SAID, ideal=lambda n, blocks: blocks),

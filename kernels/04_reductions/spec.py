@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, READ_ONCE, without_conflicts
+from utils.course.common_gates import COALESCED_LOADS, NO_CONFLICTS, OWN_ELEMENTS, without_conflicts
 
 SUM = Exercise(
     name="sum_serial",
@@ -168,7 +168,7 @@ EXERCISES = (
         number="04.2",
         name="sum_tree",
         title="a sum, each block adds in a tree: neighbours first",
-        gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, READ_ONCE, MANY_BLOCKS),
+        gates=(TREE, ONE_ATOMIC, COALESCED_LOADS, OWN_ELEMENTS, MANY_BLOCKS),
         at=LARGE,
         points=10,
         effort="about 6 lines",
@@ -183,7 +183,7 @@ EXERCISES = (
             LARGEST_FIRST,
             ONE_ATOMIC,
             COALESCED_LOADS,
-            READ_ONCE,
+            OWN_ELEMENTS,
             MANY_BLOCKS,
         ),
         at=LARGE,
@@ -206,7 +206,7 @@ EXERCISES = (
             NO_CONFLICTS,
             ONE_ATOMIC,
             COALESCED_LOADS,
-            READ_ONCE,
+            OWN_ELEMENTS,
             MANY_BLOCKS,
         ),
         at=LARGE,

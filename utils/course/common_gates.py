@@ -26,9 +26,9 @@ LANES_LOAD = Gate(
     ideal=lambda **sizes: 32,
     at_least=True,
 )
-READ_ONCE = Gate(
+OWN_ELEMENTS = Gate(
     "bytes loaded from global memory",
-    1.5,
+    3.5,  # a thread may well read its element twice; of four blocks each would read all
     "several blocks read what one of them needs: give each of them elements of its own",
 )
 NO_CONFLICTS = Gate(
