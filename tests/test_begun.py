@@ -114,6 +114,15 @@ def test_what_cannot_be_watched_is_told_by_the_check(calls, monkeypatch):
     assert verdict(kernel) == "passed" and "not diagnosed: no g++" in passed[0]
 
 
+def test_of_several_kernels_the_last_alone_is_begun(calls):
+    first, second = compiled(RIGHT), compiled(BEYOND)
+    begin(first, Steps(10**9))
+    begin(second, Steps(10**9))
+    assert second.begun and not first.begun
+    calls.clear()
+    assert verdict(first) == "passed" and set(calls) == {TIMEOUT}
+
+
 def test_nothing_is_begun_of_a_starter(calls):
     kernel = compiled(RIGHT)
     kernel.untouched = True

@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from weakref import WeakSet
 
 from utils.course import catalog
 from utils.course.answers import Answer, exercise_of
@@ -63,13 +64,20 @@ def check(kernel: Answer, *, seed: int | None = None) -> None:
 
 def begin(kernel: Answer, until: Callable[[], bool]) -> None:
     """Do what a check will do without a card, until it is so; the first `check(kernel)` goes on
-    with that. What fails is told there."""
+    with that. What fails is told there. Of several kernels the last one is begun."""
+    for before in _begun:  # what is expected of it may take a gigabyte
+        before.begun = None
+    _begun.clear()
     if kernel.untouched:
         return
     trial = Trial(kernel, _seed(kernel.exercise))
     with suppress(WorkbookError), oracle.one_thread(), card.apart():
         if trial.begin(until):
             kernel.begun = trial
+            _begun.add(kernel)
+
+
+_begun = WeakSet[Answer]()
 
 
 def _seed(exercise: Exercise) -> int:
