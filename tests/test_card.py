@@ -214,6 +214,21 @@ def test_a_build_that_ends_beside_it_does_not_end_what_another_thread_holds(star
     assert is_in(timing, 20)
 
 
+def test_who_compiles_between_two_tries_gives_the_card_away(start):
+    with card.alone():
+        timing = start("alone")
+        assert not is_in(timing, 0.7)
+        with card.released():
+            assert is_in(timing, 20)
+            let_go(timing)
+        other = start("alone")
+        assert not is_in(other, 0.7)
+    assert is_in(other, 20)
+    with card.released():  # where nothing is held, nothing changes
+        pass
+    assert card._lock == 0
+
+
 def test_a_cell_is_not_waited_for_without_end(start, monkeypatch):
     monkeypatch.setattr(card, "CELL", 0.5)
     card.cell(True)

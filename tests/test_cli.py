@@ -161,6 +161,19 @@ def test_a_notebook_that_lacks_memory_beside_others_runs_again_alone(root, monke
     assert code == 1 and "OutOfMemory: others have it" in output
 
 
+def test_a_launch_that_lacks_memory_beside_others_is_tried_again_alone(root, monkeypatch):
+    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
+    cell = (
+        "import os\nfrom utils.ground.errors import CheckFailed, Reason\n"
+        f"open({str(root / 'ran')!r}, 'a').write('.')\n"
+        "if 'TORCHINDUCTOR_COMPILE_THREADS' in os.environ:\n"
+        "    raise CheckFailed(Reason.LAUNCH_ERROR, 'cudaErrorMemoryAllocation: out of memory')"
+    )
+    write_notebook(root, checked("passed"), cell)
+    monkeypatch.setattr(run, "at_once", lambda *_: 2)
+    assert workbook("run")[0] == 0 and (root / "ran").read_text() == ".."
+
+
 def test_an_interrupted_run_ends_its_notebooks(root):
     begun = root / "begun"
     first = f"import os, time\nopen({str(begun)!r}, 'w').write(str(os.getpid()))"

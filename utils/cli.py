@@ -115,7 +115,10 @@ def run(
                 try:
                     runs = list(pool.map(one, order, repeat(slots - 1)))[::-1]
                     if slots > 1:  # the others had the memory
-                        runs = [one(r.path, 0) if r.lacked_memory() else r for r in runs]
+                        runs = [
+                            pool.submit(one, r.path, 0).result() if r.lacked_memory() else r
+                            for r in runs
+                        ]
                 except KeyboardInterrupt:
                     pool.shutdown(wait=False, cancel_futures=True)  # first: none takes the next
                     stop()

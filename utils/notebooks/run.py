@@ -30,6 +30,7 @@ from utils.timing import measure, results
 
 CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
+NO_MEMORY = "OutOfMemory", "cudaErrorMemoryAllocation"  # as errors say it
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
@@ -69,8 +70,10 @@ class Run:
         return not self.errors and all(self.verdict(e) == "passed" for e in self.exercises())
 
     def lacked_memory(self) -> bool:
-        """Whether a cell failed for want of memory on the GPU."""
-        return any("OutOfMemory" in error for error in self.errors)
+        """Whether a cell failed for want of memory on the GPU, or a kernel's launch."""
+        failed = (output for cell in self.notebook.cells for output in cell.get("outputs", ()))
+        said = [o.evalue for o in failed if o.output_type == "error" and o.ename == "CheckFailed"]
+        return any(word in error for error in (*self.errors, *said) for word in NO_MEMORY)
 
 
 def at_once(backend: str | None = None, save: bool = False) -> int:

@@ -54,6 +54,19 @@ def apart() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def released() -> Iterator[None]:
+    """What is done in here needs no GPU: whoever waits for it has it meanwhile, and then it is
+    taken again as before."""
+    with _changing:
+        _change(0)
+    try:
+        yield
+    finally:
+        with _changing:
+            _change(_needed(_requests))
+
+
+@contextlib.contextmanager
 def in_turn(what: str) -> Iterator[None]:
     """One process at a time for the same `what`, for work of which the next one finds a result.
 

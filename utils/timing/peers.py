@@ -92,16 +92,24 @@ def _tries_alone() -> None:
     from torch._inductor.runtime import benchmarking, triton_heuristics
 
     tries = getattr(select_algorithm, "AlgorithmSelectorCache", None)
+    tuner = getattr(triton_heuristics, "CachingAutotuner", None)
     for owner, name in (
         (tries, "benchmark_in_current_process"),  # makes inputs, too
         (tries, "benchmark_choices"),
-        (getattr(triton_heuristics, "CachingAutotuner", None), "benchmark_all_configs"),
+        (tuner, "benchmark_all_configs"),
         (benchmarking.benchmarker, "benchmark_gpu"),
     ):
-        if function := getattr(owner, name, None):
-            alone = card.alone()(function)
-            bound = isinstance(vars(owner).get(name), classmethod | staticmethod)
-            setattr(owner, name, staticmethod(alone) if bound else alone)
+        _wrap(owner, name, card.alone())
+    # Between two tries it may compile the next one, for a tenth of a second or several.
+    _wrap(tuner, "_precompile_config", card.released())
+
+
+def _wrap(owner: object, name: str, context: contextlib.ContextDecorator) -> None:
+    """Have a method of PyTorch's run in a context, where that PyTorch has it."""
+    if function := getattr(owner, name, None):
+        wrapped = context(function)
+        bound = isinstance(vars(owner).get(name), classmethod | staticmethod)
+        setattr(owner, name, staticmethod(wrapped) if bound else wrapped)
 
 
 @functools.cache
