@@ -100,6 +100,17 @@ def test_a_call_that_was_late_where_little_time_was_is_made_anew(calls):
     assert verdict(kernel) == "passed"
 
 
+def test_a_lack_of_memory_is_no_matter_of_the_cell_that_compiles(calls):
+    def no_memory(timeout):
+        if timeout == SOON:
+            raise RuntimeError("CUDA out of memory")
+
+    kernel = compiled(RIGHT)
+    calls.trouble = no_memory
+    begin(kernel, Steps(10**9))
+    assert calls == [SOON] and not kernel.begun and verdict(kernel) == "passed"
+
+
 def test_what_cannot_be_watched_is_told_by_the_check(calls, monkeypatch):
     def missing(timeout):
         if len(calls) <= 2:  # one of them begun
@@ -178,9 +189,9 @@ def test_what_nvcc_objects_to_is_told_where_the_cell_waits_for_it(built):
         compile_answer(MISH, TEXT, backend="cuda", meanwhile=lambda *all: build.ended.set())
 
 
-def test_what_was_compiled_before_needs_no_meanwhile(built, monkeypatch):
+def test_what_was_compiled_before_needs_no_meanwhile(built):
     build = built()
     build.library = build.made.library
-    monkeypatch.setattr(answers, "compile_cuda", lambda *all, **more: build.made)
+    build.ended.set()
     answer = compile_answer(MISH, TEXT, backend="cuda", meanwhile=lambda *all: 1 / 0)
     assert answer.library == build.made.library

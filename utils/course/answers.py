@@ -72,15 +72,19 @@ def compile_answer(
     if _diagnosed(exercise, text):
         instrumented.prepare(text, exercise.name, **place)
     shapes, backend = exercise.shapes, backend or _backend(exercise)
-    if meanwhile and backend == "cuda":
-        build = compiler.plan(text, exercise.name, shapes=shapes, backend=backend, **place)
-        with suppress(DeclarationError):  # that of no launcher, which a compiler may explain
-            if not build.library.exists():
-                return _compiled_beside(build, exercise, meanwhile)
-    kernel = compile_cuda(text, exercise.name, shapes=shapes, backend=backend, **place)
+    build = compiler.plan(text, exercise.name, shapes=shapes, backend=backend, **place)
+    if meanwhile and backend == "cuda" and _to_be_built(build):
+        return _compiled_beside(build, exercise, meanwhile)
+    kernel = build.kernel()
     if kernel.backend == "emulator":
         linked.judge(kernel.library, source=text, **place)
     return as_answer(exercise, kernel)
+
+
+def _to_be_built(build: Build) -> bool:
+    with suppress(DeclarationError):  # no launcher, which the compiler may have to explain
+        return not build.library.exists()
+    return False
 
 
 def _compiled_beside(build: Build, exercise: Exercise, meanwhile: Meanwhile) -> Answer:

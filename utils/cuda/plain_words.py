@@ -347,8 +347,10 @@ _RULES = (
     ),
     (r"expected initializer before", _initializer),
     (r"expected [‘'](?P<bracket>[)\]])[’'] before [‘'](?P<next>[^’']+)", _closed),
-    (r"expected primary-expression before [‘'](?P<next>[^’']+)", _expression),
-    (r"expected an expression(?P<next>)", _expression),
+    (
+        r"expected (an expression|primary-expression before [‘'](?P<next>[^’']+))",
+        _expression,
+    ),
     (
         r"redeclaration of|shadows a parameter",
         _fixed("this name is declared already: without the type, the line stores into it"),

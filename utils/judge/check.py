@@ -25,7 +25,7 @@ from utils.course.exercise import Exercise
 from utils.cuda import instrumented, signature
 from utils.cuda.signature import Parameter
 from utils.ground import events, settings
-from utils.ground.errors import CheckFailed, DeclarationError, Reason, WorkbookError
+from utils.ground.errors import CheckFailed, DeclarationError, Reason
 from utils.judge import oracle, statements, verdict
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.rehearsal import Rehearsals
@@ -64,14 +64,15 @@ def check(kernel: Answer, *, seed: int | None = None) -> None:
 
 def begin(kernel: Answer, until: Callable[[], bool]) -> None:
     """Do what a check will do without a card, until it is so; the first `check(kernel)` goes on
-    with that. What fails is told there. Of several kernels the last one is begun."""
+    with that. Of several kernels the last one is begun."""
     for before in _begun:  # what is expected of it may take a gigabyte
         before.begun = None
     _begun.clear()
     if kernel.untouched:
         return
     trial = Trial(kernel, _seed(kernel.exercise))
-    with suppress(WorkbookError), oracle.one_thread(), card.apart():
+    # Whatever fails here, for want of memory too, fails again in the check, and there it is told.
+    with suppress(Exception), oracle.one_thread(), card.apart():
         if trial.begin(until):
             kernel.begun = trial
             _begun.add(kernel)
@@ -136,7 +137,7 @@ class Trial:
 
     def begin(self, until: Callable[[], bool]) -> bool:
         """Take steps until it is so. Whether the trial can go on from there: not if a call was late
-        for the short while that it has here. Raises WorkbookError, and is of no use after that."""
+        for the short while that it has here. May raise, and is of no use after that."""
         self._same_types()
         self._diagnosed.timeout = SOON
         built = instrumented.begin(self.kernel)

@@ -84,7 +84,8 @@ class PlainCalls(Judge):
 
     def __init__(self, kernel: Answer, seed: int, timeout: float | None = None):
         super().__init__(kernel, seed, stream=1)
-        self.timeout = self.timeout if timeout is None else timeout
+        if timeout is not None:
+            self.timeout = timeout
         self.tried = Tried(0, (), 0, ())  # once all calls have been made
         self.meanwhile: workers.Action = lambda until: None  # while a call is waited for
         self._drawing = self._all_groups()
