@@ -9,7 +9,7 @@ from torch import Generator
 from utils.course.cases import Case
 from utils.course.exercise import At, Exercise
 from utils.course.models import EPS, bias_hardtanh_mish_gn
-from utils.judge import oracle
+from utils.judge import mismatch, oracle
 
 ROWS, CHANNELS, GROUPS = 64, 64, 4
 EXERCISE = Exercise(
@@ -95,7 +95,37 @@ def cancelling(size: float, above: float) -> tuple[oracle.Expected, oracle.Expec
     case = Case({"n": 64, "K": K}, "cancelling", tensors, {})
     dtypes = dict.fromkeys(exercise.shapes, torch.float32)
     small = oracle.expect(exercise, case, dtypes)["out"]
-    return small, oracle.expect(exercise, case, dtypes, bends=True)["out"]
+    return small, bent(exercise, case, dtypes)
+
+
+@pytest.mark.parametrize(
+    ("at", "below", "passes"),
+    [(-100, 0.0, True), (-100, 2.0**-126, True), (-83, 0.0, True), (-83, 2.0**-120, False)],
+)
+def test_a_weight_may_underflow_before_it_meets_a_large_gradient(at, below, passes):
+    """float32 keeps few digits of e^-100, or none where subnormal numbers are taken for 0."""
+    exercise = Exercise(
+        name="weighted",
+        title="weighted",
+        shapes={"x": "n m", "grad": "m", "out": "n"},
+        outputs=("out",),
+        reference=lambda x, grad: x.exp() @ grad,
+        at=At(check=(), bench={}),
+        flops=lambda **_: 0,
+    )
+    torch.manual_seed(0)
+    tensors = {"x": at - 4 * torch.rand(64, 8), "grad": 1e11 * torch.randn(8)}
+    case = Case({"n": 64, "m": 8}, "far down", tensors, {})
+    dtypes = dict.fromkeys(exercise.shapes, torch.float32)
+    exact = tensors["x"].exp()
+    got = torch.where(exact > below, exact, 0.0) @ tensors["grad"]
+    plain = oracle.expect(exercise, case, dtypes)["out"]
+    assert bool(mismatch.wrong(got, plain).any()) == (below > 0)  # changes of u do not see it
+    assert bool(mismatch.wrong(got, bent(exercise, case, dtypes)).any()) != passes
+
+
+def bent(exercise: Exercise, case: Case, dtypes: dict[str, torch.dtype]) -> oracle.Expected:
+    return oracle.expect(exercise, case, dtypes, bends=True)["out"]
 
 
 def test_a_product_in_tf32_is_refused():

@@ -76,6 +76,7 @@ TRANSPOSE = Exercise(
     flops=lambda rows, cols: 0,
     peers={"PyTorch": lambda x: x.T.contiguous()},
     library="PyTorch",
+    gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, PADDED),
     ladder="transposition",
 )
 
@@ -116,7 +117,6 @@ EXERCISES = (
         number="02.4",
         name="transpose",
         title="out = x transposed, through a tile, coalesced both ways",
-        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES, PADDED),
         points=10,
         effort="about 11 lines",
     ),

@@ -15,6 +15,7 @@ Tensors = Mapping[str, Tensor]
 FEW = 32 * 32  # elements, which are as soon drawn as found
 MOST = 1 << 18  # elements of a tensor whose changes are not drawn for it alone
 STEP = 1e-7  # their relative size, in float64
+LEAST = 2.0**-126  # float32 loses digits below, and a kernel may take it for 0
 
 
 def changes(
@@ -23,10 +24,14 @@ def changes(
     values: Tensors,
     names: Sequence[str],
     step: float,
+    underflow: bool = False,
 ) -> Iterator[dict[str, Tensor]]:
     """What random relative changes of this size, of all that `run` computes from `wide`, do to
-    its outputs, over the size. They are `values` without; each time the changes are others."""
-    draw = _Draw(values[names[0]].device, step)
+    its outputs, over the size. They are `values` without; each time the changes are others.
+
+    With `underflow`, what is computed also changes by as much as a float32 may lose near 0.
+    """
+    draw = _Draw(values[names[0]].device, step, LEAST if underflow else 0.0)
     while True:
         changed = {
             name: draw.changed(value)
@@ -41,8 +46,8 @@ def changes(
 class _Draw:
     """Random factors near 1, always the same ones in the same order."""
 
-    def __init__(self, device: torch.device, step: float):
-        self.step = step
+    def __init__(self, device: torch.device, step: float, least: float):
+        self.step, self.least = step, least
         self.generator = Generator(device).manual_seed(0)
         # To ask a GPU for one number is to wait for all that it was asked before.
         self.places = self.generator if device.type == "cpu" else Generator().manual_seed(0)
@@ -55,6 +60,14 @@ class _Draw:
         drawn = _drawn(value.dtype, value.device)
         start = int(torch.randint(len(drawn) - count + 1, (), generator=self.places))
         return drawn[start : start + count].view(value.shape) * value
+
+    def computed(self, value: Tensor) -> Tensor:
+        """The same for what an operation gave. What is 0 is so in a kernel, too."""
+        changed = self.changed(value)
+        if not self.least:
+            return changed
+        lost = torch.empty_like(value).uniform_(-self.least, self.least, generator=self.generator)
+        return changed + lost * value.sign()
 
 
 def _factors(
@@ -90,4 +103,4 @@ class _Rounding(TorchCalls):
 
     def _rounded(self, result: Any) -> Any:
         fresh = isinstance(result, Tensor) and result.is_floating_point() and not result._is_view()
-        return self.draw.changed(result) if fresh else result
+        return self.draw.computed(result) if fresh else result

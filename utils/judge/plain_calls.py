@@ -51,6 +51,7 @@ MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
 ALL_LATE = 0.5  # of checks in which all tensors of a call begin late; in others some do
+FAR_OFF = 4.0  # times the largest of a tensor is the element that changes
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -169,13 +170,26 @@ class PlainCalls(Judge):
         known = self.ascending()[1:-1] or self.ascending()
         sizes = known[whole_number(0, len(known), self.generator)]
         first, other = self.case(sizes), self.case(sizes)
-        changed = {name: tensor.clone() for name, tensor in first.tensors.items()}
-        for name, tensor in changed.items():
-            place = whole_number(0, tensor.numel(), self.generator)
-            tensor.view(-1)[place] = other.tensors[name].view(-1)[place]
+        changed = {
+            name: self._changed(tensor, other.tensors[name])
+            for name, tensor in first.tensors.items()
+        }
         note = "of which one element of each input has changed since the call before"
         second = replace(first, tensors=changed, note=note)
         return Group([self._planned(case, FEW) for case in (first, second)], again=False)
+
+    def _changed(self, tensor: Tensor, other: Tensor) -> Tensor:
+        """A tensor with one element of another. It is neither the first nor the last, if it can be,
+        since a kernel looks at these soonest; and far larger than all, since in a long row nobody
+        sees an ordinary one."""
+        ends = int(tensor.numel() > 2)
+        place = whole_number(ends, tensor.numel() - ends, self.generator)
+        element = other.view(-1)[place]
+        if element.is_floating_point():
+            element = element.sign() * FAR_OFF * tensor.abs().max()
+        changed = tensor.clone()
+        changed.view(-1)[place] = element
+        return changed
 
     def prepare(self, until: Callable[[], bool]) -> None:
         """Draw values of calls, and work out what these should leave behind, until it is so; where
