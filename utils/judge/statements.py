@@ -28,9 +28,9 @@ FAULTS = {
     "wrong start value": "a maximum that begins at 0, a sum that does not",
     "output added to": "the result contains what the output held before the call",
     "one thread does the work": "right, but the others wait",
-    "uncoalesced access": "right, but neighbouring threads walk far apart in memory",
+    "uncoalesced access": "right, but neighbouring threads access places far apart in memory",
     "bank conflicts": "right, but the lanes of a warp want the same bank",
-    "wrong clamp range": "a clamp has other limits than the function that is wanted",
+    "wrong clamp range": "a clamp has other limits than the function wanted",
     "wrong identity": "a formula was replaced by one that is not equal to it",
     "overflow": "a value on the way is larger than a float can be",
     "cancellation": "two large values are subtracted, and hardly a digit is left",
@@ -38,8 +38,8 @@ FAULTS = {
     "index per group": "a value of each channel is looked up by the number of a group",
     "statistics over the batch": "a mean or variance is taken over several rows at once",
     "scale and shift left out": "weight and bias are not used",
-    "eps in the wrong place": "eps is added to something else than the variance",
-    "divided by n - 1": "the variance of a sample where that of all values is wanted",
+    "eps in the wrong place": "eps is added to something other than the variance",
+    "divided by n - 1": "the sample variance, where that of all values is wanted",
 }
 FORM = "// fault: NAME, line N"
 FORM_SAYS = f"it should read '{FORM}': NAME from the table, N counted with %%cuda as line 1"
