@@ -19,7 +19,7 @@ __device__ float from_key(unsigned key) {
 
 // x: (rows, channels), keys: (rows), with the largest key in each place.
 // keys[r] = the smallest key of row r
-// One thread owns one element. One block owns 256 neighbours in a row: most rows have several.
+// One thread owns one element. One block owns 256 neighbours of a row; a longer row has several.
 __global__ void smallest_key_kernel(const float* x, unsigned* keys, int channels) {
     int row = blockIdx.x, channel = blockIdx.y * THREADS + threadIdx.x;
     unsigned least = FULL;
