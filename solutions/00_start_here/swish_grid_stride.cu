@@ -1,6 +1,6 @@
 // x, out: n floats each. out[i] = x[i] / (1 + e^(-x[i]))
 // One thread owns elements i, i + stride, i + 2 * stride, ... where the grid has stride threads.
-// One block owns 256 neighbours out of each. Changed from `swish`: any grid; loads n floats.
+// One block owns 256 neighbours in each step. Changed from `swish`: any grid; loads n floats.
 __global__ void swish_grid_stride_kernel(const float* x, float* out, int n) {
     // BEGIN SOLUTION
     int stride = gridDim.x * blockDim.x;
