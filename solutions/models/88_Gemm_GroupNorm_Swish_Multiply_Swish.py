@@ -825,7 +825,7 @@ struct Normalised {
     float rstd;
 };
 
-// From the values v, of the 4 * LANES of an aligned group of LANES lanes. All 32 lanes must call.
+// v: a lane's values; LANES aligned neighbouring lanes have the group. All 32 lanes must call it.
 template <int LANES>
 __device__ inline Normalised normalise(float4 v) {
     v = v - warp_sum<LANES>(total(v)) / (4 * LANES);
@@ -833,7 +833,7 @@ __device__ inline Normalised normalise(float4 v) {
     return {v * rstd, rstd};
 }
 
-// Backwards: u is the gradient of n.x. The gradient of v. All 32 lanes must call it.
+// Backwards: from u, the gradient of n.x, the gradient of v. All 32 lanes must call it.
 template <int LANES>
 __device__ inline float4 through(Normalised n, float4 u) {
     float mean = warp_sum<LANES>(total(u)) / (4 * LANES);
@@ -841,8 +841,8 @@ __device__ inline float4 through(Normalised n, float4 u) {
     return (u - mean - n.x * along) * n.rstd;
 }
 
-// What one thread owns: four channels, in ROWS rows. One after the other has the quads of a row,
-// then the next ROWS rows, which are the next part.
+// What one thread owns: four channels, in ROWS rows. Neighbouring threads own neighbouring quads;
+// where a row ends, the next thread begins the next ROWS rows, which are the next part.
 constexpr int ROWS = 16;
 struct Stretch {
     int channel, part, row;  // the first of its channels, its part, and the first row of that
@@ -930,7 +930,7 @@ __global__ void backward_any_size_kernel(Inputs in, float* dy, float* dweight, f
 }
 
 // The sums of a call: what the parts of the rows add to each gradient of a parameter, (parts,
-// channels), and in the end all of them. For groups that quads do not fill each row is a part.
+// channels), and in the end all of them. For groups of other sizes each row is a part.
 template <class Chain, int COUNT>
 class Gradients {
     int parts, channels;
