@@ -114,7 +114,9 @@ def hint(got: Tensor, expected: Expected, bad: Tensor, eps: bool = False) -> str
         return region(bad)
     finite = want.isfinite() & got.isfinite()
     said = _sign(want, bad)
-    if not said and ((where := region(bad)) or not finite[bad].all()):
+    # Where all that is right is 0 anyhow, as gradients of what was not chosen are, no place tells.
+    where = region(bad) if bool(want[~bad].any()) else ""
+    if not said and (where or not finite[bad].all()):
         return where
     wrongly = _factor(got[bad].double(), want[bad].double()) if finite[bad].all() else ""
     if said or wrongly:

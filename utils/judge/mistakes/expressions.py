@@ -35,9 +35,33 @@ def numbers_of(values: Arguments) -> dict[float, str]:
 
 def expression(step: Call, values: Arguments) -> str:
     """A step with the names of `values`, all that the reference may ask for."""
+    return _written(step, _names(values), DEEP)
+
+
+def operand(value: Tensor, step: Call, values: Arguments) -> str:
+    """A tensor that was there before a step, written in the same way; "..." where nobody knows."""
+    names = _names(values)
+    value, made = _made(value, step, names)
+    if id(value) in names or made is None:
+        return names.get(id(value), "...")
+    return _written(made, names, DEEP)
+
+
+def _names(values: Arguments) -> Mapping[object, str]:
+    """By the id of a tensor, and by a number itself."""
     names: dict[object, str] = {id(v): k for k, v in values.items() if isinstance(v, Tensor)}
     names.update(numbers_of(values).items())
-    return _written(step, names, DEEP)
+    return names
+
+
+def _made(value: Tensor, step: Call, names: Mapping[object, str]) -> tuple[Tensor, Call | None]:
+    """The tensor that a value only looks at, and the step that made it; itself, where it has a
+    name."""
+    made = step.made.get(id(value))
+    while made and (is_view(made) or made.name == "detach") and id(value) not in names:
+        value = made.args[0]
+        made = step.made.get(id(value))
+    return value, made
 
 
 def _written(step: Call, names: Mapping[object, str], most: int) -> str:
@@ -45,10 +69,7 @@ def _written(step: Call, names: Mapping[object, str], most: int) -> str:
         if not isinstance(value, Tensor):
             number = isinstance(value, int | float)
             return names.get(value, f"{value:g}") if number else str(value)
-        made = step.made.get(id(value))
-        while made and (is_view(made) or made.name == "detach") and id(value) not in names:
-            value = made.args[0]
-            made = step.made.get(id(value))
+        value, made = _made(value, step, names)
         if id(value) in names or made is None or not most:
             return names.get(id(value), "...")
         written = _written(made, names, most - 1)

@@ -12,7 +12,9 @@ from utils.course.cases import Case
 
 ROUNDS = 8, 16, 32, 64, 128, 256, 512, 1024  # what a round, block or tile may cover
 TILES = 8, 16, 32, 64, 128  # the sides that a tile in shared memory may have
+COLUMNS = 128, 256  # of a tile, which holds whole groups
 QUAD = 4
+FEW = 3, 4  # tensors of one shape, of which two may be read in the same wrong way
 NOTHING = 0.0, math.inf, -math.inf  # what changes no sum, no minimum, no maximum
 COMES = "this is what comes out if"
 
@@ -46,7 +48,10 @@ def mistakes(
     for k in tensors:
         alike.setdefault(shapes[k], []).append(k)
     for shape, names in alike.items():
-        for together in [*([k] for k in names), *([names] if len(names) > 1 else [])]:
+        several = [names] if len(names) > 1 else []
+        if len(names) in FEW:
+            several += map(list, itertools.combinations(names, 2))
+        for together in [*([k] for k in names), *several]:
             read = [list(_elsewhere(tensors[k], shape.split(), case.sizes)) for k in together]
             for values in zip(*read, strict=True):
                 verb = "is" if len(together) == 1 else "are"
@@ -85,6 +90,9 @@ def _elsewhere(
             by = "{name} {verb} looked up by the"
             yield f"{by} number of the group, not of the channel", flat[at // channels]
             yield f"{by} place within the group, not the channel", flat[at % channels]
+            for tile in [tile for tile in COLUMNS if channels < tile < len(tensor)]:
+                first = at // tile * tile + at % tile % channels
+                yield f"{by} place within the group, not the channel", flat[first]
         yield "{name} {verb} looked up at 0 every time", flat[:1].expand_as(flat)
 
 

@@ -1,4 +1,5 @@
-"""Mistakes in the steps of a reference: one left out, - for +, another number, no parentheses.
+"""Mistakes in the steps of a reference: one left out, - for +, another number, no parentheses,
+and one that is done with another value.
 
 A step is an operation of PyTorch's. Those that are formulas themselves, such as swish, are taken
 apart, since a kernel has to write them out.
@@ -6,14 +7,21 @@ apart, since a kernel has to write them out.
 
 import contextlib
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from utils.cuda.arguments import Arguments
-from utils.judge.mistakes.expressions import NUMBERS, binary_of, expression, is_view, numbers_of
+from utils.judge.mistakes.expressions import (
+    NUMBERS,
+    binary_of,
+    expression,
+    is_view,
+    numbers_of,
+    operand,
+)
 from utils.judge.torch_calls import Call, Function, Heard
 
 STEPS = 24  # operations of a reference, at most
@@ -144,6 +152,32 @@ def outcomes(
                 with Heard(formulas, number, _constant(value)):
                     output = compute()
                 yield f"this is what comes out {words}, in {where}", output
+    with Heard() as heard:
+        compute()
+    for number, step in enumerate(heard.calls):
+        if number < STEPS and isinstance(step.result, Tensor) and not is_view(step):
+            for words, value in _other_operand(step, heard.calls[:number], values):
+                with Heard(number=number, answer=_constant(value)):
+                    output = compute()
+                where = expression(step, values)
+                yield f"this is what comes out {words}, in {where}", output
+
+
+def _other_operand(step: Call, before: Sequence[Call], values: Arguments) -> Values:
+    """A step with an input, or with what a step before it gave, in place of its own operand."""
+    there = [*values.values(), *(c.result for c in before if not is_view(c))]
+    tensors = [t for t in there if isinstance(t, Tensor) and t.numel() > 1]
+    for place, own in enumerate(step.args):
+        if not isinstance(own, Tensor) or not own.is_floating_point():
+            continue
+        for other in tensors:
+            if other.numel() != own.numel() or other.data_ptr() == own.data_ptr():
+                continue
+            args = [*step.args[:place], other.reshape(own.shape), *step.args[place + 1 :]]
+            texts = [operand(value, step, values) for value in (other, own)]
+            with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+                result = step.function(*args, **step.options)
+                yield f"with {texts[0]} for {texts[1]}", result
 
 
 def _constant(value: Tensor) -> Function:

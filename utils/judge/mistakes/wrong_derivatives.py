@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.cuda.arguments import Arguments
+from utils.judge.mistakes import wrong_normalising
 from utils.judge.mistakes.expressions import binary_of, expression
 from utils.judge.torch_calls import (
     Args,
@@ -170,6 +171,8 @@ def _otherwise(call: Call) -> Iterator[tuple[str, Function]]:
                 return _along(y, (x, derivative(x.detach(), y)))
 
             yield words, curve
+    elif call.name == "group_norm" and len(call.args) == 5:
+        yield from wrong_normalising.derivatives(call.args[0], call.args[1])
     elif (binary := binary_of(call)) and binary[0] == "*":
         if all(isinstance(factor, Tensor) for factor in binary[1:]):
             for i, which in enumerate(("left", "right")):

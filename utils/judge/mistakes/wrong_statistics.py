@@ -163,13 +163,18 @@ def _averaged(average: Callable[[Tensor], Tensor], words: str) -> Iterator[tuple
     yield f"{words} both sums", lambda v: _both(v, average)
 
 
+def _of_a_group(size: int) -> Iterator[tuple[str, Moments]]:
+    yield from _moments(size)
+    yield from _of_own_lanes(size)
+
+
 def part(
     number: int | None = None,
-    wrong: Callable[[int], Iterator[tuple[str, Moments]]] = _moments,
+    wrong: Callable[[int], Iterator[tuple[str, Moments]]] = _of_a_group,
 ) -> Forms:
     """The forms of var_mean along the last axis, or of the one of the two that `number` says.
 
-    `wrong` gives the wrong statistics of so many values.
+    `wrong` gives the wrong statistics of so many values, or those of each value.
     """
 
     def forms(
@@ -182,7 +187,7 @@ def part(
             def form(
                 v: Tensor, *_: object, moments: Moments = moments, **__: object
             ) -> Tensor | tuple[Tensor, ...]:
-                both = tuple(m[..., :1] if keepdim else m[..., 0] for m in moments(v))
+                both = tuple(m if keepdim else m[..., 0] for m in moments(v))
                 return both if number is None else both[number]
 
             yield words, form
@@ -202,6 +207,7 @@ ROOTS: dict[str, Root] = {
     "rstd is 1 / (variance + eps): the root is left out": lambda v, eps: 1 / (v + eps),
     "rstd is the root itself, not one over it": lambda v, eps: (v + eps).sqrt(),
     "rstd is the variance: neither root nor one over it": lambda v, eps: v + eps,
+    "rstd is left out (1 in its place)": lambda v, eps: torch.ones_like(v),
     "eps is added outside of the root": lambda v, eps: 1 / (v.sqrt() + eps),
     "eps is added behind the root": lambda v, eps: v.rsqrt() + eps,
     "eps is left out": lambda v, eps: v.rsqrt(),
@@ -257,11 +263,30 @@ def _by_place(size: int) -> Iterator[tuple[str, Moments]]:
     for own in (own for own in OWN if own < size and size % own == 0):
         words = f"each {own} neighbours have a mean of their own"
         yield words, partial(_mean_by, at // own, 1 / own)
-    words = "each lane has a sum of its own for the mean"
-    yield words, partial(_mean_by, at % LANES, 1 / size)
+    yield from _of_own_lanes(size)
     for threads in (threads for threads in BLOCKS if LANES < size):
         words = "each warp of the block has a sum of its own for the mean"
         yield words, partial(_mean_by, at % threads // LANES, 1 / size)
+
+
+def _of_own_lanes(size: int) -> Iterator[tuple[str, Moments]]:
+    """Sums that do not reach the other lanes of a group: of every 32nd value, of a quad, or of what
+    lanes of `mma` own, every fourth pair of columns."""
+    at = torch.arange(size)
+    for part, words in (
+        (at % LANES, "each lane has a sum of its own for"),
+        (at // 4, "each lane has a sum of its own, that of its quad, for"),
+        (at % 8 // 2, "each of a row's four lanes has a sum of its own for"),
+        (at // 4 % 2, "two of a row's four lanes have one sum, and two another, for"),
+    ):
+        if int(part.max()):
+            yield from _averaged(partial(_summed_by, part), words)
+
+
+def _summed_by(part: Tensor, values: Tensor) -> Tensor:
+    """For each value the sum of its part of a group, over the size of all."""
+    same = (part[:, None] == part).to(values.dtype)
+    return values @ same / values.shape[-1]
 
 
 def _subtracted_where(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
