@@ -54,7 +54,7 @@ ROWS = At(
         size(9, 64),
         size(37, 511),  # among the largest, with threads that have nothing; one short of blocks
         size(6, 1025),  # quads do not fill a row; one thread of the block has a second one
-        size(2, 9002),  # more than 256 threads keep in registers
+        size(2, 9001),  # more than 256 threads keep in registers
         size(3, 9004),
     ),
     card=(size(70_001, 33), size(4096, 8192), size(15, 1_000_003)),

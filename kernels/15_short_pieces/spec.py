@@ -460,6 +460,24 @@ LINEAR = Exercise(
     ),
 )
 
+# Of a histogram of which each lane has its own copy.
+A_COPY_EACH = (
+    COALESCED_LOADS,
+    Gate(
+        "load requests to global memory",
+        1.125,
+        "count in shared memory, and let each block add every bin to counts once",
+        ideal=lambda n, blocks: n / 128 + 8 * blocks,
+    ),
+    Gate(
+        "wavefronts per shared atomic",
+        1.125,
+        "give each lane a copy of all bins, in a bank of its own: then no lane waits for "
+        "another one of its warp, whatever the values are",
+    ),
+    NO_CONFLICTS,
+)
+
 EXERCISES = (
     CUMSUM,
     replace(
@@ -492,22 +510,7 @@ EXERCISES = (
         number="15.2",
         name="histogram",
         title="a histogram of 256 bins, of which each lane has its own copy",
-        gates=(
-            COALESCED_LOADS,
-            Gate(
-                "load requests to global memory",
-                1.125,
-                "count in shared memory, and let each block add every bin to counts once",
-                ideal=lambda n, blocks: n / 128 + 8 * blocks,
-            ),
-            Gate(
-                "wavefronts per shared atomic",
-                1.125,
-                "give each lane a copy of all bins, in a bank of its own: then no lane waits for "
-                "another one of its warp, whatever the values are",
-            ),
-            NO_CONFLICTS,
-        ),
+        gates=A_COPY_EACH,
         points=20,
         effort="about 10 lines",
     ),
@@ -515,6 +518,7 @@ EXERCISES = (
         HISTOGRAM,
         name="histogram_branchless",
         title="a histogram in which what lies outside has a bin, too, so that no value is skipped",
+        gates=A_COPY_EACH,
     ),
     CONVOLUTION,
     replace(
