@@ -219,7 +219,7 @@ def _initializer(fault: _Fault, match: re.Match[str]) -> str:
         return f"what a function does stands in braces: a {{ is missing behind line {fault.before}"
     if ":=" in fault.line:
         return "a variable gets its value by =, and is declared with its type: int i = 0"
-    return "a variable gets its first value by =, as in float sum = 0"
+    return "a variable gets its initial value by =, as in float sum = 0"
 
 
 def _closed(fault: _Fault, match: re.Match[str]) -> str:
@@ -357,7 +357,7 @@ _RULES = (
     ),
     (
         r"read-only variable",
-        _fixed("a const variable keeps its first value: without const it can be changed"),
+        _fixed("a const variable keeps its initial value: without const it can be changed"),
     ),
     (r"break statement not within", _fixed("an if is no loop: return ends what a thread does")),
     (r"before [‘']else[’']|without a previous [‘']if", _fixed("an else follows the } of its if")),

@@ -111,13 +111,13 @@ HAZARDS = {
         "read of memory that nobody has written",
         "This line adds to what is there, and nobody has set that. One thread sums in a local "
         "variable, such as `float sum = 0`, and stores it once. What many threads add to must "
-        "hold its first value before the launch: cudaMemset in the launcher.",
+        "hold its initial value before the launch: cudaMemset in the launcher.",
         Reason.UNINITIALIZED, Picture.UNWRITTEN,
     ),
     "uninitialized/updated": Hazard(
         "read of memory that nobody has written",
         "This line adds to what is there, or compares it, and nobody has set that. What many "
-        "threads update must hold its first value before the launch, in all of its elements: "
+        "threads update must hold its initial value before the launch, in all of its elements: "
         "cudaMemset in the launcher. If they do, is this index right?",
         Reason.UNINITIALIZED, Picture.UNWRITTEN,
     ),
@@ -142,8 +142,8 @@ HAZARDS = {
     ),
     "race/atomic": Hazard(
         "race of an atomic operation with a plain access",
-        "A first value must be there before the launch: set it in the launcher, with cudaMemset. "
-        "A result is complete only when the launch is over; what an atomic operation returns is "
+        "An initial value must be there before the launch: set it in the launcher, with "
+        "cudaMemset. A result is complete only when the launch is over; what an atomic operation returns is "
         "the value before it.",
         Reason.RACE, Picture.RACE,
     ),

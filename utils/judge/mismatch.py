@@ -153,7 +153,7 @@ def _same(got: Tensor, want: Tensor, bad: Tensor) -> str:
         return f"all that is wrong is 0: {NOWHERE}"
     value = f"{values[0].item():.8g}"
     return (
-        f"all that is wrong is {value}: a first value that nothing replaces? Is a condition the "
+        f"all that is wrong is {value}: an initial value that nothing replaces? Is a condition the "
         "wrong way round, or a result not kept?"
     )
 

@@ -123,7 +123,7 @@ class Judge:
         if unwritten.any():
             if self.adds(case, name, unwritten):
                 advice = (
-                    f"the kernel adds to what {name} held before; set it to its first value first"
+                    f"the kernel adds to what {name} held before; set it to its initial value first"
                 )
                 seen = mismatch.explain(name, got, expected, bad, because=advice)
                 self.fail(Reason.NAN, case, seen)

@@ -75,7 +75,7 @@ def _caption(measured: Results) -> str:
         "norm). Ratios are of rested times: 2 × "
         f"is twice as fast as PyTorch {SAME}; `{Precision.SPLIT_FP16}` is compared with fp32. A "
         "range runs from the 20th to the 80th percentile of a peer whose times vary widely. A dash "
-        "means that nothing was measured, or another result."
+        "means that nothing was measured, or that the peer's result differs."
     )
 
 
