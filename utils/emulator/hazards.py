@@ -143,8 +143,8 @@ HAZARDS = {
     "race/atomic": Hazard(
         "race of an atomic operation with a plain access",
         "An initial value must be there before the launch: set it in the launcher, with "
-        "cudaMemset. A result is complete only when the launch is over; what an atomic operation returns is "
-        "the value before it.",
+        "cudaMemset. A result is complete only when the launch is over; what an atomic operation "
+        "returns is the value before it.",
         Reason.RACE, Picture.RACE,
     ),
     "race/same-value": Hazard(
