@@ -24,12 +24,13 @@ def judged(attempt: Attempt, monkeypatch) -> None:
     if Reason.TIMEOUT in attempt.outcomes:
         monkeypatch.setattr("utils.judge.verdict.TIMEOUT", 3.0)  # it will take all of it
     monkeypatch.setattr("utils.judge.explain.THOROUGH", False)
-    for _ in range(LUCKIER if attempt.id.startswith(BY_LUCK) else TRIES):
+    lucky = attempt.id.startswith(BY_LUCK)  # where its values pass, another rule may refuse it
+    for _ in range(LUCKIER if lucky else TRIES):
         outcome, message = attempt.judge()
-        if outcome != PASSED or PASSED in attempt.outcomes:
+        if outcome == Reason.NAN and NOT_FINITE.search(message) and outcome not in attempt.outcomes:
+            outcome = Reason.WRONG_VALUES
+        if outcome in attempt.outcomes or not (lucky or outcome == PASSED):
             break
-    if outcome not in attempt.outcomes and outcome == Reason.NAN and NOT_FINITE.search(message):
-        outcome = Reason.WRONG_VALUES
     assert outcome in attempt.outcomes, f"{attempt.place}: {outcome}: {message}"
     for words in attempt.says:
         assert words in message, f"{attempt.place}: {message}"
