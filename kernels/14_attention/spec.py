@@ -50,7 +50,7 @@ ROWS = At(
         size(1, 1),
         size(3, 1),
         size(3, 5),
-        size(14, 31),
+        size(14, 30),
         size(9, 64),
         size(37, 511),  # among the largest, with threads that have nothing; one short of blocks
         size(6, 1025),  # quads do not fill a row; one thread of the block has a second one

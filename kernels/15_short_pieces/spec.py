@@ -570,7 +570,7 @@ EXERCISES = (
                 labelled(9, 64),
                 labelled(37, 511),
                 labelled(3, 4097),  # one thread of the block has a second quad
-                labelled(2, 33_791),  # more than registers hold; one short of blocks
+                labelled(2, 33_793),  # more than registers hold; one beyond blocks
                 labelled(1, 33_000),
             ),
             corners={"last class": labelled(1, 65_551)},  # of 17 bits
