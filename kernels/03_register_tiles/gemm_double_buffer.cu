@@ -17,14 +17,14 @@ __global__ void __launch_bounds__(THREADS, 1)
     // your code here: tiles 0 into set 0
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
         int k1 = k0 + BK;  // where the next tiles begin, if there are any
-        // your code here: send for the next tiles
+        // your code here: fetch the next tiles
         for (int k = 0; k < BK; k++) {
             load_fragments(&As[now][k][row], &Bs[now][k][col], a, b);
             for (int i = 0; i < TM; i++) {
                 for (int j = 0; j < TN; j++) sums[i][j] += a[i] * b[j];
             }
         }
-        // your code here: put them into the other set, which is then the present one
+        // your code here: put them into the other set, which is then the current one
     }
     for (int i = 0; i < TM; i++) {
         int r = row0 + row + i / 4 * 4 * LANES_M + i % 4;

@@ -1,5 +1,5 @@
 // x: (n), out: one value. out = x[0] + x[1] + ... + x[n - 1]
-// One single thread owns everything. n fits in an int: 2^28 floats already are a gigabyte.
+// One single thread owns everything. n fits in an int: 2^28 floats are already a gigabyte.
 __global__ void sum_serial_kernel(const float* x, float* out, int n) {
     float sum = 0.0f;
     for (int i = 0; i < n; i++) {

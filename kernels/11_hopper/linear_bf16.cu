@@ -12,7 +12,7 @@ struct Stage {
     __nv_bfloat16 x[BM][BK], W[BN][BK];
 };
 
-// The tiles of out, (M, N), that this block owns: every so many-th, in bands of BAND rows of tiles,
+// The tiles of out, (M, N), that this block owns: every nth, in bands of BAND rows of tiles,
 // along the columns of each. So blocks that work at one time share tiles of x, and of W.
 struct Tiles {
     int rows, cols, number = blockIdx.x;
@@ -22,7 +22,7 @@ struct Tiles {
     __device__ void next() { number += gridDim.x; }
     __device__ int band() const { return number / (BAND * cols); }
     __device__ int within() const { return number % (BAND * cols); }
-    // Its rows of tiles: the last band may have less.
+    // Its rows of tiles: the last may have fewer.
     __device__ int height() const { return min(BAND, rows - band() * BAND); }
     __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
     __device__ int col() const { return within() / height() * BN; }
@@ -95,7 +95,7 @@ void linear_bf16(const __nv_bfloat16* x, const __nv_bfloat16* W, float* out, int
     int device;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&most, cudaDevAttrMultiProcessorCount, device);
-    int each = (tiles + most - 1) / most, blocks = (tiles + each - 1) / each;  // none in vain
+    int each = (tiles + most - 1) / most, blocks = (tiles + each - 1) / each;  // none idle
     auto kernel = linear_bf16_kernel;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<blocks, THREADS, bytes>>>(make_map(xs.data, M, xs.cols, BM),

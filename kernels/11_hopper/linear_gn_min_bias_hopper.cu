@@ -56,7 +56,7 @@ __global__ void row_min_any_size_kernel(const float* y, const float* weight, con
 }
 
 // keys: (M), shift: (N), out: (N, M). out[n][m] = minimum[m] + shift[n]
-// One thread owns every so many-th element of a column of out.
+// One thread owns every nth element of a column of out.
 __global__ void spread_kernel(const unsigned* keys, const float* shift, float* out, int M, int N) {
     int m = blockIdx.x * blockDim.x + threadIdx.x;
     if (m >= M) return;

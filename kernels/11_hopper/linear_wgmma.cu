@@ -2,7 +2,7 @@
 #include "hopper.cuh"
 
 constexpr int BM = 64, BN = 128, BK = 32;  // a block owns BM x BN elements of out
-constexpr int THREADS = 128;               // four warps, that multiply together
+constexpr int THREADS = 128;               // four warps that multiply together
 constexpr int TILES = (BM + BN) * BK * 4;  // bytes of a tile of x and one of W
 
 // x: (M, K), W: (N, K), by their maps; out: (M, N), all row-major. out = x * W^T, of elements

@@ -20,7 +20,7 @@ __device__ void count(int* bins, float4 v) {
 // x: (n), counts: (256). counts[b] = how many values lie in bin b: of [0, 1], cut into 256 parts
 // One thread owns QUADS quads of x in each round, one grid apart. One block owns bins of its own,
 // which it adds to counts at the end. Changed from `histogram_global`: bins in shared memory, 32
-// copies of each; loads 256 * blocks atomics.
+// copies of each; 256 * blocks atomics.
 __global__ void __launch_bounds__(THREADS) histogram_kernel(const float* x, int* counts, int n) {
     __shared__ int bins[BINS * COPIES];
     int t = threadIdx.x, first = blockIdx.x * THREADS + t;

@@ -21,7 +21,7 @@ __device__ void count(int* mine, float4 v) {
 // x: (n), counts: (256). counts[b] = how many values lie in bin b: of [0, 1], cut into 256 parts
 // One thread owns QUADS quads of x in each round, one grid apart. One block owns bins of its own,
 // which it adds to counts at the end. Changed from `histogram`: no branch for each value, so that
-// the 16 of a round overlap, in 161 instructions of an H100 where there were 245; loads
+// the 16 of a round overlap, in 161 instructions of an H100 where there were 245;
 // 256 * blocks atomics.
 __global__ void __launch_bounds__(THREADS)
     histogram_branchless_kernel(const float* x, int* counts, int n) {

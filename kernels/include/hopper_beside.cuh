@@ -4,7 +4,7 @@
 #include "hopper_tile.cuh"
 #include "tensor_cores.cuh"
 
-// The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
+// The warpgroup that splits: every nth row of W from in.first on. One thread owns every
 // 128th quad of each: it copies them to shared memory, and nobody else reads them there.
 // quads: (padded / 4) of shared memory, rows: what its warps find in a row; the next row has
 // another place. All 128 threads must call it.
@@ -44,7 +44,7 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
         few = row.imprecise[0] + row.imprecise[1] + row.imprecise[2] + row.imprecise[3];
         if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         fence_async_global();  // what this thread wrote is seen by copies,
-        __threadfence();       // and by who learns of it from the next line
+        __threadfence();       // and by those whom the next line tells
         atomicAdd(&in.ready[r / Beside::BN], 1);
     }
 }

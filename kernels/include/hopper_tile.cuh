@@ -58,7 +58,7 @@ struct Operands {
     int wide;
 };
 
-// The tiles of a matrix (M, N) that this block owns: every so many-th, in bands of BAND rows of
+// The tiles of a matrix (M, N) that this block owns: every nth, in bands of BAND rows of
 // tiles, along the columns of each. Blocks that work at one time share tiles of x, and of W.
 template <int BN>
 struct Tiles {

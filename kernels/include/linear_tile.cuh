@@ -108,7 +108,7 @@ __device__ inline void walk(float (&sums)[TM][TN], const Tile& tile, float (*sha
     __syncthreads();  // the first tiles are complete
     load_fragments(&shared[0][0][0][tile.top], &shared[0][1][0][tile.left], a[0], b[0]);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK) {
-        // After the last round once more the last tiles, which nobody uses: cheaper than an `if`.
+        // After the last round, the last tiles again, unused: cheaper than an `if`.
         int next = WHOLE ? min(k0 + BK, K - BK) : k0 + BK;
         fetch<WHOLE>(x_next, x_first, x_rows, K - k_of_t, K, next);
         fetch<WHOLE>(W_next, W_first, W_rows, K - k_of_t, K, next);

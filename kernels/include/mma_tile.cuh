@@ -16,7 +16,7 @@ constexpr int RING = STAGES * 4 * TILE * 16;         // bytes of all: high and l
 // Where a chunk of a tile lies, counted in chunks.
 __device__ inline int swizzled(int row, int chunk) { return row * CHUNKS + (chunk ^ row % 8); }
 
-// What this block and this lane own of out, (M, N): sums[i][4 * j + e] is of row(i, e), col(j, e).
+// What this block and this lane own of out, (M, N): sums[i][4 * j + e] is at row(i, e), col(j, e).
 struct Patch {
     int row0, col0;  // of the block
     int top, left;   // of the warp, within the block's tile
@@ -92,7 +92,7 @@ struct Operands {
     }
 };
 
-// Begins to copy round k of the four tiles into their place in the ring, and commits it.
+// Begins to copy the four tiles of `round` into their place in the ring, and commits.
 __device__ inline void bring(uint4* ring, const Patch& patch, const Operands& in, int round) {
     uint4* tiles = ring + round % STAGES * 4 * TILE;
     if (round * BK < in.padded) {
@@ -100,7 +100,7 @@ __device__ inline void bring(uint4* ring, const Patch& patch, const Operands& in
         for (int p = 0; p < 4; p++) {
             int first = p < 2 ? patch.row0 : patch.col0, rows = p < 2 ? in.M : in.N;
 #pragma unroll
-            for (int i = 0; i < TILE; i += THREADS) {  // unrolled: so many, whatever the thread is
+            for (int i = 0; i < TILE; i += THREADS) {  // unrolled: the same for every thread
                 int row = (threadIdx.x + i) / CHUNKS, chunk = threadIdx.x % CHUNKS;
                 bool inside = first + row < rows;
                 const __half* from = in.planes[p] + size_t(inside ? first + row : 0) * in.padded;

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         int k1 = k0 + BK;  // where the next tiles begin, if there are any
         // BEGIN SOLUTION
         if (k1 < K) fetch(next, A, B, M, N, K, row0, col0, k1, whole && k1 + BK <= K);
-        // STARTER: // your code here: send for the next tiles
+        // STARTER: // your code here: fetch the next tiles
         // END SOLUTION
         for (int k = 0; k < BK; k++) {
             load_fragments(&As[now][k][row], &Bs[now][k][col], a, b);
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         now ^= 1;
         if (k1 < K) store_tiles(next, As[now], Bs[now]);
         __syncthreads();  // the next tiles are complete, and everyone has read these
-        // STARTER: // your code here: put them into the other set, which is then the present one
+        // STARTER: // your code here: put them into the other set, which is then the current one
         // END SOLUTION
     }
     for (int i = 0; i < TM; i++) {

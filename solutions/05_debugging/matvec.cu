@@ -6,7 +6,7 @@ constexpr int MOST = 256;
 
 // A: (rows, cols), x: (cols), y: (rows). y = A * x
 // One thread owns every blockDim.x-th product of a row. One block owns a row; it has a thread for
-// each column, MOST threads at the most.
+// each column, at most MOST threads.
 __global__ void matvec_kernel(const float* A, const float* x, float* y, int cols) {
     __shared__ float sums[MOST];
     int row = blockIdx.x, t = threadIdx.x;

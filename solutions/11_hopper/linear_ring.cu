@@ -3,7 +3,7 @@
 #include "warpgroup.cuh"
 
 constexpr int BM = 64, BN = 128, BK = 32;  // a block owns BM x BN elements of out
-constexpr int THREADS = 128;               // four warps, that multiply together
+constexpr int THREADS = 128;               // four warps that multiply together
 constexpr int STAGES = 4;                  // pairs of tiles: one in use, others on their way
 
 struct Stage {

@@ -1,7 +1,7 @@
 #include "hopper_product.cuh"
 #include "tensor_cores.cuh"
 
-// The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
+// The warpgroup that splits: every nth row of W from in.first on. One thread owns every
 // 128th quad of each: it copies them to shared memory, and nobody else reads them there.
 // quads: (padded / 4) of shared memory, rows: what its warps find in a row; the next row has
 // another place. All 128 threads must call it.
@@ -42,7 +42,7 @@ __device__ void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]
         if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         // BEGIN SOLUTION
         fence_async_global();  // what this thread wrote is seen by copies,
-        __threadfence();       // and by who learns of it from the next line
+        __threadfence();       // and by those whom the next line tells
         atomicAdd(&in.ready[r / Beside::BN], 1);
         // END SOLUTION
     }
@@ -51,7 +51,7 @@ __device__ void split_rows(const Splitting& in, float4* quads, RowOfW (&rows)[2]
 // in: x (M, K) as halves, high and low, and W (N, K), which are split on the way; out: (M, N).
 // out = x * W^T, as exact as fp32
 // One thread owns 64 elements of each tile, if its warpgroup multiplies: two rows of its warp's 16,
-// every fourth pair of columns. One block owns many tiles, and splits every so many-th row of W.
+// every fourth pair of columns. One block owns many tiles, and splits every nth row of W.
 __global__ void __launch_bounds__(Beside::THREADS, 1)
     linear_split_beside_kernel(const __grid_constant__ Operands in, float* out) {
     extern __shared__ __align__(1024) char memory[];

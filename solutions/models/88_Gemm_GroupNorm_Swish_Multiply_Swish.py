@@ -1822,7 +1822,7 @@ struct Operands {
     int wide;
 };
 
-// The tiles of a matrix (M, N) that this block owns: every so many-th, in bands of BAND rows of
+// The tiles of a matrix (M, N) that this block owns: every nth, in bands of BAND rows of
 // tiles, along the columns of each. Blocks that work at one time share tiles of x, and of W.
 template <int BN>
 struct Tiles {
@@ -2254,7 +2254,7 @@ __device__ inline void wait_for_copies() {
 
 #endif
 
-// The warpgroup that splits: rows of W from in.first on, every so many-th. One thread owns every
+// The warpgroup that splits: every nth row of W from in.first on. One thread owns every
 // 128th quad of each: it copies them to shared memory, and nobody else reads them there.
 // quads: (padded / 4) of shared memory, rows: what its warps find in a row; the next row has
 // another place. All 128 threads must call it.
@@ -2294,7 +2294,7 @@ __device__ inline void split_rows(const Splitting& in, float4* quads, RowOfW (&r
         few = row.imprecise[0] + row.imprecise[1] + row.imprecise[2] + row.imprecise[3];
         if (me == 0) in.scale[r] = scale_of(exponent, few, in.K);
         fence_async_global();  // what this thread wrote is seen by copies,
-        __threadfence();       // and by who learns of it from the next line
+        __threadfence();       // and by those whom the next line tells
         atomicAdd(&in.ready[r / Beside::BN], 1);
     }
 }
