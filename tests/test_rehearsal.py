@@ -1,5 +1,6 @@
 """What a launcher does at sizes that are too large to run is known from its launches."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -84,6 +85,22 @@ def test_one_block_for_all_sizes():
     grid_stride = [("    if (i < n) {", "    for (; i < n; i += blockDim.x) {")]
     failure = failure_of(kernel_of(*grid_stride, (LAUNCH, f"blocks = 1;\n    {LAUNCH}")))
     assert failure.reason is Reason.GATE and "1 block for all of it" in str(failure)
+
+
+def test_blocks_of_a_kernel_that_is_launched_for_show_do_not_count():
+    """Those of the kernel that reads most do, in the call in which gates are read."""
+    kernel = kernel_of(
+        ("    if (i < n) {", "    for (; i < n; i += blockDim.x) {"),
+        ("void swish(", "__global__ void idle_kernel() {}\n\nvoid swish("),
+        (LAUNCH, f"idle_kernel<<<blocks, threads>>>();\n    blocks = 1;\n    {LAUNCH}"),
+    )
+    diagnosed = DiagnosedCalls(kernel, seed=1)
+    for reader, refused in (("", False), ("swish_kernel", True), ("idle_kernel", False)):
+        diagnosed.reader = reader
+        rehearsals = Rehearsals(kernel, 1, diagnosed)
+        with pytest.raises(CheckFailed) if refused else contextlib.nullcontext() as caught:
+            rehearsals.judge_all()
+        assert not refused or "1 block for all of it" in str(caught.value)
 
 
 def test_what_a_launcher_allocates_takes_no_memory():
