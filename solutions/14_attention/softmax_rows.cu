@@ -64,7 +64,7 @@ __device__ float4 read(const float* row, int channels, int c) {
 
 // x, out: (rows, channels). out = exp(x - m) / (sum of exp(x - m)), m the largest value of the row
 // One thread owns every 256th quad of a row. One block owns the row. Changed from
-// `softmax_three_passes`: one pass, of quads that stay; loads rows * channels floats.
+// `softmax_three_passes`: one pass, to 8192 channels; loads rows * channels floats.
 __global__ void __launch_bounds__(THREADS)
     softmax_rows_kernel(const float* x, float* out, int channels) {
     constexpr int STEP = 4 * THREADS;  // channels that the block goes over at a time
