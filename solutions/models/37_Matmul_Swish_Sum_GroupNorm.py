@@ -501,7 +501,7 @@ struct Scratch {
 };
 // What the tails of chapter 08 are made of, and a minimum for groups that quads do not fill.
 
-// What GroupNorm adds to a variance, in chapters 08 and 09: PyTorch's own.
+// What GroupNorm adds to a variance, from chapter 08 on: PyTorch's own.
 
 constexpr float EPS = 1e-5f;
 // Groups of channels across lanes: GroupNorm in registers. From exercise 06.5.
@@ -1480,7 +1480,7 @@ __device__ inline Halves halves(float4 v) {
 }
 
 // What the largest magnitude of a row is divided by, so that it lies from 2^14 to 2^15: 2^exponent.
-// Beyond 2^100 and below 2^-100 it does not; such rows go in floats.
+// Beyond 2^100 and below 2^-100 it does not; some go in floats.
 __device__ inline int exponent_of(float most) {
     return most > 0.0f ? max(-100, min(100, ilogbf(most))) - 14 : 0;
 }

@@ -929,7 +929,7 @@ __device__ inline Halves halves(float4 v) {
 }
 
 // What the largest magnitude of a row is divided by, so that it lies from 2^14 to 2^15: 2^exponent.
-// Beyond 2^100 and below 2^-100 it does not; such rows go in floats.
+// Beyond 2^100 and below 2^-100 it does not; some go in floats.
 __device__ inline int exponent_of(float most) {
     return most > 0.0f ? max(-100, min(100, ilogbf(most))) - 14 : 0;
 }
@@ -1867,7 +1867,7 @@ void flash_attention_backward(const float* q, const float* k, const float* v, co
 
 // What follows a product of warpgroups in its registers: groups of channels. From exercise 11.7.
 
-// What GroupNorm adds to a variance, in chapters 08 and 09: PyTorch's own.
+// What GroupNorm adds to a variance, from chapter 08 on: PyTorch's own.
 
 constexpr float EPS = 1e-5f;
 // Groups of every size: those that fill a part of a warp with quads, and all others.
