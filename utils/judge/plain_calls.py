@@ -51,6 +51,7 @@ MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
 ALL_LATE = 0.5  # of checks in which all tensors of a call begin late; in others some do
+ALONE = 3  # inputs and scalars that change alone, one after the other
 FAR_OFF = 4.0  # times the largest of a tensor is the element that changes
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
@@ -166,7 +167,8 @@ class PlainCalls(Judge):
 
     def _one_element_apart(self) -> Group:
         """Two calls whose values differ in one element of each input: a kernel that takes them for
-        the same, since it looks at others, gives the result of the first."""
+        the same, since it looks at others, gives the result of the first. Then one input or scalar
+        after the other gets other values, while the rest stays as it was."""
         known = self.ascending()[1:-1] or self.ascending()
         sizes = known[whole_number(0, len(known), self.generator)]
         first, other = self.case(sizes), self.case(sizes)
@@ -175,8 +177,12 @@ class PlainCalls(Judge):
             for name, tensor in first.tensors.items()
         }
         note = "of which one element of each input has changed since the call before"
-        second = replace(first, tensors=changed, note=note)
-        return Group([self._planned(case, FEW) for case in (first, second)], again=False)
+        cases = [first, replace(first, tensors=changed, note=note)]
+        own = random.Random(str(first))  # so that a seed goes on with what it would have drawn
+        names = [*first.tensors, *first.scalars]
+        for name in own.sample(names, min(ALONE, len(names))) if len(names) > 1 else ():
+            cases.append(_with_one_of(cases[-1], other, name))
+        return Group([self._planned(case, FEW) for case in cases], again=False)
 
     def _changed(self, tensor: Tensor, other: Tensor) -> Tensor:
         """A tensor with one element of another. It is neither the first nor the last, if it can be,
@@ -487,3 +493,11 @@ class PlainCalls(Judge):
             )
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
+
+
+def _with_one_of(case: Case, other: Case, name: str) -> Case:
+    """A case in which one input or scalar is that of another case of the same sizes."""
+    tensors = {k: (other if k == name else case).tensors[k] for k in case.tensors}
+    scalars = {k: (other if k == name else case).scalars[k] for k in case.scalars}
+    note = f"of which {name} alone has changed since the call before"
+    return replace(case, tensors=tensors, scalars=scalars, note=note)
