@@ -4,7 +4,7 @@
 constexpr int THREADS = 256;
 constexpr int QUADS = 4;  // loads of a thread that are under way together
 
-// x: (n), aligned to 16 bytes. out: one value, the sum of x
+// x: (n), from a multiple of 16 bytes on. out: one value, the sum of x
 // One thread owns QUADS quads of x in each round, one grid apart. One block owns THREADS * QUADS of
 // them a round, and adds one sum to out. Changed from `sum_warp`: quads; loads n / 128 requests.
 __global__ void sum_grid_kernel(const float* x, float* out, int n) {
