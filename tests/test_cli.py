@@ -179,7 +179,10 @@ def test_an_interrupted_run_ends_its_notebooks(root):
     first = f"import os, time\nopen({str(begun)!r}, 'w').write(str(os.getpid()))"
     write_notebook(root, first, "time.sleep(60)")
     program = (
-        "from pathlib import Path\nfrom utils import cli\nfrom utils.ground import paths\n"
+        "import signal\nfrom pathlib import Path\nfrom utils import cli\n"
+        "from utils.ground import paths\n"
+        # What a shell puts into the background ignores Ctrl-C, and so does all that it starts.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"paths._workspace = paths.Workspace.of(Path({str(root)!r}))\ncli.app(['run'])"
     )
     command = [sys.executable, "-c", program]
