@@ -280,13 +280,13 @@ def _of_own_lanes(size: int) -> Iterator[tuple[str, Moments]]:
         (at // 4 % 2, "two of a row's four lanes have one sum, and two another, for"),
     ):
         if int(part.max()):
-            yield from _averaged(partial(_summed_by, part), words)
+            yield from _averaged(partial(_summed_by, part, 1 / size), words)
 
 
-def _summed_by(part: Tensor, values: Tensor) -> Tensor:
-    """For each value the sum of its part of a group, over the size of all."""
+def _summed_by(part: Tensor, share: float, values: Tensor) -> Tensor:
+    """For each value a `share` of the sum of its part of the group."""
     same = (part[:, None] == part).to(values.dtype)
-    return values @ same / values.shape[-1]
+    return share * values @ same
 
 
 def _subtracted_where(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -295,5 +295,4 @@ def _subtracted_where(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 def _mean_by(part: Tensor, share: float, values: Tensor) -> tuple[Tensor, Tensor]:
     """Statistics where the mean of a value is a `share` of the sum of its part of the group."""
-    same = (part[:, None] == part).to(values.dtype)
-    return _about(share * values @ same, values)
+    return _about(_summed_by(part, share, values), values)
