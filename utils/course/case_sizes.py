@@ -1,5 +1,6 @@
 """The sizes that a kernel is tried at: the exercise's, and others drawn around them."""
 
+import functools
 import itertools
 import math
 import random
@@ -347,28 +348,40 @@ BLOCKS = 3  # lengths of vectors, from the longest, that blocks and tiles may ha
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
 LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to this cost
+DEAR = 12  # times the cost at at.gates, at most: two times each of three sizes, and some more
 
 
 def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
-    """Larger than `at.gates` in one size, and what follows it, by another factor each time: from
-    two to LEAST, and further where that takes no time; between these where a size stands alone and
-    is of many tiles. What `at.gated` leaves open is drawn."""
+    """Larger than `at.gates` in each size: in one, and what follows it, by from two to LEAST times,
+    and further where that takes no time; between these where a size stands alone and is of many
+    tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
+    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known = {**exercise.at.gates, **opened}
     of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[whole_number(0, len(free), generator)]
-    grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
-    parts = FINE if len(grown) == 1 and known[name] % (FINE * WHOLE) == 0 else 1
+    dear = max(GATED, DEAR * cost(exercise, known))  # a cost may grow with the square of a size
+    # Each of the others two times; then three, every second time. Not where that would be dear.
+    for times, parts in ((2, 1), (3, 2)):
+        for other in (other for other in free if other != name):
+            larger = _times(exercise, known, other, times, parts)
+            cheap = cost(exercise, _times(exercise, larger, name, 2)) <= dear
+            if cheap and (times == 2 or whole_number(0, 2, generator)):
+                known = larger
+    alone = not any(leader == name for leader in exercise.follows.values())
+    parts = FINE if alone and known[name] % (FINE * WHOLE) == 0 else 1
     most = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
+    grown = functools.partial(_times, exercise, known, name, parts=parts)
+    most = min(most, _largest(most, lambda times: cost(exercise, grown(times)) <= dear))
+    return grown(log_uniform(2 * parts, max(most, 2 * parts), generator))
 
-    def larger(times: int) -> Sizes:
-        return {n: size * times // parts if n in grown else size for n, size in known.items()}
 
-    dear = max(GATED, LEAST * cost(exercise, known))  # a cost may grow with the square of a size
-    most = min(most, _largest(most, lambda times: cost(exercise, larger(times)) <= dear))
-    return larger(log_uniform(2 * parts, max(most, 2 * parts), generator))
+def _times(exercise: Exercise, sizes: Sizes, name: str, times: int, parts: int = 1) -> Sizes:
+    """The same, of which one size, and what follows it, is so many times as large, over `parts`."""
+    grown = {name, *(follower for follower, leader in exercise.follows.items() if leader == name)}
+    return {n: size * times // parts if n in grown else size for n, size in sizes.items()}
 
 
 def elements(exercise: Exercise, sizes: Sizes) -> int:
