@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
+from utils.course.case_values import in_turn
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
 
 FAULTY = dict(faulty=True, library="PyTorch")
@@ -99,11 +100,11 @@ def variance_of_groups(x, groups):
 
 
 def rows_of_kinds(sizes, generator):
-    """Rows of five kinds in turn: ordinary, all -inf, near the smallest float, denormal and below
-    zero, whole numbers."""
+    """Rows of five kinds, in any order: ordinary, all -inf, near the smallest float, denormal and
+    below zero, whole numbers."""
     rows, on = sizes["rows"], {"device": generator.device}
     x = torch.randn((rows, sizes["cols"]), generator=generator, **on)
-    kind = (torch.arange(rows, **on)[:, None] + sizes["cols"]) % 5
+    kind = in_turn(rows, 5, generator, first=sizes["cols"])[:, None]
     x = torch.where(kind == 1, float("-inf"), x)
     x = torch.where(kind == 2, -3.3e38 - (x.abs() / 8).clamp(0, 0.9) * 1e37, x)
     x = torch.where(kind == 3, -x.abs() * 1e-40, x)

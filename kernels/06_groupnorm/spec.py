@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import sometimes_nan, whole_number
+from utils.course.case_values import between, in_turn, sometimes_nan, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 
 
@@ -21,20 +21,22 @@ def group_norm(x, weight, bias, groups, eps):
 
 
 def mixed(sizes, generator):
-    """Each group has a kind of its own: its variance near 1, below eps, zero, beside a large
-    mean, or anywhere up to 1e20; or its mean is 0. In the larger sizes one value may be NaN.
+    """Each group has a kind of its own: its variance near 1, below eps, between these, zero, beside
+    a large mean, or anywhere up to 1e20; or its mean is 0. In the larger sizes one value may be
+    NaN.
 
     No infinities: whether one makes the mean infinite or NaN is a matter of the formula.
     """
     rows, groups = sizes["rows"], sizes["groups"]
     shape = (rows * groups, sizes["channels"] // groups)
     x = torch.randn(shape, generator=generator, device=generator.device)
-    kinds = (torch.arange(shape[0], device=x.device) + shape[1]) % 5
+    kinds = in_turn(shape[0], 6, generator, first=shape[1])
     x[kinds == 1] += 1000.0
     x[kinds == 2] *= 1e-3
     x[kinds == 3] = 0.375
     power = 1.7 + 8.3 * torch.rand(shape[0], 1, generator=generator, device=x.device)
     x = torch.where(kinds[:, None] == 4, x * 10**power, x)
+    x = torch.where(kinds[:, None] == 5, x * between(1e-3, 1.0, shape[0], generator), x)
     x = sometimes_nan(x, generator) if shape[1] >= 128 else x
     if whole_number(0, 2, generator):  # groups of an even size whose sum is exactly 0
         some = x[kinds == 0][:, : shape[1] // 2]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import At, Exercise, Gate, models
-from utils.course.case_values import whole_number
+from utils.course.case_values import in_turn, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 # A thread's four channels may end within a quad, a block's within a row, a row's anywhere.
@@ -36,7 +36,7 @@ def scales(sizes, generator):
     all but zero (swish of -90 is -1e-37), and the bound on errors would be, too. One time of four
     all are equal."""
     scale = torch.randn(sizes["channels"], generator=generator, device=generator.device).abs()
-    scale[2::3] *= -1
+    scale *= torch.where(in_turn(len(scale), 3, generator) == 2, -1, 1)
     if not whole_number(0, 4, generator):
         scale = scale[:1].expand(scale.shape).clone()
     return {"scale": scale}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.case_values import sometimes_nan
+from utils.course.case_values import between, in_turn, sometimes_nan
 from utils.course.catalog import topic
 from utils.course.common_gates import (
     ALL_LANES,
@@ -24,23 +24,25 @@ def size(rows, channels, groups):
 def several_kinds(sizes, generator):
     """Where the activation comes first: each row has a kind of its own, and each group of shifts.
 
-    A row is normal, or small, or far from zero beside its spread; in the larger sizes one value
-    may be NaN. No group is far outside of what hardtanh lets through: a group of equal values has
-    no digits.
+    A row is normal, smaller or very small, or far from zero beside its spread; in the larger sizes
+    one value may be NaN. No group is far outside of what hardtanh lets through: a group of equal
+    values has no digits.
     """
     rows, channels = sizes["rows"], sizes["channels"]
 
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = torch.arange(rows, device=generator.device).reshape(-1, 1) % 4
+    kinds = in_turn(rows, 5, generator)[:, None]
     y = draw(rows, channels)
     y = torch.where(kinds == 1, y * 1e-3, y)
     y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
     y = torch.where(kinds == 3, y * 3, y)
+    y = torch.where(kinds == 4, y * between(1e-3, 1.0, rows, generator), y)
     y = sometimes_nan(y, generator) if channels >= 256 else y
     group = torch.arange(channels, device=generator.device) * sizes["groups"] // channels
-    shift = draw(channels) * torch.where(group % 2 == 0, 0.5, 1e-3)
+    kind_of_group = in_turn(sizes["groups"], 2, generator)
+    shift = draw(channels) * torch.where(kind_of_group[group] == 0, 0.5, 1e-3)
     weight = draw(channels)
     if channels == sizes["groups"]:  # a lone value is its mean, but for a rounding, 316 times it
         weight *= 0.05

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import sometimes_nan
+from utils.course.case_values import between, in_turn, sometimes_nan
 from utils.course.catalog import topic
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS, MODELS, SLOPE, kinds_of_groups, large_scales
@@ -62,26 +62,28 @@ AT = At(
 def shift_and_spread(sizes, generator):
     """Where the activation comes first: y = x * W^T + b of all kinds, each row of x its own.
 
-    Rows are normal, small, far from zero beside their spread, and wide; in the larger sizes one
-    value may be NaN. No group lies far outside of what hardtanh lets through: a group of equal
-    values has no digits.
+    Rows are normal, smaller or very small, far from zero beside their spread, and wide; in the
+    larger sizes one value may be NaN. No group lies far outside of what hardtanh lets through: a
+    group of equal values has no digits.
     """
     M, N, K = (sizes[name] for name in "MNK")
 
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = torch.arange(M, device=generator.device).reshape(-1, 1) % 4
+    kinds = in_turn(M, 5, generator)[:, None]
     x = draw(M, K)
     x = torch.where(kinds == 1, x * 1e-3, x)
     x = torch.where(kinds == 2, x * 1e-2 + 0.5, x)
     x = torch.where(kinds == 3, x * 3, x)
+    x = torch.where(kinds == 4, x * between(1e-3, 1.0, M, generator), x)
     x = sometimes_nan(x, generator) if M >= 64 else x
     group = torch.arange(N, device=generator.device) * sizes["groups"] // N
+    group = in_turn(sizes["groups"], 6, generator)[group]  # the kind of each channel's
     spread = torch.where(group % 2 == 0, 0.5, 1e-3)
     # A lone value is its own mean, but for a rounding, and that 316 times.
     steep = 0.05 if N == sizes["groups"] else 1.0
-    # Every third group lies far from zero beside its spread: E[x²] - E[x]² has no digit left.
+    # One group of three lies far from zero beside its spread: E[x²] - E[x]² has no digit left.
     far = group % 3 == 2
     return {
         "x": x,

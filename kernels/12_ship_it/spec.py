@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.case_values import sometimes_nan, whole_number
+from utils.course.case_values import between, in_turn, sometimes_nan, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS
 
@@ -70,18 +70,19 @@ AT = At(
 
 
 def kinds_of_rows(sizes, generator, nan=True):
-    """Each row of a kind of its own: normal, small, far from zero beside its spread, large; in
-    the larger sizes one value may be NaN, unless nobody wants it."""
+    """Each row of a kind of its own: normal, smaller or very small, far from zero beside its
+    spread, large; in the larger sizes one value may be NaN, unless nobody wants it."""
     rows, channels = sizes["rows"], sizes["channels"]
 
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = torch.arange(rows, device=generator.device).reshape(-1, 1) % 4
+    kinds = in_turn(rows, 5, generator)[:, None]
     y = draw(rows, channels)
     y = torch.where(kinds == 1, y * 1e-3, y)
     y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
     y = torch.where(kinds == 3, y * 3, y)
+    y = torch.where(kinds == 4, y * between(1e-3, 1.0, rows, generator), y)
     y = sometimes_nan(y, generator) if nan and channels >= 96 else y
     drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
     grad_out = draw(rows, channels)
@@ -95,11 +96,11 @@ def groups_of_x(sizes, generator):
 
 
 def with_scale(sizes, generator):
-    """The same where the parameter is a factor: every fourth one brings values which e^x does not
+    """The same where the parameter is a factor: one of four brings values which e^x does not
     hold."""
     drawn = kinds_of_rows(sizes, generator)
     scale = drawn.pop("shift")
-    scale[3::4] *= 300
+    scale *= torch.where(in_turn(len(scale), 4, generator) == 3, 300, 1)
     return {**drawn, "scale": scale}
 
 
@@ -124,7 +125,8 @@ def around_zero(sizes, generator, nan=True):
     drawn.pop("bias")
     channels, groups = sizes["channels"], sizes["groups"]
     group = torch.arange(channels, device=generator.device) * groups // channels
-    drawn["shift"] *= torch.where(group % 2 == 0, 0.5, 1e-3)
+    kind_of_group = in_turn(groups, 2, generator)
+    drawn["shift"] *= torch.where(kind_of_group[group] == 0, 0.5, 1e-3)
     if channels == groups:  # a lone value is its mean, but for a rounding, 316 times it
         drawn["weight"] *= 0.05
     return drawn

@@ -220,6 +220,23 @@ def square(exercise: Exercise, generator: Generator, most: float) -> Sizes:
 FEW_BESIDE = 16  # of other sizes, where two are equal
 
 
+def of_one_side(exercise: Exercise, generator: Generator) -> Sizes:
+    """A few of each, the same number of all: a product of square matrices, say. A known size where
+    an exercise says nothing of others."""
+    known = exercise.at.check
+    if not exercise.at.anywhere:
+        return known[whole_number(0, len(known), generator)]
+    sizes = _chosen(exercise, generator)
+    side = log_uniform(*SIDES, generator)
+    for name in (name for name in sizes if name not in exercise.at.choices):
+        sizes[name] = min(side, promised(exercise, name))
+    _follow(exercise, sizes)
+    return sizes
+
+
+SIDES = 4, 40
+
+
 def _equal(exercise: Exercise, sizes: Sizes, own: random.Random) -> Sizes:
     """The same, of which two are equal, or all that are free to be. Whole vectors stay whole."""
     text = " ".join(exercise.shapes.values()).split()
@@ -358,7 +375,7 @@ def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
-    known = {**exercise.at.gates, **opened}
+    known: Sizes = {**exercise.at.gates, **opened}
     of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[whole_number(0, len(free), generator)]

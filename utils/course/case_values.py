@@ -68,17 +68,20 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
     chosen = _some_rows(rows, 0.5, generator)
-    width, count = rows.shape[1], len(chosen)
-    near = min(8, width)
-    begin = torch.tensor([0, 0, width - near], device=x.device)
-    long = torch.tensor([width, near, near], device=x.device)
-    span = torch.randint(3, (count,), generator=generator, device=x.device)
-    columns = begin[span] + (uniform((count,), generator) * long[span]).long().minimum(
-        long[span] - 1
-    )
-    negative = uniform((count,), generator) < 0.5
+    columns = _near_ends(rows.shape[1], len(chosen), generator)
+    negative = uniform((len(chosen),), generator) < 0.5
     rows[chosen, columns] = torch.where(negative, float("-inf"), float("inf")).to(x.dtype)
     return x
+
+
+def _near_ends(width: int, count: int, generator: Generator) -> Tensor:
+    """Columns of rows of so many elements: of three two lie near an end, half of them each."""
+    near = min(8, width)
+    begin = torch.tensor([0, 0, width - near], device=generator.device)
+    long = torch.tensor([width, near, near], device=generator.device)
+    span = torch.randint(3, (count,), generator=generator, device=generator.device)
+    share = uniform((count,), generator)
+    return begin[span] + (share * long[span]).long().minimum(long[span] - 1)
 
 
 def _some_rows(rows: Tensor, share: float, generator: Generator) -> Tensor:
@@ -94,12 +97,11 @@ def whole(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 
 def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
-    """Normal, with one NaN in about a quarter of the rows, in one at least."""
+    """Normal, with one NaN in about a quarter of the rows, in one at least; most near an end."""
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
     chosen = _some_rows(rows, 0.25, generator)
-    columns = torch.randint(rows.shape[1], (len(chosen),), generator=generator, device=x.device)
-    rows[chosen, columns] = float("nan")
+    rows[chosen, _near_ends(rows.shape[1], len(chosen), generator)] = float("nan")
     return x
 
 
@@ -121,6 +123,33 @@ def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) 
     return (sign * (low * (high / low) ** share)).float()
 
 
+def of_scales(shape: tuple[int, ...], generator: Generator, low: float, high: float) -> Tensor:
+    """Normal, each row times a scale of its own: of some rows evenly spread over the powers of ten
+    from `low` to `high`, of others over those within SCALES. Where there is one row, each element
+    has its own."""
+    if math.prod(shape[:-1]) == 1:
+        return wide(shape, generator, max(low, SCALES[0]), min(high, SCALES[1]))
+    rows = (*shape[:-1], 1)
+    near = wide(rows, generator, max(low, SCALES[0]), min(high, SCALES[1]))
+    scales = torch.where(uniform(rows, generator) < NEAR, near, wide(rows, generator, low, high))
+    return normal(shape, generator) * scales
+
+
+SCALES, NEAR = (1e-6, 1e6), 0.7  # where most values are; of rows, so many are between these
+
+
+def in_turn(count: int, kinds: int, generator: Generator, first: int = 0) -> Tensor:
+    """Numbers below `kinds`, beginning with `first`, each as often as the others or once more, in
+    any order: so that the kind of a row does not follow from its place."""
+    places = torch.randperm(count, generator=generator, device=generator.device)
+    return (places + first) % kinds
+
+
+def between(low: float, high: float, count: int, generator: Generator) -> Tensor:
+    """(count, 1): a factor for each row, evenly spread over the powers of ten."""
+    return wide((count, 1), generator, low, high).abs()
+
+
 def add_outliers(a: Tensor, b: Tensor, generator: Generator) -> None:
     """Put elements far above all others into one column of `a`, or of `b`: (rows, K) both.
 
@@ -131,9 +160,9 @@ def add_outliers(a: Tensor, b: Tensor, generator: Generator) -> None:
     a, b = (a, b) if whole_number(0, 2, generator) else (b, a)
     column = whole_number(0, a.shape[-1], generator)
     a, b = a.view(-1, a.shape[-1]), b.view(-1, b.shape[-1])
-    exponents = 10 * ((torch.arange(len(a), device=a.device) + whole_number(0, 4, generator)) % 4)
+    exponents = 10 * in_turn(len(a), 4, generator, first=whole_number(0, 4, generator))
     a[:, column] *= torch.exp2(exponents.to(a.dtype))
-    b[:, column] = (torch.arange(len(b), device=b.device) % 4 == 3).to(b.dtype)
+    b[:, column] = (in_turn(len(b), 4, generator) == 3).to(b.dtype)
 
 
 def whole_number(low: int, high: int, generator: Generator) -> int:
@@ -145,6 +174,7 @@ NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers am
 NAN_ELSEWHERE, LARGE_ELSEWHERE = "NaN elsewhere", "large elsewhere"
 BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE = "below zero", "whole", "infinite elsewhere"
 ZEROS, ZERO_TIMES_INFINITY = "zero", "zeros times infinite"
+OF_SCALES = "rows of any scale"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -153,7 +183,7 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     "shifted": (shifted, normal),
     "small": (small, normal),
     "constant": (constant, normal),
-    # Up to, or down to, the exercise's own magnitudes, as LARGE_ELSEWHERE; see sample().
+    # Up to, or down to, the exercise's own magnitudes, as the last two; see sample().
     LARGE: (normal, normal),
     TINY: (normal, normal),
     "infinite": (infinite, normal),
@@ -169,10 +199,14 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     INFINITE_ELSEWHERE: (normal, infinite),
     ZERO_TIMES_INFINITY: (whole, infinite),
     LARGE_ELSEWHERE: (normal, normal),
+    OF_SCALES: (normal, normal),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
 # Of these the largest size alone has a call, and the one that is watched shows nothing new.
-SELDOM = (BELOW_ZERO, WHOLE, ZEROS, INFINITE_ELSEWHERE, ZERO_TIMES_INFINITY, LARGE_ELSEWHERE)
+SELDOM = (
+    *(BELOW_ZERO, WHOLE, ZEROS, INFINITE_ELSEWHERE),
+    *(ZERO_TIMES_INFINITY, LARGE_ELSEWHERE, OF_SCALES),
+)
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"
 

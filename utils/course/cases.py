@@ -1,6 +1,7 @@
 """The cases that a kernel is tried on: which sizes meet which kinds of values."""
 
 import functools
+import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from utils.course.case_values import (
     NANS,
     NORMAL,
     OF_ONE_VALUE,
+    OF_SCALES,
     ORDERS,
     OUTLIERS,
     OWN,
@@ -32,6 +34,7 @@ from utils.course.case_values import (
     add_outliers,
     in_pairs,
     normal,
+    of_scales,
     uniform,
     whole_number,
     wide,
@@ -86,6 +89,8 @@ def sample(
         kind = large
     elif family == LARGE_ELSEWHERE:
         others = large
+    elif family == OF_SCALES:
+        kind = functools.partial(of_scales, low=least, high=most)
     elif family == TINY:
         kind = functools.partial(wide, low=least, high=min(1e-6, 1e6 * least))
     for name in inputs_of(exercise):
@@ -123,15 +128,14 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
     if exercise.hang_together or own_kind or own.random() < AS_DRAWN:
         return case
     inputs = [name for name in inputs_of(exercise) if case.tensors[name].ndim]
-    least = exercise.at.check[0]
-    own_inputs = exercise.inputs(least, Generator().manual_seed(0)) if exercise.inputs else {}
+    promised = own_inputs(exercise)
     anything = exercise.exact or case.family == NORMAL
     free = [
         name
         for name in inputs
         if case.tensors[name].is_floating_point()
         and anything
-        and (exercise.exact or name not in own_inputs)
+        and (exercise.exact or name not in promised)
     ]
     if not free or own.random() < IN_PAIRS:
         pairs = {n: in_pairs(case.tensors[n]) for n in inputs if case.tensors[n].ndim > 1}
@@ -183,10 +187,25 @@ def kinds(exercise: Exercise) -> list[str]:
 
 def usual(exercise: Exercise) -> str:
     """The kind of values that every size meets: normal ones, or all of them the exercise's own."""
-    if not exercise.inputs:
-        return NORMAL
-    own = exercise.inputs(exercise.at.check[0], Generator().manual_seed(0))
-    return OWN if set(inputs_of(exercise)) <= set(own) else NORMAL
+    return OWN if set(inputs_of(exercise)) <= own_inputs(exercise) else NORMAL
+
+
+def own_inputs(exercise: Exercise) -> set[str]:
+    """The inputs whose values the exercise makes itself."""
+    least = exercise.at.check[0]
+    return set(exercise.inputs(least, Generator().manual_seed(0))) if exercise.inputs else set()
+
+
+def alike(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+    """Inputs that could be one tensor: of one shape and dtype, and nothing is promised of them."""
+    promised = own_inputs(exercise) | (set(case.tensors) if exercise.hang_together else set())
+    free = [n for n in case.tensors if n not in promised and n not in exercise.outputs]
+    return [
+        (one, other)
+        for one, other in itertools.combinations(free, 2)
+        if case.tensors[one].shape == case.tensors[other].shape
+        and case.tensors[one].dtype == case.tensors[other].dtype
+    ]
 
 
 def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, list[str]]]:

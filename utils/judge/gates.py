@@ -130,10 +130,13 @@ def _shared_atomics(diagnosis: Diagnosis) -> Reading:
 
 
 def _at_work(diagnosis: Diagnosis) -> list[LaunchTraffic]:
-    """The launches that read a good part of all bytes. Others may be small, such as the one that
-    adds up what blocks found, or make a great many steps for nothing."""
+    """The launches that read a good part of all bytes, or of those of the call's tensors. Others
+    may be small, such as the one that adds up what blocks found, or make a great many steps for
+    nothing."""
     launches = [launch for launch in diagnosis.launches if launch.counters["steps"]]
     read = sum(launch.distinct_read for launch in launches)
+    if diagnosis.covered:  # what is read besides, perhaps for show, hides no work
+        read = min(read, sum(covered.read for covered in diagnosis.covered.values()))
     return [launch for launch in launches if GOOD_PART * launch.distinct_read >= read]
 
 

@@ -18,7 +18,7 @@ from torch import Generator, Tensor
 
 from utils.course import case_calls, case_sizes, cases
 from utils.course.answers import Answer
-from utils.course.case_values import whole_number
+from utils.course.case_values import WHOLE, whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
 from utils.cuda.arguments import Arguments
@@ -34,8 +34,9 @@ from utils.judge.verdict import FAULTS, FEW, Judge
 from utils.process import card, pool, workers
 from utils.process.arena import OutOfBoundsWrite
 
-AGAIN = 3  # sizes that a second process is tried on
+IN_ANOTHER = 3  # sizes that a second process is tried on
 UNKNOWN = 2  # of them that are drawn
+AGAIN = 3  # more calls of a small size that was drawn, behind those of large ones
 REHEARSED = 4_000_000  # elements
 # Where a size or an index of 16 bits shows; the second where a grid cannot be so long.
 LONG = ((65_537, 70_000), (32_769, 36_000))
@@ -50,6 +51,7 @@ TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
+PAIRS = 2  # of inputs that are one tensor
 ALL_LATE = 0.5  # of checks in which all tensors of a call begin late; in others some do
 ALONE = 3  # inputs and scalars that change alone, one after the other
 FAR_OFF = 4.0  # times the largest of a tensor is the element that changes
@@ -62,6 +64,7 @@ class Planned(NamedTuple):
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
     late: tuple[str, ...] = ()  # tensors that begin where quads may begin, and nothing longer
+    one: tuple[str, ...] = ()  # inputs that are one tensor
     multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
 
 
@@ -110,6 +113,7 @@ class PlainCalls(Judge):
         in another process."""
         for group in self._groups:
             yield from self._made(group)
+        yield from self._of_one_tensor()
         for _ in range(settings.rounds()):
             yield from self._anywhere()  # how many, its pace decides: they are not counted
             for outcome in self._beyond_16_bits():
@@ -150,7 +154,7 @@ class PlainCalls(Judge):
                 calls.append(self._planned(self._with_usual_values(case), FEW))
             yield Group(calls, again=False)
         if not self.exercise.hang_together:
-            yield self._one_element_apart()
+            yield self._nearly_the_same()
 
     def _with_usual_values(self, case: Case) -> Case:
         """A case of the same sizes. A seed goes on with what it would have drawn."""
@@ -165,10 +169,11 @@ class PlainCalls(Judge):
             return names
         return tuple(own.sample(names, own.randrange(1, len(names))))
 
-    def _one_element_apart(self) -> Group:
+    def _nearly_the_same(self) -> Group:
         """Two calls whose values differ in one element of each input: a kernel that takes them for
         the same, since it looks at others, gives the result of the first. Then one input or scalar
-        after the other gets other values, while the rest stays as it was."""
+        after the other gets other values, while the rest stays as it was. And two whose first
+        input has the same elements, in another order."""
         known = self.ascending()[1:-1] or self.ascending()
         sizes = known[whole_number(0, len(known), self.generator)]
         first, other = self.case(sizes), self.case(sizes)
@@ -182,7 +187,21 @@ class PlainCalls(Judge):
         names = [*first.tensors, *first.scalars]
         for name in own.sample(names, min(ALONE, len(names))) if len(names) > 1 else ():
             cases.append(_with_one_of(cases[-1], other, name))
+        cases += self._in_another_order(sizes, own)
         return Group([self._planned(case, FEW) for case in cases], again=False)
+
+    def _in_another_order(self, sizes: Sizes, own: random.Random) -> list[Case]:
+        """Two cases whose first input has the same whole numbers, in another order: their sum is
+        the same to the last bit, as is all else that does not mind the order."""
+        if WHOLE not in cases.families(self.exercise):
+            return []
+        first = self.case(sizes, WHOLE)
+        promised = cases.own_inputs(self.exercise)
+        name = next(name for name in first.tensors if name not in promised)
+        x, generator = first.tensors[name], Generator().manual_seed(own.getrandbits(32))
+        mixed = x.view(-1)[torch.randperm(x.numel(), generator=generator)].view(x.shape)
+        note = f"of which {name} has the elements of the call before, in another order"
+        return [first, replace(first, tensors={**first.tensors, name: mixed}, note=note)]
 
     def _changed(self, tensor: Tensor, other: Tensor) -> Tensor:
         """A tensor with one element of another. It is neither the first nor the last, if it can be,
@@ -268,8 +287,8 @@ class PlainCalls(Judge):
         if group.again:
             outcome = self._call(planned, repeated=True)
             grown = [after - before for before, after in itertools.pairwise([*live, outcome.live])]
-            leaked = min(grown) if len(grown) >= 2 else 0
-            yield replace(outcome, leaked=max(leaked, 0))
+            # What a first call allocates may be kept, and by the next one a second buffer.
+            yield replace(outcome, leaked=max([0, *grown[1:]]))
 
     def call(self, case: Case, probes: int = oracle.PROBES) -> Returned:
         """Run one case. Raises CheckFailed."""
@@ -290,12 +309,13 @@ class PlainCalls(Judge):
         calls: int = 1,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
     ) -> Returned:
-        case, expecting, late, multiprocessors = planned
+        case, expecting, late, one, multiprocessors = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
         with self._turn(case.sizes), many:
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments, late)
+            arguments |= dict.fromkeys(one, arguments[one[0]]) if one else {}
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
@@ -376,7 +396,8 @@ class PlainCalls(Judge):
         itself away."""
         pool.slot(self.kernel.backend).restart()
         random = self.generator
-        known, *others = torch.randperm(len(sizes), generator=random)[: AGAIN - unknown].tolist()
+        few = IN_ANOTHER - unknown
+        known, *others = torch.randperm(len(sizes), generator=random)[:few].tolist()
         for i in others:
             yield self.call(self.case(sizes[i]), probes=FEW)
         yield self._on_another_card(sizes[known])
@@ -400,23 +421,35 @@ class PlainCalls(Judge):
     def _anywhere(self) -> Iterator[Returned | Refused]:
         """Calls of sizes that nobody knows, from all that the exercise promises: one that costs
         nothing, then one for each size, in which that is far beyond what is known, and one in
-        which none is small."""
+        which none is small. At last the first size again, a few times."""
         if not self.exercise.at.anywhere:
             return
         names = case_sizes.leaders(self.exercise)
-        costs: list[tuple[float, str | None]] = [(CHEAP, None)]
+        sizes = case_sizes.anywhere(self.exercise, self.generator, CHEAP)
+        first = self._as_met(sizes, CHEAP, len(names) > 1)
+        yield from self._at(first)
         if len(names) == 1:
-            costs += [(DEAR, names[0]), (2 * DEAR, names[0])]
+            costs = [(DEAR, names[0]), (2 * DEAR, names[0])]
         else:
-            costs += [(DEAR / 2 / len(names), name) for name in names]
+            costs = [(DEAR / 2 / len(names), name) for name in names]
         for most, far in costs:
-            sizes = case_sizes.anywhere(self.exercise, self.generator, most, far)
-            if not far:
-                sizes = self._as_met(sizes, most, len(names) > 1)
-            yield from self._at(sizes)
+            yield from self._at(case_sizes.anywhere(self.exercise, self.generator, most, far))
         if len(names) > 1:
             sizes = case_sizes.all_large(self.exercise, self.generator, DEAR / 2)
             yield from self._at(case_sizes.as_met(self.exercise, sizes, DEAR / 2, rounded=0))
+        for _ in range(AGAIN):
+            yield from self._at(first)
+
+    def _of_one_tensor(self) -> Iterator[Returned]:
+        """A call for each two inputs that may be one tensor; of many, for a few."""
+        sizes = case_sizes.of_one_side(self.exercise, self.generator)
+        case = self.case(sizes)
+        pairs = cases.alike(self.exercise, case)
+        own = random.Random(str(case))  # so that a seed goes on with what it would have drawn
+        for one, other in own.sample(pairs, min(PAIRS, len(pairs))):
+            tensors = {**case.tensors, other: case.tensors[one]}
+            both = replace(case, tensors=tensors, note=f"{one} and {other} are one tensor")
+            yield self._call(self._planned(both, FEW)._replace(one=(one, other)))
 
     def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
         """Sizes that were drawn, made such as people have; or every second time a square."""
