@@ -218,7 +218,7 @@ EXERCISES = (
         SUM,
         number="04.5",
         name="sum_grid",
-        title="a sum at the speed of memory: quads, a fixed grid, loads under way together",
+        title="a sum at the speed of memory: quads, a fixed grid, loads in flight together",
         traffic=lambda n, blocks: 4 * n,
         flops=lambda n, blocks: n,
         at=At(

@@ -54,8 +54,8 @@ class Submission:
 
 def read(*places: Path, clock: Clock = Clock.AUTO) -> Submission:
     """What is in a student's folder, zip or files. Of an exercise that stands in several places,
-    the first of these counts that is no starter: the notebook of its own name, others from the
-    newest on, each from its last cell on, then .cu files.
+    the first of these counts that is no starter: in notebooks with a name of the workbook's, then
+    in others, from the newest on, each from its last cell on; then .cu files.
 
     Raises WorkbookError where the folder cannot be read at all.
     """

@@ -162,7 +162,7 @@ class Profile:
                 )
             case "latency":
                 return (
-                    "Too few loads are under way: give each thread several independent ones, such "
+                    "Too few loads are in flight: give each thread several independent ones, such "
                     "as a quad, or let more warps fit."
                 )
             case "atomics":
