@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from utils.cuda.messages import MAX_LINES, complaint
+from utils.judge.models.absent import absent
 
 NINJA = """Error building extension 'k': [1/2] c++ -c other.cpp
 other.cpp:1:1: warning: not of interest
@@ -74,6 +75,32 @@ def test_a_long_message_is_cut_and_says_so():
 def test_the_errors_that_follow_from_the_first_are_counted():
     lines = shown("\n".join(f"k.cu:{i}:1: error: no" for i in range(50))).splitlines()
     assert lines[2:] == ["... (48 more errors: fix the first one first)"]
+
+
+@pytest.mark.parametrize(
+    ("said", "place", "name"),
+    [
+        ("k.cu:9:36: error: ‘cudaStreamCaptureModeGlobal’ was not declared in this scope\n"
+         "    9 |     cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);\n"
+         "      |                               ^~~~~~~~~~~~~~~~~~~~~~~~~~~\n"
+         "k.cu:9:5: error: ‘cudaStreamBeginCapture’ was not declared in this scope", "k.cu:9",
+         "cudaStreamCaptureModeGlobal"),
+        ("k.cu:4:5: error: ‘m’ was not declared in this scope\n"
+         "k.cu:5:8: error: ‘cudaGraphExec_t’ does not name a type; did you mean ‘cudaGraphics’?",
+         "k.cu:5", "cudaGraphExec_t"),
+        ("k.cu:5:8: error: 'cudaGraph_t' was not declared in this scope", "k.cu:5", "cudaGraph_t"),
+    ],
+)  # fmt: skip
+def test_graphs_are_named_once_as_what_the_emulator_has_not(said, place, name):
+    first, *quoted = shown(said).splitlines()
+    lacks = f"{place}: error: the emulator has no CUDA graphs, and {name} is of these; "
+    assert first == lacks + (
+        "launch the kernels one by one, as often as the graph would: a graph saves time, and "
+        "computes the same"
+    )
+    assert len(quoted) <= 1 and all(line.startswith("    9 | ") for line in quoted)
+    if place == "k.cu:5":  # the judge of model files knows that this is not the file's fault
+        assert "the emulator has no CUDA graphs" in absent(first)
 
 
 KERNEL = """

@@ -195,3 +195,12 @@ def test_the_suite_is_large_enough():
     assert len(FAULTY) >= 60 and len(CLEAN) >= 60
     assert len({(c.file, c.name) for c in FAULTY + CLEAN}) == len(FAULTY + CLEAN)
     assert all(case.kinds for case in FAULTY) and not any(case.marks for case in CLEAN)
+
+
+@pytest.mark.parametrize("name", ["beyond_the_texture", "edges_of_an_array"])
+def test_a_texel_that_is_fetched_is_a_load_of_its_bytes(name, diagnose):
+    """Of 32 lanes, 16 fetch what there is."""
+    (launch,) = diagnose(named(name))[1]["launches"]
+    (load,) = (line for line in launch["lines"] if line["access"] == "load")
+    assert (load["requests"], load["lanes"], load["bytes"]) == (1, 16, 64)
+    assert (load["sectors"], launch["distinct_bytes_read"]) == (2, 64)

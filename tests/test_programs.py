@@ -382,6 +382,12 @@ LACKING = {
 }
 
 
+def test_a_capture_is_of_cuda_graphs(write, capfd):
+    capture = "cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal);"
+    assert emulate(path := write("int main() {\n" + capture + " }")) == 2
+    assert capfd.readouterr().err.startswith(f"the emulator has no CUDA graphs: {path}:2 uses ")
+
+
 @pytest.mark.parametrize("feature", LACKING)
 def test_what_the_emulator_lacks_is_named_in_one_line(feature, write, capfd):
     path = write(LACKING[feature])

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from utils.cuda.plain_words import sentence
+from utils.emulator.messages import GRAPHS
 from utils.ground.wording import many
 
 MAX_LINES = 30
@@ -12,6 +13,7 @@ ERRORS = 2  # that are shown; more tend to follow from these
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PLACE = re.compile(r"(?P<file>[^\s:()][^:()]*)[:(]\d+")
+_GRAPHS = re.compile(rf"(\S+?:\d+):(?:\d+:)? error: [‘'](?P<name>{GRAPHS})[’'] .*(?:declared|type)")
 _LAUNCH = re.compile(r"no matching function for call to [‘']emu::Config::Config\(.*?\)[’']")
 _SHARED = re.compile(r"(\S+:\d+):\d+: note: in expansion of macro [‘']EMU_SHARED")
 # What goes through the emulator's headers and the linker, and says nothing about the cell.
@@ -39,6 +41,8 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
     text = re.sub(r"^\./", "", text, flags=re.MULTILINE)
     lines = list(_relevant(text.splitlines(), filename)) or (text or output).strip().splitlines()
     lines = [re.sub(r"\bemu_[tk]_(?=\w)", "", line) for line in lines]
+    if graphs := next(filter(None, map(_GRAPHS.match, lines)), None):
+        return _graphs(graphs, lines)
     lines = [_placed(line, follows) for line, follows in zip(lines, [*lines[1:], ""], strict=True)]
     hint = sentence(lines, source) if source else ""
     lines = [_LAUNCH.sub("a launch of another form", line) for line in _plain_shared(lines)]
@@ -52,6 +56,18 @@ def complaint(output: str, filename: str, folders: Iterable[Path], source: str =
     if hint:  # behind the first error
         lines.insert(starts[1] if len(starts) > 1 else len(lines), f"hint: {hint}")
     return "\n".join(lines)
+
+
+def _graphs(error: re.Match[str], lines: list[str]) -> str:
+    """In place of an error for each name of CUDA graphs that is used, of which the emulator has
+    none: one for all, with the line that it is about."""
+    said = (
+        f"{error[1]}: error: the emulator has no CUDA graphs, and {error['name']} is of these; "
+        "launch the kernels one by one, as often as the graph would: a graph saves time, and "
+        "computes the same"
+    )
+    quoted = lines[lines.index(error.string) + 1 :][:1]
+    return "\n".join([said, *(line for line in quoted if line[:1].isspace())])
 
 
 def _plain_shared(lines: list[str]) -> list[str]:

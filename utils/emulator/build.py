@@ -63,6 +63,8 @@ _NO_LIMIT = """max-inline-insns-auto max-inline-insns-single large-function-insn
     large-function-growth inline-unit-growth large-stack-frame large-stack-frame-growth"""
 INSTRUMENTED += [f"--param={limit}=1000000" for limit in _NO_LIMIT.split()]
 INSTRUMENTED += ["--param=inline-min-speedup=0"]
+# But none into itself, which nvcc does not do either: each call counts in recursion.cpp.
+INSTRUMENTED += [f"--param=max-inline-insns-recursive{auto}=0" for auto in ("", "-auto")]
 GOLD = "-fuse-ld=gold"  # takes half the time
 _LINKED = "linked-by-gold"  # a file beside the runtime: gold has linked that here
 # And a call where each basic block begins: so the work of a thread is known.

@@ -385,6 +385,11 @@ HAZARDS = {
         "a thread ran out of stack",
         "Make the local arrays smaller, move them to shared memory, or end the recursion.",
     ),
+    "stack-overflow/recursion": Hazard(
+        "recursion deeper than a card's stack",
+        "Write a loop, or divide in halves, so that the depth is a logarithm. Where the depth is "
+        "bounded, cudaDeviceSetLimit(cudaLimitStackSize, bytes) asks for more.",
+    ),
     "shared-memory": Hazard(
         "too much shared memory",
         "Use smaller tiles, or `extern __shared__` memory, whose size the launch gives.",

@@ -23,9 +23,11 @@ def readable(message: str) -> str:
     return "\n".join(_readable(message.splitlines()))
 
 
+# A name of CUDA graphs, or of the capture of a stream.
+GRAPHS = r"cudaGraph(?!ics)\w*|cuda\w*StreamCapture\w*|cudaStream(Begin|End|Is|Get)Captur\w*"
 # What a program may ask for in vain: a name or a header, as in g++'s complaint about it.
 _MISSING = {
-    "CUDA graphs": r"cudaGraph(?!ics)\w*|cudaStream(Begin|End|Is|Get)Captur\w*",
+    "CUDA graphs": GRAPHS,
     "graphics": r"(GL|EGL|vulkan|X11)/.*|cuda_(gl|egl|vdpau|d3d\d+)_interop\.h|cudaGraphics\w*"
     r"|cudaGL\w*|cudaEGL\.h|d3d\d+\.h",
     "memory shared between processes": r"cudaIpc\w*|cudaMemPool(Ex|Im)port\w*",

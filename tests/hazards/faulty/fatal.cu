@@ -47,6 +47,14 @@ __device__ int descend(int n) {  // HAZARD stack-overflow
 __global__ void too_deep(int* out) { out[0] = descend(out[1]); }
 CASE(too_deep, 1, 1, zeros<int>(2))
 
+__device__ float sum_of(const float* x, int n) {  // HAZARD stack-overflow/recursion
+    return n ? x[n - 1] + sum_of(x, n - 1) : 0.0f;
+}
+__global__ void deeper_than_a_card(const float* x, float* out) {
+    out[threadIdx.x] = sum_of(x, 140);
+}
+CASE(deeper_than_a_card, 1, 32, zeros<float>(140), zeros<float>(32))
+
 __global__ void sets_memory_itself(int* p) {
     if (threadIdx.x == 0) cudaMemset(p, 0, sizeof(int));  // HAZARD host-call
     p[threadIdx.x] += 1;

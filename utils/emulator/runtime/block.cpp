@@ -167,6 +167,7 @@ void Core::prepare_fibres() {
         f.phase = 0;
         f.failures = 0;
         f.stack = nullptr;
+        f.frames.clear();
         if (++thread.x == shape.x) {
             thread.x = 0;
             if (++thread.y == shape.y) thread.y = 0, ++thread.z;

@@ -87,6 +87,7 @@ struct alignas(64) Fibre {
     // null: not known.
     const char* stack;
     uint64_t registers;
+    std::vector<const void*> frames;  // of functions that call themselves, the deepest last
 };
 
 struct Warp {

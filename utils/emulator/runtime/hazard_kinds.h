@@ -41,8 +41,8 @@ inline constexpr HazardKind
     mask_of_exited_lane{"invalid-mask", "exited-lane"}, absent_lane{"absent-lane"},
     // What ends a launch.
     host_call{"host-call"}, timeout{"timeout"}, assertion{"assert"}, trap{"trap"},
-    stack_overflow{"stack-overflow"}, too_much_shared{"shared-memory"},
-    not_supported{"not-supported"}, crash{"crash"};
+    stack_overflow{"stack-overflow"}, recursion{"stack-overflow", "recursion"},
+    too_much_shared{"shared-memory"}, not_supported{"not-supported"}, crash{"crash"};
 
 }  // namespace hazard
 

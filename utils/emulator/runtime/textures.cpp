@@ -1,11 +1,15 @@
-// Texture and surface objects: which texels a coordinate means, and what lies between them.
+// Texture and surface objects: which texels a coordinate means, and what lies between them. A texel
+// that is fetched is a load of its bytes, by the line that fetches.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
 #include "../include/emulator/arrays_api.h"
 #include "../include/emulator/narrow.h"
+#include "block.h"
 #include "device.h"
+#include "trace.h"
+#include "watch.h"
 
 using namespace emu;
 
@@ -70,6 +74,15 @@ bool fill(Texture& t, const cudaResourceDesc& resource) {
     return true;
 }
 
+// The running thread loads a texel. Those of an array count by its rows here: how a card arranges
+// them, nobody says.
+void note_load(const Texture& t, const char* texel, const void* pc) {
+    const Core* c = core();
+    if (!c || !c->current) return;
+    trace_access(texel, t.element, kLoad, pc);
+    if (running.core) watch_range(texel, t.element, kLoad, pc);
+}
+
 // One channel, as a float: normalized where it is an integer that is to be read so.
 float channel(const Texture& t, const char* texel, int c) {
     const int bits = t.format.x;
@@ -107,7 +120,8 @@ int address(int i, int size, cudaTextureAddressMode mode, bool normalized) {
 }
 
 // Coordinates in the texels' own unit.
-void fetch(const Texture& t, int dimensions, const float* at, int layer, void* out) {
+void fetch(const Texture& t, int dimensions, const float* at, int layer, void* out,
+           const void* pc) {
     const bool linear = t.desc.filterMode == cudaFilterModeLinear && t.as_floats();
     int low[3] = {0, 0, 0};
     float weight[3] = {0, 0, 0};
@@ -134,6 +148,7 @@ void fetch(const Texture& t, int dimensions, const float* at, int layer, void* o
             const int last = dimensions == 1 && t.size[2] == 1 ? 1 : 2;
             texel[last] = layer < 0 ? 0 : layer < t.size[last] ? layer : t.size[last] - 1;
         }
+        if (!border) note_load(t, t.texel(texel), pc);
         if (!t.as_floats()) {
             if (border) memset(out, 0, t.element);
             else memcpy(out, t.texel(texel), t.element);
@@ -184,7 +199,7 @@ void emu_fetch(cudaTextureObject_t texture, int dimensions, float x, float y, fl
     float at[3] = {x, y, z};
     if (t.desc.normalizedCoords)
         for (int d = 0; d < dimensions; ++d) at[d] *= float(t.size[d]);
-    fetch(t, dimensions, at, layer, out);
+    fetch(t, dimensions, at, layer, out, EMU_CALLER);
 }
 void emu_fetch_cube(cudaTextureObject_t texture, float x, float y, float z, void* out) {
     const Texture& t = of(texture);
@@ -196,13 +211,14 @@ void emu_fetch_cube(cudaTextureObject_t texture, float x, float y, float z, void
     else major = az, face = 4 + (z < 0), s = z < 0 ? -x : x, v = -y;
     const float at[3] = {(s / major + 1.0f) / 2.0f * float(t.size[0]),
                          (v / major + 1.0f) / 2.0f * float(t.size[1]), 0.0f};
-    fetch(t, 2, at, face, out);
+    fetch(t, 2, at, face, out, EMU_CALLER);
 }
 void emu_fetch_linear(cudaTextureObject_t texture, int index, void* out) {
     const Texture& t = of(texture);
     memset(out, 0, 16);
     if (index < 0 || index >= t.size[0]) return;
     const char* texel = t.data + size_t(index) * t.element;
+    note_load(t, texel, EMU_CALLER);
     if (!t.as_floats()) {
         memcpy(out, texel, t.element);
         return;

@@ -67,8 +67,8 @@ class Rules:
         self._texts.append((code, filename, first_line))
 
     def judge(self) -> list[Function]:
-        """The functions that are for the host alone. Raises CompileError, as `file:line: error: …`,
-        for what nvcc would not compile."""
+        """All functions. Raises CompileError, as `file:line: error: …`, for what nvcc would not
+        compile."""
         macros = Macros()
         for code, _, _ in self._texts:
             macros.add(code)
@@ -82,7 +82,7 @@ class Rules:
                 raise CompileError(f"{text.filename}:{line}: error: {message}")
         every = [function for text in texts for function in text.functions]
         built_ins.rename(every)
-        return [f for f in every if f.body and f.on_host and not f.on_device]
+        return every
 
 
 class _Known:

@@ -216,10 +216,11 @@ inline cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t 
     return cudaMemcpy2DFromArray(to, row, from, x, y, row, bytes / row, kind);
 }
 
-// Device functions. What a texture reads is not watched: no hazards are looked for in it.
+// Device functions. They are inlined, so that a fetch is a load of the line that calls them.
 namespace emu {
 template <class T>
-T texel(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer) {
+EMU_INLINE T texel(cudaTextureObject_t texture, int dimensions, float x, float y, float z,
+                   int layer) {
     alignas(16) char bytes[16];
     emu_fetch(texture, dimensions, x, y, z, layer, bytes);
     T result;
@@ -228,7 +229,7 @@ T texel(cudaTextureObject_t texture, int dimensions, float x, float y, float z, 
 }
 }  // namespace emu
 template <class T>
-T tex1Dfetch(cudaTextureObject_t texture, int i) {
+EMU_INLINE T tex1Dfetch(cudaTextureObject_t texture, int i) {
     alignas(16) char bytes[16];
     emu_fetch_linear(texture, i, bytes);
     T result;
@@ -236,7 +237,7 @@ T tex1Dfetch(cudaTextureObject_t texture, int i) {
     return result;
 }
 template <class T>
-T texCubemap(cudaTextureObject_t texture, float x, float y, float z) {
+EMU_INLINE T texCubemap(cudaTextureObject_t texture, float x, float y, float z) {
     alignas(16) char bytes[16];
     emu_fetch_cube(texture, x, y, z, bytes);
     T result;
@@ -244,28 +245,28 @@ T texCubemap(cudaTextureObject_t texture, float x, float y, float z) {
     return result;
 }
 template <class T>
-T tex1D(cudaTextureObject_t texture, float x) {
+EMU_INLINE T tex1D(cudaTextureObject_t texture, float x) {
     return emu::texel<T>(texture, 1, x, 0, 0, 0);
 }
 template <class T>
-T tex2D(cudaTextureObject_t texture, float x, float y) {
+EMU_INLINE T tex2D(cudaTextureObject_t texture, float x, float y) {
     return emu::texel<T>(texture, 2, x, y, 0, 0);
 }
 template <class T>
-T tex3D(cudaTextureObject_t texture, float x, float y, float z) {
+EMU_INLINE T tex3D(cudaTextureObject_t texture, float x, float y, float z) {
     return emu::texel<T>(texture, 3, x, y, z, 0);
 }
 template <class T>
-T tex1DLayered(cudaTextureObject_t texture, float x, int layer) {
+EMU_INLINE T tex1DLayered(cudaTextureObject_t texture, float x, int layer) {
     return emu::texel<T>(texture, 1, x, 0, 0, layer);
 }
 template <class T>
-T tex2DLayered(cudaTextureObject_t texture, float x, float y, int layer) {
+EMU_INLINE T tex2DLayered(cudaTextureObject_t texture, float x, float y, int layer) {
     return emu::texel<T>(texture, 2, x, y, 0, layer);
 }
 // There are no mipmaps: each texture is its own level 0.
 template <class T>
-T tex2DLod(cudaTextureObject_t texture, float x, float y, float) {
+EMU_INLINE T tex2DLod(cudaTextureObject_t texture, float x, float y, float) {
     return tex2D<T>(texture, x, y);
 }
 

@@ -105,6 +105,7 @@ void* emu_shared(EmuSharedKey* key);
 void* emu_dynamic_shared(const char* name, size_t element);
 
 [[noreturn]] void emu_trap(EmuSite site);
+void emu_note_recursion(const char* function, const void* frame);  // where one that recurs begins
 
 // In an instrumented build.
 void emu_note_return();  // the running thread, if it is one of a kernel, has come to a `return;`

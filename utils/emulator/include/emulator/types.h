@@ -29,6 +29,13 @@
 #    define __global__
 #    define EMU_HOST __attribute__((cold))
 #endif
+// Before a function that calls itself: a call that is its last act becomes a loop, as nvcc makes
+// it.
+#ifdef __clang__
+#    define EMU_RECURSIVE
+#else
+#    define EMU_RECURSIVE __attribute__((optimize("optimize-sibling-calls")))
+#endif
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __cluster_dims__(...)
