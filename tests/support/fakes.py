@@ -102,6 +102,7 @@ class FakeKernel:
         calls: int = 1,
         multiprocessors: int = 0,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
+        order: int = 0,
     ) -> Run:
         if rehearsal:
             return Run({}, [], launches=(Rehearsed("kernel", 64, 256),))

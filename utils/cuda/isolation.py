@@ -110,16 +110,18 @@ class Call:
         rehearsal: bool = False,
         calls: int = 1,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
+        order: int = 0,
     ) -> IsolatedRun:
         """Run on copies of the arguments. Raises LaunchError, KernelCrash, KernelTimeout.
 
         In a rehearsal the emulator only holds each launch against the device's limits: the
         arguments' memory is there, with anything in it. Of several `calls`, each on fresh copies
         and each with the whole time limit, the last one is told of; in the others, tensors hold
-        what `earlier` has for them.
+        what `earlier` has for them. On the emulator, an `order` other than 0 permutes blocks, warps
+        and threads.
         """
         use: pool.Use = "rehearsals" if rehearsal else "calls"
-        return self._safely(lambda worker: self._run(worker, rehearsal, calls, earlier), use)
+        return self._safely(lambda w: self._run(w, rehearsal, calls, earlier, order), use)
 
     def watch(
         self,
@@ -168,10 +170,15 @@ class Call:
         return layout, command
 
     def _run(
-        self, worker: Worker, rehearsal: bool, calls: int, earlier: Mapping[str, Tensor]
+        self,
+        worker: Worker,
+        rehearsal: bool,
+        calls: int,
+        earlier: Mapping[str, Tensor],
+        order: int,
     ) -> IsolatedRun:
         layout, command = self._load(worker)
-        command |= {"do": "run", "size": layout.size, "rehearsal": rehearsal}
+        command |= {"do": "run", "size": layout.size, "rehearsal": rehearsal, "order": order}
         arena = worker.memory(layout.size)
         if not rehearsal:
             layout.fill(arena)

@@ -123,16 +123,18 @@ class Kernel:
         calls: int = 1,
         multiprocessors: int = 0,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
+        order: int = 0,
     ) -> IsolatedRun:
         """Launch on copies of `args` (by parameter name, on any device) in the worker process.
 
         Raises as a call does; writes out of bounds are returned. In a `rehearsal` the emulator only
         asks whether CUDA would take the launches. Of several `calls`, each on fresh copies, the
         last is returned; in the others, tensors hold what `earlier` has for them. `multiprocessors`
-        are those of the emulator's card, where it is not the kernel's own.
+        are those of the emulator's card, where it is not the kernel's own; an `order` other than 0
+        is another one of its blocks, warps and threads.
         """
-        arguments = self.checked((), args)
-        return self._call(arguments, timeout, multiprocessors).run(rehearsal, calls, earlier)
+        call = self._call(self.checked((), args), timeout, multiprocessors)
+        return call.run(rehearsal, calls, earlier, order)
 
     def watched(
         self,

@@ -308,6 +308,7 @@ class PlainCalls(Judge):
         repeated: bool = False,
         calls: int = 1,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
+        order: int = 0,
     ) -> Returned:
         case, expecting, late, one, multiprocessors = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
@@ -319,7 +320,7 @@ class PlainCalls(Judge):
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
-                run = self._isolated(arguments, calls, earlier, multiprocessors)
+                run = self._isolated(arguments, calls, earlier, multiprocessors, order)
             if (cost := case_sizes.cost(self.exercise, case.sizes)) >= TELLS:
                 self._pace = max(self._pace, run.seconds / cost)
             before, after = case_calls.tensors(arguments), run.after
@@ -409,6 +410,15 @@ class PlainCalls(Judge):
         for size in (*small, *small[:1]):
             calls = int(torch.randint(*CALLS, (), generator=random))
             yield self._last(self.case(size), calls)
+        if self.kernel.backend == "emulator":
+            yield self._by_other_blocks_first(sizes)
+
+    def _by_other_blocks_first(self, sizes: tuple[Sizes, ...]) -> Returned:
+        """A call on the emulator in which blocks, and the warps of each, begin in another order, at
+        the largest of these sizes: there are several blocks."""
+        largest = max(sizes, key=lambda size: case_sizes.cost(self.exercise, size))
+        case = replace(self.case(largest), note="blocks and warps in another order")
+        return self._call(self._planned(case, FEW), order=whole_number(1, 1 << 31, self.generator))
 
     def _on_another_card(self, sizes: Sizes) -> Returned:
         """A call on the emulator with another number of multiprocessors, where that may be any."""
@@ -515,6 +525,7 @@ class PlainCalls(Judge):
         calls: int = 1,
         earlier: Mapping[str, Tensor] = MappingProxyType({}),
         multiprocessors: int = 0,
+        order: int = 0,
     ) -> IsolatedRun:
         try:
             return self.kernel.isolated(
@@ -523,6 +534,7 @@ class PlainCalls(Judge):
                 calls=calls,
                 earlier=earlier,
                 multiprocessors=multiprocessors,
+                order=order,
             )
         except tuple(FAULTS) as error:
             raise CheckFailed(FAULTS[type(error)], str(error)) from error

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "block.h"
+#include "block_order.h"
 #include "pool.h"
 #include "preemption.h"
 #include "spins.h"
@@ -80,10 +81,10 @@ class Turns {
     // A block that has not begun, if there is one and a GPU would hold it too.
     bool begin_one() {
         if (is_full()) return false;
-        const uint64_t block = launch_.next.fetch_add(1, std::memory_order_relaxed);
-        if (block >= launch_.blocks) return false;
+        const uint64_t place = launch_.next.fetch_add(1, std::memory_order_relaxed);
+        if (place >= launch_.blocks) return false;
         ++begun_;
-        if (!here_->start(launch_, block)) return true;
+        if (!here_->start(launch_, block_at(launch_, place))) return true;
         if (waiting_.empty())
             most_ = most_resident(launch_.threads, launch_.shared + launch_.static_shared);
         waiting_.push_back(here_);
@@ -149,7 +150,7 @@ void run_together(Launch& launch) {
     Core* const home = core();
     std::vector<Core*> waiting, still;
     for (uint64_t b = 0; b < launch.blocks && !launch.error; ++b)
-        if (cores[b]->start(launch, b)) waiting.push_back(cores[b].get());
+        if (cores[b]->start(launch, block_at(launch, b))) waiting.push_back(cores[b].get());
     bool all = waiting.size() == launch.blocks;
     while (!waiting.empty() && !launch.error) {
         const bool resting = std::any_of(waiting.begin(), waiting.end(),

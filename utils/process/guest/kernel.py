@@ -9,6 +9,7 @@ only, and few modules of that, so that it starts in 15 ms. Commands and replies 
     {"do": "run", "library": path, "pointers": [slot indices], "size": bytes,
      "regions": [...], "limit": seconds, "device": index or null,
       "multiprocessors": of the emulator's card, 0 for as many as it has,
+      "order": in which blocks begin and threads run, 0: ascending,
       "rehearsal": on the emulator, whether launches are only held against the device's limits},
      slots
                                 -> {"error": code, "name", "text", "seconds", "live",
@@ -124,6 +125,8 @@ class Executor:
             if not on_device:
                 library.emu_rehearse(command["rehearsal"])
                 library.emu_set_multiprocessors(command["multiprocessors"])
+                library.emu_set_order(command["order"])
+                library.emu_set_block_order(command["order"])
             start = time.perf_counter()
             error = library.workbook_run(array) or library.workbook_sync()
             self._limit(library, 0.0)
@@ -152,6 +155,8 @@ class Executor:
             library.emu_lend_memory(ctypes.c_void_p(base), ctypes.c_size_t(command["size"]))
             library.emu_rehearse(False)
             library.emu_set_multiprocessors(command["multiprocessors"])
+            library.emu_set_order(0)
+            library.emu_set_block_order(0)
         self._limit(library, command["limit"])
         for first in range(0, len(array), each or 1):
             for index in command["pointers"]:
@@ -186,6 +191,7 @@ class Executor:
         slots = bytearray(command["blobs"][0])
         array = (ctypes.c_uint64 * (len(slots) // 8)).from_buffer(slots)
         library.emu_set_order(command["order"])
+        library.emu_set_block_order(0)
         library.emu_set_idle_products(command["idle_products"])
         library.emu_set_multiprocessors(command["multiprocessors"])
         library.emu_watch_begin()
