@@ -43,12 +43,37 @@ def test_each_kind_is_what_it_is_called():
     assert nans.max() == 1 and 3 <= nans.sum() <= 20 and not first["NaN"].isinf().any()
     assert first["heavy-tailed"].abs().max() > 10 > 5 > first["standard normal"].abs().max()
     assert 0 <= first["uniform"].min() and first["uniform"].max() < 1
+    scales = first["rows of any scale"].abs().amax(dim=1).log10()
+    assert scales.max() - scales.min() > 6 and len(set(scales.round().tolist())) > 8
+
+
+def test_nan_and_infinities_lie_near_the_ends_of_long_rows_too():
+    for draw_ in case_values.not_numbers, case_values.infinite:
+        x = draw_((400, 5000), Generator().manual_seed(0))
+        _, columns = (~x.isfinite()).nonzero(as_tuple=True)
+        near = [(columns < 8).float().mean(), (columns >= 4992).float().mean()]
+        assert all(0.2 < share < 0.45 for share in near)
+
+
+def test_kinds_of_rows_come_in_any_order_as_often_as_each_other():
+    drawn = [case_values.in_turn(7, 3, Generator().manual_seed(seed), 1) for seed in range(60)]
+    assert all(sorted(kinds.tolist()) == [0, 0, 1, 1, 1, 2, 2] for kinds in drawn)
+    assert all(len({int(kinds[place]) for kinds in drawn}) == 3 for place in range(7))
+    lone = [case_values.in_turn(1, 5, Generator().manual_seed(seed), 3) for seed in range(5)]
+    assert [kinds.tolist() for kinds in lone] == [[3]] * 5
+
+
+def test_scales_keep_to_what_an_exercise_promises():
+    x = case_values.of_scales((4000, 1), Generator().manual_seed(0), low=1e-3, high=1e4)
+    assert 1e-8 < x.abs().max() < 1e5
+    lone = case_values.of_scales((1, 4000), Generator().manual_seed(0), low=1e-30, high=1e30)
+    assert lone.abs().min() >= 0.99e-3 and lone.abs().max() <= 1.01e3
 
 
 def test_every_size_meets_two_kinds_and_the_largest_meets_all():
     plan = list(cases.plan(toys.GEMM, toys.GEMM.at.check))
     assert [size for size, _ in plan] == list(toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 16, 9]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 18, 9]
     assert all(kinds[0] == "standard normal" for _, kinds in plan)
 
 
@@ -141,7 +166,7 @@ def test_an_exercise_of_one_tensor_has_no_other_to_hold_a_nan():
 
 def test_an_exercise_that_drops_nan_is_tried_on_none():
     plan = cases.plan(replace(toys.GEMM, drops_nan=True), toys.GEMM.at.check)
-    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 14, 7]
+    assert [len(kinds) for _, kinds in plan] == [2, 2, 2, 16, 7]
 
 
 SPANS = {"rows": (3, 9), "channels": (90, 200), "groups": (2, 7)}
@@ -174,9 +199,9 @@ def test_gates_are_read_at_multiples_of_the_known_sizes_and_at_none_of_these():
 def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
     square = replace(toys.GEMM, flops=lambda M, N, K: 1000 * M * M)
     square = replace(square, at=replace(square.at, gates={"M": 100, "N": 1, "K": 1}))
-    met = [case_sizes.gate_sizes(square, Generator().manual_seed(seed)) for seed in range(100)]
-    assert {sizes["M"] for sizes in met} == {200, 300}  # not 700, at 49 times the cost
-    assert {sizes["N"] for sizes in met} >= set(range(2, 7))
+    met = [case_sizes.gate_sizes(square, Generator().manual_seed(seed)) for seed in range(300)]
+    assert {sizes["M"] for sizes in met} == {200}  # not 700, at 49 times the cost
+    assert {sizes["N"] for sizes in met} == set(range(2, 8))
 
 
 def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
@@ -186,6 +211,18 @@ def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
     assert all(sizes[name] > known for sizes in met for name, known in gates.items())
     most = 12 * case_sizes.cost(gemm, gates)
     assert all(case_sizes.cost(gemm, sizes) <= most for sizes in met)
+
+
+def test_gates_are_read_beside_whole_tiles_too_but_for_what_another_size_follows():
+    met = [
+        case_sizes.gate_sizes(GROUPED, Generator().manual_seed(s), beside=True) for s in range(60)
+    ]
+    known = GROUPED.at.gates
+    assert all(sizes["channels"] % known["channels"] == 0 for sizes in met)
+    whole = [case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(60)]
+    rows = [(other["rows"], one["rows"]) for one, other in zip(met, whole, strict=True)]
+    assert {more - size for size, more in rows if size >= 64} <= {16, 48}
+    assert {more - size for size, more in rows if size < 64} == {1, 3}
 
 
 def test_gates_are_read_at_any_of_the_sizes_that_are_left_open():

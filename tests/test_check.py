@@ -293,7 +293,7 @@ def test_a_summary_never_changes(capsys):
     first = capsys.readouterr().out
     check(FakeKernel(gemm, toys.GEMM))
     assert capsys.readouterr().out == first
-    assert first.startswith("✓ 99.1 gemm passed (32 cases, no hazards)\n")
+    assert first.startswith("✓ 99.1 gemm passed (34 cases, no hazards)\n")
 
 
 # --- wrong kernels
@@ -607,6 +607,29 @@ def test_memory_that_every_call_leaves_behind_is_refused(monkeypatch):
     assert "each call leaves 100 bytes" in rejected(gemm, reason="leak", seeds=[0])
 
 
+def test_memory_that_every_second_call_leaves_behind_is_refused(monkeypatch):
+    isolated, calls = FakeKernel.isolated, []
+
+    def leaking(self, *args, **how):
+        calls.append(1)
+        return replace(isolated(self, *args, **how), live=100 * (len(calls) // 2))
+
+    monkeypatch.setattr(FakeKernel, "isolated", leaking)
+    assert "each call leaves 100 bytes" in rejected(gemm, reason="leak", seeds=[0])
+
+
+def test_two_buffers_that_take_turns_are_no_leak(monkeypatch):
+    isolated, calls = FakeKernel.isolated, {}
+
+    def keeping(self, args, **how):
+        size = args["A"].numel(), args["B"].numel()
+        calls[size] = calls.get(size, 0) + 1
+        return replace(isolated(self, args, **how), live=sum(min(n, 2) for n in calls.values()))
+
+    monkeypatch.setattr(FakeKernel, "isolated", keeping)
+    accepted(gemm, seeds=[0])
+
+
 def test_memory_that_is_kept_for_the_next_call_is_no_leak(monkeypatch):
     isolated, most = FakeKernel.isolated, []
 
@@ -700,6 +723,38 @@ def test_a_result_of_the_call_before_is_refused():
         C.copy_(sizes[M, N, K])
 
     rejected(by_size, reason="stale output", seeds=[0])
+
+
+def test_a_result_for_the_same_elements_in_another_order_is_refused():
+    kept = {}
+
+    def by_elements(A, B, C, M, N, K):
+        key = (*(tuple(x.flatten().sort().values.tolist()) for x in (A, B)), M, N, K)
+        kept.setdefault(key, A @ B)
+        C.copy_(kept[key])
+
+    rejected(by_elements, reason="stale output", seeds=range(3))
+
+
+def test_a_small_call_behind_a_large_one_and_the_third_of_a_size_are_tried():
+    last = [0]
+
+    def after_a_large_one(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        if C.numel() < 2000 and last[0] > 5000:
+            C.fill_(3e5)
+        last[0] = C.numel()
+
+    rejected(after_a_large_one, seeds=range(3))
+    calls, known = {}, [tuple(sizes.values()) for sizes in toys.GEMM.at.check]
+
+    def third(A, B, C, M, N, K):
+        gemm(A, B, C, M, N, K)
+        calls[M, N, K] = calls.get((M, N, K), 0) + 1
+        if calls[M, N, K] == 3 and (M, N, K) not in known:
+            C.fill_(3e5)
+
+    rejected(third, seeds=range(3))
 
 
 def test_a_limit_that_many_values_have_is_no_result_of_the_call_before():

@@ -268,6 +268,7 @@ ATTENTION = Exercise(
     outputs=("scores", "out"),
     reference=attention,
     inputs=draw_qkv,
+    may_be_one=("q", "k", "v"),
     kinds={
         "far from zero": far_from_zero,
         "steep": steep,
@@ -295,7 +296,7 @@ ATTENTION = Exercise(
         bench=of_heads(64, 2048, 128, 0),
         corners={"climbing": of_heads(1, 320, 64, 0)},
         draw=of_heads(1, 96, 64, 1),
-        gates=of_heads(2, 192, 64, 1),
+        gates=of_heads(1, 192, 64, 1),
         drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "causal": (0, 1)},),
         choices={"D": (64, 128), "causal": (0, 1)},
         # A tile is as dear as a whole one, however few of its rows there are: of one head.
@@ -533,7 +534,7 @@ CAPSTONE = replace(
         card=(of_window(64, 1024, 64, 100), of_window(3, 1500, 128, 700)),
         bench=of_window(32, 8192, 128, 1024),
         draw=of_window(1, 192, 64, 40),
-        gates=of_window(1, 384, 64, 65),
+        gates=of_window(1, 192, 64, 65),
         gated={"window": (2, 129)},
         drawn=({"heads": (1, 2), "S": (250, 350), "D": (64, 64), "window": (150, 400)},),
         choices={"D": (64, 128)},
@@ -617,7 +618,7 @@ EXERCISES = (
         at=replace(
             ATTENTION.at,
             corners={"climbing": of_heads(1, 70, 64, 0)},
-            gates=of_heads(2, 48, 64, 1),
+            gates=of_heads(1, 48, 64, 1),
         ),
         points=15,
         effort="about 6 lines",
@@ -702,7 +703,7 @@ EXERCISES = (
         at=replace(
             ATTENTION.at,
             corners={"climbing": of_heads(1, 70, 64, 0)},
-            gates=of_heads(2, 48, 64, 1),
+            gates=of_heads(1, 48, 64, 1),
         ),
         points=15,
         effort="about 10 lines",

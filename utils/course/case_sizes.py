@@ -365,34 +365,48 @@ BLOCKS = 3  # lengths of vectors, from the longest, that blocks and tiles may ha
 
 FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
 LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to this cost
-DEAR = 12  # times the cost at at.gates, at most: two times each of three sizes, and some more
+DEAR = 8, 12, 3e7  # times the cost at at.gates, at most: twice each of three sizes; more up to here
 
 
-def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
+def gate_sizes(exercise: Exercise, generator: Generator, beside: bool = False) -> Sizes:
     """Larger than `at.gates` in each size: in one, and what follows it, by from two to LEAST times,
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
-    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn."""
+    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn.
+
+    With `beside`, each that nothing follows is a little more: no whole tiles, but whole quads, or
+    of a few, such as heads, one or three more.
+    """
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
     of_tensors = lengths(exercise)
     free = [name for name in known if name not in exercise.follows and name in of_tensors]
     name = free[whole_number(0, len(free), generator)]
-    dear = max(GATED, DEAR * cost(exercise, known))  # a cost may grow with the square of a size
+    least, more, most = DEAR
+    once = cost(exercise, known)  # it may grow with the square of a size
+    dear = max(GATED, least * once, min(more * once, most))
     # Each of the others two times; then three, every second time. Not where that would be dear.
-    for times, parts in ((2, 1), (3, 2)):
+    for factor, parts in ((2, 1), (3, 2)):
         for other in (other for other in free if other != name):
-            larger = _times(exercise, known, other, times, parts)
+            larger = _times(exercise, known, other, factor, parts)
             cheap = cost(exercise, _times(exercise, larger, name, 2)) <= dear
-            if cheap and (times == 2 or whole_number(0, 2, generator)):
+            if cheap and (factor == 2 or whole_number(0, 2, generator)):
                 known = larger
-    alone = not any(leader == name for leader in exercise.follows.values())
-    parts = FINE if alone and known[name] % (FINE * WHOLE) == 0 else 1
-    most = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
+    followed = exercise.follows.values()
+    parts = FINE if name not in followed and known[name] % (FINE * WHOLE) == 0 else 1
+    times = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
     grown = functools.partial(_times, exercise, known, name, parts=parts)
-    most = min(most, _largest(most, lambda times: cost(exercise, grown(times)) <= dear))
-    return grown(log_uniform(2 * parts, max(most, 2 * parts), generator))
+    times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
+    sizes = grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
+    alone = [n for n in free if n not in followed]  # a kernel may be made for groups of some sizes
+    added = {n: 1 + 2 * whole_number(0, 2, generator) for n in alone if beside}
+    few = {n: MORE if sizes[n] >= LARGEST_FEW else 1 for n in added}
+    return {n: size + added.get(n, 0) * few.get(n, 0) for n, size in sizes.items()}
+
+
+MORE = 16  # elements: quads also of bytes; one of sizes below, such as a number of heads
+LARGEST_FEW = 64
 
 
 def _times(exercise: Exercise, sizes: Sizes, name: str, times: int, parts: int = 1) -> Sizes:

@@ -125,9 +125,9 @@ def wide(shape: tuple[int, ...], generator: Generator, low: float, high: float) 
 
 def of_scales(shape: tuple[int, ...], generator: Generator, low: float, high: float) -> Tensor:
     """Normal, each row times a scale of its own: of some rows evenly spread over the powers of ten
-    from `low` to `high`, of others over those within SCALES. Where there is one row, each element
-    has its own."""
-    if math.prod(shape[:-1]) == 1:
+    from `low` to `high`, of others over those within SCALES. Where there is one row, every second
+    time each element has its own."""
+    if math.prod(shape[:-1]) == 1 and whole_number(0, 2, generator):
         return wide(shape, generator, max(low, SCALES[0]), min(high, SCALES[1]))
     rows = (*shape[:-1], 1)
     near = wide(rows, generator, max(low, SCALES[0]), min(high, SCALES[1]))
@@ -135,7 +135,17 @@ def of_scales(shape: tuple[int, ...], generator: Generator, low: float, high: fl
     return normal(shape, generator) * scales
 
 
-SCALES, NEAR = (1e-6, 1e6), 0.7  # where most values are; of rows, so many are between these
+def columns_of_scales(
+    shape: tuple[int, ...], generator: Generator, low: float, high: float
+) -> Tensor:
+    """The same, every second time of columns."""
+    if len(shape) < 2 or whole_number(0, 2, generator):
+        return of_scales(shape, generator, low, high)
+    turned = of_scales((*shape[:-2], shape[-1], shape[-2]), generator, low, high)
+    return turned.transpose(-1, -2).contiguous()
+
+
+SCALES, NEAR = (1e-3, 1e3), 0.7  # where most values are; of rows, so many are between these
 
 
 def in_turn(count: int, kinds: int, generator: Generator, first: int = 0) -> Tensor:
@@ -174,7 +184,7 @@ NORMAL, LARGE, TINY, OUTLIERS = "standard normal", "large", "tiny", "outliers am
 NAN_ELSEWHERE, LARGE_ELSEWHERE = "NaN elsewhere", "large elsewhere"
 BELOW_ZERO, WHOLE, INFINITE_ELSEWHERE = "below zero", "whole", "infinite elsewhere"
 ZEROS, ZERO_TIMES_INFINITY = "zero", "zeros times infinite"
-OF_SCALES = "rows of any scale"
+OF_SCALES, OF_SCALES_ELSEWHERE = "rows of any scale", "any scale elsewhere"
 # Of the first tensor, and of the others.
 FAMILIES: dict[str, tuple[Draw, Draw]] = {
     NORMAL: (normal, normal),
@@ -183,7 +193,7 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     "shifted": (shifted, normal),
     "small": (small, normal),
     "constant": (constant, normal),
-    # Up to, or down to, the exercise's own magnitudes, as the last two; see sample().
+    # Up to, or down to, the exercise's own magnitudes, as the last three; see sample().
     LARGE: (normal, normal),
     TINY: (normal, normal),
     "infinite": (infinite, normal),
@@ -200,12 +210,13 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     ZERO_TIMES_INFINITY: (whole, infinite),
     LARGE_ELSEWHERE: (normal, normal),
     OF_SCALES: (normal, normal),
+    OF_SCALES_ELSEWHERE: (normal, normal),
 }
 NANS = ("NaN", NAN_ELSEWHERE)
 # Of these the largest size alone has a call, and the one that is watched shows nothing new.
 SELDOM = (
     *(BELOW_ZERO, WHOLE, ZEROS, INFINITE_ELSEWHERE),
-    *(ZERO_TIMES_INFINITY, LARGE_ELSEWHERE, OF_SCALES),
+    *(ZERO_TIMES_INFINITY, LARGE_ELSEWHERE, OF_SCALES, OF_SCALES_ELSEWHERE),
 )
 FINITE = [name for name in FAMILIES if name not in ("infinite", *NANS, *SELDOM)]
 OWN = "the exercise's own"

@@ -22,6 +22,7 @@ from utils.course.case_values import (
     NORMAL,
     OF_ONE_VALUE,
     OF_SCALES,
+    OF_SCALES_ELSEWHERE,
     ORDERS,
     OUTLIERS,
     OWN,
@@ -32,6 +33,7 @@ from utils.course.case_values import (
     WITH_ZEROS,
     ZERO_TIMES_INFINITY,
     add_outliers,
+    columns_of_scales,
     in_pairs,
     normal,
     of_scales,
@@ -91,6 +93,8 @@ def sample(
         others = large
     elif family == OF_SCALES:
         kind = functools.partial(of_scales, low=least, high=most)
+    elif family == OF_SCALES_ELSEWHERE:
+        others = functools.partial(columns_of_scales, low=least, high=most)
     elif family == TINY:
         kind = functools.partial(wide, low=least, high=min(1e-6, 1e6 * least))
     for name in inputs_of(exercise):
@@ -198,7 +202,9 @@ def own_inputs(exercise: Exercise) -> set[str]:
 
 def alike(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
     """Inputs that could be one tensor: of one shape and dtype, and nothing is promised of them."""
-    promised = own_inputs(exercise) | (set(case.tensors) if exercise.hang_together else set())
+    if exercise.hang_together:
+        return []
+    promised = own_inputs(exercise) - set(exercise.may_be_one)
     free = [n for n in case.tensors if n not in promised and n not in exercise.outputs]
     return [
         (one, other)
@@ -250,6 +256,6 @@ def _impossible(exercise: Exercise) -> Iterator[str]:
     as an infinite weight of a GroupNorm: there it is a matter of the formula."""
     plain = len(inputs_of(exercise)) == 2 or exercise.products
     if not plain or exercise.precision is not Precision.FP32:
-        yield from (INFINITE_ELSEWHERE, LARGE_ELSEWHERE)
+        yield from (INFINITE_ELSEWHERE, LARGE_ELSEWHERE, OF_SCALES_ELSEWHERE)
     if not exercise.products:
         yield ZERO_TIMES_INFINITY

@@ -40,6 +40,7 @@ class At:
     card: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     draw: Sizes = field(default_factory=dict)  # fits on the screen
     gates: Sizes = field(default_factory=dict)  # gates are read at multiples of it: whole tiles
+    ragged: bool = True  # and where no tile is whole: there edges may not be far slower
     # Of sizes that no tensor has: the least and the most, one of them each time gates are read.
     gated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.
@@ -94,6 +95,7 @@ class Judging:
     # Tensors of which kernels need not read all: the share that they must. Of others it is 1.
     must_read: Mapping[str, float] = field(default_factory=dict)
     hang_together: bool = False  # some inputs follow from others: none is changed by itself
+    may_be_one: tuple[str, ...] = ()  # of `inputs`, those that a call may give one tensor for
     drops_nan: bool = False  # unlike PyTorch, as fmaxf() does: it is tried on none
     gates: tuple[Gate, ...] = ()
     multiprocessors: int = 0  # of the emulator's card: few, for blocks that work on; 0: any number

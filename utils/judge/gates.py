@@ -86,8 +86,7 @@ def _of_few(diagnosis: Diagnosis) -> Reading:
             if t.access in LOADS:
                 lines[t.key] = lines[t.key] + t if t.key in lines else t
     few = sum(t.requests for t in lines.values() if t.lanes < FEW * t.requests)
-    once = sum(launch.distinct_read for launch in diagnosis.launches)
-    return Reading(few, once / (FLOAT * WARP))
+    return Reading(few, _read_once(diagnosis.launches, diagnosis) / (FLOAT * WARP))
 
 
 def _moved(diagnosis: Diagnosis) -> Reading:
@@ -134,10 +133,16 @@ def _at_work(diagnosis: Diagnosis) -> list[LaunchTraffic]:
     may be small, such as the one that adds up what blocks found, or make a great many steps for
     nothing."""
     launches = [launch for launch in diagnosis.launches if launch.counters["steps"]]
-    read = sum(launch.distinct_read for launch in launches)
-    if diagnosis.covered:  # what is read besides, perhaps for show, hides no work
-        read = min(read, sum(covered.read for covered in diagnosis.covered.values()))
+    read = _read_once(launches, diagnosis)
     return [launch for launch in launches if GOOD_PART * launch.distinct_read >= read]
+
+
+def _read_once(launches: Iterable[LaunchTraffic], diagnosis: Diagnosis) -> int:
+    """Bytes that launches read, each counted once; of the call's tensors alone, where that is less:
+    what is read besides, perhaps for show, hides no work."""
+    read = sum(launch.distinct_read for launch in launches)
+    of_tensors = sum(covered.read for covered in diagnosis.covered.values())
+    return min(read, of_tensors) if diagnosis.covered else read
 
 
 def _that_take_time(diagnosis: Diagnosis) -> list[LaunchTraffic]:
@@ -260,9 +265,13 @@ def passes(gate: Gate, reading: Reading) -> bool:
     return reading.now >= limit if gate.at_least else reading.now <= limit
 
 
-def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str | None:
-    """What to say of a run that a gate does not let through; None where it does."""
+def failing(
+    gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int], slack: float = 1.0
+) -> str | None:
+    """What to say of a run that a gate, with its bound so many times as wide, does not let through;
+    None where it does."""
     reading = read(gate, diagnosis, sizes)
+    gate = replace(gate, times=gate.times / slack if gate.at_least else gate.times * slack)
     if passes(gate, reading):
         return None
     place = f" at line {reading.line}" if reading.line else ""
