@@ -445,6 +445,10 @@ def test_a_device_function_that_calls_itself_tells_how_deep_it_is():
         "__device__ int f(int n) { return n; }",
         "__device__ constexpr int f(int n) { return n ? f(n - 1) : 0; }",
         "__device__ int f(int n);\n__device__ int g(int n) { return f(n); }",
+        "__device__ int f(int n) { return n; }\n__device__ int f(int2 n) { return f(n.x); }",
+        "__device__ int2 max(int2 a, int2 b) { return {max(a.x, b.x), max(a.y, b.y)}; }",
+        "struct A { __device__ int f(int n) { return b.f(n) + c->f(n) + ns::f(n); } };",
+        "template <class... T> __device__ int f(int n, T... more) { return n + f(more...); }",
     ):
         assert body(other) == other
 

@@ -205,7 +205,9 @@ def test_calls_are_counted_at_sizes_that_the_exercise_names():
     counted = replace(toys.MISH, at=replace(toys.MISH.at, counted=named))
     calls = plain_calls.PlainCalls(Recorded(right, counted), seed=7)
     made = list(calls.in_another_process(counted.at.check))[plain_calls.AGAIN :]
+    *made, last = made  # of another order of blocks, at the largest size
     assert [outcome.case.sizes for outcome in made] == [named[0], named[1], named[0]]
+    assert last.case.sizes == {"n": 1000} and "another order" in last.case.note
 
 
 def test_a_call_has_its_whole_time_limit_in_its_turn_and_less_before():

@@ -12,7 +12,7 @@ from pathlib import Path
 from utils.emulator.build import include_dir
 from utils.ground.errors import CompileError
 
-_MATHS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc
+MATHS = """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc
     exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp
     lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter
     nexttoward pow remainder remquo rint round scalbln scalbn signbit sin sincos sinh sqrt tan
@@ -27,7 +27,7 @@ _C = """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf puts putchar 
     _ITM_deregisterTMCloneTable __gxx_personality_v0 _Unwind_Resume __tls_get_addr threadIdx
     blockIdx blockDim gridDim""".split()
 _LIBRARY = re.compile(
-    rf"(__)?({'|'.join(_MATHS)})[fl]?(_finite)?|{'|'.join(_C)}|__\w+_chk|cuda[A-Z]\w*"
+    rf"(__)?({'|'.join(MATHS)})[fl]?(_finite)?|{'|'.join(_C)}|__\w+_chk|cuda[A-Z]\w*"
     r"|__(popcount|udiv|umod|div|mod|mul|ashl|ashr|lshr|fix|float|ext|trunc|clz|ctz|ffs|bswap)\w*"
     r"|__cxa_\w+|__dynamic_cast|__once_proxy|__tsan_\w+|__sanitizer_cov_trace_pc"
 )

@@ -44,14 +44,6 @@ class Function:
         return "__global__" in self.words
 
     @property
-    def calls_itself(self) -> bool:
-        """Whether its name is called in its body; no function that may run as the text compiles."""
-        code = self.code
-        return not self.words & {"constexpr", "consteval"} and any(
-            code.text(p) == self.name and code.text(p + 1) in ("(", "<") for p in self.body
-        )
-
-    @property
     def on_host(self) -> bool:
         """Whether the host may call it."""
         return "__host__" in self.words or not self.words & {"__device__", "__global__"}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from utils.emulator.translate import recursion
 from utils.emulator.translate.code import Code, Misunderstood
 from utils.emulator.translate.constant import limit_constants
 from utils.emulator.translate.cuda_rules import Rules
@@ -60,11 +61,11 @@ def rewrite(
     """
     headers = _Headers([Path(folder) for folder in include_dirs], own_constants=own_constants)
     code = headers.rewrite(source, filename, first_line, base_dir)
-    for function in headers.rules.judge():
+    functions = headers.rules.judge()
+    recursion.mark(functions)
+    for function in functions:
         if function.body and function.on_host and not function.on_device:
             _mark_host(function)
-        elif function.calls_itself:
-            _mark_recursive(function)
     text = f'#include <cuda_runtime.h>\n#line {first_line} "{_quoted(filename)}"\n{code.result()}'
     return Unit(text, headers.texts)
 
@@ -225,18 +226,6 @@ def _mark_host(function: Function) -> None:
         first += 2
     if first < function.at and not {code.text(p) for p in function.head} & {"requires", "["}:
         code.out[code.index[first]] = f"EMU_HOST {code.out[code.index[first]]}"
-
-
-def _mark_recursive(function: Function) -> None:
-    """A device function that calls itself tells the runtime how deep it is."""
-    code = function.code
-    for position in function.head:
-        if code.text(position) == "__device__":
-            code.append(position, " EMU_RECURSIVE")
-            frame = "__builtin_frame_address(0)"
-            told = f' emu_note_recursion("{function.name}", {frame});'
-            code.append(function.body.start - 1, told)
-            return
 
 
 def _with_architecture(text: str) -> str:
