@@ -437,10 +437,10 @@ def test_what_may_run_on_the_device_is_not_marked_as_the_hosts():
 
 
 def test_a_device_function_that_calls_itself_tells_how_deep_it_is():
-    told = '{ emu_note_recursion("f", __builtin_frame_address(0)); '
+    noted = '{ emu_note_recursion("f", __builtin_frame_address(0)); '
     for head in ("__device__", "static __device__", "template <int N> __host__ __device__"):
         text = body(f"{head} int f(int n) {{ return n ? f(n - 1) : 0; }}")
-        assert text.startswith(f"{head} EMU_RECURSIVE int f(int n) {told}")
+        assert text.startswith(f"{head} EMU_RECURSIVE int f(int n) {noted}")
     for other in (
         "__device__ int f(int n) { return n; }",
         "__device__ constexpr int f(int n) { return n ? f(n - 1) : 0; }",
