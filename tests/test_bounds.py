@@ -42,7 +42,8 @@ def plain(exercise: Exercise, case: Case, name: str, probes: int) -> Tensor:
     run = lambda changed: oracle.outputs(exercise, case, changed)  # noqa: E731
     for change in itertools.islice(changes(run, wide, values, inexact, STEP), probes):
         square += change[name] ** 2 / probes
-    response = (square if probes == oracle.PROBES else square.mean().expand_as(square)).sqrt()
+    of_few = square.sum() / (square > 0).sum().clamp(min=1)  # where it changes at all
+    response = (square if probes == oracle.PROBES else of_few.expand_as(square)).sqrt()
     scale = value.abs().nan_to_num(0, 0) + response
     with oracle.full_precision():
         path = oracle.evaluate(exercise, case, torch.float32, "cpu")[name].double()
@@ -118,3 +119,24 @@ def test_a_right_value_needs_one_evaluation_and_a_wrong_one_all():
     assert mismatch.wrong(got + 1, right).all()
     assert len(calls) == 1 + oracle.PROBES + 2  # the fp32 path, the derivatives
     assert not mismatch.wrong(got, right).any() and len(calls) == 1 + oracle.PROBES + 2
+
+
+def test_an_output_that_is_0_but_for_one_element_has_no_narrower_bound_from_few_probes():
+    exercise = catalog.load("12_ship_it/gn_min_bias_backward")
+    sizes = {"rows": 1, "channels": 4576, "groups": 8}
+    for seed in range(3):
+        case = cases.sample(exercise, sizes, cases.usual(exercise), Generator().manual_seed(seed))
+        few, many = (
+            oracle.expect(exercise, case, floats(exercise), probes=probes)["dweight"]
+            for probes in (2, oracle.PROBES)
+        )
+        chosen = int(few.value.abs().argmax())
+        assert few.value.count_nonzero() == 1
+        assert few.bound[chosen] > 0.2 * many.bound[chosen]
+        # A sum of 4,576 gradients of both signs, one after the other, keeps to it.
+        grad, factor = case.tensors["grad_out"][:, 0], few.value[chosen]
+        total = torch.zeros(())
+        for one in grad:
+            total += one
+        off = abs(float(total) / float(grad.double().sum()) - 1) * abs(float(factor))
+        assert off <= few.bound[chosen]

@@ -227,6 +227,7 @@ def without_groups(at):
         bench=less(at.bench),
         draw=less(at.draw),
         gates=less(at.gates),
+        ragged=at.ragged,
         drawn=tuple(map(less, at.drawn)),
     )
 

@@ -75,8 +75,9 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 
 def _near_ends(width: int, count: int, generator: Generator) -> Tensor:
-    """Columns of rows of so many elements: of three two lie near an end, half of them each."""
-    near = min(8, width)
+    """Columns of rows of so many elements: of three two lie near an end, half of them each, every
+    second time in the first column or the last."""
+    near = min((1, 8)[whole_number(0, 2, generator)], width)
     begin = torch.tensor([0, 0, width - near], device=generator.device)
     long = torch.tensor([width, near, near], device=generator.device)
     span = torch.randint(3, (count,), generator=generator, device=generator.device)

@@ -268,7 +268,9 @@ class _Bounds:
                 self._squares[changed] += change**2 / self.probes
             self._changed_by += 1
         square = self._squares[name]
-        return (square if self.probes >= PROBES else square.mean().expand_as(square)).sqrt()
+        if self.probes < PROBES:  # of few a mean tells, of the elements that change at all
+            square = (square.sum() / (square > 0).sum().clamp(min=1)).expand_as(square)
+        return square.sqrt()
 
     def _reach(self, name: str, step: float) -> Tensor:
         """The largest such change of an output, and a little more. A sum that may come out on
@@ -343,13 +345,15 @@ def _more_outputs(exercise: Exercise, case: Case, values: Tensors, names: list[s
 
 
 def fan_in(exercise: Exercise, case: Case, wide: Values, names: list[str]) -> dict[str, int]:
-    """How many input values an output depends on: non-zero derivatives, at a few elements."""
+    """How many input values an output depends on: non-zero derivatives, at a few elements; one is
+    the largest, since many may be 0, such as gradients of what was not chosen."""
     leaves = {name: value.clone().requires_grad_() for name, value in floating(wide).items()}
     results = outputs(exercise, case, {**wide, **leaves})
     fans = dict.fromkeys(names, 1)
     for name in names:
         flat = results[name].reshape(-1)
-        chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1}
+        largest = int(flat.detach().abs().nan_to_num(0, 0).argmax())
+        chosen = {0, flat.numel() // 3, 2 * flat.numel() // 3, flat.numel() - 1, largest}
         counts = []
         for i in chosen if flat.requires_grad else ():
             gradients = torch.autograd.grad(
