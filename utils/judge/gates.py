@@ -141,8 +141,8 @@ def _read_once(launches: Iterable[LaunchTraffic], diagnosis: Diagnosis) -> int:
     """Bytes that launches read, each counted once; of the call's tensors alone, where that is less:
     what is read besides, perhaps for show, hides no work."""
     read = sum(launch.distinct_read for launch in launches)
-    of_tensors = sum(covered.read for covered in diagnosis.covered.values())
-    return min(read, of_tensors) if diagnosis.covered else read
+    tensors = getattr(diagnosis, "covered", {})
+    return min(read, sum(covered.read for covered in tensors.values())) if tensors else read
 
 
 def _that_take_time(diagnosis: Diagnosis) -> list[LaunchTraffic]:
