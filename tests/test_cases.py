@@ -213,18 +213,6 @@ def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
     assert all(case_sizes.cost(gemm, sizes) <= most for sizes in met)
 
 
-def test_gates_are_read_beside_whole_tiles_too_but_for_what_another_size_follows():
-    met = [
-        case_sizes.gate_sizes(GROUPED, Generator().manual_seed(s), beside=True) for s in range(60)
-    ]
-    known = GROUPED.at.gates
-    assert all(sizes["channels"] % known["channels"] == 0 for sizes in met)
-    whole = [case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(60)]
-    rows = [(other["rows"], one["rows"]) for one, other in zip(met, whole, strict=True)]
-    assert {more - size for size, more in rows if size >= 64} <= {16, 48}
-    assert {more - size for size, more in rows if size < 64} == {1, 3}
-
-
 def test_gates_are_read_at_any_of_the_sizes_that_are_left_open():
     at = replace(toys.GROUPNORM.at, gates=GROUPED.at.gates, gated={"groups": (3, 5)})
     open_ = replace(toys.GROUPNORM, shapes={"x": "rows channels"}, follows={}, at=at)

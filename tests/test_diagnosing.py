@@ -397,7 +397,7 @@ def launch_of(blocks, read, **counters):
 
 
 def seen_of(*launches):
-    return SimpleNamespace(launches=list(launches))
+    return SimpleNamespace(launches=list(launches), covered={})
 
 
 def shares_work(seen, metric):

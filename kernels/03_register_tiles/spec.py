@@ -31,7 +31,6 @@ AT = replace(
     ),
     draw={"M": 128, "N": 128, "K": 8},
     gates={"M": 128, "N": 128, "K": 32},
-    ragged=False,
 )
 DEEP = replace(AT, draw={"M": 128, "N": 128, "K": 16})  # two rounds
 

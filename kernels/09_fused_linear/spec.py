@@ -50,7 +50,6 @@ AT = At(
     bench=size(1024, 8192, 8192, 256),
     draw=size(128, 128, 8, 4),
     gates=size(128, 128, 64, 4),
-    ragged=False,
     drawn=(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8)},
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
@@ -227,7 +226,6 @@ def without_groups(at):
         bench=less(at.bench),
         draw=less(at.draw),
         gates=less(at.gates),
-        ragged=at.ragged,
         drawn=tuple(map(less, at.drawn)),
     )
 

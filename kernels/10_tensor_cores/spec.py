@@ -47,7 +47,6 @@ WARP = At(
     bench=size(4096, 4096, 4096),
     draw=size(16, 8, 32),
     gates=size(32, 32, 32),
-    ragged=False,
     drawn=(
         {"M": (250, 270), "N": (246, 290), "K": (3, 20)},
         {"M": (20, 40), "N": (30, 40), "K": (1700, 1900)},
@@ -68,7 +67,6 @@ TILES = At(
     bench=size(4096, 4096, 4096),
     draw=size(128, 128, 64),
     gates=size(128, 128, 128),
-    ragged=False,
     drawn=WARP.drawn,
     anywhere=False,
 )
@@ -91,7 +89,6 @@ MODEL = At(
     bench={**size(1024, 8192, 8192), "groups": 256},
     draw={**size(128, 128, 64), "groups": 4},
     gates={**size(128, 128, 64), "groups": 4},
-    ragged=False,
     drawn=(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8)},
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},

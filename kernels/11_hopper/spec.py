@@ -45,7 +45,6 @@ LADDER = At(
     bench=size(8192, 8192, 8192),
     draw=size(64, 128, 64),
     gates=size(64, 128, 32),
-    ragged=False,
     drawn=(
         {"M": (250, 270), "N": (246, 290), "K": (3, 20)},
         {"M": (20, 40), "N": (30, 40), "K": (700, 900)},
@@ -81,7 +80,6 @@ WHOLE = At(
     bench={**size(1024, 8192, 8192), "groups": 256, "terms": 3},
     draw={**size(128, 128, 64), "groups": 4, "terms": 3},
     gates={**size(64, 128, 32), "groups": 4, "terms": 3},
-    ragged=False,
     drawn=(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8), "terms": (3, 3)},
         {"M": (20, 40), "N": (40, 50), "K": (700, 900), "groups": (2, 4), "terms": (1, 1)},

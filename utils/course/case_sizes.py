@@ -368,15 +368,11 @@ LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to t
 DEAR = 8, 12, 3e7  # times the cost at at.gates, at most: twice each of three sizes; more up to here
 
 
-def gate_sizes(exercise: Exercise, generator: Generator, beside: bool = False) -> Sizes:
+def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     """Larger than `at.gates` in each size: in one, and what follows it, by from two to LEAST times,
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
-    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn.
-
-    With `beside`, each that nothing follows is a little more: no whole tiles, but whole quads, or
-    of a few, such as heads, one or three more.
-    """
+    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
@@ -393,20 +389,12 @@ def gate_sizes(exercise: Exercise, generator: Generator, beside: bool = False) -
             cheap = cost(exercise, _times(exercise, larger, name, 2)) <= dear
             if cheap and (factor == 2 or whole_number(0, 2, generator)):
                 known = larger
-    followed = exercise.follows.values()
-    parts = FINE if name not in followed and known[name] % (FINE * WHOLE) == 0 else 1
+    followed = name in exercise.follows.values()
+    parts = FINE if not followed and known[name] % (FINE * WHOLE) == 0 else 1
     times = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
     grown = functools.partial(_times, exercise, known, name, parts=parts)
     times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
-    sizes = grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
-    alone = [n for n in free if n not in followed]  # a kernel may be made for groups of some sizes
-    added = {n: 1 + 2 * whole_number(0, 2, generator) for n in alone if beside}
-    few = {n: MORE if sizes[n] >= LARGEST_FEW else 1 for n in added}
-    return {n: size + added.get(n, 0) * few.get(n, 0) for n, size in sizes.items()}
-
-
-MORE = 16  # elements: quads also of bytes; one of sizes below, such as a number of heads
-LARGEST_FEW = 64
+    return grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
 
 
 def _times(exercise: Exercise, sizes: Sizes, name: str, times: int, parts: int = 1) -> Sizes:

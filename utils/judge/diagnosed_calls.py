@@ -37,7 +37,6 @@ _CAUSES = ("divergent-barrier",)  # hazards that others may follow from, such as
 
 CHEAP = 5e5  # of calls of any size, by case_sizes.cost: 20 ms
 MANY = 60_000  # threads: with barriers they take 50 ms
-SLACK = 2.0  # of gates, where tiles are not whole
 CHEAPER, FEW_THREADS = 5e4, 12_000  # of calls of any size that are watched for hazards alone
 TRIES = 3  # to draw sizes for which so many are enough
 
@@ -148,22 +147,13 @@ class DiagnosedCalls(Judge):
         """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""
         for _ in range(int(torch.randint(0, 3, (), generator=self.generator))):
             self._watch(self.exercise.at.check[0], probes=0)
-        both = settings.rounds() > 1 and self.exercise.at.ragged
-        beside = both or (self.exercise.at.ragged and whole_number(0, 2, self.generator))
-        if both or not beside:
-            self._judge_gates_at(case_sizes.gate_sizes(self.exercise, self.generator))
-        if beside:
-            sizes = case_sizes.gate_sizes(self.exercise, self.generator, beside=True)
-            self._judge_gates_at(sizes, slack=SLACK)
-
-    def _judge_gates_at(self, sizes: Sizes, slack: float = 1.0) -> None:
-        """Read them in a call of these sizes; a gate lets so many times its limit through."""
+        sizes = case_sizes.gate_sizes(self.exercise, self.generator)
         seen, case = self._watch(sizes, probes=FEW)
         self._object()
         reads_most = max(seen.launches, key=lambda launch: launch.distinct_read, default=None)
         self.reader = reads_most.kernel if reads_most else ""
         for gate in (*self.exercise.gates, *gates.of_every(self.exercise)):
-            if message := gates.failing(gate, seen, sizes, slack):
+            if message := gates.failing(gate, seen, sizes):
                 self.fail(Reason.GATE, case, message)
         for gate in self.exercise.gates:
             if gate.metric in gates.PRODUCTS and not self._needs_products():

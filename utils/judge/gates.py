@@ -141,8 +141,8 @@ def _read_once(launches: Iterable[LaunchTraffic], diagnosis: Diagnosis) -> int:
     """Bytes that launches read, each counted once; of the call's tensors alone, where that is less:
     what is read besides, perhaps for show, hides no work."""
     read = sum(launch.distinct_read for launch in launches)
-    tensors = getattr(diagnosis, "covered", {})
-    return min(read, sum(covered.read for covered in tensors.values())) if tensors else read
+    of_tensors = sum(covered.read for covered in diagnosis.covered.values())
+    return min(read, of_tensors) if diagnosis.covered else read
 
 
 def _that_take_time(diagnosis: Diagnosis) -> list[LaunchTraffic]:
@@ -265,13 +265,9 @@ def passes(gate: Gate, reading: Reading) -> bool:
     return reading.now >= limit if gate.at_least else reading.now <= limit
 
 
-def failing(
-    gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int], slack: float = 1.0
-) -> str | None:
-    """What to say of a run that a gate, with its bound so many times as wide, does not let through;
-    None where it does."""
+def failing(gate: Gate, diagnosis: Diagnosis, sizes: Mapping[str, int]) -> str | None:
+    """What to say of a run that a gate does not let through; None where it does."""
     reading = read(gate, diagnosis, sizes)
-    gate = replace(gate, times=gate.times / slack if gate.at_least else gate.times * slack)
     if passes(gate, reading):
         return None
     place = f" at line {reading.line}" if reading.line else ""
