@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.case_values import between, in_turn, sometimes_nan
+from utils.course.case_values import in_turn, sometimes_nan, spread
 from utils.course.catalog import topic
 from utils.course.common_gates import (
     ALL_LANES,
@@ -33,12 +33,8 @@ def several_kinds(sizes, generator):
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = in_turn(rows, 5, generator)[:, None]
-    y = draw(rows, channels)
-    y = torch.where(kinds == 1, y * 1e-3, y)
-    y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
-    y = torch.where(kinds == 3, y * 3, y)
-    y = torch.where(kinds == 4, y * between(1e-3, 1.0, rows, generator), y)
+    kinds = in_turn(rows, 5, generator)
+    y = spread(draw(rows, channels), kinds, generator)
     y = sometimes_nan(y, generator) if channels >= 256 else y
     group = torch.arange(channels, device=generator.device) * sizes["groups"] // channels
     kind_of_group = in_turn(sizes["groups"], 2, generator)

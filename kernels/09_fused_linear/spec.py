@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import between, in_turn, sometimes_nan
+from utils.course.case_values import in_turn, sometimes_nan, spread
 from utils.course.catalog import topic
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS, MODELS, SLOPE, kinds_of_groups, large_scales
@@ -71,16 +71,12 @@ def shift_and_spread(sizes, generator):
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = in_turn(M, 5, generator)[:, None]
-    x = draw(M, K)
-    x = torch.where(kinds == 1, x * 1e-3, x)
-    x = torch.where(kinds == 2, x * 1e-2 + 0.5, x)
-    x = torch.where(kinds == 3, x * 3, x)
-    x = torch.where(kinds == 4, x * between(1e-3, 1.0, M, generator), x)
+    kinds = in_turn(M, 5, generator)
+    x = spread(draw(M, K), kinds, generator)
     x = sometimes_nan(x, generator) if M >= 64 else x
     group = torch.arange(N, device=generator.device) * sizes["groups"] // N
     group = in_turn(sizes["groups"], 6, generator)[group]  # the kind of each channel's
-    spread = torch.where(group % 2 == 0, 0.5, 1e-3)
+    deviation = torch.where(group % 2 == 0, 0.5, 1e-3)
     # A lone value is its own mean, but for a rounding, and that 316 times.
     steep = 0.05 if N == sizes["groups"] else 1.0
     # One group of three lies far from zero beside its spread: E[x²] - E[x]² has no digit left.
@@ -88,8 +84,8 @@ def shift_and_spread(sizes, generator):
     return {
         "x": x,
         "W": draw(N, K) / K**0.5 * torch.where(far, 1e-3, 1.0)[:, None],
-        "b": torch.where(far, 0.6 + 1e-3 * draw(N), draw(N) * spread),
-        "shift": torch.where(far, 0.2 + 1e-3 * draw(N), draw(N) * spread),
+        "b": torch.where(far, 0.6 + 1e-3 * draw(N), draw(N) * deviation),
+        "shift": torch.where(far, 0.2 + 1e-3 * draw(N), draw(N) * deviation),
         "weight": draw(N) * steep,
         "bias": draw(N),
     }

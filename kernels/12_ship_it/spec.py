@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from utils.course import MODELS, At, Exercise, Gate
-from utils.course.case_values import between, in_turn, sometimes_nan, whole_number
+from utils.course.case_values import WIDE, in_turn, sometimes_nan, spread, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
 from utils.course.models import EPS
 
@@ -77,16 +77,13 @@ def kinds_of_rows(sizes, generator, nan=True):
     def draw(*shape):
         return torch.randn(shape, generator=generator, device=generator.device)
 
-    kinds = in_turn(rows, 5, generator)[:, None]
-    y = draw(rows, channels)
-    y = torch.where(kinds == 1, y * 1e-3, y)
-    y = torch.where(kinds == 2, y * 1e-2 + 0.5, y)
-    y = torch.where(kinds == 3, y * 3, y)
-    y = torch.where(kinds == 4, y * between(1e-3, 1.0, rows, generator), y)
+    kinds = in_turn(rows, 5, generator)
+    y = spread(draw(rows, channels), kinds, generator)
     y = sometimes_nan(y, generator) if nan and channels >= 96 else y
     drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
     grad_out = draw(rows, channels)
-    return {"y": y, **drawn, "grad_out": torch.where(kinds == 3, 300 * grad_out, grad_out)}
+    large = kinds[:, None] == WIDE
+    return {"y": y, **drawn, "grad_out": torch.where(large, 300 * grad_out, grad_out)}
 
 
 def groups_of_x(sizes, generator):

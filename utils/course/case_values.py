@@ -161,6 +161,19 @@ def between(low: float, high: float, count: int, generator: Generator) -> Tensor
     return wide((count, 1), generator, low, high).abs()
 
 
+WIDE = 3  # of `spread` kinds, for who draws more by them
+
+
+def spread(rows: Tensor, kinds: Tensor, generator: Generator) -> Tensor:
+    """(count, n) normal values, each row by its kind, which `in_turn(count, 5)` gives: as it is,
+    very small, far from zero beside its spread, wide, or somewhat smaller."""
+    kinds = kinds[:, None]
+    rows = torch.where(kinds == 1, rows * 1e-3, rows)
+    rows = torch.where(kinds == 2, rows * 1e-2 + 0.5, rows)
+    rows = torch.where(kinds == WIDE, rows * 3, rows)
+    return torch.where(kinds == 4, rows * between(1e-3, 1.0, len(rows), generator), rows)
+
+
 def add_outliers(a: Tensor, b: Tensor, generator: Generator) -> None:
     """Put elements far above all others into one column of `a`, or of `b`: (rows, K) both.
 
