@@ -252,8 +252,7 @@ def box():
 
 
 @needs_box
-def test_results_and_all_gradients_at_awkward_sizes(box, task, monkeypatch):
-    monkeypatch.setattr(requests, "CALLING", 300.0)
+def test_results_and_all_gradients_at_awkward_sizes(box, task):
     generator = torch.Generator().manual_seed(3)
     with box.open() as session:
         requests.load(session, TEXT, work=task.work)

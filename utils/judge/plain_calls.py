@@ -494,7 +494,7 @@ class PlainCalls(Judge):
                     # To ask takes as much memory as to call: a part of the length comes first.
                     few = all(self.threads(s) <= MANY for s in (self._part(names[i], span), sizes))
                     if few and self._soon(names[i], span):
-                        yield self.call(self.any_case(sizes), probes=FEW)
+                        yield self.call(self.case(sizes), probes=FEW)
                         return
 
     def _part(self, name: str, span: tuple[int, int]) -> Sizes:

@@ -130,7 +130,7 @@ class Judge:
             self.fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
         message = "\n".join([message, *self.remarks.values])
-        if got.is_floating_point() and (bad & got.isnan()).any():
+        if got.is_floating_point() and _nan_alone(case, got[bad]):
             self.fail(Reason.NAN, case, message)
         if previous is not None and _left(got, previous.to(got.device), bad):
             advice = "these are the values of the call before, whose inputs were others"
@@ -157,6 +157,14 @@ def only_late(failure: CheckFailed) -> bool:
     """Whether a call was only stopped for being late, and nothing says that it would not end."""
     cause = failure.__cause__
     return isinstance(cause, KernelTimeout) and not cause.certain
+
+
+def _nan_alone(case: Case, wrong: Tensor) -> bool:
+    """Whether wrong values are NaN, and no others: where inputs hold NaN, to read the wrong ones is
+    to get some, too."""
+    given = any(x.is_floating_point() and bool(x.isnan().any()) for x in case.tensors.values())
+    nan = wrong.isnan()
+    return bool(nan.all() if given else nan.any())
 
 
 def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:

@@ -251,14 +251,14 @@ class Race:
     def _request(self, session: Session, arrays: Arrays, within: float) -> float:
         requests.load(session, self.text)
         arguments = requests.encoded(self.size.arguments)
-        request(session, requests.CALLING, "make", arguments=arguments, seed=0, values=False)
+        request(session, requests.ANSWERING, "make", arguments=arguments, seed=0, values=False)
         for _ in range(WARM):
             with closing(filled(self.task, self.size, seeds(WARM), self.device)) as warming:
                 clock(session, 0, warming, self.size, within)
         seconds = clock(session, 0, arrays, self.size, within)
         requests.surroundings(session)
         with suppress(Gone, Rejected):  # no part of the verdict
-            reply = request(session, requests.CALLING, "kernels", made=0, shapes=self.size.shapes)
+            reply = request(session, requests.ANSWERING, "kernels", made=0, shapes=self.size.shapes)
             if isinstance(names := reply.get("kernels"), list):
                 self.kernels = [str(name)[:LONG] for name in names]
         return seconds

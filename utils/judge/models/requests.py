@@ -17,7 +17,9 @@ from utils.process.child import Gone
 from utils.process.guest.framing import Header, Message
 
 LOADING = 120.0  # seconds to load a file, builds not counted
-CALLING = 60.0  # seconds for all calls of a process: an honest one needs up to 20 on two cores
+ANSWERING = 60.0  # seconds for a command that is no call
+# Seconds for all calls of a process, of a core's time: honest attention needs 32 on two busy cores.
+CALLING = 180.0
 HOST_REACHED = 86  # the exit status that the emulator ends with; see runtime/faults.h
 
 T = TypeVar("T")
@@ -56,7 +58,7 @@ def load(session: Session, text: str, mode: str = "plain", work: Work | None = N
 
 def surroundings(session: Session) -> None:
     """What a file has changed or left behind. Raises Rejected where it has."""
-    reply, _ = session.ask(CALLING, "after")
+    reply, _ = session.ask(ANSWERING, "after")
     if session.processes():
         raise Rejected(Why.LEFT, "a process that it has started still runs")
     left, changed = reply.get("left"), reply.get("changed")
@@ -70,7 +72,7 @@ def surroundings(session: Session) -> None:
 
 def reply_to(session: Session, do: str, **command: Any) -> Message:
     """The answer to a command that no honest model fails. Raises Rejected."""
-    answer, values = session.ask(CALLING, do, most=1 << 28, **command)
+    answer, values = session.ask(ANSWERING, do, most=1 << 28, **command)
     if "error" in answer:
         raise raised(session, f"{do}: {answer['error']}: {answer.get('text', '')}")
     return answer, values
@@ -79,7 +81,7 @@ def reply_to(session: Session, do: str, **command: Any) -> Message:
 def made(session: Session, size: Size, seed: int, reference: nn.Module) -> Message:
     """A ModelNew of a size: what is told of its parameters, and their values, or an error."""
     most = 8 * sum(p.numel() for p in reference.parameters()) + 4096
-    return session.ask(CALLING, "make", arguments=encoded(size.arguments), seed=seed, most=most)
+    return session.ask(ANSWERING, "make", arguments=encoded(size.arguments), seed=seed, most=most)
 
 
 def encoded(value: Any) -> Any:
@@ -99,7 +101,7 @@ def encoded(value: Any) -> Any:
 
 def copied(session: Session, number: int) -> str:
     """Why there is no deep copy of a model: it may have what has none, such as a library."""
-    answer, _ = session.ask(CALLING, "copy", made=number)
+    answer, _ = session.ask(ANSWERING, "copy", made=number)
     return f"{answer['error']}: {answer.get('text')}"[:300] if "error" in answer else ""
 
 
