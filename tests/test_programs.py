@@ -75,7 +75,7 @@ CLEAN = """arrive_and_wait copy_pipeline producers_and_consumers group_copies gr
     grid_sync_jacobi tiles_of_two_warps partitions group_reduction vector_aggregates spin_locks
     last_block host_threads device_objects memory_pools launches_by_pointer half_dot_product
     texture_wraps block_scan bitonic_sort wmma_products blocks_that_wait
-    cub_primitives""".split()
+    cub_primitives pinned_copies""".split()
 
 
 @pytest.mark.parametrize("watch", ["watched"])
@@ -91,6 +91,24 @@ def test_the_examples_are_found_to_be_clean(path, watch, built, tmp_path, capfd)
 
 
 @pytest.mark.nvcc
+def test_who_looks_at_pinned_memory_before_a_wait_finds_what_was_there(write, capfd):
+    text = """#include <cstdio>
+    __global__ void fill(int* x) { x[threadIdx.x] = 7; }
+    int main() {
+        int *x, *host;
+        cudaMalloc(&x, 4 * sizeof(int));
+        cudaMallocHost(&host, 4 * sizeof(int));
+        host[3] = 1;
+        fill<<<1, 4>>>(x);
+        cudaMemcpyAsync(host, x, 4 * sizeof(int), cudaMemcpyDeviceToHost);
+        printf("%d ", host[3]);
+        cudaStreamSynchronize(0);
+        printf("%d", host[3]);
+    }"""
+    assert emulate([str(write(text))]) == 0
+    assert capfd.readouterr().out == "1 7"
+
+
 def test_nvcc_compiles_the_same_files(tmp_path):
     try:
         nvcc = toolchain.cuda_home() / "bin/nvcc"

@@ -180,6 +180,12 @@ HAZARDS = {
         "uses this memory.",
         Reason.RACE,
     ),
+    "race/pinned": Hazard(
+        "race between the host and a copy from its memory",
+        "cudaMemcpyAsync from pinned memory returns before it has read this. Wait first, "
+        "cudaStreamSynchronize(stream), or write to another buffer.",
+        Reason.RACE,
+    ),
     "race/stores": Hazard(
         "two threads write the same element",
         "Each element should belong to one thread: is the index right, and should all of them "

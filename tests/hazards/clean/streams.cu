@@ -181,3 +181,41 @@ CASE_OF(freed_behind_an_event) {
     cudaStreamWaitEvent(b, done, 0);
     cudaFreeAsync(x, b);
 }
+
+static float* pinned() {
+    float* x;
+    cudaMallocHost(&x, N * sizeof(float));
+    for (int i = 0; i < N; ++i) x[i] = 0;
+    return x;
+}
+CASE_OF(pinned_memory_there_and_back_in_one_stream) {
+    float *x = zeros<float>(N), *y = zeros<float>(N), *host = pinned();
+    cudaStream_t s = stream();
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 3; ++i) {  // the copy back comes behind the one there
+        cudaMemcpyAsync(x, host, N * sizeof(float), cudaMemcpyHostToDevice, s);
+        add<<<4, 256, 0, s>>>(x, y);
+        cudaMemcpyAsync(host, y, N * sizeof(float), cudaMemcpyDeviceToHost, s);
+    }
+    cudaStreamSynchronize(s);
+    host[0] = 5;
+}
+CASE_OF(pinned_memory_that_a_kernel_writes_behind_a_copy) {
+    float *x = zeros<float>(N), *host = pinned(), *mapped;
+    cudaHostGetDevicePointer((void**)&mapped, host, 0);
+    cudaMemcpyAsync(x, host, N * sizeof(float), cudaMemcpyHostToDevice);
+    fill<<<4, 256>>>(mapped, 1);
+    cudaDeviceSynchronize();
+    host[0] = 5;
+}
+CASE_OF(two_pinned_buffers_by_turns) {
+    float *x = zeros<float>(2 * N), *host[] = {pinned(), pinned()};
+    cudaEvent_t done[] = {event(), event()};
+    for (int i = 0; i < 6; ++i) {
+        if (i > 1) cudaEventSynchronize(done[i % 2]);
+        host[i % 2][0] = float(i);
+        cudaMemcpyAsync(x + i % 2 * N, host[i % 2], N * sizeof(float), cudaMemcpyHostToDevice);
+        fill<<<4, 256>>>(x + i % 2 * N, 1);
+        cudaEventRecord(done[i % 2]);
+    }
+}

@@ -161,3 +161,44 @@ CASE_OF(freed_in_another_stream) {
     still_in_use<<<4, 256, 0, a>>>(x);
     free_beside(x);
 }
+
+__global__ void add_one(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] += 1;
+}
+static float* pinned() {
+    float* x;
+    cudaMallocHost(&x, N * sizeof(float));
+    for (int i = 0; i < N; ++i) x[i] = 0;
+    return x;
+}
+static void bring(float* x, const float* host) {
+    cudaMemcpyAsync(x, host, N * 4, cudaMemcpyHostToDevice);  // HAZARD race/pinned
+}
+CASE_OF(pinned_memory_written_under_a_copy) {
+    float *x = zeros<float>(N), *host = pinned();
+    bring(x, host);
+    host[N - 1] = 1;
+    add_one<<<4, 256>>>(x);
+}
+static void bring_first(float* x, const float* host) {
+    cudaMemcpyAsync(x, host, N * 4, cudaMemcpyHostToDevice);  // HAZARD race/pinned
+}
+CASE_OF(pinned_memory_written_behind_a_launch) {
+    float *x = zeros<float>(N), *host = pinned();
+    bring_first(x, host);
+    add_one<<<4, 256>>>(x);
+    host[0] = 1;
+    cudaDeviceSynchronize();
+}
+static void bring_by_turns(float* x, const float* host) {
+    cudaMemcpyAsync(x, host, N * 4, cudaMemcpyHostToDevice);  // HAZARD race/pinned
+}
+CASE_OF(pinned_memory_used_again_for_the_next_copy) {
+    float *x = zeros<float>(2 * N), *host = pinned();
+    for (int i = 0; i < 2; ++i) {
+        host[i] = 1 + i;
+        bring_by_turns(x + i * N, host);
+        add_one<<<4, 256>>>(x + i * N);
+    }
+}

@@ -12,6 +12,7 @@
 #include "../include/emulator/api.h"
 #include "block.h"
 #include "hazard_kinds.h"
+#include "pinned_copies.h"
 #include "pool.h"
 #include "streams.h"
 
@@ -236,10 +237,12 @@ cudaError_t emu_potential_grid(int* grid, int threads, size_t shared) {
 // Work has ended when a launch returns; what is left is to say how it ended.
 cudaError_t cudaDeviceSynchronize() {
     for_the_host("cudaDeviceSynchronize", __builtin_return_address(0));
+    host_has_waited();
     wait_for_all();
     return fault;
 }
 cudaError_t cudaDeviceReset() {
+    host_has_waited();
     fault = cudaSuccess;
     last_error = cudaSuccess;
     return cudaSuccess;

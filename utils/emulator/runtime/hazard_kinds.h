@@ -24,6 +24,7 @@ inline constexpr HazardKind
     race_of_blocks_stores{"race", "stores-of-blocks"},
     race_of_unfenced_read{"race", "blocks-unfenced-read"}, race_of_streams{"race", "streams"},
     race_with_host{"race", "host"}, left_in_stream{"race", "left"},
+    race_with_copy{"race", "pinned"},
     // Asynchronous operations.
     early_read{"early-read"}, early_read_of_registers{"early-read", "registers"},
     early_write{"early-write"}, async_race{"async-race"}, missing_commit{"missing-commit"},

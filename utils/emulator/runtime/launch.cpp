@@ -14,6 +14,7 @@
 #include "device.h"
 #include "faults.h"
 #include "heap.h"
+#include "pinned_copies.h"
 #include "pool.h"
 #include "report.h"
 #include "streams.h"
@@ -123,6 +124,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     if (cooperative && blocks > resident_grid(launch.threads, shared))
         return set_error(cudaErrorCooperativeLaunchTooLarge);
 
+    finish_copies();
     if (rehearsing) {
         cover_launch();
         if (rehearsed.size() < kRehearsed)
@@ -136,6 +138,7 @@ extern "C" void emu_launch(const dim3* grid, const dim3* block, size_t shared, c
     begin_launch_in(stream, kernel);
     watch_launch(launch);
     run_blocks(launch);
+    pinned_memory_may_change();
     watch_launch_end(launch);
     if (int error = launch.error) set_error(cudaError_t(error));
 }

@@ -15,6 +15,7 @@
 #include "device.h"
 #include "faults.h"
 #include "heap.h"
+#include "pinned_copies.h"
 #include "streams.h"
 
 namespace emu {
@@ -34,6 +35,17 @@ bool is_pinned(const void* address) {
     if (after == pinned.begin()) return false;
     auto& [first, bytes] = *std::prev(after);
     return static_cast<const char*>(address) < first + bytes;
+}
+
+void copy_now(void* to, const void* from, size_t bytes) {
+    OpenMemory open;
+    memmove(to, from, bytes);
+    if (heap().room(to)) {
+        heap().mark_written(to, bytes);
+        cover_host_write(to, bytes);
+    } else if (heap().room(from)) {
+        cover_to_host();
+    }
 }
 
 }  // namespace emu
@@ -71,6 +83,7 @@ cudaError_t emu_malloc_managed(void** pointer, size_t bytes, const char* name, s
 }
 cudaError_t cudaFree(void* pointer) {
     for_the_host("cudaFree", __builtin_return_address(0));
+    host_has_waited();
     if (pointer) wait_for_all();
     return result(!pointer || heap().free(pointer) ? cudaSuccess : cudaErrorInvalidValue);
 }
@@ -102,6 +115,7 @@ cudaError_t emu_pin(void* pointer, size_t bytes) {
     return result(cudaSuccess);
 }
 cudaError_t emu_unpin(void* pointer) {
+    host_has_waited();
     std::lock_guard<std::mutex> lock(pinned_mutex);
     return result(pinned.erase(static_cast<const char*>(pointer)) ? cudaSuccess
                                                                   : cudaErrorInvalidValue);
@@ -117,25 +131,26 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     else *attributes = {is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
     return result(cudaSuccess);
 }
-static cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    if (device_lost() || bytes == 0) return result(cudaSuccess);
+// What CUDA would say of a copy.
+static cudaError_t judged(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
-        return result(cudaErrorInvalidMemcpyDirection);
+        return cudaErrorInvalidMemcpyDirection;
     size_t to_room = heap().room(to), from_room = heap().room(from);
     bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (!to || !from || (to_room && to_room < bytes) || (from_room && from_room < bytes) ||
         (to_device && !to_room) || (from_device && !from_room))
-        return result(cudaErrorInvalidValue);
-    if (heap().locked() && from_room && !to_room) return result(cudaErrorNotPermitted);
-    OpenMemory open;
-    memmove(to, from, bytes);
-    if (to_room) {
-        heap().mark_written(to, bytes);
-        cover_host_write(to, bytes);
-    } else if (from_room) {
-        cover_to_host();
-    }
+        return cudaErrorInvalidValue;
+    return heap().locked() && from_room && !to_room ? cudaErrorNotPermitted : cudaSuccess;
+}
+static cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, bool waits,
+                        const void* pc) {
+    if (waits) host_has_waited();
+    else finish_copies();
+    if (device_lost() || bytes == 0) return result(cudaSuccess);
+    if (cudaError_t error = judged(to, from, bytes, kind)) return result(error);
+    if (!waits && is_pinned(heap().room(to) ? from : to)) copy_pinned(to, from, bytes, pc);
+    else copy_now(to, from, bytes);
     return result(cudaSuccess);
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -143,18 +158,19 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     for_the_host("cudaMemcpy", caller);
     const bool waits = !heap().room(to) || !heap().room(from);
     copy_in_stream(nullptr, "cudaMemcpy", to, from, bytes, waits, caller);
-    return copy(to, from, bytes, kind);
+    return copy(to, from, bytes, kind, true, caller);
 }
 cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                           cudaStream_t stream) {
     const char* caller = (const char*)__builtin_return_address(0) - 1;
     for_the_host("cudaMemcpyAsync", caller);
-    // To memory that is not pinned it comes by way of the driver's own.
+    // From and to memory that is not pinned it comes by way of the driver's own.
     const bool waits = !heap().room(to) && !is_pinned(to);
     copy_in_stream(stream, "cudaMemcpyAsync", to, from, bytes, waits, caller);
-    return copy(to, from, bytes, kind);
+    return copy(to, from, bytes, kind, waits, caller);
 }
 static cudaError_t fill(void* to, int value, size_t bytes) {
+    finish_copies();
     if (device_lost() || bytes == 0) return result(cudaSuccess);
     if (heap().room(to) < bytes) return result(cudaErrorInvalidValue);
     OpenMemory open;

@@ -6,6 +6,7 @@
 #include "../include/emulator/pools_api.h"
 #include "device.h"
 #include "heap.h"
+#include "pinned_copies.h"
 #include "streams.h"
 
 struct EmuPool {
@@ -96,6 +97,7 @@ cudaError_t emu_pool_take(cudaMemPool_t pool, void* pointer, size_t bytes) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     const char* caller = (const char*)__builtin_return_address(0) - 1;
     for_the_host("cudaFreeAsync", caller);
+    finish_copies();
     size_t bytes = 1;
     {
         std::lock_guard<std::mutex> lock(mutex);

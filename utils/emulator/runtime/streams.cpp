@@ -11,6 +11,7 @@
 #include "device.h"
 #include "hazards.h"
 #include "heap.h"
+#include "pinned_copies.h"
 #include "watch.h"
 
 struct EmuStream {
@@ -230,6 +231,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 // Tells of work that neither the host nor the default stream has waited for.
 void emu_end_of_call() {
+    host_has_waited();
     std::lock_guard<std::recursive_mutex> lock(mutex);
     StreamClock over = end_of(kLegacy);
     join(over, host);
@@ -238,6 +240,7 @@ void emu_end_of_call() {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     for_the_host("cudaStreamSynchronize", __builtin_return_address(0));
+    host_has_waited();
     std::lock_guard<std::recursive_mutex> lock(mutex);
     join(host, end_of(number_of(stream)));
     return device_fault();
@@ -268,6 +271,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!event) return result(cudaErrorInvalidResourceHandle);
+    host_has_waited();
     std::lock_guard<std::recursive_mutex> lock(mutex);
     join(host, event->over);
     return device_fault();

@@ -129,7 +129,8 @@ class Executor:
                 library.emu_set_order(command["order"])
                 library.emu_set_block_order(command["order"])
             start, worked = time.perf_counter(), time.process_time()
-            error = library.workbook_run(array) or library.workbook_sync()
+            wait = library.workbook_sync if on_device else library.emu_results_are_there
+            error = library.workbook_run(array) or wait()
             self._limit(library, 0.0)
             for first in lent:
                 library.emu_take_back_memory(ctypes.c_void_p(first))

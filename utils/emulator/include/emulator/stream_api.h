@@ -40,6 +40,7 @@ union cudaStreamAttrValue {
 };
 
 extern "C" {
+void emu_host_has_waited();
 cudaError_t emu_stream_create(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
@@ -81,11 +82,13 @@ inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stre
 typedef void (*cudaHostFn_t)(void* data);
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);
 inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+    emu_host_has_waited();
     function(data);
     return cudaSuccess;
 }
 inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                          void* data, unsigned) {
+    emu_host_has_waited();
     callback(stream, cudaPeekAtLastError(), data);
     return cudaSuccess;
 }
