@@ -162,9 +162,9 @@ def only_late(failure: CheckFailed) -> bool:
 def _nan_alone(case: Case, wrong: Tensor) -> bool:
     """Whether wrong values are NaN, and no others: where inputs hold NaN, to read the wrong ones is
     to get some, too."""
-    given = any(x.is_floating_point() and bool(x.isnan().any()) for x in case.tensors.values())
+    with_nan = any(x.is_floating_point() and bool(x.isnan().any()) for x in case.tensors.values())
     nan = wrong.isnan()
-    return bool(nan.all() if given else nan.any())
+    return bool(nan.all() if with_nan else nan.any())
 
 
 def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:

@@ -131,8 +131,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     else *attributes = {is_pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered, 0, p, p};
     return result(cudaSuccess);
 }
-// What CUDA would say of a copy.
-static cudaError_t judged(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+// What CUDA would refuse a copy for.
+static cudaError_t refusal(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
         return cudaErrorInvalidMemcpyDirection;
     size_t to_room = heap().room(to), from_room = heap().room(from);
@@ -148,7 +148,7 @@ static cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind
     if (waits) host_has_waited();
     else finish_copies();
     if (device_lost() || bytes == 0) return result(cudaSuccess);
-    if (cudaError_t error = judged(to, from, bytes, kind)) return result(error);
+    if (cudaError_t error = refusal(to, from, bytes, kind)) return result(error);
     if (!waits && is_pinned(heap().room(to) ? from : to)) copy_pinned(to, from, bytes, pc);
     else copy_now(to, from, bytes);
     return result(cudaSuccess);
