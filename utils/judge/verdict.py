@@ -130,7 +130,8 @@ class Judge:
             self.fail(Reason.NOT_WRITTEN, case, mismatch.missing(name, unwritten))
         message = explain.wrong_values(self.kernel, case, name, got, expected, bad)
         message = "\n".join([message, *self.remarks.values])
-        if got.is_floating_point() and _nan_alone(case, got[bad]):
+        # Who reads the wrong inputs gets the NaN that these hold.
+        if got.is_floating_point() and (bad & got.isnan()).any() and not _holds_nan(case):
             self.fail(Reason.NAN, case, message)
         if previous is not None and _left(got, previous.to(got.device), bad):
             advice = "these are the values of the call before, whose inputs were others"
@@ -159,12 +160,8 @@ def only_late(failure: CheckFailed) -> bool:
     return isinstance(cause, KernelTimeout) and not cause.certain
 
 
-def _nan_alone(case: Case, wrong: Tensor) -> bool:
-    """Whether wrong values are NaN, and no others: where inputs hold NaN, to read the wrong ones is
-    to get some, too."""
-    with_nan = any(x.is_floating_point() and bool(x.isnan().any()) for x in case.tensors.values())
-    nan = wrong.isnan()
-    return bool(nan.all() if with_nan else nan.any())
+def _holds_nan(case: Case) -> bool:
+    return any(x.is_floating_point() and bool(x.isnan().any()) for x in case.tensors.values())
 
 
 def _left(got: Tensor, before: Tensor, bad: Tensor) -> bool:
