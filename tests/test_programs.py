@@ -90,7 +90,6 @@ def test_the_examples_are_found_to_be_clean(path, watch, built, tmp_path, capfd)
     assert result == 0 and ", 0 wrong\n" in out
 
 
-@pytest.mark.nvcc
 def test_who_looks_at_pinned_memory_before_a_wait_finds_what_was_there(write, capfd):
     text = """#include <cstdio>
     __global__ void fill(int* x) { x[threadIdx.x] = 7; }
@@ -109,6 +108,7 @@ def test_who_looks_at_pinned_memory_before_a_wait_finds_what_was_there(write, ca
     assert capfd.readouterr().out == "1 7"
 
 
+@pytest.mark.nvcc
 def test_nvcc_compiles_the_same_files(tmp_path):
     try:
         nvcc = toolchain.cuda_home() / "bin/nvcc"
