@@ -231,7 +231,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 // Tells of work that neither the host nor the default stream has waited for.
 void emu_end_of_call() {
-    host_has_waited();
     std::lock_guard<std::recursive_mutex> lock(mutex);
     StreamClock over = end_of(kLegacy);
     join(over, host);
