@@ -18,7 +18,7 @@ from utils.cuda.compiler import compile_cuda
 from utils.cuda.instrumented import instrumented
 from utils.ground.errors import KernelCrash, KernelTimeout, LaunchError
 from utils.ground.paths import ROOT
-from utils.process import child, pool, workers
+from utils.process import child, pool, proc, workers
 from utils.process.guest import lockdown
 
 
@@ -391,6 +391,52 @@ def test_prestart_starts_the_workers_that_the_first_call_and_the_first_check_use
     arguments = {"x": torch.ones(5), "out": torch.zeros(5), "n": 5, "fault": 0, "at": 0}
     assert instrumented(kernel).watched(arguments).after["out"].tolist() == [2.0] * 5
     assert pool.slot("emulator", "watched").worker.process.pid == watching != first
+
+
+def loaded(kernel, into):
+    """What makes a worker ready, and notes its process."""
+
+    def ready(worker):
+        isolation.load(worker, str(kernel.library), None, timeout=5.0)
+        into.append(worker.process.pid)
+
+    return ready
+
+
+def test_a_restart_takes_the_worker_that_was_made_ready_and_ends_the_one_before(kernel):
+    slot, made = pool.slot("emulator"), []
+    assert works(kernel)
+    before = pid()
+    with slot.with_another(str(kernel.library), loaded(kernel, made)):
+        assert works(kernel) and pid() == before
+        slot.restart()
+        assert [pid()] == made
+        assert works(kernel) and [pid()] == made
+    assert ended(before) and proc.runs(made[0])
+    slot.restart()  # a fresh one, as ever
+    assert works(kernel) and pid() not in (before, *made)
+
+
+def test_a_worker_that_was_made_ready_for_nothing_is_ended(kernel):
+    slot, made = pool.slot("emulator"), []
+    assert works(kernel)
+    before = pid()
+    another = slot.with_another(str(kernel.library), loaded(kernel, made))
+    with pytest.raises(ValueError, match="no"), another:
+        raise ValueError("no")
+    assert pid() == before and ended(made[0])
+
+
+def test_where_another_worker_cannot_be_made_ready_a_restart_makes_one(kernel):
+    def fails(worker):
+        raise OSError("no context")
+
+    slot = pool.slot("emulator")
+    assert works(kernel)
+    before = pid()
+    with slot.with_another(str(kernel.library), fails):
+        slot.restart()
+        assert works(kernel) and pid() != before
 
 
 def test_the_worker_has_loaded_no_torch(kernel):

@@ -82,8 +82,8 @@ def kinds_of_rows(sizes, generator, nan=True):
     y = sometimes_nan(y, generator) if nan and channels >= 96 else y
     drawn = {name: draw(channels) for name in ("weight", "bias", "shift")}
     grad_out = draw(rows, channels)
-    large = kinds[:, None] == WIDE
-    return {"y": y, **drawn, "grad_out": torch.where(large, 300 * grad_out, grad_out)}
+    grad_out *= torch.where(kinds == WIDE, 300.0, 1.0)[:, None]
+    return {"y": y, **drawn, "grad_out": grad_out}
 
 
 def groups_of_x(sizes, generator):
@@ -134,7 +134,7 @@ def away_from_one(sizes, generator):
     which side they are become smaller. No NaN: PyTorch takes its derivative for 0 or 1, as it
     happens."""
     drawn = around_zero(sizes, generator, nan=False)
-    near = ((drawn["y"].double() + drawn["shift"]).abs() - 1).abs() < 1e-3
+    near = ((drawn["y"] + drawn["shift"]).abs() - 1).abs() < 1e-3
     drawn["y"] = torch.where(near, drawn["y"] * 0.9 - 0.005 * drawn["shift"].sign(), drawn["y"])
     return drawn
 

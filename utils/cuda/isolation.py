@@ -154,14 +154,11 @@ class Call:
         """The layout of the arguments, and what a command says of the library, which is loaded."""
         layout = Layout(tensors_of(self.parameters, self.arguments))
         library, device = str(self.library), self._device(layout)
-        place: Header = {"library": library, "device": device}
-        if library not in worker.libraries:
-            worker.libraries.add(library)
-            # The first library on a GPU creates its context.
-            within = self.timeout + (GRACE if device is None else LOAD_LIMIT)
-            self._raise_error(worker, worker.ask(within, do="load", **place)[0])
+        if reply := load(worker, library, device, self.timeout):
+            self._raise_error(worker, reply)
         command = {
-            **place,
+            "library": library,
+            "device": device,
             "pointers": [i for i, p in enumerate(self.parameters) if p.is_tensor],
             "regions": [{"start": r.start, "stop": r.stop} for r in layout.regions],
             "limit": self.timeout,
@@ -272,9 +269,7 @@ class Call:
         if self.backend != "cuda":
             return None
         devices = {t.device.index for t in layout.tensors.values() if t.is_cuda}
-        if devices:
-            return devices.pop()
-        return torch.cuda.current_device() if torch.cuda.is_available() else 0
+        return devices.pop() if devices else current_device()
 
     def _slots(self, layout: Layout) -> bytes:
         return packed(self.parameters, {**self.arguments, **layout.offsets})
@@ -308,6 +303,21 @@ class Call:
             how = f"ended with exit status {gone.status} before the launcher returned"
             text = f"{self.name}: the process that ran it {how}"
         return _noted(kind("\n".join([text, *map(str, reports.read(gone.events))])), gone.printed)
+
+
+def load(worker: Worker, library: str, device: int | None, timeout: float) -> Header | None:
+    """Load a library, if that was not done before: the reply. On a GPU the first one creates a
+    context. Raises Gone."""
+    if library in worker.libraries:
+        return None
+    worker.libraries.add(library)
+    within = timeout + (GRACE if device is None else LOAD_LIMIT)
+    return worker.ask(within, do="load", library=library, device=device)[0]
+
+
+def current_device() -> int:
+    """The number of PyTorch's."""
+    return torch.cuda.current_device() if torch.cuda.is_available() else 0
 
 
 def tensors_of(parameters: Sequence[Parameter], arguments: Arguments) -> dict[str, Tensor]:

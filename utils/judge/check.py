@@ -118,6 +118,8 @@ class Trial:
                     note = statements.beside(failure, self.exercise, self.kernel.source)
                     raise self._warned(note) from failure.__cause__
                 stands = f"\nas it stands: {failure}"
+            finally:
+                self._schedule.close()
         if starter:
             effort = f" ({self.exercise.effort})" if self.exercise.effort else ""
             raise CheckFailed(

@@ -1,6 +1,6 @@
 """What becomes of a plain call. It is judged later, and holds all that is needed for that."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -42,3 +42,4 @@ class Refused:
 
 
 Outcome = Returned | Failed | Refused
+Outcomes = Generator[Outcome, None, None]

@@ -10,6 +10,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from utils.course.answers import Answer
 from utils.course.case_values import WHOLE, whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes
+from utils.cuda import isolation
 from utils.cuda.arguments import Arguments
 from utils.cuda.isolation import IsolatedRun
 from utils.ground import settings
@@ -29,7 +31,7 @@ from utils.ground.wording import many
 from utils.judge import oracle
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
-from utils.judge.outcomes import Failed, Outcome, Refused, Returned
+from utils.judge.outcomes import Failed, Outcome, Outcomes, Refused, Returned
 from utils.judge.verdict import FAULTS, FEW, Judge
 from utils.process import card, pool, workers
 from utils.process.arena import OutOfBoundsWrite
@@ -101,12 +103,22 @@ class PlainCalls(Judge):
         self._paces: dict[str, float] = {}  # seconds for each element along a size
         self._pace = 0.0  # seconds by case_sizes.cost, of the slowest call that tells
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Make all calls, each when its outcome is asked for; a failure is the last."""
+    def outcomes(self) -> Outcomes:
+        """Make all calls, each when its outcome is asked for; a failure is the last. Who asks for
+        no more has to close it."""
         try:
-            yield from self._all()
+            with self._with_another_process():
+                yield from self._all()
         except CheckFailed as failure:
             yield Failed(failure)
+
+    def _with_another_process(self) -> contextlib.AbstractContextManager[None]:
+        """Meanwhile a GPU's driver makes the second process ready; another one is soon there."""
+        if self.kernel.backend != "cuda":
+            return contextlib.nullcontext()
+        library, device = str(self.kernel.library), isolation.current_device()
+        ready = partial(isolation.load, library=library, device=device, timeout=self.timeout)
+        return pool.slot("cuda").with_another(library, ready)
 
     def _all(self) -> Iterator[Outcome]:
         """Each known size with several kinds of values, sizes that are drawn, and some of it again

@@ -48,6 +48,10 @@ class Schedule:
                 self._kept.clear()
                 self._begin(verdict.TIMEOUT)
 
+    def close(self) -> None:
+        """No more calls are made, nor is anything in the background."""
+        self._outcomes.close()
+
     def prepare(self, until: Callable[[], bool]) -> None:
         """Plan calls, and work out what is expected of them, until it is so. None is made."""
         self._calls.prepare(until)

@@ -7,7 +7,8 @@ trusted any more is replaced.
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
@@ -32,6 +33,8 @@ class Slot:
         self.worker: Worker | None = None
         self.lock = threading.RLock()
         self.waiting = 0  # the thread that waits for an answer of its worker
+        self._background: ThreadPoolExecutor | None = None
+        self._other: Future[Worker] | None = None  # the worker that the next `restart` takes
 
     def prestart(self) -> None:
         """Start the worker now, in the background, so that the first call need not wait for it."""
@@ -53,8 +56,52 @@ class Slot:
 
     def restart(self) -> None:
         """End the worker and start a fresh one."""
-        self.discard()
-        self.prestart()
+        if not self._exchanged():
+            self.discard()
+            self.prestart()
+
+    @contextmanager
+    def with_another(self, library: str, ready: Callable[[Worker], object]) -> Iterator[None]:
+        """Meanwhile a worker for `library` is made `ready`, which the next `restart` takes, and the
+        one before is ended. Beside a GPU each of them takes a tenth of a second."""
+        with ThreadPoolExecutor(1, thread_name_prefix="worker") as self._background:
+            self._other = self._background.submit(self._made, library, ready)
+            try:
+                yield
+            finally:
+                if self._other:
+                    with suppress(Exception):
+                        self._end(self._other.result())
+                self._background = self._other = None
+
+    def _made(self, library: str, ready: Callable[[Worker], object]) -> Worker:
+        with card.together(self.backend):
+            worker = fresh(self.backend, library)
+            try:
+                ready(worker)
+            except BaseException:
+                worker.stop()
+                raise
+            return worker
+
+    def _end(self, worker: Worker) -> None:
+        with card.together(self.backend):
+            worker.stop()
+
+    def _exchanged(self) -> bool:
+        """Whether there was another worker, which is now that of this slot."""
+        other, self._other = self._other, None
+        if other is None or self._background is None:
+            return False
+        try:
+            worker = other.result()
+        except Exception:  # if there is more than chance to it, the next one fails, too
+            return False
+        with self.lock:
+            before, self.worker = self.worker, worker
+        if before:
+            self._background.submit(self._end, before)
+        return True
 
     def safely(self, library: str, action: Callable[[Worker], T]) -> T:
         """`action(worker)`, which calls `library`. A worker not to be trusted after it is replaced.
