@@ -575,6 +575,7 @@ ALL = Covered(64, 64, 0, by_kernels=False, by_launcher=False)  # of an input: re
     [
         ({"launches": ()}, "no kernel", "launched no kernel"),
         ({"detour": True}, "no kernel", "brings values to the host"),
+        ({"scattered": 17}, "no kernel", "17 copies of a few values"),
         ({"covered": {"A": replace(ALL, read=60)}}, "no kernel", "60 of the 64 bytes of A were"),
         ({"covered": {"B": replace(ALL, read=0)}}, "no kernel", "none of the 64 bytes of B was"),
         ({"covered": {"C": replace(ALL, written=63)}}, "no kernel", "63 of the 64 bytes of C"),

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import in_turn
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES
+from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, LANES_LOAD
 
 FAULTY = dict(faulty=True, library="PyTorch")
 ROWS = At(
@@ -207,7 +207,7 @@ EXERCISES = (
             ),
         ),
         flops=lambda rows, channels: 3 * rows * channels,
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         points=10,
         effort="1 line, and the statement",
         **FAULTY,
@@ -231,7 +231,7 @@ EXERCISES = (
             drawn=({"n": (66_000, 100_000)},),
         ),
         flops=lambda n: 8 * n,
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         points=10,
         effort="2 lines, and the statement",
         **FAULTY,
@@ -286,7 +286,7 @@ EXERCISES = (
         reference=scale_channels,
         peers={"PyTorch": scale_channels},
         flops=lambda rows, channels, groups: 4 * rows * channels,
-        gates=(ALL_LANES, COALESCED_LOADS, COALESCED_STORES),
+        gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),
         points=10,
         effort="1 line, and the statement",
         **GROUPED,

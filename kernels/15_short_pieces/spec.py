@@ -242,8 +242,9 @@ def excluded(sizes, generator):
     x = normal((sizes["rows"], sizes["classes"]), generator)
     x = x.masked_fill(uniform(x.shape, generator) < 0.5, float("-inf"))
     target = targets(sizes, generator)["target"]
-    x[0, target[0]] = float("-inf")
-    x[-1] = float("-inf")
+    rows = torch.randperm(len(x), generator=generator, device=generator.device)
+    x[rows[-1], target[rows[-1]]] = float("-inf")
+    x[rows[0]] = float("-inf")
     return {"x": x, "target": target}
 
 

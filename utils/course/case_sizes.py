@@ -237,6 +237,18 @@ def of_one_side(exercise: Exercise, generator: Generator) -> Sizes:
 SIDES = 4, 40
 
 
+def tiny(exercise: Exercise, generator: Generator) -> Sizes:
+    """A few of each: what a large call left behind is more than such a one needs."""
+    sizes = _chosen(exercise, generator)
+    for name in (name for name in sizes if name not in exercise.at.choices):
+        sizes[name] = min(whole_number(1, TINY, generator), promised(exercise, name))
+    _follow(exercise, sizes)
+    return sizes
+
+
+TINY = 8  # above all of them
+
+
 def _equal(exercise: Exercise, sizes: Sizes, own: random.Random) -> Sizes:
     """The same, of which two are equal, or all that are free to be. Whole vectors stay whole."""
     text = " ".join(exercise.shapes.values()).split()

@@ -98,11 +98,14 @@ def whole(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 
 def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
-    """Normal, with one NaN in about a quarter of the rows, in one at least; most near an end."""
+    """Normal, with one NaN in about a quarter of the rows, in one at least; most near an end. Every
+    second time the last element of all is one, and of a row more."""
     x = normal(shape, generator)
     rows = x.view(-1, x.shape[-1])
     chosen = _some_rows(rows, 0.25, generator)
     rows[chosen, _near_ends(rows.shape[1], len(chosen), generator)] = float("nan")
+    if whole_number(0, 2, generator):
+        rows[[-1, chosen[0]], -1] = float("nan")
     return x
 
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -96,7 +97,9 @@ def sample(
     elif family == OF_SCALES_ELSEWHERE:
         others = functools.partial(columns_of_scales, low=least, high=most)
     elif family == TINY:
-        kind = functools.partial(wide, low=least, high=min(1e-6, 1e6 * least))
+        most = min(1e-6, 1e6 * least)
+        most *= (1e-6 / most) ** uniform((), generator).item()  # or any decade above that
+        kind = functools.partial(wide, low=least, high=most)
     for name in inputs_of(exercise):
         if name not in tensors:
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
@@ -202,16 +205,30 @@ def own_inputs(exercise: Exercise) -> set[str]:
 
 def alike(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
     """Inputs that could be one tensor: of one shape and dtype, and nothing is promised of them."""
+    pairs = itertools.combinations(_free(exercise, case), 2)
+    return [(a.name, b.name) for a, b in pairs if a.shape == b.shape and a.dtype == b.dtype]
+
+
+def parts(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+    """Inputs of which the second could be the first row of the first, likewise."""
+    pairs = itertools.permutations(_free(exercise, case), 2)
+    return [(a.name, b.name) for a, b in pairs if a.shape[1:] == b.shape and a.dtype == b.dtype]
+
+
+class _Free(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def _free(exercise: Exercise, case: Case) -> list[_Free]:
+    """Inputs that may hold anything."""
     if exercise.hang_together:
         return []
     promised = own_inputs(exercise) - set(exercise.may_be_one)
-    free = [n for n in case.tensors if n not in promised and n not in exercise.outputs]
-    return [
-        (one, other)
-        for one, other in itertools.combinations(free, 2)
-        if case.tensors[one].shape == case.tensors[other].shape
-        and case.tensors[one].dtype == case.tensors[other].dtype
-    ]
+    kept = {*promised, *exercise.outputs}
+    free = {name: tensor for name, tensor in case.tensors.items() if name not in kept}
+    return [_Free(name, tuple(tensor.shape), tensor.dtype) for name, tensor in free.items()]
 
 
 def plan(exercise: Exercise, sizes: Sequence[Sizes]) -> Iterator[tuple[Sizes, list[str]]]:

@@ -91,6 +91,7 @@ class Watched:
     truncated: bool  # more accesses were made than were asked for
     covered: dict[str, Covered]  # by tensor argument
     detour: bool  # values went to the host, and a launch or a copy back followed
+    scattered: int  # the launcher's copies, on the device, of less than a sector at a time
 
 
 @dataclass(frozen=True)
@@ -263,6 +264,7 @@ class Call:
                 for name in region.names
             },
             detour=reply["detour"],
+            scattered=reply["scattered"],
         )
 
     def _device(self, layout: Layout) -> int | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from utils.course import case_calls, case_sizes, cases
+from utils.course import case_calls, case_changes, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.case_values import WHOLE, whole_number
 from utils.course.cases import Case
@@ -54,9 +54,7 @@ MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
 PAIRS = 2  # of inputs that are one tensor
-ALL_LATE = 0.5  # of checks in which all tensors of a call begin late; in others some do
-ALONE = 3  # inputs and scalars that change alone, one after the other
-FAR_OFF = 4.0  # times the largest of a tensor is the element that changes
+NEAR = 5e5  # by case_sizes.cost, of each of the calls that are nearly the same
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -66,7 +64,7 @@ class Planned(NamedTuple):
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
     late: tuple[str, ...] = ()  # tensors that begin where quads may begin, and nothing longer
-    one: tuple[str, ...] = ()  # inputs that are one tensor
+    one: tuple[str, str] | None = None  # inputs of one tensor, of which the second is all, or a row
     multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
 
 
@@ -154,7 +152,7 @@ class PlainCalls(Judge):
             yield self._group(size, families)
         for number, size in enumerate(self._drawn):
             case = self.any_case(size)
-            late = self._late(case) if not number else ()
+            late = case_changes.late(self.exercise, case) if not number else ()
             if late:
                 who = late if len(late) < len(self.exercise.shapes) else ("each tensor",)
                 note = case_calls.late_text(who, "16 bytes late, as x[4:] does")
@@ -163,70 +161,24 @@ class PlainCalls(Judge):
             if case.family != cases.usual(self.exercise) or case.order:
                 # Infinities, and elements that cancel, can hide an error in a sum, and no other
                 # call may be as large.
-                calls.append(self._planned(self._with_usual_values(case), FEW))
+                usual = case_changes.with_usual_values(self.exercise, case, self.dtypes)
+                calls.append(self._planned(usual, FEW))
             yield Group(calls, again=False)
         if not self.exercise.hang_together:
-            yield self._nearly_the_same()
+            known = self.ascending()[1:-1] or self.ascending()
+            yield self._nearly_the_same(known[whole_number(0, len(known), self.generator)])
 
-    def _with_usual_values(self, case: Case) -> Case:
-        """A case of the same sizes. A seed goes on with what it would have drawn."""
-        own = Generator().manual_seed(random.Random(str(case)).getrandbits(32))
-        return cases.sample(self.exercise, case.sizes, cases.usual(self.exercise), own, self.dtypes)
-
-    def _late(self, case: Case) -> tuple[str, ...]:
-        """The tensors that begin late in a call: all of them, or every second time some."""
-        names = tuple(self.exercise.shapes)
-        own = random.Random(str(case))  # so that a seed goes on with what it would have drawn
-        if own.random() < ALL_LATE or len(names) == 1:
-            return names
-        return tuple(own.sample(names, own.randrange(1, len(names))))
-
-    def _nearly_the_same(self) -> Group:
-        """Two calls whose values differ in one element of each input: a kernel that takes them for
-        the same, since it looks at others, gives the result of the first. Then one input or scalar
-        after the other gets other values, while the rest stays as it was. And two whose first
-        input has the same elements, in another order."""
-        known = self.ascending()[1:-1] or self.ascending()
-        sizes = known[whole_number(0, len(known), self.generator)]
+    def _nearly_the_same(self, sizes: Sizes) -> Group:
+        """Calls of one size, each with nearly the values of the one before. The last one is made
+        twice: such a size may be one that no other call has twice."""
         first, other = self.case(sizes), self.case(sizes)
-        changed = {
-            name: self._changed(tensor, other.tensors[name])
-            for name, tensor in first.tensors.items()
-        }
-        note = "of which one element of each input has changed since the call before"
-        cases = [first, replace(first, tensors=changed, note=note)]
-        own = random.Random(str(first))  # so that a seed goes on with what it would have drawn
-        names = [*first.tensors, *first.scalars]
-        for name in own.sample(names, min(ALONE, len(names))) if len(names) > 1 else ():
-            cases.append(_with_one_of(cases[-1], other, name))
-        cases += self._in_another_order(sizes, own)
-        return Group([self._planned(case, FEW) for case in cases], again=False)
-
-    def _in_another_order(self, sizes: Sizes, own: random.Random) -> list[Case]:
-        """Two cases whose first input has the same whole numbers, in another order: their sum is
-        the same to the last bit, as is all else that does not mind the order."""
-        if WHOLE not in cases.families(self.exercise):
-            return []
-        first = self.case(sizes, WHOLE)
-        promised = cases.own_inputs(self.exercise)
-        name = next(name for name in first.tensors if name not in promised)
-        x, generator = first.tensors[name], Generator().manual_seed(own.getrandbits(32))
-        mixed = x.view(-1)[torch.randperm(x.numel(), generator=generator)].view(x.shape)
-        note = f"of which {name} has the elements of the call before, in another order"
-        return [first, replace(first, tensors={**first.tensors, name: mixed}, note=note)]
-
-    def _changed(self, tensor: Tensor, other: Tensor) -> Tensor:
-        """A tensor with one element of another. It is neither the first nor the last, if it can be,
-        since a kernel looks at these soonest; and far larger than all, since in a long row nobody
-        sees an ordinary one."""
-        ends = int(tensor.numel() > 2)
-        place = whole_number(ends, tensor.numel() - ends, self.generator)
-        element = other.view(-1)[place]
-        if element.is_floating_point():
-            element = element.sign() * FAR_OFF * tensor.abs().max()
-        changed = tensor.clone()
-        changed.view(-1)[place] = element
-        return changed
+        own = case_changes.seeded(first)
+        second = case_changes.in_one_element(first, other, self.generator)
+        made = [first, second, *case_changes.one_after_the_other(second, other, own)]
+        if case_changes.has_another_order(self.exercise):
+            ordered = self.case(sizes, WHOLE)
+            made += [ordered, case_changes.in_another_order(self.exercise, ordered, own)]
+        return Group([self._planned(case, FEW) for case in made], again=True)
 
     def prepare(self, until: Callable[[], bool]) -> None:
         """Draw values of calls, and work out what these should leave behind, until it is so; where
@@ -328,7 +280,7 @@ class PlainCalls(Judge):
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments, late)
-            arguments |= dict.fromkeys(one, arguments[one[0]]) if one else {}
+            arguments |= {one[1]: _of_one(case_calls.tensors(arguments), *one)} if one else {}
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
@@ -443,7 +395,8 @@ class PlainCalls(Judge):
     def _anywhere(self) -> Iterator[Returned | Refused]:
         """Calls of sizes that nobody knows, from all that the exercise promises: one that costs
         nothing, then one for each size, in which that is far beyond what is known, and one in
-        which none is small. At last the first size again, a few times."""
+        which none is small, each with a tiny one behind it. At last the first size again, a few
+        times, and calls of one size that are nearly the same."""
         if not self.exercise.at.anywhere:
             return
         names = case_sizes.leaders(self.exercise)
@@ -456,22 +409,34 @@ class PlainCalls(Judge):
             costs = [(DEAR / 2 / len(names), name) for name in names]
         for most, far in costs:
             yield from self._at(case_sizes.anywhere(self.exercise, self.generator, most, far))
+            yield from self._at(case_sizes.tiny(self.exercise, self.generator))
         if len(names) > 1:
             sizes = case_sizes.all_large(self.exercise, self.generator, DEAR / 2)
             yield from self._at(case_sizes.as_met(self.exercise, sizes, DEAR / 2, rounded=0))
+            yield from self._at(case_sizes.tiny(self.exercise, self.generator))
         for _ in range(AGAIN):
             yield from self._at(first)
+        if not self.exercise.hang_together:
+            far = names[whole_number(0, len(names), self.generator)]
+            sizes = case_sizes.anywhere(self.exercise, self.generator, NEAR, far)
+            yield from self._if_soon(sizes, lambda: self._made(self._nearly_the_same(sizes)))
 
     def _of_one_tensor(self) -> Iterator[Returned]:
-        """A call for each two inputs that may be one tensor; of many, for a few."""
+        """A call for each two inputs that may be one tensor; of many, for a few. And one in which
+        an input is the first row of another."""
         sizes = case_sizes.of_one_side(self.exercise, self.generator)
         case = self.case(sizes)
-        pairs = cases.alike(self.exercise, case)
-        own = random.Random(str(case))  # so that a seed goes on with what it would have drawn
-        for one, other in own.sample(pairs, min(PAIRS, len(pairs))):
-            tensors = {**case.tensors, other: case.tensors[one]}
-            both = replace(case, tensors=tensors, note=f"{one} and {other} are one tensor")
-            yield self._call(self._planned(both, FEW)._replace(one=(one, other)))
+        own = case_changes.seeded(case)
+        ways = (
+            (cases.alike, PAIRS, "{0} and {1} are one tensor"),
+            (cases.parts, 1, "{1} is {0}[0]"),
+        )
+        for which, most, note in ways:
+            pairs = which(self.exercise, case)
+            for pair in own.sample(pairs, min(most, len(pairs))):
+                tensors = {**case.tensors, pair[1]: _of_one(case.tensors, *pair)}
+                of_one = replace(case, tensors=tensors, note=note.format(*pair))
+                yield self._call(self._planned(of_one, FEW)._replace(one=pair))
 
     def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
         """Sizes that were drawn, made such as people have; or every second time a square."""
@@ -483,10 +448,16 @@ class PlainCalls(Judge):
 
     def _at(self, sizes: Sizes) -> Iterator[Returned | Refused]:
         """A call of these sizes, unless it would take long."""
+        yield from self._if_soon(sizes, lambda: [self.call(self.any_case(sizes), probes=FEW)])
+
+    def _if_soon(
+        self, sizes: Sizes, made: Callable[[], Iterable[Returned]]
+    ) -> Iterator[Returned | Refused]:
+        """Calls of these sizes, unless one would take long."""
         soon = self._pace * case_sizes.cost(self.exercise, sizes) <= LONGEST
         try:
             if soon and (self.kernel.backend == "cuda" or self.threads(sizes) <= MANY):
-                yield self.call(self.any_case(sizes), probes=FEW)
+                yield from made()
         except LaunchError as error:
             yield Refused(case_calls.nothing(self.kernel, sizes), str(error))
 
@@ -552,9 +523,6 @@ class PlainCalls(Judge):
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
 
 
-def _with_one_of(case: Case, other: Case, name: str) -> Case:
-    """A case in which one input or scalar is that of another case of the same sizes."""
-    tensors = {k: (other if k == name else case).tensors[k] for k in case.tensors}
-    scalars = {k: (other if k == name else case).scalars[k] for k in case.scalars}
-    note = f"of which {name} alone has changed since the call before"
-    return replace(case, tensors=tensors, scalars=scalars, note=note)
+def _of_one(tensors: Mapping[str, Tensor], whole: str, part: str) -> Tensor:
+    """As many elements of `whole` as `part` has, in its shape."""
+    return tensors[whole].view(-1)[: tensors[part].numel()].view(tensors[part].shape)

@@ -11,6 +11,8 @@ from utils.watch.diagnosis import Diagnosis
 
 Violation = tuple[Reason, str]
 
+SCATTERED = 16  # copies of a few values each: more than any bookkeeping needs
+
 
 def violation(exercise: Exercise, seen: Diagnosis) -> Violation | None:
     """Why a watched call is not the kernels' own work; None where it is."""
@@ -20,6 +22,11 @@ def violation(exercise: Exercise, seen: Diagnosis) -> Violation | None:
         return Reason.NO_KERNEL, (
             "the launcher brings values to the host and goes on from there: let kernels compute, "
             "and keep on the device what they hand on"
+        )
+    if seen.scattered > SCATTERED:
+        return Reason.NO_KERNEL, (
+            f"the launcher makes {seen.scattered} copies of a few values at a time: let kernels "
+            "bring values where they belong"
         )
     inputs = inputs_of(exercise)
     for name, covered in seen.covered.items():

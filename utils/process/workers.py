@@ -40,7 +40,7 @@ _REPLIES: dict[str, dict[str, type]] = {
     "watch": {
         **_REPLY,
         **dict.fromkeys(("bases", "shared", "covered"), list),
-        **dict.fromkeys(("accesses", "module_base"), int),
+        **dict.fromkeys(("accesses", "module_base", "scattered"), int),
     },
 }
 _CALLS = "run", "watch"  # of a kernel

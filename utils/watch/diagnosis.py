@@ -34,6 +34,7 @@ class Diagnosis:
     remarks: tuple[Report, ...] = ()  # what looks wrong and has had no consequences
     covered: Mapping[str, Covered] = field(default_factory=dict)  # by tensor argument
     detour: bool = False  # values went to the host, and a launch or a copy back followed
+    scattered: int = 0  # the launcher's copies, on the device, of less than a sector at a time
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         """The sum of a field of Traffic over a space and kinds of access, in all launches."""
@@ -90,7 +91,15 @@ def diagnose_call(
     trace = read_trace(seen, build, arguments) if most and hazards else None
     remarks = tuple(reports.remarks(seen.events, texts))
     return Diagnosis(
-        hazards, launches, seen.error, seen.after, trace, remarks, seen.covered, seen.detour
+        hazards,
+        launches,
+        seen.error,
+        seen.after,
+        trace,
+        remarks,
+        seen.covered,
+        seen.detour,
+        seen.scattered,
     )
 
 

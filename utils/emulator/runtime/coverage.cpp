@@ -12,6 +12,8 @@ namespace {
 std::map<const Allocation*, Coverage> coverages;
 bool to_host = false, detour = false;  // values came to the host; then something was done with them
 bool following = false;
+int scattered = 0;  // copies of less than a sector, or of pieces that are so short
+constexpr size_t SECTOR = 32;
 
 size_t count(const std::vector<uint64_t>& bits) {
     size_t n = 0;
@@ -54,6 +56,10 @@ void cover_host_write(const void* first, size_t bytes) {
 void cover_to_host() { to_host |= following || watching(); }
 void cover_launch() { detour |= to_host; }
 
+void cover_copy(const void* to, const void* from, size_t bytes) {
+    scattered += bytes < SECTOR && heap().room(to) && heap().room(from);
+}
+
 void follow_values(bool on) {
     following = on;
     if (on) to_host = detour = false;
@@ -62,6 +68,7 @@ void follow_values(bool on) {
 void forget_coverage() {
     coverages.clear();
     to_host = detour = false;
+    scattered = 0;
 }
 
 }  // namespace emu
@@ -86,5 +93,8 @@ void emu_coverage(const void* first, size_t* read, size_t* written, int* kernel,
 
 // Whether values went from the device to the host, and a launch or a copy back followed.
 int emu_detour() { return detour; }
+
+// Copies between device memories of a few values, or of pieces that are so short.
+int emu_scattered() { return scattered; }
 
 }  // extern "C"

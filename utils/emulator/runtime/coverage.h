@@ -30,6 +30,8 @@ Coverage& coverage_of(const Allocation& a);
 void cover_host_write(const void* first, size_t bytes);  // by the launcher's call of CUDA
 void cover_to_host();                                    // values have come to the host
 void cover_launch();
+// By the launcher, between device memories. Of several pieces, how long each is.
+void cover_copy(const void* to, const void* from, size_t bytes);
 void follow_values(bool on);  // note that where nothing else is watched, from now on or no longer
 void forget_coverage();
 

@@ -153,12 +153,16 @@ static cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind
     else copy_now(to, from, bytes);
     return result(cudaSuccess);
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-    const char* caller = (const char*)__builtin_return_address(0) - 1;
+static cudaError_t copy_piece(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                              const char* caller) {
     for_the_host("cudaMemcpy", caller);
     const bool waits = !heap().room(to) || !heap().room(from);
     copy_in_stream(nullptr, "cudaMemcpy", to, from, bytes, waits, caller);
     return copy(to, from, bytes, kind, true, caller);
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    cover_copy(to, from, bytes);
+    return copy_piece(to, from, bytes, kind, (const char*)__builtin_return_address(0) - 1);
 }
 cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                           cudaStream_t stream) {
@@ -166,6 +170,7 @@ cudaError_t emu_memcpy_in(void* to, const void* from, size_t bytes, cudaMemcpyKi
     for_the_host("cudaMemcpyAsync", caller);
     // From and to memory that is not pinned it comes by way of the driver's own.
     const bool waits = !heap().room(to) && !is_pinned(to);
+    cover_copy(to, from, bytes);
     copy_in_stream(stream, "cudaMemcpyAsync", to, from, bytes, waits, caller);
     return copy(to, from, bytes, kind, waits, caller);
 }
@@ -193,10 +198,12 @@ cudaError_t emu_memset_in(void* to, int value, size_t bytes, cudaStream_t stream
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
     if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
+    cover_copy(to, from, width);
     for (size_t row = 0; row < height; ++row) {
-        cudaError_t error = cudaMemcpy((char*)to + row * to_pitch,
-                                       (const char*)from + row * from_pitch, width, kind);
+        cudaError_t error = copy_piece((char*)to + row * to_pitch,
+                                       (const char*)from + row * from_pitch, width, kind, caller);
         if (error != cudaSuccess) return error;
     }
     return result(cudaSuccess);

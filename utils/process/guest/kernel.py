@@ -19,7 +19,7 @@ only, and few modules of that, so that it starts in 15 ms. Commands and replies 
                                                             -> {"error": code, "name", "text"}
     {"do": "watch", ..., "tail": offset, "trace": n, "order": n, "idle_products": bool,
      "blocks": whether basic blocks are recorded, too}
-                                           -> {..., "bases", "covered", "detour"}, launches
+                              -> {..., "bases", "covered", "detour", "scattered"}, launches
 
 Each reply has "stragglers", the number of threads that the call has left behind. With the emulator,
 the process can do no more than `lockdown.py` leaves it. A GPU's driver opens devices, maps memory
@@ -215,7 +215,7 @@ class Executor:
         self._limit(library, 0.0)
         seen = self._records(library, here + command["tail"]) if command["trace"] else {}
         covered = [self._coverage(library, base) for base in bases]
-        detour = bool(library.emu_detour())
+        detour, scattered = bool(library.emu_detour()), library.emu_scattered()
         for region, base in zip(command["regions"], bases, strict=True):
             ctypes.memmove(here + region["start"], base or 0, region["stop"] - region["start"])
             library.workbook_free(ctypes.c_void_p(base))
@@ -228,6 +228,7 @@ class Executor:
             "bases": [base or 0 for base in bases],
             "covered": covered,
             "detour": detour,
+            "scattered": scattered,
             "module_base": base,
             **nothing,
             **seen,
