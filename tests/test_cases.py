@@ -1,5 +1,6 @@
 """Cases: every kind of value reaches the kernel, fresh from a seed, in the types it takes."""
 
+import math
 import random
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import torch
 from support import toys
 from torch import Generator
 
-from utils.course import case_calls, case_sizes, case_values, cases, catalog
+from utils.course import case_calls, case_changes, case_sizes, case_values, cases, catalog
 from utils.course.exercise import dimensions
 from utils.ground.errors import WorkbookError
 
@@ -530,3 +531,16 @@ def test_an_input_may_be_the_first_row_of_another_where_nothing_is_promised_of_t
     assert cases.parts(matvec, case) == [("A", "B")] and cases.alike(matvec, case) == []
     assert cases.parts(replace(matvec, hang_together=True), case) == []
     assert cases.parts(toys.GEMM, draw("whole")) == []
+
+
+@pytest.mark.parametrize("largest", [1.0, 3.3e38, math.inf])
+def test_an_element_that_changes_is_finite_and_no_smaller_than_all_others(largest):
+    x = torch.tensor([1.0, 0.0, largest, 2.0, -1.0])
+    first = replace(draw("whole"), tensors={"A": x})
+    other = replace(first, tensors={"A": torch.tensor([0.0, -0.0, 0.0, math.nan, 0.0])})
+    for seed in range(12):
+        changed = case_changes.in_one_element(first, other, Generator().manual_seed(seed))
+        (place,) = (changed.tensors["A"] != x).nonzero().tolist() or ([2],)
+        assert 0 < place[0] < 4  # neither the first nor the last
+        element = changed.tensors["A"][place[0]].abs()
+        assert element.isfinite() and element >= x.where(x.isfinite(), 0).abs().max()

@@ -59,7 +59,9 @@ def _changed(tensor: Tensor, other: Tensor, generator: Generator) -> Tensor:
     place = whole_number(ends, tensor.numel() - ends, generator)
     element = other.view(-1)[place]
     if element.is_floating_point():
-        element = element.sign() * FAR_OFF * tensor.abs().max()
+        largest = tensor.where(tensor.isfinite(), 0).abs().max()
+        far = FAR_OFF * largest
+        element = (far if far.isfinite() else largest).copysign(element)
     changed = tensor.clone()
     changed.view(-1)[place] = element
     return changed
