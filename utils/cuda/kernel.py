@@ -19,6 +19,7 @@ from utils.cuda.arguments import Arguments, check_arguments, match
 from utils.cuda.entry import slot_format
 from utils.cuda.isolation import IsolatedRun, Watched
 from utils.cuda.signature import Parameter
+from utils.ground import settings
 from utils.ground.errors import LaunchError
 from utils.ground.wording import in_notebook, many
 from utils.process import card
@@ -61,6 +62,12 @@ class Kernel:
         return "cuda" if self.backend == "cuda" else "cpu"
 
     @property
+    def _accepted(self) -> str | None:
+        """Where its tensors may be; None: anywhere. A card may lack what an exercise needs: there
+        the emulator runs it, on copies of tensors that stand where those of all others do."""
+        return None if self.backend == "emulator" and settings.device() == "cuda" else self.device
+
+    @property
     def warnings(self) -> str:
         """What g++ warned of, a plain sentence a line; "" for a kernel that nvcc has compiled, of
         which `instrumented.warnings` knows."""
@@ -75,7 +82,7 @@ class Kernel:
         Raises ArgumentError naming the argument, LaunchError, KernelCrash and
         KernelTimeout.
         """
-        arguments = self.checked(args, kwargs, self.device)
+        arguments = self.checked(args, kwargs, self._accepted)
         if self.backend == "cuda" and self.trusted and not _is_empty(arguments):
             return self._launch(arguments)
         with card.together(self.backend):
