@@ -81,6 +81,7 @@ EXERCISES = (
             bench={"n": 1 << 27, "blocks": 1056},
             draw={"n": 1100, "blocks": 2},
             gates={"n": 4096, "blocks": 4},
+            gated={"blocks": (3, 9)},
             drawn=(
                 {"n": (66_000, 100_000), "blocks": (1, 40)},
                 {"n": (2_000, 9_000), "blocks": (1, 9)},

@@ -235,6 +235,7 @@ EXERCISES = (
             bench={"n": 1 << 28, "blocks": 1056},
             draw={"n": 5000, "blocks": 1},
             gates={"n": 1 << 17, "blocks": 16},
+            gated={"blocks": (9, 24)},
             drawn=({"n": (250_000, 400_000), "blocks": (1, 8)},),
         ),
         gates=(

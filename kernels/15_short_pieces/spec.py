@@ -136,6 +136,7 @@ HISTOGRAM = Exercise(
         bench=few(1 << 26, 528),
         draw=few(1024, 1),
         gates=few(1 << 17, 16),
+        gated={"blocks": (9, 24)},
         drawn=({"n": (250_000, 400_000), "blocks": (1, 8)},),
     ),
 )

@@ -238,15 +238,16 @@ SIDES = 4, 40
 
 
 def tiny(exercise: Exercise, generator: Generator) -> Sizes:
-    """A few of each: what a large call left behind is more than such a one needs."""
+    """A few of each, in few parts: what a large call left behind is more than such a one needs."""
     sizes = _chosen(exercise, generator)
     for name in (name for name in sizes if name not in exercise.at.choices):
-        sizes[name] = min(whole_number(1, TINY, generator), promised(exercise, name))
+        most = FEW_PARTS if name in exercise.follows else TINY
+        sizes[name] = min(whole_number(1, most, generator), promised(exercise, name))
     _follow(exercise, sizes)
     return sizes
 
 
-TINY = 8  # above all of them
+TINY, FEW_PARTS = 8, 3  # above all of them
 
 
 def _equal(exercise: Exercise, sizes: Sizes, own: random.Random) -> Sizes:
@@ -375,7 +376,7 @@ AS_DRAWN, BESIDE = 0, 1  # of four draws; the others are of whole vectors
 BLOCKS = 3  # lengths of vectors, from the longest, that blocks and tiles may have
 
 
-FINE, WHOLE = 16, 1024  # parts of a size; each of so many elements, which are whole tiles
+FINE, WHOLE = 64, 1024  # parts of a size; each of so many elements, which are whole tiles
 LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to this cost
 DEAR = 8, 12, 3e7  # times the cost at at.gates, at most: twice each of three sizes; more up to here
 
