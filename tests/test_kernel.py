@@ -36,19 +36,19 @@ def test_outputs_are_written_in_place(axpy):
     torch.testing.assert_close(y, expected)
 
 
-@pytest.mark.parametrize(("here", "asked"), [("cuda", None), ("cpu", "cpu")])
+@pytest.mark.parametrize(("here", "wanted"), [("cuda", None), ("cpu", "cpu")])
 def test_where_tensors_stand_on_a_card_the_emulator_takes_them_from_there(
-    axpy, monkeypatch, here, asked
+    axpy, monkeypatch, here, wanted
 ):
     """What a card has no instructions for runs on the emulator, also with a notebook's tensors."""
     plain, devices = module.check_arguments, []
     monkeypatch.setattr("utils.ground.settings.device", lambda: here)
     monkeypatch.setattr(
-        module, "check_arguments", lambda *given: devices.append(given[-1]) or plain(*given)
+        module, "check_arguments", lambda *call: devices.append(call[-1]) or plain(*call)
     )
     y = torch.zeros(3)
     axpy(torch.ones(3), y, 2.0, 3, False)
-    assert y.tolist() == [2, 2, 2] and devices[0] == asked
+    assert y.tolist() == [2, 2, 2] and devices[0] == wanted
 
 
 def test_arguments_go_by_name_too(axpy):
