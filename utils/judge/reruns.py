@@ -68,12 +68,17 @@ class Reruns:
         return cases.sample(exercise, sizes, family, generator, self.kernel.dtypes)
 
     def larger(self, case: Case, name: str) -> Wrong | None:
-        """The first larger call whose output `name` is wrong, too."""
+        """The first larger call whose output `name` is wrong, too: if there is one, with more than
+        NaN, which many mistakes give."""
+        of_nan = None
         for sizes in larger_sizes(self.kernel.exercise, case.sizes):
             outputs = self.call(self.sample(sizes, case.family))
             if outputs and name in outputs:
-                return outputs[name]
-        return None
+                output = outputs[name]
+                if not output.got[output.bad].isnan().all():
+                    return output
+                of_nan = of_nan or output
+        return of_nan
 
 
 def larger_sizes(exercise: Exercise, sizes: Sizes) -> Iterator[Sizes]:
