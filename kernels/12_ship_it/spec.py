@@ -9,7 +9,14 @@ from torch import Tensor
 from utils.course import MODELS, At, Exercise, Gate
 from utils.course.case_values import WIDE, in_turn, sometimes_nan, spread, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
-from utils.course.models import EPS
+from utils.course.exercise import takes
+from utils.course.models import (
+    EPS,
+    bias_hardtanh_mish,
+    leaky_relu_double,
+    swish_bias,
+    swish_multiply_swish,
+)
 
 PART = 16  # rows whose gradients of parameters a thread adds up
 
@@ -261,17 +268,55 @@ def dx_in_operations(x, weight, grad_out, groups):
     return gradients_in_operations(x, weight, grad_out, groups)[0]
 
 
+def by_autograd(name, parameters):
+    """PyTorch's gradients of a model's tail, which the kernel is timed beside."""
+
+    @takes("y", *parameters, "grad_out", "groups")
+    def gradients(y, weight, grad_out, groups, **others):
+        bias = others.pop("bias", torch.zeros_like(weight))
+        inputs = (y, weight, bias, *others.values())
+        return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), grad_out, *inputs)
+
+    return gradients
+
+
+def behind_group_norm(rest, grad_out, y, weight, bias, groups, *more):
+    """The gradients of all that rest(group_norm(y, ...), *more) is made of."""
+    z = group_norm(y, weight, bias, groups)
+    d, *others = backward(rest, grad_out, z, *more)
+    return *gradients_in_operations(y, weight, d, groups), *others
+
+
+def before_group_norm(activation, grad_out, y, weight, shift, groups):
+    """Those of group_norm(activation(y, shift), ...); its bias comes last, so that no gradient
+    depends on it."""
+    d, dweight, dbias = gradients_in_operations(activation(y, shift), weight, grad_out, groups)
+    dy, dshift = backward(activation, d, y, shift)
+    return dy, dweight, dbias, dshift
+
+
 def of_minima(y, weight, argmin, grad_out, groups):
     """min(dim=1) gives all of its gradient to the element whose index it returned, and so does
     this; amin(dim=1) would share it among equals."""
 
     def forward(y, weight, bias, shift):
-        z = group_norm(y, weight, bias, groups)
-        least = z.gather(1, argmin.long()[:, None])
-        return least + shift.reshape(1, -1, 1, 1)
+        return _minima(group_norm(y, weight, bias, groups), shift, argmin)
 
     zeros = torch.zeros_like(weight), torch.zeros_like(weight)
     return backward(forward, grad_out, y, weight, *zeros)
+
+
+def of_minima_in_operations(y, weight, argmin, grad_out, groups):
+    zero = torch.zeros_like(weight)
+
+    def rest(z, shift):
+        return _minima(z, shift, argmin)
+
+    return behind_group_norm(rest, grad_out, y, weight, zero, groups, zero)
+
+
+def _minima(z, shift, argmin):
+    return z.gather(1, argmin.long()[:, None]) + shift.reshape(1, -1, 1, 1)
 
 
 def gathered(argmin, d, normal, channels):
@@ -286,21 +331,19 @@ def tail_gradients(name, groups, grad_out, *inputs):
 
 
 def leaky_relu_gradients(y, weight, bias, grad_out, groups):
-    return tail_gradients("gn_leaky_relu_double", groups, grad_out, y, weight, bias)
+    return behind_group_norm(leaky_relu_double, grad_out, y, weight, bias, groups)
 
 
 def swish_multiply_swish_gradients(y, weight, bias, scale, grad_out, groups):
-    return tail_gradients("gn_swish_multiply_swish", groups, grad_out, y, weight, bias, scale)
+    return behind_group_norm(swish_multiply_swish, grad_out, y, weight, bias, groups, scale)
 
 
 def hardtanh_mish_gradients(y, weight, shift, grad_out, groups):
-    bias = torch.zeros_like(weight)  # added last, so no gradient depends on it
-    return tail_gradients("bias_hardtanh_mish_gn", groups, grad_out, y, weight, bias, shift)
+    return before_group_norm(bias_hardtanh_mish, grad_out, y, weight, shift, groups)
 
 
 def swish_bias_gradients(y, weight, shift, grad_out, groups):
-    bias = torch.zeros_like(weight)
-    return tail_gradients("swish_bias_gn", groups, grad_out, y, weight, bias, shift)
+    return before_group_norm(swish_bias, grad_out, y, weight, shift, groups)
 
 
 # --- exercises
@@ -332,7 +375,7 @@ def tail(name, reference, parameters, gradients, operations, **more):
         shapes=shapes(parameters, gradients),
         outputs=("dy", *gradients),
         reference=reference,
-        peers={BOTH_WAYS: reference},
+        peers={BOTH_WAYS: by_autograd(name, parameters)},
         at=replace(AT, bench=MODELS[name].sizes),
         flops=lambda rows, channels, groups: (18 + operations) * rows * channels,
         gates=fused(len(parameters), len(gradients)),
@@ -566,7 +609,7 @@ EXERCISES = (
             **dict.fromkeys(("dweight", "dbias", "dshift"), "channels"),
         },
         outputs=("dy", "dweight", "dbias", "dshift"),
-        reference=of_minima,
+        reference=of_minima_in_operations,
         inputs=minima,
         drops_nan=True,
         must_read={"y": 0.0, "weight": 0.0},  # one group of each row, one channel of each
