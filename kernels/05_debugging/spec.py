@@ -284,6 +284,7 @@ EXERCISES = (
         },
         outputs=("out",),
         reference=scale_channels,
+        may_be_infinite="bias",
         peers={"PyTorch": scale_channels},
         flops=lambda rows, channels, groups: 4 * rows * channels,
         gates=(ALL_LANES, LANES_LOAD, COALESCED_LOADS, COALESCED_STORES),

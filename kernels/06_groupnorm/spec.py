@@ -112,6 +112,7 @@ NORM = dict(
     },
     outputs=("out",),
     reference=group_norm,
+    may_be_infinite="bias",
     ladder="groupnorm",
     flops=lambda rows, channels, groups: 8 * rows * channels,  # 4 for the statistics, then 4 more
     peers={"PyTorch": group_norm},

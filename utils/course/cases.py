@@ -33,9 +33,11 @@ from utils.course.case_values import (
     TINY,
     WITH_ZEROS,
     ZERO_TIMES_INFINITY,
+    Draw,
     add_outliers,
     columns_of_scales,
     in_pairs,
+    infinite,
     normal,
     of_scales,
     uniform,
@@ -83,6 +85,23 @@ def sample(
     """
     own = exercise.kinds.get(family, exercise.inputs)
     tensors = dict(own(sizes, generator)) if own else {}
+    kind, others = _draws(exercise, family, generator)
+    for name in inputs_of(exercise):
+        if name not in tensors:
+            tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
+            kind = others
+    if family == INFINITE_ELSEWHERE and (name := exercise.may_be_infinite):
+        tensors[name] = infinite(dimensions(exercise.shapes[name], sizes), generator)
+    if family == OUTLIERS and exercise.outliers:
+        x, W = exercise.outliers
+        add_outliers(tensors[x], tensors[W], generator)
+    tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
+    scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
+    return Case(sizes, family, tensors, scalars)
+
+
+def _draws(exercise: Exercise, family: str, generator: Generator) -> tuple[Draw, Draw]:
+    """How the first input is drawn that the exercise leaves open, and how the others are."""
     kind, others = FAMILIES.get(family, (normal, normal))
     if family == ZERO_TIMES_INFINITY and whole_number(0, 2, generator):
         kind, others = others, kind
@@ -92,6 +111,8 @@ def sample(
         kind = large
     elif family == LARGE_ELSEWHERE:
         others = large
+    elif family == INFINITE_ELSEWHERE and exercise.may_be_infinite:
+        others = normal
     elif family == OF_SCALES:
         kind = functools.partial(of_scales, low=least, high=most)
     elif family == OF_SCALES_ELSEWHERE:
@@ -100,16 +121,7 @@ def sample(
         most = min(1e-6, 1e6 * least)
         most *= (1e-6 / most) ** uniform((), generator).item()  # or any decade above that
         kind = functools.partial(wide, low=least, high=most)
-    for name in inputs_of(exercise):
-        if name not in tensors:
-            tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
-            kind = others
-    if family == OUTLIERS and exercise.outliers:
-        x, W = exercise.outliers
-        add_outliers(tensors[x], tensors[W], generator)
-    tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
-    scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
-    return Case(sizes, family, tensors, scalars)
+    return kind, others
 
 
 def _scalar(low: float, high: float, generator: Generator) -> float:
@@ -273,6 +285,8 @@ def _impossible(exercise: Exercise) -> Iterator[str]:
     as an infinite weight of a GroupNorm: there it is a matter of the formula."""
     plain = len(inputs_of(exercise)) == 2 or exercise.products
     if not plain or exercise.precision is not Precision.FP32:
-        yield from (INFINITE_ELSEWHERE, LARGE_ELSEWHERE, OF_SCALES_ELSEWHERE)
+        yield from (LARGE_ELSEWHERE, OF_SCALES_ELSEWHERE)
+        if not exercise.may_be_infinite:
+            yield INFINITE_ELSEWHERE
     if not exercise.products:
         yield ZERO_TIMES_INFINITY

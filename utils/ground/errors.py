@@ -80,6 +80,7 @@ class Reason(StrEnum):
     INVALID_MASK = "invalid mask"
     HOST_FUNCTION = "host function"
     NO_KERNEL = "no kernel"
+    UNSEEN = "unseen"
     LEAK = "leak"
     GATE = "gate"
 

@@ -53,8 +53,9 @@ TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
-PAIRS = 2  # of inputs that are one tensor
+PAIRS = 3  # of inputs that are one tensor
 NEAR = 5e5  # by case_sizes.cost, of each of the calls that are nearly the same
+IN_A_ROW = 3, 6  # calls of one large size, but for the last one, which is made twice
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
 
@@ -396,7 +397,7 @@ class PlainCalls(Judge):
         """Calls of sizes that nobody knows, from all that the exercise promises: one that costs
         nothing, then one for each size, in which that is far beyond what is known, and one in
         which none is small, each with a tiny one behind it. At last the first size again, a few
-        times, and calls of one size that are nearly the same."""
+        times, a large one several times, and calls of one size that are nearly the same."""
         if not self.exercise.at.anywhere:
             return
         names = case_sizes.leaders(self.exercise)
@@ -416,10 +417,18 @@ class PlainCalls(Judge):
             yield from self._at(case_sizes.tiny(self.exercise, self.generator))
         for _ in range(AGAIN):
             yield from self._at(first)
+        far = names[whole_number(0, len(names), self.generator)]
+        large = case_sizes.anywhere(self.exercise, self.generator, DEAR / 4, far)
+        yield from self._if_soon(large, lambda: self._made(self._in_a_row(large)))
         if not self.exercise.hang_together:
-            far = names[whole_number(0, len(names), self.generator)]
             sizes = case_sizes.anywhere(self.exercise, self.generator, NEAR, far)
             yield from self._if_soon(sizes, lambda: self._made(self._nearly_the_same(sizes)))
+
+    def _in_a_row(self, sizes: Sizes) -> Group:
+        """Calls of one size, several, so that what each of them leaves behind is seen."""
+        calls = whole_number(*IN_A_ROW, self.generator)
+        planned = [self._planned(self.any_case(sizes), FEW) for _ in range(calls)]
+        return Group(planned, again=True)
 
     def _of_one_tensor(self) -> Iterator[Returned]:
         """A call for each two inputs that may be one tensor; of many, for a few. And one in which
