@@ -371,11 +371,13 @@ def shapes(parameters, gradients, matrix="y"):
 def tail(name, reference, parameters, gradients, operations, **more):
     """The exercise that takes a model's tail backwards: what it reads and what it writes by
     channel, and the operations for each element beside GroupNorm's."""
+    autograd = by_autograd(name, parameters)
     usual = dict(
         shapes=shapes(parameters, gradients),
         outputs=("dy", *gradients),
         reference=reference,
-        peers={BOTH_WAYS: by_autograd(name, parameters)},
+        peers={BOTH_WAYS: autograd},
+        compiled=autograd,
         at=replace(AT, bench=MODELS[name].sizes),
         flops=lambda rows, channels, groups: (18 + operations) * rows * channels,
         gates=fused(len(parameters), len(gradients)),
@@ -619,6 +621,7 @@ EXERCISES = (
         ),
         flops=lambda rows, channels, groups: rows * (2 * channels + 15 * channels // groups),
         peers={BOTH_WAYS: of_minima},
+        compiled=of_minima,
         gates=(
             NO_ATOMICS,
             # grad_out for minima and for shifts, argmin for each channel; a group of each row

@@ -109,6 +109,7 @@ class Timing:
     traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
     peers: Mapping[str, Reference] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
+    compiled: Reference | None = None  # what torch.compile is given; None: the reference
     ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
     # In the README's table; None: if its chapter has no later rung of the same ladder.
     listed: bool | None = None
