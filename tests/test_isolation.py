@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -437,6 +438,36 @@ def test_where_another_worker_cannot_be_made_ready_a_restart_makes_one(kernel):
     with slot.with_another(str(kernel.library), fails):
         slot.restart()
         assert works(kernel) and pid() != before
+
+
+def test_the_worker_that_was_made_ready_goes_on_with_other_kernels(kernel):
+    other = compile_cuda(FAULTS + "// another", "run", backend="emulator")
+    slot, made, elsewhere = pool.slot("emulator"), [], set(pool._elsewhere)
+    with slot.with_another(str(kernel.library), loaded(kernel, made)):
+        slot.restart()
+    assert works(other) and [pid()] == made and pool._elsewhere == elsewhere
+
+
+def test_what_is_interrupted_while_another_worker_is_waited_for_leaves_none(kernel):
+    def interrupted(worker):
+        raise KeyboardInterrupt
+
+    slot = pool.slot("emulator")
+    assert works(kernel)
+    before = pid()
+    another = slot.with_another(str(kernel.library), interrupted)
+    with pytest.raises(KeyboardInterrupt), another:
+        slot.restart()
+    assert slot.worker is None and ended(before)
+    slot.restart()
+    assert works(kernel)
+
+
+def test_a_worker_in_which_a_library_is_refused_is_not_ready():
+    refused = {"error": 2, "name": "cudaErrorMemoryAllocation", "text": "out of memory"}
+    worker = SimpleNamespace(libraries=set(), ask=lambda *_, **__: (refused, []))
+    with pytest.raises(LaunchError, match="out of memory"):
+        isolation.make_ready(worker, "some.so", 0, timeout=1.0)
 
 
 def test_the_worker_has_loaded_no_torch(kernel):

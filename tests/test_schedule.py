@@ -13,7 +13,7 @@ from torch import Tensor
 from utils.course import case_sizes, catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.cuda import instrumented, isolation
-from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout
+from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, Reason
 from utils.judge import diagnosed_calls, explain, oracle, plain_calls, schedule, verdict
 from utils.judge.check import check
 from utils.judge.diagnosed_calls import DiagnosedCalls
@@ -385,6 +385,30 @@ def test_of_wrong_values_that_are_found_while_another_call_runs_the_first_are_to
         return str(caught.value)
 
     assert report(5) == report(0)
+
+
+def test_a_check_that_fails_ends_what_goes_on_in_the_background(monkeypatch):
+    notes = []
+
+    @contextlib.contextmanager
+    def noting(calls):
+        notes.append("begun")
+        try:
+            yield
+        finally:
+            notes.append("ended")
+
+    monkeypatch.setattr(plain_calls.PlainCalls, "_with_another_process", noting)
+    kept = []  # as a traceback keeps it: nothing is collected
+    monkeypatch.setattr(Schedule, "judge", lambda self, remarks: kept.append(self) or failing(self))
+
+    def failing(plan):
+        next(plan._outcomes)
+        raise CheckFailed(Reason.WRONG_VALUES, "as it were")
+
+    with pytest.raises(CheckFailed, match="as it were"):
+        check(kernel_of(), seed=1)
+    assert kept and notes[-2:] == ["begun", "ended"]
 
 
 @pytest.mark.parametrize("where", ["on a card", "not built"])

@@ -325,11 +325,6 @@ def gathered(argmin, d, normal, channels):
     return zeros.index_add(0, at, d * normal), zeros.index_add(0, at, d)
 
 
-def tail_gradients(name, groups, grad_out, *inputs):
-    """Those of a model's tail, by its own PyTorch."""
-    return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), grad_out, *inputs)
-
-
 def leaky_relu_gradients(y, weight, bias, grad_out, groups):
     return behind_group_norm(leaky_relu_double, grad_out, y, weight, bias, groups)
 

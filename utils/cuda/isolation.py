@@ -317,6 +317,13 @@ def load(worker: Worker, library: str, device: int | None, timeout: float) -> He
     return worker.ask(within, do="load", library=library, device=device)[0]
 
 
+def make_ready(worker: Worker, library: str, device: int | None, timeout: float) -> None:
+    """Load a library before a call is made. Raises LaunchError and Gone."""
+    reply = load(worker, library, device, timeout)
+    if reply and reply.get("error"):
+        raise LaunchError(reply["name"], reply["text"])
+
+
 def current_device() -> int:
     """The number of PyTorch's."""
     return torch.cuda.current_device() if torch.cuda.is_available() else 0

@@ -85,7 +85,9 @@ class Kernel:
         arguments = self.checked(args, kwargs, self._accepted)
         if self.backend == "cuda" and self.trusted and not _is_empty(arguments):
             return self._launch(arguments)
-        with card.together(self.backend):
+        # Tensors of the card are copied from there and back, whatever runs the kernel.
+        on_card = any(isinstance(one, Tensor) and one.is_cuda for one in arguments.values())
+        with card.together("cuda" if on_card else self.backend):
             self._run_apart(arguments)
 
     def _run_apart(self, arguments: Arguments) -> None:

@@ -104,12 +104,13 @@ def _seen(diagnosed: DiagnosedCalls, few: list[Sizes]) -> list[_Call]:
 
 def _works(exercise: Exercise, call: _Call) -> bool:
     """Whether kernels read something and wrote something, right for the half of it, and the
-    launcher left it at that."""
+    launcher left it to them."""
     seen, read = call.diagnosis, inputs_of(exercise)
     covered = seen.covered
     writes = any(covered[n].by_kernels and covered[n].written for n in exercise.outputs)
     reads = not read or any(covered[name].read for name in read)
-    return bool(seen.launches) and writes and reads and call.right and not seen.detour
+    left = not seen.detour and seen.scattered <= provenance.SCATTERED
+    return bool(seen.launches) and writes and reads and call.right and left
 
 
 def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:

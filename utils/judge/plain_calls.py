@@ -116,7 +116,7 @@ class PlainCalls(Judge):
         if self.kernel.backend != "cuda":
             return contextlib.nullcontext()
         library, device = str(self.kernel.library), isolation.current_device()
-        ready = partial(isolation.load, library=library, device=device, timeout=self.timeout)
+        ready = partial(isolation.make_ready, library=library, device=device, timeout=self.timeout)
         return pool.slot("cuda").with_another(library, ready)
 
     def _all(self) -> Iterator[Outcome]:

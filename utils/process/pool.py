@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
@@ -55,7 +55,7 @@ class Slot:
                 self.worker = None
 
     def restart(self) -> None:
-        """End the worker and start a fresh one."""
+        """Replace the worker by the one that was made ready, or by a fresh one."""
         if not self._exchanged():
             self.discard()
             self.prestart()
@@ -68,15 +68,14 @@ class Slot:
             self._other = self._background.submit(self._made, library, ready)
             try:
                 yield
-            finally:
-                if self._other:
-                    with suppress(Exception):
-                        self._end(self._other.result())
-                self._background = self._other = None
+            finally:  # an interrupt may come at any time: first nobody knows of it any more
+                other, self._other, self._background = self._other, None, None
+                if other:
+                    other.add_done_callback(self._unused)
 
     def _made(self, library: str, ready: Callable[[Worker], object]) -> Worker:
         with card.together(self.backend):
-            worker = fresh(self.backend, library)
+            worker = Worker(self.backend, self._reach(library))
             try:
                 ready(worker)
             except BaseException:
@@ -84,9 +83,19 @@ class Slot:
                 raise
             return worker
 
+    def _unused(self, other: Future[Worker]) -> None:
+        if not other.exception():
+            self._end(other.result())
+
     def _end(self, worker: Worker) -> None:
         with card.together(self.backend):
             worker.stop()
+
+    def _reach(self, library: str) -> set[Path]:
+        """The folders that a worker for this library may read: in a box these alone, else as well
+        those of all that may be called later."""
+        needed = _folders(self.backend, library)
+        return needed if settings.boxed() else {paths.cache(), *_elsewhere, *needed}
 
     def _exchanged(self) -> bool:
         """Whether there was another worker, which is now that of this slot."""
@@ -97,6 +106,10 @@ class Slot:
             worker = other.result()
         except Exception:  # if there is more than chance to it, the next one fails, too
             return False
+        except BaseException:
+            other.add_done_callback(self._unused)
+            self.discard()
+            raise
         with self.lock:
             before, self.worker = self.worker, worker
         if before:
@@ -115,11 +128,13 @@ class Slot:
                 try:
                     done = action(worker)
                 except Gone as gone:
+                    self.discard()  # first: it may still be at work
                     self.restart()
                     if not suspect or gone.late:
                         raise
                     # another kernel may have damaged that worker: ask a fresh one
                 except BaseException:  # after a fault, or an interrupt, nothing in it is certain
+                    self.discard()
                     self.restart()
                     raise
                 else:
