@@ -174,10 +174,15 @@ def test_a_launch_that_lacks_memory_beside_others_is_tried_again_alone(root, mon
     assert workbook("run")[0] == 0 and (root / "ran").read_text() == ".."
 
 
-def test_an_interrupted_run_ends_its_notebooks(root):
-    begun = root / "begun"
-    first = f"import os, time\nopen({str(begun)!r}, 'w').write(str(os.getpid()))"
-    write_notebook(root, first, "time.sleep(60)")
+def test_an_interrupted_run_ends_its_notebooks_and_says_what_is_done(root):
+    begun, executed = root / "begun", root / "build/notebooks/01_pairs.ipynb"
+    write_notebook(root, checked("passed"))
+    first = (
+        "import os, time\n"
+        f"while not os.path.exists({str(executed)!r}): time.sleep(0.1)\n"
+        f"open({str(begun)!r}, 'w').write(str(os.getpid()))"
+    )
+    write_notebook(root, first, "time.sleep(60)", name="02_more")
     program = (
         "import signal\nfrom pathlib import Path\nfrom utils import cli\n"
         "from utils.ground import paths\n"
@@ -186,13 +191,16 @@ def test_an_interrupted_run_ends_its_notebooks(root):
         f"paths._workspace = paths.Workspace.of(Path({str(root)!r}))\ncli.app(['run'])"
     )
     command = [sys.executable, "-c", program]
-    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment(), **pipes)
     give_up = time.monotonic() + 50
     while not begun.exists() or not begun.read_text():
         assert process.poll() is None and time.monotonic() < give_up
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) not in (0, 1)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode not in (0, 1)
+    assert "01_pairs: 1 of 1 passed" in output and "Interrupted: 02_more" in errors
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
 

@@ -104,9 +104,11 @@ def run(
             )
             if save:
                 saved[path] = save_run(run)
+            finished[path] = run
             return run
 
         saved: dict[Path, Path | None] = {}
+        finished: dict[Path, Run] = {}
         slots = at_once(backend, save)
         pool = ThreadPoolExecutor(slots)
         order = paths[::-1]  # the longest are the last
@@ -121,7 +123,12 @@ def run(
                         ]
                 except KeyboardInterrupt:
                     pool.shutdown(wait=False, cancel_futures=True)  # first: none takes the next
+                    runs = [finished[path] for path in paths if path in finished]
                     stop()
+                    progress.stop()
+                    summary.print_runs(runs, console)
+                    left = [path.stem for path in paths if path not in {r.path for r in runs}]
+                    print(f"Interrupted: {', '.join(left)}", file=sys.stderr)
                     raise
         finally:
             pool.shutdown(cancel_futures=True)

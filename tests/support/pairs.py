@@ -81,9 +81,9 @@ def write(root: Path) -> None:
     )
 
 
-def write_notebook(root: Path, *cells) -> Path:
-    """The workbook's notebook; cells given as text are code."""
-    path = root / "notebooks/01_pairs.ipynb"
+def write_notebook(root: Path, *cells, name: str = "01_pairs") -> Path:
+    """A notebook of the workbook; cells given as text are code."""
+    path = root / f"notebooks/{name}.ipynb"
     path.parent.mkdir(exist_ok=True)
     cells = [new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
     nbformat.write(new_notebook(cells=cells), path)
