@@ -229,6 +229,13 @@ def test_a_line_of_the_emulator_is_no_place_in_a_source(monkeypatch):
         assert symbols.places([("m.so", "0x10")]) == {("m.so", "0x10"): (lines or [None])[0]}
 
 
+def test_where_a_thread_has_hardly_begun_the_line_is_the_one_that_comes_next(monkeypatch):
+    mine, theirs = ("./k.cu", 3), (f"{include_dir()}/emulator/launch.h", 45)
+    code = {**dict.fromkeys(range(16, 24), (theirs,)), **dict.fromkeys(range(24, 99), (mine,))}
+    monkeypatch.setattr(symbols, "_frames", lambda module, offsets: [code[o] for o in offsets])
+    assert symbols.places([("m.so", "0x10")]) == {("m.so", "0x10"): ("k.cu", 3)}
+
+
 def test_many_offsets_become_lines_of_one_file(library):
     module, offsets = library
     numbers = [int(offset, 16) for offset in offsets]

@@ -15,6 +15,7 @@ Code = tuple[str, str]  # a module, and an offset in it such as "0x1f30"
 SourceLine = tuple[str, int]  # file and line
 Frames = tuple[SourceLine, ...]  # of the innermost inlined function first
 
+BEGINNING = 48  # bytes of machine code, in which what begins a thread is inlined before the kernel
 KEPT = 1 << 14  # offsets whose frames are remembered
 Version = tuple[str, int, int, int]  # path, inode, size and time of a module
 _known: dict[tuple[Version, int], Frames] = {}  # by module as it was then, and offset
@@ -35,8 +36,16 @@ def chains(codes: Iterable[Code]) -> dict[Code, list[SourceLine]]:
     for module, group in groupby(sorted(set(codes)), key=lambda code: code[0]):
         offsets = [offset for _, offset in group]
         frames = _frames(module, [int(offset, 16) for offset in offsets])
-        known |= {(module, o): _own(f) for o, f in zip(offsets, frames, strict=True)}
+        for offset, chain in zip(offsets, frames, strict=True):
+            own = _own(chain)
+            known[module, offset] = _next(module, int(offset, 16)) if chain and not own else own
     return known
+
+
+def _next(module: str, offset: int) -> list[SourceLine]:
+    """The line that comes next in the machine code, as of a thread that has hardly begun."""
+    behind = _frames(module, range(offset + 1, offset + BEGINNING))
+    return next((own for frames in behind if (own := _own(frames))), [])
 
 
 def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> list[int]:
