@@ -29,6 +29,12 @@ def test_right_values_that_the_host_computed_earn_nothing(swish):
     assert share(swish, ATTACKS["technique/swish__a_kernel_for_show"].text) == 0
 
 
+def test_what_only_a_large_call_shows_to_be_the_launchers_work_earns_little():
+    transpose = exercise_named("transpose")
+    text = ATTACKS["technique/transpose__turned_by_copies_of_columns"].text
+    assert share(transpose, text) <= 0.1
+
+
 def test_a_constant_earns_nothing(swish):
     (text,) = (m.text for m in mutants.mutants(swish) if m.name == "constant")
     assert share(swish, text) == 0

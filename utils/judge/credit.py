@@ -54,7 +54,9 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         whole = len(seen) == len(few)
         works = any(_works(exercise, call) for call in seen)
         diagnoses = [call.diagnosis for call in seen]
-        own = whole and all(provenance.violation(exercise, s) is None for s in diagnoses)
+        largest = _seen(diagnosed, diagnosed.ascending()[-1:])  # where a launcher has more to do
+        done = [*diagnoses, *(call.diagnosis for call in largest)]
+        own = whole and all(provenance.violation(exercise, s) is None for s in done)
         small = own and _holds(lambda: _try(plain, few))
         clean = small and not any(s.hazards or s.error for s in diagnoses)
         like_starter = works and not small and _starter_works(diagnosed, few)
