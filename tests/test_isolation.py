@@ -622,3 +622,27 @@ def test_a_kernel_that_crashes_meanwhile_is_told_of(kernel):
     with pytest.raises(KernelCrash), workers.meanwhile(lambda answered: done.append(1)):
         call(kernel, 5)
     assert done == [1] and works(kernel)
+
+
+VOLUME = """
+__global__ void none_kernel() {}
+void run(float* out, int times) {
+    cudaMemcpy3DParms all = {};
+    all.srcPtr = make_cudaPitchedPtr(out, 8, 8, 1);
+    all.dstPtr = make_cudaPitchedPtr(out + 64, 8, 8, 1);
+    all.extent = make_cudaExtent(8, 1, 20);
+    all.kind = cudaMemcpyDeviceToDevice;
+    for (int i = 0; i < times; i++) cudaMemcpy3D(&all);
+    for (int i = 0; i < times; i++) {
+        cudaMemcpy2D(out + 64, 8, out, 8, 4, 20, cudaMemcpyDeviceToDevice);
+        cudaMemcpy2D(out + 64, 80, out, 80, 80, 1, cudaMemcpyDeviceToDevice);
+    }
+    none_kernel<<<1, 1>>>();
+}
+"""
+
+
+def test_a_copy_of_short_rows_counts_once_whatever_their_number():
+    copying = instrumented(compile_cuda(VOLUME, "run", backend="emulator"))
+    seen = copying.watched({"out": torch.arange(128.0), "times": 3})
+    assert seen.error is None and seen.scattered == 6

@@ -2,7 +2,9 @@
 #include <cstring>
 
 #include "../include/emulator/arrays_api.h"
+#include "coverage.h"
 #include "device.h"
+#include "memory.h"
 
 using namespace emu;
 
@@ -75,9 +77,11 @@ cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
     const cudaArray* array = p->srcArray ? p->srcArray : p->dstArray;
     const size_t width = p->extent.width * (array ? array->element : 1);
     const Side from(p->srcArray, p->srcPos, p->srcPtr), to(p->dstArray, p->dstPos, p->dstPtr);
+    const char* caller = (const char*)__builtin_return_address(0) - 1;
+    cover_copy(to.first, from.first, width);
     for (size_t z = 0; z < p->extent.depth; ++z)
-        if (cudaError_t error = cudaMemcpy2D(to.slice(z), to.pitch, from.slice(z), from.pitch,
-                                             width, p->extent.height, p->kind))
+        if (cudaError_t error = copy_rows(to.slice(z), to.pitch, from.slice(z), from.pitch, width,
+                                          p->extent.height, p->kind, caller))
             return error;
     return result(cudaSuccess);
 }

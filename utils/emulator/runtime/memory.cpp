@@ -198,15 +198,9 @@ cudaError_t emu_memset_in(void* to, int value, size_t bytes, cudaStream_t stream
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
-    const char* caller = (const char*)__builtin_return_address(0) - 1;
-    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
     cover_copy(to, from, width);
-    for (size_t row = 0; row < height; ++row) {
-        cudaError_t error = copy_piece((char*)to + row * to_pitch,
-                                       (const char*)from + row * from_pitch, width, kind, caller);
-        if (error != cudaSuccess) return error;
-    }
-    return result(cudaSuccess);
+    return emu::copy_rows(to, to_pitch, from, from_pitch, width, height, kind,
+                          (const char*)__builtin_return_address(0) - 1);
 }
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
     if (width > pitch) return result(cudaErrorInvalidValue);
@@ -221,3 +215,14 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
 }
 
 }  // extern "C"
+
+cudaError_t emu::copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                           size_t width, size_t height, cudaMemcpyKind kind, const char* caller) {
+    if (width > to_pitch || width > from_pitch) return result(cudaErrorInvalidPitchValue);
+    for (size_t row = 0; row < height; ++row) {
+        cudaError_t error = copy_piece((char*)to + row * to_pitch,
+                                       (const char*)from + row * from_pitch, width, kind, caller);
+        if (error != cudaSuccess) return error;
+    }
+    return result(cudaSuccess);
+}
