@@ -315,6 +315,23 @@ def test_a_minimum_of_all_rows_may_follow_each_of_them(monkeypatch):
     assert mixed(Reruns(kernel, 60.0), case, name) == ""
 
 
+def test_a_larger_call_that_gives_only_nan_says_less_than_another(monkeypatch):
+    exercise, case, name, _ = situation(LINEAR, GEMM_SIZES)
+
+    def only_nan_at(M):
+        def compute(x, W, b, **_):
+            out = exercise.reference(x, W, b)
+            return out * float("nan") if len(x) in M else out + 1
+
+        return compute
+
+    first, second = (sizes["M"] for sizes in list(reruns.larger_sizes(exercise, case.sizes))[:2])
+    kernel = the_same_kernel(monkeypatch, exercise, only_nan_at([first]))
+    assert Reruns(kernel, 60.0).larger(case, name).case.sizes["M"] == second
+    kernel = the_same_kernel(monkeypatch, exercise, only_nan_at(range(1 << 20)))
+    assert Reruns(kernel, 60.0).larger(case, name).case.sizes["M"] == first  # there is no other
+
+
 def test_larger_sizes_are_whole_tiles_first_then_ragged_ones():
     exercise = catalog.load(NORM)
     sizes, ragged = list(reruns.larger_sizes(exercise, GROUPS))[:2]
