@@ -9,7 +9,6 @@ from torch import Tensor
 from utils.course import MODELS, At, Exercise, Gate
 from utils.course.case_values import WIDE, in_turn, sometimes_nan, spread, whole_number
 from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
-from utils.course.exercise import takes
 from utils.course.models import (
     EPS,
     bias_hardtanh_mish,
@@ -268,18 +267,6 @@ def dx_in_operations(x, weight, grad_out, groups):
     return gradients_in_operations(x, weight, grad_out, groups)[0]
 
 
-def by_autograd(name, parameters):
-    """PyTorch's gradients of a model's tail, which the kernel is timed beside."""
-
-    @takes("y", *parameters, "grad_out", "groups")
-    def gradients(y, weight, grad_out, groups, **others):
-        bias = others.pop("bias", torch.zeros_like(weight))
-        inputs = (y, weight, bias, *others.values())
-        return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), grad_out, *inputs)
-
-    return gradients
-
-
 def behind_group_norm(rest, grad_out, y, weight, bias, groups, *more):
     """The gradients of all that rest(group_norm(y, ...), *more) is made of."""
     z = group_norm(y, weight, bias, groups)
@@ -325,19 +312,42 @@ def gathered(argmin, d, normal, channels):
     return zeros.index_add(0, at, d * normal), zeros.index_add(0, at, d)
 
 
+def tail_gradients(name, groups, grad_out, *inputs):
+    """Those of a model's tail, by its own PyTorch."""
+    return backward(lambda *leaves: MODELS[name].tail(*leaves, groups), grad_out, *inputs)
+
+
 def leaky_relu_gradients(y, weight, bias, grad_out, groups):
+    return tail_gradients("gn_leaky_relu_double", groups, grad_out, y, weight, bias)
+
+
+def leaky_relu_in_operations(y, weight, bias, grad_out, groups):
     return behind_group_norm(leaky_relu_double, grad_out, y, weight, bias, groups)
 
 
 def swish_multiply_swish_gradients(y, weight, bias, scale, grad_out, groups):
+    return tail_gradients("gn_swish_multiply_swish", groups, grad_out, y, weight, bias, scale)
+
+
+def swish_multiply_swish_in_operations(y, weight, bias, scale, grad_out, groups):
     return behind_group_norm(swish_multiply_swish, grad_out, y, weight, bias, groups, scale)
 
 
 def hardtanh_mish_gradients(y, weight, shift, grad_out, groups):
+    bias = torch.zeros_like(weight)  # added last, so no gradient depends on it
+    return tail_gradients("bias_hardtanh_mish_gn", groups, grad_out, y, weight, bias, shift)
+
+
+def hardtanh_mish_in_operations(y, weight, shift, grad_out, groups):
     return before_group_norm(bias_hardtanh_mish, grad_out, y, weight, shift, groups)
 
 
 def swish_bias_gradients(y, weight, shift, grad_out, groups):
+    bias = torch.zeros_like(weight)
+    return tail_gradients("swish_bias_gn", groups, grad_out, y, weight, bias, shift)
+
+
+def swish_bias_in_operations(y, weight, shift, grad_out, groups):
     return before_group_norm(swish_bias, grad_out, y, weight, shift, groups)
 
 
@@ -363,16 +373,15 @@ def shapes(parameters, gradients, matrix="y"):
     }
 
 
-def tail(name, reference, parameters, gradients, operations, **more):
+def tail(name, reference, in_operations, parameters, gradients, operations, **more):
     """The exercise that takes a model's tail backwards: what it reads and what it writes by
     channel, and the operations for each element beside GroupNorm's."""
-    autograd = by_autograd(name, parameters)
     usual = dict(
         shapes=shapes(parameters, gradients),
         outputs=("dy", *gradients),
         reference=reference,
-        peers={BOTH_WAYS: autograd},
-        compiled=autograd,
+        in_operations=in_operations,
+        peers={BOTH_WAYS: reference},
         at=replace(AT, bench=MODELS[name].sizes),
         flops=lambda rows, channels, groups: (18 + operations) * rows * channels,
         gates=fused(len(parameters), len(gradients)),
@@ -495,6 +504,7 @@ EXERCISES = (
     tail(
         "gn_leaky_relu_double",
         leaky_relu_gradients,
+        leaky_relu_in_operations,
         ("weight", "bias"),
         ("dweight", "dbias"),
         4,
@@ -507,6 +517,7 @@ EXERCISES = (
     tail(
         "gn_swish_multiply_swish",
         swish_multiply_swish_gradients,
+        swish_multiply_swish_in_operations,
         ("weight", "bias", "scale"),
         ("dweight", "dbias", "dscale"),
         23,
@@ -519,6 +530,7 @@ EXERCISES = (
     tail(
         "bias_hardtanh_mish_gn",
         hardtanh_mish_gradients,
+        hardtanh_mish_in_operations,
         ("weight", "shift"),
         ("dweight", "dbias", "dshift"),
         25,
@@ -532,6 +544,7 @@ EXERCISES = (
     tail(
         "swish_bias_gn",
         swish_bias_gradients,
+        swish_bias_in_operations,
         ("weight", "shift"),
         ("dweight", "dbias", "dshift"),
         12,
@@ -606,7 +619,8 @@ EXERCISES = (
             **dict.fromkeys(("dweight", "dbias", "dshift"), "channels"),
         },
         outputs=("dy", "dweight", "dbias", "dshift"),
-        reference=of_minima_in_operations,
+        reference=of_minima,
+        in_operations=of_minima_in_operations,
         inputs=minima,
         drops_nan=True,
         must_read={"y": 0.0, "weight": 0.0},  # one group of each row, one channel of each
@@ -616,7 +630,6 @@ EXERCISES = (
         ),
         flops=lambda rows, channels, groups: rows * (2 * channels + 15 * channels // groups),
         peers={BOTH_WAYS: of_minima},
-        compiled=of_minima,
         gates=(
             NO_ATOMICS,
             # grad_out for minima and for shifts, argmin for each channel; a group of each row

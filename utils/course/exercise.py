@@ -85,6 +85,8 @@ class Judging:
     eps: bool = False  # it adds an eps to a variance, so a mismatch may be for want of it
     exact: bool = False  # outputs are elements of the inputs, or indices: no rounding
     share: float = 1.0  # of the bound on rounding that it must keep to: see judge/oracle.py
+    # The reference again, in operations that show what each step rounds, as a fused one does not.
+    in_operations: Reference | None = None
     between: float = 0.0  # relative error of what is rounded between two products; 0: as floats
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
@@ -109,7 +111,6 @@ class Timing:
     traffic: Callable[..., int] | None = None  # bytes, where they are not the tensors': see bytes()
     peers: Mapping[str, Reference] = field(default_factory=dict)  # for bench
     library: str = ""  # which of the peers is "the library" (100 %)
-    compiled: Reference | None = None  # what torch.compile is given; None: the reference
     ladder: str = ""  # a name that kernels share which compute the same, the slowest idea first
     # In the README's table; None: if its chapter has no later rung of the same ladder.
     listed: bool | None = None

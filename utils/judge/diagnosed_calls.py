@@ -18,7 +18,6 @@ from utils.course.answers import Answer
 from utils.course.case_values import SELDOM, whole_number
 from utils.course.cases import Case
 from utils.course.exercise import Sizes, inputs_of
-from utils.cuda import instrumented
 from utils.cuda.arguments import Arguments
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason, ToolError
@@ -28,7 +27,7 @@ from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.judge.verdict import FAULTS, FEW, Judge, Remarks
 from utils.process import workers
-from utils.watch import by_value, diagnosis
+from utils.watch import diagnosis
 from utils.watch.diagnosis import Diagnosis
 
 # What CUDA refused outright; hazards that follow are its consequence, not its cause.
@@ -82,7 +81,6 @@ class DiagnosedCalls(Judge):
         ordered = explain.several_first(self.exercise.at.check, self.exercise.follows)
         for _ in self._watch_each(self._planned(sizes) for sizes in ordered):
             yield
-        self._judge_by_value()
         self._object()
         if self.exercise.gates:
             self.judge_gates()
@@ -144,17 +142,6 @@ class DiagnosedCalls(Judge):
         """Say that kernels did not do the work, if so. Wrong values have been told before that."""
         for reason, case, message in self._violations:
             self.fail(reason, case, message)
-
-    def _judge_by_value(self) -> None:
-        """Refuse a kernel some of whose loads nobody sees."""
-        if not (names := by_value.unseen(instrumented.instrumented(self.kernel).library)):
-            return
-        raise CheckFailed(
-            Reason.UNSEEN,
-            f"{self.kernel.name}: {names[0]} takes a struct by value, and is called by a pointer "
-            "or by itself: what a call copies from memory is not seen here\n"
-            "hint: let it take the struct by reference, as `const float4&`",
-        )
 
     def judge_gates(self) -> None:
         """Read the gates at a size that nobody knows, in a call of a number that nobody knows."""

@@ -43,7 +43,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -284,7 +284,8 @@ class _Bounds:
     def _changed(
         self, names: list[str], step: float, underflow: bool = False
     ) -> Iterator[dict[str, Tensor]]:
-        run = functools.partial(outputs, self.exercise, self.case)
+        steps = self.exercise.in_operations or self.exercise.reference
+        run = functools.partial(outputs, replace(self.exercise, reference=steps), self.case)
         return changes(run, self.wide, self.values, names, step, underflow)
 
     def _error(self, name: str, scale: Tensor) -> float:

@@ -18,6 +18,12 @@ def violation(exercise: Exercise, seen: Diagnosis) -> Violation | None:
     """Why a watched call is not the kernels' own work; None where it is."""
     if not seen.launches:
         return Reason.NO_KERNEL, "the launcher launched no kernel"
+    if seen.unseen:
+        return Reason.UNSEEN, (
+            f"{seen.unseen[0]} takes a struct by value, and is called by a pointer or by itself: "
+            "what a call copies from memory is not seen here\n"
+            "hint: let it take the struct by reference, as `const float4&`"
+        )
     if seen.detour:
         return Reason.NO_KERNEL, (
             "the launcher brings values to the host and goes on from there: let kernels compute, "

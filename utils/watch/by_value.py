@@ -5,6 +5,7 @@ It inlines all but functions that call themselves, and calls by a pointer. Which
 from the library's machine code, since a text does not say it.
 """
 
+import functools
 import re
 import shutil
 import subprocess
@@ -26,7 +27,8 @@ _SCALAR = re.compile(
 )
 
 
-def unseen(library: Path) -> list[str]:
+@functools.lru_cache(64)
+def unseen(library: Path) -> tuple[str, ...]:
     """The device functions of an instrumented library that take a struct by value and were not
     inlined, by name and types, such as `value_of(One)`. None without objdump; and where calls by a
     pointer are not followed, as of AArch64, those alone that are called by name."""
@@ -39,7 +41,7 @@ def unseen(library: Path) -> list[str]:
         reached |= left
         left = {to for name in left for to in functions[name].used} - reached
     own = (name for name in reached - kernels if not _RUNTIME.search(name))
-    return sorted(name for name in own if any(map(_is_class, _parameters(name))))
+    return tuple(sorted(name for name in own if any(map(_is_class, _parameters(name)))))
 
 
 @dataclass

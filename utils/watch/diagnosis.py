@@ -19,6 +19,7 @@ from utils.emulator.symbols import Code, SourceLine
 from utils.emulator.traffic import LaunchTraffic, read_launches
 from utils.ground.errors import LaunchError
 from utils.ground.wording import many
+from utils.watch import by_value
 from utils.watch.trace import Trace, read_trace
 
 
@@ -35,6 +36,7 @@ class Diagnosis:
     covered: Mapping[str, Covered] = field(default_factory=dict)  # by tensor argument
     detour: bool = False  # values went to the host, and a launch or a copy back followed
     scattered: int = 0  # the launcher's copies, on the device, of less than a sector at a time
+    unseen: tuple[str, ...] = ()  # functions some of whose loads nobody sees: see by_value.py
 
     def total(self, what: str, space: str, *accesses: str) -> int:
         """The sum of a field of Traffic over a space and kinds of access, in all launches."""
@@ -100,6 +102,7 @@ def diagnose_call(
         seen.covered,
         seen.detour,
         seen.scattered,
+        by_value.unseen(build.library),
     )
 
 
