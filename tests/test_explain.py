@@ -9,9 +9,12 @@ from support import toys
 from torch import Generator
 
 from utils.course import cases, catalog
+from utils.course.answers import compile_wrong
 from utils.course.cases import Case
 from utils.cuda import suspicions
+from utils.ground.errors import CheckFailed
 from utils.judge import explain, mismatch, oracle, reruns
+from utils.judge.check import check
 from utils.judge.cue import cue
 from utils.judge.mistakes import hopper, hypotheses, unowned, wrong_derivatives, wrong_products
 from utils.judge.mistakes.displaced import displaced
@@ -538,3 +541,16 @@ def test_a_tile_from_the_other_place_is_zeros_where_there_is_none():
     assert torch.equal(got[:64, :32], right[:64, :32])
     assert got[3, 32] == right[32 + 3, 0], "column 32 is taken for row 32"
     assert (got[64:, :32] == 0).all(), "there is no column 64"
+
+
+def test_a_search_that_fails_does_not_cost_the_verdict(monkeypatch):
+    exercise = catalog.load("00_start_here/swish")
+    text = catalog.solution_text(exercise).replace("= x[i] /", "= 2 * x[i] /")
+
+    def fails(*_):
+        raise RuntimeError("as it were")
+
+    monkeypatch.setattr(explain, "cause", fails)
+    warned = pytest.warns(explain.HintFailed, match="no hint: RuntimeError: as it were")
+    with warned, pytest.raises(CheckFailed, match="^wrong values: swish"):
+        check(compile_wrong(exercise, text, "wrong"))

@@ -24,7 +24,7 @@ struct Tiles {
     __device__ int within() const { return number % (BAND * cols); }
     // Its rows of tiles: the last may have fewer.
     __device__ int height() const { return min(BAND, rows - band() * BAND); }
-    __device__ int row() const { return 0; }  // replace: your code here
+    __device__ int row() const { return 0; }  // replace both: your code here
     __device__ int col() const { return 0; }
 };
 

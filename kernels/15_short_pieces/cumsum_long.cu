@@ -37,7 +37,7 @@ __device__ float sum_before(Board board, int tile) {
     for (int at = tile - 1 - lane;; at -= 32) {
         int what = at >= 0 ? wait_for(&board.status[at]) : UPTO;  // before the first tile: 0
         float told = at < 0 ? 0.0f : what == UPTO ? board.upto[at] : board.own[at];
-        if (at < tile) return told;  // your code here
+        if (at < tile) return told;  // replace this line: your code here
     }
 }
 

@@ -468,7 +468,8 @@ A_COPY_EACH = (
     Gate(
         "load requests to global memory",
         1.125,
-        "count in shared memory, and let each block add every bin to counts once",
+        "count in shared memory, and let each block add every bin to counts once, neighbouring "
+        "bins by neighbouring lanes",
         ideal=lambda n, blocks: n / 128 + 8 * blocks,
     ),
     Gate(

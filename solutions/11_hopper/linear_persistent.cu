@@ -27,7 +27,7 @@ struct Tiles {
     // BEGIN SOLUTION
     __device__ int row() const { return (band() * BAND + within() % height()) * BM; }
     __device__ int col() const { return within() / height() * BN; }
-    // STARTER: __device__ int row() const { return 0; }  // replace: your code here
+    // STARTER: __device__ int row() const { return 0; }  // replace both: your code here
     // STARTER: __device__ int col() const { return 0; }
     // END SOLUTION
 };

@@ -50,7 +50,7 @@ __device__ float sum_before(Board board, int tile) {
         bool counts = ends == 0 || lane <= __ffs(ends) - 1;
         sum += warp_sum(counts ? told : 0.0f);
         if (ends != 0) return sum;
-        // STARTER: if (at < tile) return told;  // your code here
+        // STARTER: if (at < tile) return told;  // replace this line: your code here
         // END SOLUTION
     }
 }

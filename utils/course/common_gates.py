@@ -35,7 +35,7 @@ NO_CONFLICTS = Gate(
     "wavefronts per shared request",
     1.125,
     "several lanes want different words of one bank, which has every 32nd word: let the lanes of a "
-    "warp want neighbouring words, or one and the same",
+    "warp want words of different banks, as neighbours are, or one and the same",
 )
 
 

@@ -4,7 +4,9 @@ Many mistakes give the same values at a small size. So why is said only where a 
 that is wrong has values of the same kind.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from torch import Tensor
@@ -66,14 +68,27 @@ def wrong_values(
     unset = because = ""
     if THOROUGH:
         unset = _unset(kernel, got, expected)
-        because = unset or cause(kernel, case, name, got, expected, bad)
+        because = unset or _searched(partial(cause, kernel, case, name, got, expected, bad))
     beside = cue(exercise, case, name, got)
     lines = [mismatch.explain(name, got, expected, bad, exercise.eps, beside, because)]
     if fine := exercise.outputs[: exercise.outputs.index(name)]:
         lines.append(f"{' and '.join(fine)} {'is' if len(fine) == 1 else 'are'} right")
     if THOROUGH and not unset:
-        lines.append(smallest.contrast(kernel, case))
+        lines.append(_searched(partial(smallest.contrast, kernel, case)))
     return "\n".join(filter(None, lines))
+
+
+class HintFailed(UserWarning):
+    """A search for a cause has failed: there is no hint, and the verdict stands."""
+
+
+def _searched(search: Callable[[], str]) -> str:
+    """What a search finds; nothing where it fails, which must not cost a learner the verdict."""
+    try:
+        return search()
+    except Exception as error:
+        warnings.warn(f"no hint: {type(error).__name__}: {error}", HintFailed, stacklevel=2)
+        return ""
 
 
 def cause(

@@ -68,7 +68,7 @@ def mistakes(
             words, value = next(tried, ("", None))
         if not words:
             return
-        if value is None or value.shape != got.shape:
+        if value is None or value.shape != got.shape or value.dtype is torch.bool:
             continue
         value = value.to(got.device)
         bound = torch.maximum(4 * expected.bound, 5e-5 * value.abs())
