@@ -292,7 +292,8 @@ def _advice(gate: Gate, reading: Reading, diagnosis: Diagnosis) -> str:
     if gate.metric == "load requests to global memory" and requested > AGAIN * meant > 0:
         return (
             f"each byte is asked for {requested / once:.3g} times on the average: has each thread "
-            "elements of its own, and does a loop's step count all threads that share the work?"
+            "elements of its own, does a loop's step count all threads that share the work, and is "
+            "nothing read that no result needs?"
         )
     kind = gate.metric.partition(" requests to ")[0]
     if kind in ("load", "store"):

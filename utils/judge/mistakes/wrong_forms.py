@@ -111,8 +111,7 @@ def _masked_fill(x: Tensor, mask: Tensor, value: float) -> Iterator[tuple[str, F
     for k in (k for k in QUERIES if k < 2 * mask.shape[-2]):
         last = (torch.arange(mask.shape[-2]) // k * k + k - 1).clamp(max=mask.shape[-2] - 1)
         yield (
-            f"the mask is left out where a warp or block goes over keys: each {k} queries see as "
-            "many as the last of them",
+            f"the mask is left out among {k} queries, or {k} keys, that are taken together",
             lambda v, mask, value, last=last: v.masked_fill(mask[..., last, :], value),
         )
 
