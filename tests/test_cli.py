@@ -182,7 +182,7 @@ def test_an_interrupted_run_ends_its_notebooks_and_says_what_is_done(root):
         f"while not os.path.exists({str(executed)!r}): time.sleep(0.1)\n"
         f"open({str(begun)!r}, 'w').write(str(os.getpid()))"
     )
-    write_notebook(root, first, "time.sleep(60)", name="02_more")
+    write_notebook(root, first, "time.sleep(60)", name="00_more")  # the last to begin
     program = (
         "import signal\nfrom pathlib import Path\nfrom utils import cli\n"
         "from utils.ground import paths\n"
@@ -200,7 +200,7 @@ def test_an_interrupted_run_ends_its_notebooks_and_says_what_is_done(root):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=30)
     assert process.returncode not in (0, 1)
-    assert "01_pairs: 1 of 1 passed" in output and "Interrupted: 02_more" in errors
+    assert "01_pairs: 1 of 1 passed" in output and "Interrupted: 00_more" in errors
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
 

@@ -35,6 +35,13 @@ def test_what_only_a_large_call_shows_to_be_the_launchers_work_earns_little():
     assert share(transpose, text) <= 0.1
 
 
+def test_what_is_right_at_small_sizes_earns_more_than_a_beginning(swish):
+    text = catalog.solution_text(swish)
+    blocks = "int blocks = (n + threads - 1) / threads;"
+    assert blocks in text
+    assert share(swish, text.replace(blocks, "int blocks = 1;")) > 0.2
+
+
 def test_a_constant_earns_nothing(swish):
     (text,) = (m.text for m in mutants.mutants(swish) if m.name == "constant")
     assert share(swish, text) == 0

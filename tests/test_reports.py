@@ -231,9 +231,15 @@ def test_a_line_of_the_emulator_is_no_place_in_a_source(monkeypatch):
 
 def test_where_a_thread_has_hardly_begun_the_line_is_the_one_that_comes_next(monkeypatch):
     mine, theirs = ("./k.cu", 3), (f"{include_dir()}/emulator/launch.h", 45)
-    code = {**dict.fromkeys(range(16, 24), (theirs,)), **dict.fromkeys(range(24, 99), (mine,))}
-    monkeypatch.setattr(symbols, "_frames", lambda module, offsets: [code[o] for o in offsets])
-    assert symbols.places([("m.so", "0x10")]) == {("m.so", "0x10"): ("k.cu", 3)}
+    narrow = (f"{include_dir()}/emulator/narrow.h", 7)
+    for first, then, place in (
+        ((theirs,), (mine, theirs), ("k.cu", 3)),
+        ((theirs,), (mine,), None),  # another function
+        ((narrow,), (mine, theirs), None),
+    ):
+        code = {**dict.fromkeys(range(16, 24), first), **dict.fromkeys(range(24, 99), then)}
+        monkeypatch.setattr(symbols, "_frames", lambda _, offsets, c=code: [c[o] for o in offsets])
+        assert symbols.places([("m.so", "0x10")]) == {("m.so", "0x10"): place}
 
 
 def test_many_offsets_become_lines_of_one_file(library):

@@ -92,6 +92,7 @@ def run(
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
         def one(path: Path, others: int) -> Run:
+            finished.pop(path, None)
             cells = [c for c in documents.read(path).cells if c.cell_type == "code"]
             task = progress.add_task(path.stem, total=len(cells))
             run = execute(

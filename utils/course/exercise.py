@@ -90,7 +90,7 @@ class Judging:
     between: float = 0.0  # relative error of what is rounded between two products; 0: as floats
     # Two tensors that are multiplied along their last size: outliers in one place are tried, too.
     outliers: tuple[str, str] | None = None
-    may_be_infinite: str = ""  # an input of several, which is added: an infinity means one thing
+    may_be_infinite: str = ""  # an input of several that is added last: an infinity stays one
     products: bool = False  # sums of products: a zero times an infinity makes NaN of one
     slices: bool = False  # tensors may begin anywhere, as y[1:] does: it is tried
     magnitudes: tuple[float, float] = (1e-12, 1e12)  # of values far from 1, tiny and large ones

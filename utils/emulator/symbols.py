@@ -38,14 +38,21 @@ def chains(codes: Iterable[Code]) -> dict[Code, list[SourceLine]]:
         frames = _frames(module, [int(offset, 16) for offset in offsets])
         for offset, chain in zip(offsets, frames, strict=True):
             own = _own(chain)
-            known[module, offset] = _next(module, int(offset, 16)) if chain and not own else own
+            begins = _begins_a_thread(chain) and not own
+            known[module, offset] = _next(module, int(offset, 16)) if begins else own
     return known
 
 
 def _next(module: str, offset: int) -> list[SourceLine]:
     """The line that comes next in the machine code, as of a thread that has hardly begun."""
     behind = _frames(module, range(offset + 1, offset + BEGINNING))
-    return next((own for frames in behind if (own := _own(frames))), [])
+    inlined = (_own(frames) for frames in behind if _begins_a_thread(frames))
+    return next((own for own in inlined if own), [])
+
+
+def _begins_a_thread(frames: Frames) -> bool:
+    """Whether it is code of the function that begins a thread, or inlined there."""
+    return bool(frames) and frames[-1][0] == f"{include_dir()}/emulator/launch.h"
 
 
 def resolve_lines(module: str | Path, offsets: Sequence[int], filename: str) -> list[int]:

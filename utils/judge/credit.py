@@ -55,8 +55,8 @@ def of_failed(kernel: Answer, seed: int) -> Credit:
         works = any(_works(exercise, call) for call in seen)
         diagnoses = [call.diagnosis for call in seen]
         largest = _seen(diagnosed, diagnosed.ascending()[-1:])  # where a launcher has more to do
-        done = [*diagnoses, *(call.diagnosis for call in largest)]
-        own = whole and all(provenance.violation(exercise, s) is None for s in done)
+        left = all(_left_to_kernels(call.diagnosis) for call in largest)
+        own = whole and left and all(provenance.violation(exercise, s) is None for s in diagnoses)
         small = own and _holds(lambda: _try(plain, few))
         clean = small and not any(s.hazards or s.error for s in diagnoses)
         like_starter = works and not small and _starter_works(diagnosed, few)
@@ -111,8 +111,12 @@ def _works(exercise: Exercise, call: _Call) -> bool:
     covered = seen.covered
     writes = any(covered[n].by_kernels and covered[n].written for n in exercise.outputs)
     reads = not read or any(covered[name].read for name in read)
-    left = not seen.detour and seen.scattered <= provenance.SCATTERED
-    return bool(seen.launches) and writes and reads and call.right and left
+    return writes and reads and call.right and _left_to_kernels(seen)
+
+
+def _left_to_kernels(seen: Diagnosis) -> bool:
+    copies = seen.detour or seen.scattered > provenance.SCATTERED
+    return bool(seen.launches) and not copies
 
 
 def _starter_works(diagnosed: DiagnosedCalls, few: list[Sizes]) -> bool:

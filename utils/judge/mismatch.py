@@ -21,8 +21,8 @@ NOBODY = (
 )
 NOWHERE = "is what belongs there not read, not kept, or written to another place?"
 NEAR = "the values are nearly right: is a sum or a product less precise than float"
-NEAR_EPS = ", do two large numbers cancel, or is eps another?"
-NEAR_ELSE = ", do two large numbers cancel, or are two steps in another order?"
+NEAR_EPS = ", do two numbers nearly cancel, or is eps another?"
+NEAR_ELSE = ", do two numbers nearly cancel, or are two steps in another order?"
 
 
 def bits(tensor: Tensor) -> Tensor:

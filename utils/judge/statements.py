@@ -135,7 +135,7 @@ def _read(text: str) -> Statement:
         raise ValueError("'// fault: ?' is for you: say what is wrong, and in which line")
     match = _CLAIM.fullmatch(claim)
     if not match:
-        raise ValueError(f"'{claim}' does not say in which line")
+        raise ValueError(f"'{claim}' does not say in which line: its number comes last")
     name = match["name"].lower()
     if name not in FAULTS:
         like = difflib.get_close_matches(name, FAULTS, 1)

@@ -13,8 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from utils.emulator.translate.code import Code
+from utils.emulator.translate.functions import Macros, functions_and_variables
+
 _HEAD = re.compile(r"([0-9a-f]+) <(.+)>:")
 _TARGET = re.compile(r"\b([0-9a-f]+) <.+>$")
+_RETURNS = re.compile(r"\tret\b|\tjmp ")  # or what it calls last does, in its place
+_BY_POINTER = re.compile(r"\tcall +\*|\tblr\b")
 _RELOCATION = re.compile(r"^([0-9a-f]+) (\w+) +(.+)$", re.M)
 _BY_NAME = ("GLOB_DAT", "JUMP_SLOT")  # a place that code reads an address from
 _RUNTIME = re.compile(r"(^| )emu::")
@@ -23,31 +28,55 @@ _CLONE = re.compile(r"( \[clone [^]]*\])+$")
 _VERSION = re.compile(r"@@?\w+$")
 _SCALAR = re.compile(
     r"((un)?signed |long |short )*(char|int|long|short|unsigned|bool|float|double|__int128)"
-    r"|char\d+_t|wchar_t|_Float16|std::nullptr_t|\.\.\.|void|"
+    r"|char\d+_t|wchar_t|_Float16|decltype\(nullptr\)|\.\.\.|void|"
 )
+# Handles, which hold nothing of a tensor.
+_GROUP = re.compile(
+    r"cooperative_groups::(\w+::)?"
+    r"(thread_block|thread_group|grid_group|cluster_group|coalesced_group|thread_block_tile<.*>)"
+)
+_ENUM = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)")
 
 
 @functools.lru_cache(64)
-def unseen(library: Path) -> tuple[str, ...]:
-    """The device functions of an instrumented library that take a struct by value and were not
-    inlined, by name and types, such as `value_of(One)`. None without objdump; and where calls by a
-    pointer are not followed, as of AArch64, those alone that are called by name."""
+def unseen(library: Path, text: str) -> tuple[str, ...]:
+    """The device functions of a text's instrumented library that take a struct by value and were
+    not inlined, by name and types, such as `value_of(One)`. None without objdump; and where calls
+    by a pointer are not followed, as of AArch64, those alone that are called by name."""
     functions = _functions(library)
+    named = {one.name for one in functions_and_variables(Code(text), Macros())[0] if one.is_kernel}
     kernels = {to for name, one in functions.items() if _LAUNCH in name for to in one.used}
+    kernels |= {name for name in functions if _base(name) in named}  # launched by a pointer, too
     left = {to for kernel in kernels for to in functions[kernel].used}
-    left |= {name for name, one in functions.items() if one.in_a_table}
-    reached: set[str] = set()
-    while left:
-        reached |= left
-        left = {to for name in left for to in functions[name].used} - reached
-    own = (name for name in reached - kernels if not _RUNTIME.search(name))
-    return tuple(sorted(name for name in own if any(map(_is_class, _parameters(name)))))
+    reached = _reached(functions, left)
+    if any(functions[name].calls_by_pointer for name in reached | kernels):
+        tables = {name for name, one in functions.items() if one.in_a_table}
+        reached |= _reached(functions, tables)
+    enums = set(_ENUM.findall(text))
+    return tuple(
+        name
+        for name in sorted(reached - kernels)
+        if functions[name].returns  # else it ends the kernel, and is not worth inlining
+        and not _RUNTIME.search(name)
+        and any(_is_class(kind) and kind not in enums for kind in _parameters(name))
+    )
 
 
 @dataclass
 class _Function:
     used: set[str] = field(default_factory=set)  # functions that it calls, or takes the address of
     in_a_table: bool = False  # of pointers
+    calls_by_pointer: bool = False
+    returns: bool = False
+
+
+def _reached(functions: Mapping[str, _Function], left: set[str]) -> set[str]:
+    """These functions, and all that they use."""
+    reached: set[str] = set()
+    while left:
+        reached |= left
+        left = {to for name in left for to in functions[name].used} - reached
+    return reached
 
 
 def _functions(library: Path) -> Mapping[str, _Function]:
@@ -66,8 +95,12 @@ def _functions(library: Path) -> Mapping[str, _Function]:
     for line in lines:
         if head := _HEAD.match(line):
             current = functions[places[int(head[1], 16)]]
-        elif (match := _TARGET.search(line)) and (place := int(match[1], 16)) in places:
-            current.used.add(places[place])
+            continue
+        match = _TARGET.search(line)
+        used = places.get(int(match[1], 16), "") if match else ""
+        current.used |= {used} if used else set()
+        current.returns |= bool(_RETURNS.search(line))
+        current.calls_by_pointer |= bool(_BY_POINTER.search(line)) and not match
     return functions
 
 
@@ -84,16 +117,33 @@ def _objdump(what: str, library: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True).stdout
 
 
-def _parameters(name: str) -> list[str]:
-    """The types of a function's parameters: what stands in its last brackets."""
+def _brackets(name: str) -> tuple[int, int]:
+    """Where a function's parameters begin and end: the last brackets of its name and types."""
     end = name.rfind(")")
-    depth, begin = 0, end
+    depth = 0
     for begin in range(end, -1, -1):
-        depth += {")": 1, "(": -1}.get(name[begin], 0)
+        depth += (name[begin] == ")") - (name[begin] == "(")
         if depth == 0:
-            break
+            return begin, end
+    return 0, 0
+
+
+def _base(name: str) -> str:
+    """The name alone, without types, template arguments and what it is a part of."""
+    head = name[: _brackets(name)[0]]
+    depth = 0
+    while head.endswith(">") or depth:
+        depth += (head[-1] == ">") - (head[-1] == "<")
+        head = head[:-1]
+    words = re.findall(r"\w+$", head)
+    return words[0] if words else ""
+
+
+def _parameters(name: str) -> list[str]:
+    """The types of a function's parameters."""
+    begin, end = _brackets(name)
     parts, depth = [""], 0
-    for character in name[begin + 1 : end] if end >= 0 else "":
+    for character in name[begin + 1 : end]:
         depth += (character in "(<{[") - (character in ")>}]")
         if character == "," and not depth:
             parts.append("")
@@ -104,5 +154,5 @@ def _parameters(name: str) -> list[str]:
 
 def _is_class(kind: str) -> bool:
     """Whether a parameter of this type is a struct, and no reference or pointer."""
-    pointer = kind.endswith(("*", "&", "const")) or "(*" in kind or "(&" in kind
-    return not pointer and not _SCALAR.fullmatch(kind)
+    pointer = kind.endswith(("*", "&", "const")) or any(of in kind for of in ("(*", "(&", "::*)"))
+    return not (pointer or _SCALAR.fullmatch(kind) or _GROUP.fullmatch(kind))

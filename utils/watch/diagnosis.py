@@ -102,7 +102,7 @@ def diagnose_call(
         seen.covered,
         seen.detour,
         seen.scattered,
-        by_value.unseen(build.library),
+        by_value.unseen(build.library, kernel.source),
     )
 
 

@@ -209,6 +209,8 @@ def _variables(code: Code, start: int, stop: int, macros: Macros) -> Iterator[Va
         names = [p for p in flat[:cut] if code.is_name(p)]
         if not names or (first and len(names) < 2) or code.text(names[-1] - 1) in ("::", "."):
             return
+        if flat[cut:] and code.text(flat[cut]) == "(" and code.text(flat[cut] + 1) == "*":
+            return  # a pointer to a function, whose name stands in the brackets
         first = False
         pointer = (
             any(code.text(p) == "*" for p in flat[:cut]) and code.text(names[-1] - 1) != "const"
