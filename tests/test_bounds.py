@@ -39,7 +39,8 @@ def plain(exercise: Exercise, case: Case, name: str, probes: int) -> Tensor:
     values = {n: tensor.detach() for n, tensor in oracle.outputs(exercise, case, wide).items()}
     inexact = [n for n, tensor in values.items() if tensor.is_floating_point()]
     value, square = values[name], torch.zeros_like(values[name])
-    run = lambda changed: oracle.outputs(exercise, case, changed)  # noqa: E731
+    steps = replace(exercise, reference=exercise.in_operations or exercise.reference)
+    run = lambda changed: oracle.outputs(steps, case, changed)  # noqa: E731
     for change in itertools.islice(changes(run, wide, values, inexact, STEP), probes):
         square += change[name] ** 2 / probes
     of_few = square.sum() / (square > 0).sum().clamp(min=1)  # where it changes at all

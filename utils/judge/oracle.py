@@ -8,7 +8,8 @@ a product in TF32 or fp16. For each output element, with u = 2**-24 for float32:
     bound = (ORDER * sqrt(fan_in) * u + PATH * err) * scale + TYPICAL * u * median(scale) + LEAST
 
 * response: what a relative change of every value by u, at random, does to the output, in units of
-  u: of the inputs, and of what each operation of the reference gives. It is the conditioning of
+  u: of the inputs, and of what each operation of the reference gives (of `in_operations`, where
+  PyTorch has fused some). It is the conditioning of
   the problem: for a dot product sqrt(2 * sum((a*b)**2)), for GroupNorm |x| / std, which is large
   where the mean is. Inputs alone would not do: behind a clamp they change nothing, and what is
   rounded there may yet be normalised.
