@@ -131,12 +131,21 @@ def of_scales(shape: tuple[int, ...], generator: Generator, low: float, high: fl
     """Normal, each row times a scale of its own: of some rows evenly spread over the powers of ten
     from `low` to `high`, of others over those within SCALES. Where there is one row, every second
     time each element has its own."""
-    if math.prod(shape[:-1]) == 1 and whole_number(0, 2, generator):
-        return wide(shape, generator, max(low, SCALES[0]), min(high, SCALES[1]))
+    one_row = math.prod(shape[:-1]) == 1
+    if one_row and whole_number(0, 2, generator):
+        each = wide(shape, generator, max(low, SCALES[0]), min(high, SCALES[1]))
+        return _half(each, generator)
     rows = (*shape[:-1], 1)
     near = wide(rows, generator, max(low, SCALES[0]), min(high, SCALES[1]))
     scales = torch.where(uniform(rows, generator) < NEAR, near, wide(rows, generator, low, high))
-    return normal(shape, generator) * scales
+    scaled = normal(shape, generator) * scales
+    return _half(scaled, generator) if one_row else scaled
+
+
+def _half(values: Tensor, generator: Generator) -> Tensor:
+    """Half of the values, and ones near 1 in place of the others: these say what is typical."""
+    ordinary = wide(tuple(values.shape), generator, 0.1, 3.0)
+    return torch.where(uniform(tuple(values.shape), generator) < 0.5, values, ordinary)
 
 
 def columns_of_scales(
