@@ -80,7 +80,7 @@ def run(
 
     from utils.course import selection
     from utils.notebooks import ahead, documents, export, summary
-    from utils.notebooks.run import Run, at_once, execute, stop
+    from utils.notebooks.run import Run, at_once, execute, longest_first, stop
     from utils.notebooks.run import save as save_run
 
     if save and not solutions:
@@ -112,11 +112,12 @@ def run(
         finished: dict[Path, Run] = {}
         slots = at_once(backend, save)
         pool = ThreadPoolExecutor(slots)
-        order = paths[::-1]  # the longest are the last
+        order = longest_first(paths)
         try:
             with ahead.building(order, solutions=solutions, backend=backend, beside=slots):
                 try:
-                    runs = list(pool.map(one, order, repeat(slots - 1)))[::-1]
+                    list(pool.map(one, order, repeat(slots - 1)))
+                    runs = [finished[path] for path in paths]
                     if slots > 1:  # the others had the memory
                         runs = [
                             pool.submit(one, r.path, 0).result() if r.lacked_memory() else r

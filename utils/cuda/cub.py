@@ -7,6 +7,7 @@ from torch import Tensor
 
 from utils.cuda.compiler import compile_cuda
 from utils.cuda.kernel import Kernel
+from utils.process import card
 
 _TEXT = """\
 #include <cub/device/device_histogram.cuh>
@@ -53,6 +54,7 @@ def histogram(x: Tensor) -> Tensor:
 
 @functools.cache
 def _launcher(name: str) -> Kernel:
-    kernel = compile_cuda(_TEXT, name, backend="cuda")
+    with card.released():
+        kernel = compile_cuda(_TEXT, name, backend="cuda")
     kernel.trusted = True  # called in this process, and not on copies in another one
     return kernel

@@ -1,4 +1,4 @@
-"""The switches in the environment: eleven variables, read here and nowhere else.
+"""The switches in the environment: twelve variables, read here and nowhere else.
 
 WORKBOOK_BACKEND    "cuda" or "emulator"; else what this machine has
 WORKBOOK_CACHE      folder of compiled kernels; else build/cache
@@ -6,6 +6,7 @@ WORKBOOK_SOLUTIONS  `%%cuda` cells compile the solutions in place of their own t
 WORKBOOK_LOG        file to which `check` and `bench` append what they found
 WORKBOOK_PASSED     folder of what was passed; else build/passed
 WORKBOOK_RESULTS    file to which `bench` adds what it measured
+WORKBOOK_RESTED     `bench` times single calls, and none back to back
 WORKBOOK_BOX        compilers and kernels are put into a box: see process/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
 WORKBOOK_ROUNDS     how often `check` draws sizes that nobody knows; else once
@@ -80,6 +81,11 @@ def passed() -> Path | None:
 def results() -> Path | None:
     """The file of WORKBOOK_RESULTS, where it is set."""
     return _path("WORKBOOK_RESULTS")
+
+
+def rested() -> bool:
+    """Whether WORKBOOK_RESTED is on."""
+    return os.environ.get("WORKBOOK_RESTED", "") not in ("", "0")
 
 
 def gpu() -> str:

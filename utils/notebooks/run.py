@@ -8,10 +8,11 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
 NO_MEMORY = "OutOfMemory", "cudaErrorMemoryAllocation"  # as errors say it
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
+STEP = re.compile(r"^(?:check|bench|profile)\(", re.MULTILINE)
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 _running = set[NotebookClient]()
@@ -93,6 +95,16 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
     return max(1, min(cores // 2, memory // GPU_BYTES))
 
 
+def longest_first(paths: Sequence[Path]) -> list[Path]:
+    """By how often a notebook checks, times or profiles a kernel: who comes last is waited for."""
+
+    def steps(path: Path) -> int:
+        cells = (c.source for c in documents.read(path).cells if c.cell_type == "code")
+        return sum(len(STEP.findall(source)) for source in cells)
+
+    return sorted(paths, key=steps, reverse=True)
+
+
 def _errors(notebook: NotebookNode) -> list[str]:
     """What failed beside the checks: "cell 7: CompileError: …", cells counted from 1."""
     errors = []
@@ -147,6 +159,7 @@ def execute(
         extra = {
             "WORKBOOK_LOG": str(log),
             "WORKBOOK_RESULTS": str(results.path_of(gpu)) if gpu else "",
+            "WORKBOOK_RESTED": "" if save else "1",  # what is printed needs no more
             "WORKBOOK_SOLUTIONS": "",  # the cells hold what is to run
         }
         if solutions:  # nothing that the learner has passed

@@ -8,6 +8,10 @@ among all processes of this user on this machine.
 In a notebook each cell shares the card while it runs (`cell`), since its own tensors may be there.
 That hold gives way: to `alone`, in `apart`, while the workbook compiles, diagnoses or draws, and
 after CELL seconds: a cell may train for hours, or wait for a process that wants to time.
+
+Those who share run beside each other, those who time do not, and each change from one to the other
+waits for the last of them. So who comes to time lets the others have the card for SHARED seconds
+after somebody timed; whoever comes to time meanwhile follows without a break.
 """
 
 import contextlib
@@ -18,11 +22,13 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 ALONE, TOGETHER, APART = fcntl.LOCK_EX, fcntl.LOCK_SH, 0
-CELL = 20.0  # seconds that a cell keeps others from timing, at most
+CELL = 8.0  # seconds that a cell keeps others from timing, at most
+SHARED = 0.5  # seconds for those who share, between two who come to time
 
 _changing = threading.Lock()  # what follows
 _requests: list[list[int]] = []  # by this process, whichever of its threads, the first first
@@ -63,7 +69,7 @@ def released() -> Iterator[None]:
         yield
     finally:
         with _changing:
-            _change(_needed(_requests))
+            _change(_needed(_requests), comes=False)
 
 
 @contextlib.contextmanager
@@ -120,8 +126,9 @@ def _needed(requests: list[list[int]]) -> int:
     return next((kind for (kind,) in requests if kind), 0)
 
 
-def _change(lock: int) -> None:
-    """Give back the lock that this process has for another one; waits for that."""
+def _change(lock: int, comes: bool = True) -> None:
+    """Give back the lock that this process has for another one; waits for that. Who does not come
+    but goes on has let others have the card already."""
     global _lock
     if lock == _lock:
         return
@@ -130,6 +137,8 @@ def _change(lock: int) -> None:
         _release.close()
         _lock = 0
     if lock:
+        if lock == ALONE and comes:
+            _let_others_share()
         _release.enter_context(_locked(lock))
         _lock = lock
 
@@ -149,6 +158,19 @@ def _locked(kind: int) -> Iterator[None]:
             fcntl.flock(turn, fcntl.LOCK_EX)  # keeps one that wants to time waiting
             fcntl.flock(card, kind)
         yield  # closing a file unlocks it, and so does the end of its process
+        if kind == ALONE:
+            os.utime(card.fileno())
+
+
+def _let_others_share() -> None:
+    """While somebody does, and nobody timed in the last SHARED seconds."""
+    with open(_path("card"), "a") as card:
+        while 0 <= time.time() - os.stat(card.fileno()).st_mtime < SHARED:
+            try:
+                fcntl.flock(card, ALONE | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.01)
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from utils.timing.roofline import Ceilings
 from utils.timing.rows import ESTIMATE, Entry, Results, Row, id_of
 
 DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored, nor chosen
+RESTED = "Calls back to back were not timed: in JupyterLab and with `workbook run --save` they are."
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
@@ -41,11 +42,11 @@ def bench(kernel: Answer, **sizes: int) -> None:
         )
     chosen = bench_sizes(exercise, sizes)
     if kernel.backend == "cuda":
-        made, notes = measure.measure(kernel, chosen)
+        made, notes = measure.measure(kernel, chosen, both_ways=not settings.rested())
         key = results.key(exercise, chosen)
         _session[key] = made
         gpu, measured = measure.gpu(), True
-        notes += filter(None, [roofline.foreign(gpu)])
+        notes += filter(None, [roofline.foreign(gpu), RESTED if settings.rested() else ""])
         if path := settings.results():  # `workbook run --save`
             results.write(path, Results(gpu, {key: made}))
         own: list[Row] = []

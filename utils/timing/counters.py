@@ -182,7 +182,7 @@ def now(kernel: Answer, sizes: Mapping[str, int]) -> Counted | None:
     if kernel.backend != "cuda" or not tool:
         return None
     architecture = "sm_" + toolchain.card_architecture().replace(".", "")
-    with tempfile.TemporaryDirectory() as folder, card.alone():
+    with tempfile.TemporaryDirectory() as folder:
         program = LaunchOnce(kernel.exercise, kernel.source, sizes, Path(folder))
         report = str(Path(folder, "report"))
 
@@ -194,7 +194,8 @@ def now(kernel: Answer, sizes: Mapping[str, int]) -> Counted | None:
 
         try:
             ask(program.build_command(architecture))
-            ask([tool, *ncu.COLLECT, "--export", report, *program.command])
+            with card.alone():
+                ask([tool, *ncu.COLLECT, "--export", report, *program.command])
             raw, source = (
                 ask([tool, "--import", f"{report}.ncu-rep", *page])
                 for page in (ncu.RAW, ncu.SOURCE)

@@ -86,8 +86,11 @@ def gpu() -> str:
     return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
-def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]:
+def measure(
+    kernel: Answer, sizes: Mapping[str, int], *, both_ways: bool = True
+) -> tuple[Entry, list[str]]:
     """Time a trusted kernel beside its peers at one size, in one run; also remarks on what failed.
+    Rested, and where `both_ways` sustained, too.
 
     Raises CheckFailed where a timed call gave a wrong result, OutOfMemory where memory is short.
     """
@@ -100,7 +103,7 @@ def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]
             for peer in peers.of(exercise, sizes):
                 with _remarks(peer.label, notes), peers.quiet():
                     ready.append(_theirs(peer, sets, flush))
-            rows = _rows(ready, notes)
+            rows = _rows(ready, notes, both_ways)
     except torch.OutOfMemoryError:
         raise OutOfMemory(
             f"this GPU has too little memory for {exercise.name} with {size_text(sizes)}; "
@@ -114,13 +117,15 @@ def measure(kernel: Answer, sizes: Mapping[str, int]) -> tuple[Entry, list[str]]
     return entry, notes
 
 
-def _rows(ready: Sequence[Ready], notes: list[str]) -> list[Row]:
-    """All rows in two turns of the card: each turn waits for whoever uses it."""
+def _rows(ready: Sequence[Ready], notes: list[str], both_ways: bool) -> list[Row]:
+    """All rows in a turn of the card for each way: each turn waits for whoever uses it."""
     timed = list[tuple[Ready, Row]]()
     with card.alone():
         for one in ready:
             with _remarks(one.label, notes) if one.kind != "ours" else contextlib.nullcontext():
                 timed.append((one, one.rested()))
+    if not both_ways:
+        return [row for _, row in timed]
     # The card is looked at only after all that is timed rested: looking takes a moment of it.
     with looking() as looks, card.alone():
         return [one.sustained(row, looks) for one, row in timed]
