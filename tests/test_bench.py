@@ -20,6 +20,7 @@ from utils.course.precision import Precision, plain, precision_of, under
 from utils.diagrams.table import Table
 from utils.ground.errors import CheckFirst, ToolError, WorkbookError
 from utils.judge import oracle
+from utils.timing import bench as bench_module
 from utils.timing import measure, peers, plots, results, roofline
 from utils.timing.bench import _estimated, _plot, _show, bench, bench_all
 from utils.timing.roofline import Ceilings
@@ -154,7 +155,7 @@ def test_the_ladder_holds_the_rungs_before_and_ends_with_the_library(capsys):
 
 
 def measured(monkeypatch, median: float, gpu=H200):
-    def measure(kernel, sizes):
+    def measure(kernel, sizes, both_ways=True):
         return figures(kernel.exercise.id, median), ["torch.compile failed here: no Triton"]
 
     monkeypatch.setattr("utils.timing.measure.measure", measure)
@@ -184,8 +185,32 @@ def test_rungs_of_this_session_come_before_stored_ones(capsys, monkeypatch):
     assert "gemm_naive *" not in out and re.search(r"^gemm_naive +fp32 +– +200 ", out, re.M)
 
 
+def test_a_run_that_keeps_no_figures_times_single_calls_alone(capsys, monkeypatch):
+    """Back to back, all rows of all notebooks would take two minutes of a card."""
+    row, back_to_back = Row("ours", "ours", 1.0, 1.0, 1.0), []
+    ready = measure.Ready("ours", "ours", None, None, lambda: [1.0] * 5, lambda *_: None)
+    monkeypatch.setattr(measure.Ready, "sustained", lambda *_: back_to_back.append(1) or row)
+    assert measure._rows([ready], [], both_ways=False)[0].label == "ours" and not back_to_back
+    measure._rows([ready], [], both_ways=True)
+    assert back_to_back
+
+    measured(monkeypatch, 30.0)
+    asked, plain = [], measure.measure
+
+    def times(kernel, sizes, both_ways):
+        asked.append(both_ways)
+        return plain(kernel, sizes, both_ways)
+
+    monkeypatch.setattr("utils.timing.measure.measure", times)
+    bench(real(NAIVE, backend="cuda"))
+    assert "back to back" not in capsys.readouterr().out
+    monkeypatch.setenv("WORKBOOK_RESTED", "1")
+    bench(real(NAIVE, backend="cuda"))
+    assert asked == [True, False] and bench_module.RESTED in capsys.readouterr().out
+
+
 def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch, folder):
-    def measure(kernel, sizes):
+    def measure(kernel, sizes, both_ways=True):
         made = figures(kernel.exercise.id, float(sizes["M"]), "gemm")
         exercise = kernel.exercise
         numbers = {"bytes": exercise.bytes(**sizes), "flops": exercise.flops(**sizes)}

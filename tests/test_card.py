@@ -18,7 +18,7 @@ from utils.ground.paths import ROOT
 from utils.judge import oracle
 from utils.judge.plain_calls import PlainCalls
 from utils.process import card
-from utils.timing import peers
+from utils.timing import peers, rested
 
 PROGRAM = """
 import sys, time
@@ -134,6 +134,35 @@ def test_the_same_is_done_by_one_process_at_a_time(start):
     assert is_in(same, 20)
 
 
+@pytest.mark.parametrize(
+    ("once", "options", "found"),
+    [
+        (peers.LONG, {}, peers.LONG),  # the shorter of two
+        (peers.LONG - 1, {}, "PyTorch's"),
+        (peers.LONG, {"return_mode": "all"}, "PyTorch's"),
+        (peers.LONG, {"quantiles": [0.5]}, "PyTorch's"),
+    ],
+)
+def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, options, found):
+    class Benchmarker:
+        def benchmark_gpu(self, call, rep=0, **options):
+            assert rep == 40
+            return "PyTorch's"
+
+    times, calls = iter((once, once + 1)), []
+
+    def timed(call, flush):
+        assert card._lock == card.ALONE
+        call()
+        return rested.Timing(next(times), queued=True)
+
+    monkeypatch.setattr(rested, "timed", timed)
+    tries = Benchmarker()
+    peers._long_tries_twice(tries)
+    assert tries.benchmark_gpu(lambda: calls.append(0), rep=40, **options) == found
+    assert len(calls) == (3 if found == peers.LONG else 2)  # the first of them loads it
+
+
 def test_pytorch_tries_the_kernels_of_a_product_in_turn(monkeypatch):
     tries = pytest.importorskip("torch._inductor.select_algorithm").AlgorithmSelectorCache
     assert callable(tries.lookup)  # a PyTorch without it tries in each process
@@ -227,6 +256,17 @@ def test_who_compiles_between_two_tries_gives_the_card_away(start):
     with card.released():  # where nothing is held, nothing changes
         pass
     assert card._lock == 0
+
+
+def test_who_gave_the_card_away_takes_it_for_what_needs_it_alone():
+    with card.together():
+        with card.released():
+            with card.apart():  # a build, of which each step asks again
+                assert card._lock == 0
+            with card.together():
+                assert card._lock == card.TOGETHER
+            assert card._lock == 0
+        assert card._lock == card.TOGETHER
 
 
 def test_a_cell_is_not_waited_for_without_end(start, monkeypatch):

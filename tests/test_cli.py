@@ -255,6 +255,7 @@ def measures(id: str) -> str:
     return (
         "from support.figures import entry\nfrom utils.ground import settings\n"
         "from utils.timing import results\nfrom utils.timing.rows import Results\n"
+        "assert not settings.rested()\n"
         f"results.write(settings.results(), Results('A GPU', {{'{id}': entry()}}))"
     )
 
@@ -273,7 +274,10 @@ def test_what_is_measured_is_saved_at_once_also_of_a_run_that_is_killed(root, mo
 
 def test_without_save_nothing_measured_is_kept(root, monkeypatch):
     monkeypatch.setattr("utils.timing.measure.gpu", lambda: "A GPU")
-    write_notebook(root, "from utils.ground import settings\nassert settings.results() is None")
+    write_notebook(
+        root,
+        "from utils.ground import settings\nassert not settings.results() and settings.rested()",
+    )
     _, output = workbook("run", "--solutions")
     assert "cell 1" not in output
 

@@ -2,13 +2,15 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from utils.course import catalog
 from utils.course.answers import compile_answer
-from utils.timing import counters
+from utils.process import card
+from utils.timing import counters, ncu
 from utils.timing.profile import profiled
 
 H200 = "NVIDIA H200"
@@ -93,6 +95,23 @@ def test_on_a_card_they_are_counted_now(no_figures, monkeypatch, tmp_path):
     ]
     (tmp_path / "ncu").write_text("#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM'\n")
     assert counters.now(kernel, {"n": 1000}) is None, "counters may not be read"
+
+
+def test_the_card_is_taken_while_they_are_counted_and_not_for_the_build(monkeypatch):
+    held, plain = {}, subprocess.run
+
+    def run(command, **how):
+        held[" ".join(map(str, command[:2]))] = card._lock
+        return plain("true", **how)
+
+    kernel = answer()
+    kernel.backend = "cuda"
+    monkeypatch.setattr(counters.subprocess, "run", run)
+    monkeypatch.setattr(counters.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr("utils.cuda.toolchain.card_architecture", lambda: "8.9")
+    assert counters.now(kernel, {"n": 1000}) is None
+    counts = {command for command, lock in held.items() if lock == card.ALONE}
+    assert counts == {" ".join(["ncu", *ncu.COLLECT][:2])} and len(held) == 4
 
 
 def test_they_stand_in_the_rows_of_the_profile(kernel):

@@ -8,10 +8,6 @@ among all processes of this user on this machine.
 In a notebook each cell shares the card while it runs (`cell`), since its own tensors may be there.
 That hold gives way: to `alone`, in `apart`, while the workbook compiles, diagnoses or draws, and
 after CELL seconds: a cell may train for hours, or wait for a process that wants to time.
-
-Those who share run beside each other, those who time do not, and each change from one to the other
-waits for the last of them. So who comes to time lets the others have the card for SHARED seconds
-after somebody timed; whoever comes to time meanwhile follows without a break.
 """
 
 import contextlib
@@ -22,13 +18,11 @@ import os
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ALONE, TOGETHER, APART = fcntl.LOCK_EX, fcntl.LOCK_SH, 0
+ALONE, TOGETHER, APART, RELEASED = fcntl.LOCK_EX, fcntl.LOCK_SH, 0, -1
 CELL = 8.0  # seconds that a cell keeps others from timing, at most
-SHARED = 0.5  # seconds for those who share, between two who come to time
 
 _changing = threading.Lock()  # what follows
 _requests: list[list[int]] = []  # by this process, whichever of its threads, the first first
@@ -61,15 +55,10 @@ def apart() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """What is done in here needs no GPU: whoever waits for it has it meanwhile, and then it is
-    taken again as before."""
-    with _changing:
-        _change(0)
-    try:
+    """What is done in here needs no GPU, but for what takes it: whoever waits for it has it
+    meanwhile, and then it is taken again as before."""
+    with _hold(RELEASED):
         yield
-    finally:
-        with _changing:
-            _change(_needed(_requests), comes=False)
 
 
 @contextlib.contextmanager
@@ -120,15 +109,17 @@ def _hold(kind: int) -> Iterator[None]:
 
 
 def _needed(requests: list[list[int]]) -> int:
-    """The lock of the first that needs one; without any, a cell's."""
+    """The lock of the first that needs one since the last release; without any, a cell's."""
     if not requests:
         return TOGETHER if _in_cell else 0
-    return next((kind for (kind,) in requests if kind), 0)
+    kinds = [kind for (kind,) in requests]
+    if RELEASED in kinds:
+        kinds = kinds[len(kinds) - kinds[::-1].index(RELEASED) :]
+    return next((kind for kind in kinds if kind), 0)
 
 
-def _change(lock: int, comes: bool = True) -> None:
-    """Give back the lock that this process has for another one; waits for that. Who does not come
-    but goes on has let others have the card already."""
+def _change(lock: int) -> None:
+    """Give back the lock that this process has for another one; waits for that."""
     global _lock
     if lock == _lock:
         return
@@ -137,8 +128,6 @@ def _change(lock: int, comes: bool = True) -> None:
         _release.close()
         _lock = 0
     if lock:
-        if lock == ALONE and comes:
-            _let_others_share()
         _release.enter_context(_locked(lock))
         _lock = lock
 
@@ -158,19 +147,6 @@ def _locked(kind: int) -> Iterator[None]:
             fcntl.flock(turn, fcntl.LOCK_EX)  # keeps one that wants to time waiting
             fcntl.flock(card, kind)
         yield  # closing a file unlocks it, and so does the end of its process
-        if kind == ALONE:
-            os.utime(card.fileno())
-
-
-def _let_others_share() -> None:
-    """While somebody does, and nobody timed in the last SHARED seconds."""
-    with open(_path("card"), "a") as card:
-        while 0 <= time.time() - os.stat(card.fileno()).st_mtime < SHARED:
-            try:
-                fcntl.flock(card, ALONE | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                time.sleep(0.01)
 
 
 @functools.cache
