@@ -195,10 +195,10 @@ def test_a_run_that_keeps_no_figures_times_single_calls_alone(capsys, monkeypatc
     assert back_to_back
 
     measured(monkeypatch, 30.0)
-    asked, plain = [], measure.measure
+    ways, plain = [], measure.measure
 
     def times(kernel, sizes, both_ways):
-        asked.append(both_ways)
+        ways.append(both_ways)
         return plain(kernel, sizes, both_ways)
 
     monkeypatch.setattr("utils.timing.measure.measure", times)
@@ -206,7 +206,7 @@ def test_a_run_that_keeps_no_figures_times_single_calls_alone(capsys, monkeypatc
     assert "back to back" not in capsys.readouterr().out
     monkeypatch.setenv("WORKBOOK_RESTED", "1")
     bench(real(NAIVE, backend="cuda"))
-    assert asked == [True, False] and bench_module.RESTED in capsys.readouterr().out
+    assert ways == [True, False] and bench_module.RESTED in capsys.readouterr().out
 
 
 def test_a_second_size_costs_neither_the_first_nor_its_rungs(capsys, monkeypatch, folder):

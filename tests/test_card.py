@@ -135,7 +135,7 @@ def test_the_same_is_done_by_one_process_at_a_time(start):
 
 
 @pytest.mark.parametrize(
-    ("once", "options", "found"),
+    ("once", "options", "returned"),
     [
         (peers.LONG, {}, peers.LONG),  # the shorter of two
         (peers.LONG - 1, {}, "PyTorch's"),
@@ -143,7 +143,7 @@ def test_the_same_is_done_by_one_process_at_a_time(start):
         (peers.LONG, {"quantiles": [0.5]}, "PyTorch's"),
     ],
 )
-def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, options, found):
+def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, options, returned):
     class Benchmarker:
         def benchmark_gpu(self, call, rep=0, **options):
             assert rep == 40
@@ -159,8 +159,8 @@ def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, 
     monkeypatch.setattr(rested, "timed", timed)
     tries = Benchmarker()
     peers._long_tries_twice(tries)
-    assert tries.benchmark_gpu(lambda: calls.append(0), rep=40, **options) == found
-    assert len(calls) == (3 if found == peers.LONG else 2)  # the first of them loads it
+    assert tries.benchmark_gpu(lambda: calls.append(0), rep=40, **options) == returned
+    assert len(calls) == (3 if returned == peers.LONG else 2)  # the first of them loads it
 
 
 def test_pytorch_tries_the_kernels_of_a_product_in_turn(monkeypatch):

@@ -31,6 +31,7 @@ AT = replace(
     ),
     draw={"M": 128, "N": 128, "K": 8},
     gates={"M": 128, "N": 128, "K": 32},
+    edges=False,  # tiles that are not whole take another path
 )
 DEEP = replace(AT, draw={"M": 128, "N": 128, "K": 16})  # two rounds
 

@@ -50,6 +50,7 @@ AT = At(
     bench=size(1024, 8192, 8192, 256),
     draw=size(128, 128, 8, 4),
     gates=size(128, 128, 64, 4),
+    edges=False,  # tiles that are not whole take another path
     drawn=(
         {"M": (250, 270), "N": (266, 290), "K": (3, 12), "groups": (3, 8)},
         {"M": (20, 40), "N": (40, 50), "K": (1700, 1900), "groups": (2, 4)},
@@ -222,6 +223,7 @@ def without_groups(at):
         bench=less(at.bench),
         draw=less(at.draw),
         gates=less(at.gates),
+        edges=at.edges,
         drawn=tuple(map(less, at.drawn)),
     )
 
@@ -269,6 +271,7 @@ SPREAD = Exercise(
         bench={"M": 1024, "N": 8192},
         draw={"M": 16, "N": 16},
         gates={"M": 32, "N": 512},
+        edges=False,  # rows that begin between sectors
         drawn=({"M": (3, 20), "N": (22_000, 26_000)}, {"M": (300, 400), "N": (200, 300)}),
     ),
     traffic=lambda M, N: 4 * (M * N + M + N),

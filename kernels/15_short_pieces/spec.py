@@ -455,6 +455,7 @@ LINEAR = Exercise(
         bench=some_rows(8, 8192, 8192),
         draw=some_rows(8, 4, 64),
         gates=some_rows(8, 32, 1024),
+        edges=False,  # rows of no whole vectors are read byte by byte
         drawn=(
             {"M": (9, 12), "N": (17, 20), "K": (4000, 4300)},
             {"M": (1, 4), "N": (300, 350), "K": (200, 240)},

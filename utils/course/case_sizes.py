@@ -381,11 +381,12 @@ LEAST, MOST, GATED = 7, 28, 4e6  # times at.gates, at most: as many as keep to t
 DEAR = 8, 12, 3e7  # times the cost at at.gates, at most: twice each of three sizes; more up to here
 
 
-def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
+def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) -> Sizes:
     """Larger than `at.gates` in each size: in one, and what follows it, by from two to LEAST times,
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
-    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn."""
+    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn. With `edges`
+    one of the sizes is a little less than so many times: no multiple of a tile."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
@@ -407,7 +408,21 @@ def gate_sizes(exercise: Exercise, generator: Generator) -> Sizes:
     times = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
     grown = functools.partial(_times, exercise, known, name, parts=parts)
     times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
-    return grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
+    sizes = dict(grown(log_uniform(2 * parts, max(times, 2 * parts), generator)))
+    if edges:
+        _less(exercise, sizes, free[whole_number(0, len(free), generator)])
+    return sizes
+
+
+def _less(exercise: Exercise, sizes: dict[str, int], name: str) -> None:
+    """Make a size one that 4 divides, and 8 does not: still one of quads. Of a size that another
+    one follows, that one odd: its parts stay as long."""
+    of = next((of for of, leader in exercise.follows.items() if leader == name), None)
+    if of and sizes[of] % 2 == 0 and not exercise.at.part:
+        sizes[name] -= sizes[name] // sizes[of]
+        sizes[of] -= 1
+    elif of is None and sizes[name] >= 16:
+        sizes[name] = sizes[name] // 8 * 8 - 4
 
 
 def _times(exercise: Exercise, sizes: Sizes, name: str, times: int, parts: int = 1) -> Sizes:
