@@ -1,4 +1,4 @@
-"""What splitting and bringing tiles cost the product of 11.6, in time and energy: on Hopper.
+"""What splitting, and copying tiles to shared memory, cost the product of 11.6: on Hopper.
 
     python benchmarks/split_costs.py [--save results/split_costs.md]
 
@@ -7,10 +7,10 @@ x is (1024, 8192), standard normal, W (8192, 8192), uniform on [-1, 1). Each row
 
 - whole: as it is
 - halves kept: the first call alone splits x and W; the warpgroup that splits has nothing to do
-- kept, 11.5: the same without that warpgroup, so that consumers have 24 registers more
-- kept, no tiles: the copies of the first rounds of each tile alone; products of what lies there
+- kept, 11.5: `linear_split_wgmma`, which has no such warpgroup and 24 registers more for consumers
+- kept, no tiles: the first STAGES rounds of each tile alone are copied; products of what lies there
 
-Sustained, the card keeps to its power limit, and what is left out is energy as well as time.
+Sustained, the card keeps to its power limit: what is left out may be energy as well as time.
 """
 
 import sys
@@ -83,7 +83,8 @@ WAYS: dict[str, tuple[str, tuple[Change, ...]]] = {
 
 
 def text_of(id: str, changes: tuple[Change, ...]) -> str:
-    """A solution with all of its headers, changed. Raises ValueError where a text has gone."""
+    """A solution with all of its headers, changed. Raises ValueError unless each text that is
+    replaced stands there exactly once."""
     text = Flat((workspace().include,)).file(catalog.solution_path(catalog.load(id)))
     for old, new in changes:
         if text.count(old) != 1:
@@ -93,12 +94,14 @@ def text_of(id: str, changes: tuple[Change, ...]) -> str:
 
 
 def compiled(id: str, changes: tuple[Change, ...]) -> Kernel:
+    """Ready to be called in turns with others."""
     kernel = compile_cuda(text_of(id, changes), id.rpartition("/")[2], backend="cuda")
-    kernel.trusted = True  # called in this process, in turns with the others
+    kernel.trusted = True  # called in this process
     return kernel
 
 
 def rows() -> list[str]:
+    """The lines of the table."""
     draw = torch.Generator("cuda").manual_seed(1)
     x = torch.randn(M, K, device="cuda", generator=draw)
     W = torch.rand(N, K, device="cuda", generator=draw) * 2 - 1
@@ -138,7 +141,8 @@ def main(save: Annotated[Path | None, typer.Option(help="a file for the table")]
         "",
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {date.today().isoformat()};",
         "`python benchmarks/split_costs.py`, which says what the rows are.",
-        both_ways.WAYS,
+        "Rested: medians of rounds in which all take turns, the L2 flushed before each. Sustained: "
+        "each back to back for 0.3 s. Ratios: rested / sustained.",
         "",
         f"| {' | '.join(head)} |",
         f"|{' --- |' * len(head)}",

@@ -1,6 +1,7 @@
 """The GPU is timed by one process alone; those that do not time share it, and nobody starves."""
 
 import contextlib
+import math
 import os
 import select
 import subprocess
@@ -163,6 +164,21 @@ def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, 
     assert len(calls) == (3 if returned == peers.LONG else 2)  # the first of them loads it
 
 
+def test_a_try_that_cannot_be_launched_is_pytorchs_matter():
+    class Benchmarker:
+        def benchmark_gpu(self, call):
+            with contextlib.suppress(RuntimeError):
+                call()
+            return math.inf
+
+    def call():
+        raise RuntimeError("CUDA error: invalid configuration argument")
+
+    tries = Benchmarker()
+    peers._long_tries_twice(tries)
+    assert tries.benchmark_gpu(call) == math.inf
+
+
 def test_pytorch_tries_the_kernels_of_a_product_in_turn(monkeypatch):
     tries = pytest.importorskip("torch._inductor.select_algorithm").AlgorithmSelectorCache
     assert callable(tries.lookup)  # a PyTorch without it tries in each process
@@ -267,6 +283,20 @@ def test_who_gave_the_card_away_takes_it_for_what_needs_it_alone():
                 assert card._lock == card.TOGETHER
             assert card._lock == 0
         assert card._lock == card.TOGETHER
+
+
+def test_who_gives_the_card_away_leaves_what_other_threads_hold():
+    held = []
+
+    def gives_it_away():
+        with card.together(), card.released():
+            held.append(card._lock)
+
+    with card.alone():
+        thread = threading.Thread(target=gives_it_away)
+        thread.start()
+        thread.join()
+        assert held == [card.ALONE] == [card._lock]
 
 
 def test_a_cell_is_not_waited_for_without_end(start, monkeypatch):

@@ -214,22 +214,36 @@ def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
     assert all(case_sizes.cost(gemm, sizes) <= most for sizes in met)
 
 
-def test_at_an_edge_one_size_is_of_quads_and_of_no_whole_tiles():
-    groups_of = GROUPED.at.gates["channels"] // GROUPED.at.gates["groups"]
-    for seed in range(60):
+def test_at_an_edge_one_size_is_no_multiple_of_a_tile():
+    group = GROUPED.at.gates["channels"] // GROUPED.at.gates["groups"]
+    seen = set()
+    for seed in range(100):
         whole, edge = (
             case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed), edges)
             for edges in (False, True)
         )
-        assert edge["channels"] // edge["groups"] == groups_of  # a group is as long
-        less = {name for name, size in edge.items() if size < whole[name]}
-        assert less in ({"rows"}, {"channels", "groups"}, set())
-        if less == {"rows"}:
-            assert edge["rows"] % 8 == 4 and whole["rows"] - edge["rows"] <= 11
-        elif less:
+        assert edge["channels"] == group * edge["groups"]  # a group is as long
+        less = tuple(sorted(name for name, size in edge.items() if size < whole[name]))
+        seen.add(less)
+        if less == ("rows",):
+            assert edge["rows"] % 16 == 8 and whole["rows"] - edge["rows"] < 24
+        else:
             assert edge["groups"] == whole["groups"] - 1 and edge["groups"] % 2
-        else:  # too few rows, or an odd number of groups already
-            assert whole["rows"] < 16 or whole["groups"] % 2
+    assert seen == {("rows",), ("channels", "groups")}
+
+
+def test_where_no_size_is_long_enough_for_an_edge_it_is_left_out():
+    short = replace(GROUPED, at=replace(GROUPED.at, gates={"rows": 1, "channels": 64, "groups": 1}))
+    seen = set()
+    for seed in range(100):
+        whole, edge = (
+            case_sizes.gate_sizes(short, Generator().manual_seed(seed), edges)
+            for edges in (False, True)
+        )
+        able = whole["rows"] >= 32 or whole["groups"] % 2 == 0
+        assert (edge != whole) == able
+        seen.add(able)
+    assert seen == {True, False}
 
 
 def test_gates_are_read_at_any_of_the_sizes_that_are_left_open():

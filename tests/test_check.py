@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from utils.ground.errors import (
 )
 from utils.judge import explain, mismatch, oracle
 from utils.judge.check import check
+from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.watch import diagnosis
 
 
@@ -681,6 +683,16 @@ def test_more_rounds_meet_more_sizes(monkeypatch):
     monkeypatch.setenv("WORKBOOK_ROUNDS", "none")
     with pytest.raises(ToolError, match="WORKBOOK_ROUNDS is 'none'; it can be 1 to 100"):
         accepted(total, toys.SUM, seeds=[0])
+
+
+def test_gates_are_read_at_edges_in_every_second_check_and_where_it_grades(monkeypatch):
+    kernel = FakeKernel(lambda **_: None, toys.GEMM)
+    ways = Counter(DiagnosedCalls(kernel, seed)._edges() for seed in range(100))
+    assert set(ways) == {(False,), (True,)} and min(ways.values()) > 30
+    monkeypatch.setenv("WORKBOOK_ROUNDS", "2")
+    assert DiagnosedCalls(kernel, 0)._edges() == (False, True)
+    whole = replace(toys.GEMM, at=replace(toys.GEMM.at, edges=False))
+    assert DiagnosedCalls(FakeKernel(lambda **_: None, whole), 0)._edges() == (False,)
 
 
 def test_a_size_that_is_kept_in_16_bits_is_refused():

@@ -2,13 +2,29 @@
 
 import shutil
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 from utils.cuda import cub
 from utils.ground.paths import ROOT
+from utils.process import card
 
 INCLUDE = f"-I{ROOT / 'kernels/include'}"
+
+
+def test_while_it_compiles_others_have_the_card(monkeypatch, tmp_path):
+    monkeypatch.setattr(card, "_path", lambda what: tmp_path / what)
+    held = []
+
+    def compile_cuda(*_, **__):
+        held.append(card._lock)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(cub, "compile_cuda", compile_cuda)
+    with card.together():
+        assert cub._launcher.__wrapped__("cub_histogram").trusted
+        assert held == [0] and card._lock == card.TOGETHER
 
 
 @pytest.mark.nvcc

@@ -31,9 +31,9 @@ AT = replace(
     ),
     draw={"M": 128, "N": 128, "K": 8},
     gates={"M": 128, "N": 128, "K": 32},
-    edges=False,  # tiles that are not whole take another path
 )
-DEEP = replace(AT, draw={"M": 128, "N": 128, "K": 16})  # two rounds
+QUADS = replace(AT, edges=False)  # tiles that are not whole are brought one by one
+DEEP = replace(QUADS, draw={"M": 128, "N": 128, "K": 16})  # two rounds
 
 
 def tiled(side):
@@ -130,7 +130,7 @@ EXERCISES = (
         name="gemm_vectorized",
         gates=(QUADS_IN_SHARED, QUADS_IN_GLOBAL, tiled(128), *MEMORY, PADDED),
         title="C = A * B, four floats at a time; A turned around in shared memory",
-        at=AT,
+        at=QUADS,
         points=20,
         effort="about 15 lines",
     ),

@@ -108,7 +108,7 @@ STORES = Gate(
 )
 
 
-def tail(name, operations, more_sizes=(), edges=True, **more):
+def tail(name, operations, more_sizes=(), **more):
     """An exercise, from the model itself. `operations` for each element, GroupNorm's 8 aside."""
     model = MODELS[name]
     parameters = ("weight", "bias", *model.extra)
@@ -128,7 +128,6 @@ def tail(name, operations, more_sizes=(), edges=True, **more):
             bench=model.sizes,
             draw=size(2, 64, 4),
             gates=size(16, 1024, 32),
-            edges=edges,
             drawn=(
                 {"rows": (3, 4), "channels": (22_000, 26_000), "groups": (3, 9)},
                 {"rows": (300, 400), "channels": (100, 200), "groups": (2, 5)},
@@ -206,7 +205,6 @@ TRANSPOSED = Exercise(
         bench={"rows": 1024, "channels": 8192},
         draw={"rows": 16, "channels": 16},
         gates={"rows": 32, "channels": 1024},
-        edges=False,  # rows that begin between sectors
         drawn=(
             {"rows": (3, 20), "channels": (22_000, 26_000)},
             {"rows": (300, 400), "channels": (200, 300)},
@@ -288,7 +286,6 @@ EXERCISES = (
         title="Task 75: GroupNorm, minimum of each row, plus a shift for each channel",
         inputs=far_from_zero,
         more_sizes=(size(3, 8192, 512),),  # more quads than a block has threads
-        edges=False,  # rows of out that begin between sectors
         gates=(
             replace(ONE_LAUNCH, times=2.0),
             loads(4, 1.125, "read y once, four at a time, and a shift once for several rows"),

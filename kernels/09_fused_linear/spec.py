@@ -271,7 +271,6 @@ SPREAD = Exercise(
         bench={"M": 1024, "N": 8192},
         draw={"M": 16, "N": 16},
         gates={"M": 32, "N": 512},
-        edges=False,  # rows that begin between sectors
         drawn=({"M": (3, 20), "N": (22_000, 26_000)}, {"M": (300, 400), "N": (200, 300)}),
     ),
     traffic=lambda M, N: 4 * (M * N + M + N),

@@ -204,7 +204,7 @@ EXERCISES = (
             bench={"rows": 8192, "cols": 8192, "padded": 8192},
             draw={"rows": 2, "cols": 60, "padded": 64},
             gates={"rows": 8, "cols": 512, "padded": 512},
-            edges=False,
+            edges=False,  # padded is a multiple of 64
             drawn=({"rows": (60, 70), "cols": (1090, 1152), "padded": (1152, 1152)},),
             anywhere=False,  # padded is the next multiple of 64
         ),

@@ -386,7 +386,7 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
     knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn. With `edges`
-    one of the sizes is a little less than so many times: no multiple of a tile."""
+    one of the sizes that are long enough is a little less: no multiple of a tile."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
@@ -408,21 +408,21 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     times = int(min(max(GATED / cost(exercise, known), LEAST), MOST) * parts)
     grown = functools.partial(_times, exercise, known, name, parts=parts)
     times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
-    sizes = dict(grown(log_uniform(2 * parts, max(times, 2 * parts), generator)))
-    if edges:
-        _less(exercise, sizes, free[whole_number(0, len(free), generator)])
-    return sizes
+    sizes = grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
+    less = [one for one in (_less(exercise, sizes, name) for name in free) if one] if edges else []
+    return less[whole_number(0, len(less), generator)] if less else sizes
 
 
-def _less(exercise: Exercise, sizes: dict[str, int], name: str) -> None:
-    """Make a size one that 4 divides, and 8 does not: still one of quads. Of a size that another
-    one follows, that one odd: its parts stay as long."""
+def _less(exercise: Exercise, sizes: Sizes, name: str) -> Sizes | None:
+    """The same with one size that 8 divides, and 16 does not: rows begin at whole sectors, and it
+    is no multiple of a tile. Of a size that another one follows, that one is odd, and its parts
+    are as long. None where it is too short for that."""
     of = next((of for of, leader in exercise.follows.items() if leader == name), None)
-    if of and sizes[of] % 2 == 0 and not exercise.at.part:
-        sizes[name] -= sizes[name] // sizes[of]
-        sizes[of] -= 1
-    elif of is None and sizes[name] >= 16:
-        sizes[name] = sizes[name] // 8 * 8 - 4
+    if of is None:
+        return {**sizes, name: sizes[name] // 16 * 16 - 8} if sizes[name] >= 32 else None
+    if sizes[of] % 2 or exercise.at.part:
+        return None
+    return {**sizes, name: sizes[name] - sizes[name] // sizes[of], of: sizes[of] - 1}
 
 
 def _times(exercise: Exercise, sizes: Sizes, name: str, times: int, parts: int = 1) -> Sizes:

@@ -40,7 +40,9 @@ class At:
     card: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     draw: Sizes = field(default_factory=dict)  # fits on the screen
     gates: Sizes = field(default_factory=dict)  # gates are read at multiples of it: whole tiles
-    edges: bool = True  # at others, too; False: there a right kernel may cost much more
+    # Gates are read where one size is no multiple of a tile, too; False: a right kernel may cost
+    # much more there.
+    edges: bool = True
     # Of sizes that no tensor has: the least and the most, one of them each time gates are read.
     gated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.

@@ -9,7 +9,8 @@ WORKBOOK_RESULTS    file to which `bench` adds what it measured
 WORKBOOK_RESTED     `bench` times single calls, and none back to back
 WORKBOOK_BOX        compilers and kernels are put into a box: see process/sandbox.py
 WORKBOOK_SEED       what `check` draws from; else another draw each time
-WORKBOOK_ROUNDS     how often `check` draws sizes that nobody knows; else once
+WORKBOOK_ROUNDS     how often `check` draws sizes that nobody knows, else once; more than once:
+                    gates are read at edges in any case
 WORKBOOK_GPU        whose stored figures `bench` shows without a GPU; else those with the most
 WORKBOOK_COMMIT     the commit that figures are of, where there is no .git
 """

@@ -33,7 +33,7 @@ CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
 NO_MEMORY = "OutOfMemory", "cudaErrorMemoryAllocation"  # as errors say it
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
-STEP = re.compile(r"^(?:check|bench|profile)\(", re.MULTILINE)
+STEP = re.compile(r"\b(?:check|bench|profile|judge)\(")
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 _running = set[NotebookClient]()
@@ -96,7 +96,8 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
 
 
 def longest_first(paths: Sequence[Path]) -> list[Path]:
-    """By how often a notebook checks, times or profiles a kernel: who comes last is waited for."""
+    """Those that check, time, profile and judge most come first: the one that ends last decides
+    how long a run takes."""
 
     def steps(path: Path) -> int:
         cells = (c.source for c in documents.read(path).cells if c.cell_type == "code")

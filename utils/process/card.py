@@ -25,7 +25,7 @@ ALONE, TOGETHER, APART, RELEASED = fcntl.LOCK_EX, fcntl.LOCK_SH, 0, -1
 CELL = 8.0  # seconds that a cell keeps others from timing, at most
 
 _changing = threading.Lock()  # what follows
-_requests: list[list[int]] = []  # by this process, whichever of its threads, the first first
+_requests: list[list[int]] = []  # by this process: what for, and by which thread; the first first
 _in_cell = False
 _bound: threading.Timer | None = None  # of the cell
 _lock = 0  # that this process has: ALONE, TOGETHER or neither
@@ -55,8 +55,8 @@ def apart() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """What is done in here needs no GPU, but for what takes it: whoever waits for it has it
-    meanwhile, and then it is taken again as before."""
+    """Give the card to whoever waits for it, and take it again afterwards as before. Code in here
+    uses no GPU, except inside of `alone` or `together`. What other threads hold stays."""
     with _hold(RELEASED):
         yield
 
@@ -92,7 +92,7 @@ def cell(runs: bool) -> None:
 
 @contextlib.contextmanager
 def _hold(kind: int) -> Iterator[None]:
-    request = [kind]  # told from others of its kind: threads end theirs in any order
+    request = [kind, threading.get_ident()]  # told from others: threads end theirs in any order
     with _changing:
         if kind == ALONE and _needed(_requests) == TOGETHER and _requests:
             raise RuntimeError(
@@ -109,13 +109,17 @@ def _hold(kind: int) -> Iterator[None]:
 
 
 def _needed(requests: list[list[int]]) -> int:
-    """The lock of the first that needs one since the last release; without any, a cell's."""
+    """The lock that all of these together need, but for those before a release by their thread;
+    without any request, a cell's."""
     if not requests:
         return TOGETHER if _in_cell else 0
-    kinds = [kind for (kind,) in requests]
-    if RELEASED in kinds:
-        kinds = kinds[len(kinds) - kinds[::-1].index(RELEASED) :]
-    return next((kind for kind in kinds if kind), 0)
+    needed, released = 0, set[int]()
+    for kind, thread in reversed(requests):
+        if kind == RELEASED:
+            released.add(thread)
+        elif thread not in released:
+            needed = max(needed, kind)
+    return needed
 
 
 def _change(lock: int) -> None:

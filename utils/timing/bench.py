@@ -22,7 +22,7 @@ from utils.timing.roofline import Ceilings
 from utils.timing.rows import ESTIMATE, Entry, Results, Row, id_of
 
 DEFAULT = "NVIDIA H200"  # that a kernel is estimated on where no figures are stored, nor chosen
-RESTED = "Calls back to back were not timed: in JupyterLab and with `workbook run --save` they are."
+RESTED = "Not timed back to back: JupyterLab and `workbook run --solutions --save` do that, too."
 _session: dict[str, Entry] = {}  # measured by this process, by results.key
 
 
