@@ -40,6 +40,18 @@ def checked(verdict: str) -> str:
     return REPORT.format(event=event)
 
 
+def test_the_notebook_with_most_to_check_and_time_begins_first(tmp_path):
+    texts = {
+        "01_little": ["check(a)", "print(1)", "print(2)", "print(3)"],
+        "02_most": ["check(a)\nbench(a)", "check(b)"],
+        "03_nothing": ["checked = 1"],
+    }
+    for name, cells in texts.items():
+        write_notebook(tmp_path, *cells, name=name)
+    order = run.longest_first([tmp_path / f"notebooks/{name}.ipynb" for name in texts])
+    assert [path.name[:2] for path in order] == ["02", "01", "03"]
+
+
 def benched(**fields) -> str:
     rows = [
         {"label": "PyTorch", "kind": "eager", "median_ms": 0.01},
