@@ -18,6 +18,7 @@ from utils.course.models import (
 )
 
 PART = 16  # rows whose gradients of parameters a thread adds up
+OPERATORS = "12_ship_it_2_operators"  # the second notebook
 
 
 def backward(
@@ -535,6 +536,7 @@ EXERCISES = (
         ("dweight", "dbias", "dshift"),
         25,
         number="12.6",
+        notebook=OPERATORS,
         title="Task 94 backwards: GroupNorm, mish, hardtanh, shift",
         inputs=away_from_one,
         drops_nan=True,
@@ -549,6 +551,7 @@ EXERCISES = (
         ("dweight", "dbias", "dshift"),
         12,
         number="12.7",
+        notebook=OPERATORS,
         title="Task 37 backwards: GroupNorm, shift, swish",
         inputs=around_zero,
         points=15,
@@ -556,6 +559,7 @@ EXERCISES = (
     ),
     Exercise(
         number="12.8",
+        notebook=OPERATORS,
         name="gather_gradients",
         title="Task 75 backwards: weight and bias, where a row adds to one channel",
         shapes={
@@ -608,6 +612,7 @@ EXERCISES = (
     ),
     Exercise(
         number="12.9",
+        notebook=OPERATORS,
         name="gn_min_bias_backward",
         title="Task 75 backwards: one element of a row, and one group",
         shapes={
