@@ -9,7 +9,7 @@ import utils
 from utils import magics
 from utils.course import catalog, markup, progress
 from utils.ground.errors import CheckFirst, WorkbookError
-from utils.ground.paths import ROOT
+from utils.ground.paths import ROOT, workspace
 from utils.judge.check import check
 from utils.notebooks import documents, learner, sittings, sync
 from utils.timing.bench import bench
@@ -59,6 +59,27 @@ def test_a_chapter_without_exercises_is_not_passed_over(monkeypatch):
     monkeypatch.setattr(progress, "done", lambda exercise: exercise.topic < "13")
     last = catalog.load("12_ship_it/gn_min_bias_backward")
     assert progress.standing(last) == "12: 9 of 9 · next: notebook 13, then 14.1"
+
+
+def test_what_passed_in_the_first_notebook_of_12_is_shipped_in_the_second(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKBOOK_BACKEND", "emulator")
+    monkeypatch.setenv("WORKBOOK_PASSED", str(tmp_path))
+    monkeypatch.delenv("WORKBOOK_SOLUTIONS", raising=False)
+    cells = documents.read(workspace().notebooks / "12_ship_it_2_operators.ipynb").cells
+    (source,) = (cell.source for cell in cells if "def passed(id):" in cell.source)
+    names = {}
+    exec(source[: source.index("def pair")], names)
+
+    exercise = catalog.load("12_ship_it/gn_leaky_relu_double_backward")
+    solution = catalog.solution_text(exercise)
+    assert names["passed"](exercise.id).source == solution, "nothing has passed"
+    own = magics.compile_cell(exercise.id, f"{solution}// mine\n")
+    progress.keep(own)
+    shipped = names["passed"](exercise.id)
+    assert shipped.source == own.source and shipped.trusted
+    (note,) = tmp_path.rglob("*.cu")
+    note.rename(note.with_name("of-another-spec.cu"))
+    assert names["passed"](exercise.id).source == solution, "that pass was of another spec"
 
 
 def test_a_solution_that_passes_is_no_progress(pairs, monkeypatch, capsys):
