@@ -14,7 +14,15 @@ from utils.course import case_sizes, catalog
 from utils.course.answers import Answer, compile_answer, compile_wrong
 from utils.cuda import instrumented, isolation
 from utils.ground.errors import CheckFailed, KernelCrash, KernelTimeout, Reason
-from utils.judge import diagnosed_calls, explain, oracle, plain_calls, schedule, verdict
+from utils.judge import (
+    diagnosed_calls,
+    explain,
+    mismatch,
+    oracle,
+    plain_calls,
+    schedule,
+    verdict,
+)
 from utils.judge.check import check
 from utils.judge.diagnosed_calls import DiagnosedCalls
 from utils.judge.schedule import Schedule
@@ -26,6 +34,8 @@ TEXT = catalog.solution_text(SWISH)
 GUARD, WRITE = "if (i < n)", "out[i] = "
 LATE = (WRITE, "out[i] = (n > 30000 ? 1.5f : 1.0f) * ")  # no array so long is diagnosed
 WRONG = (WRITE, "out[i] = 2.0f * ")
+LINE = "    int threads = 256;"  # of the launcher
+SLOW = (LINE, f"    for (volatile int j = 0; j < 10000000; j++) {{}}\n{LINE}")
 ENDLESS = (
     "for (volatile int j = 0; n == 1 && j < 1;) {{}}\n    if (i {} n)"  # 1 is not diagnosed first
 )
@@ -348,11 +358,9 @@ def test_calls_are_made_while_the_diagnosing_build_is_waited_for(order, monkeypa
 
 def test_calls_are_made_while_a_diagnosed_one_runs(order, monkeypatch):
     monkeypatch.setattr(instrumented, "begin", lambda kernel: lambda: True)
-    slow = ("    int threads = 256;", "    for (volatile int j = 0; j < 10000000; j++) {}\n"
-            "    int threads = 256;")  # fmt: skip
     check(kernel_of(), seed=2)  # both workers have answered: what is in force is known
     order.clear()
-    check(kernel_of(slow), seed=1)
+    check(kernel_of(SLOW), seed=1)
     text = "".join(order)
     assert text.startswith("dp") and text.count("pd") >= 3
 
@@ -374,6 +382,18 @@ def test_calls_are_judged_while_others_run(monkeypatch):
     monkeypatch.setattr(plain_calls.PlainCalls, "judge_outcome", noted)
     begun(kernel_of(), 5).judge(Remarks())
     assert beside.count(False) <= 1  # the last call
+
+
+def test_how_large_errors_may_be_is_worked_out_while_early_calls_run(monkeypatch):
+    slot, beside, wrong = pool.slot("emulator"), [], mismatch.wrong
+
+    def noted(got, expected):
+        beside.append(slot.waiting != 0)
+        return wrong(got, expected)
+
+    monkeypatch.setattr(mismatch, "wrong", noted)
+    begun(kernel_of(SLOW), 5)
+    assert beside and all(beside)
 
 
 def test_of_wrong_values_that_are_found_while_another_call_runs_the_first_are_told():
