@@ -33,7 +33,8 @@ CELL_SECONDS = 600
 GPU_BYTES = 16 << 30  # that a notebook may need
 NO_MEMORY = "OutOfMemory", "cudaErrorMemoryAllocation"  # as errors say it
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
-STEP = re.compile(r"\b(?:check|bench|profile|judge)\(")
+# What takes long: most of these build something.
+STEP = re.compile(r"\b(?:check|bench|profile|judge|load_inline|operator|opcheck|gradcheck)\(")
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 _running = set[NotebookClient]()
@@ -96,8 +97,7 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
 
 
 def longest_first(paths: Sequence[Path]) -> list[Path]:
-    """Those that check, time, profile and judge most come first: the one that ends last decides
-    how long a run takes."""
+    """Those with most steps come first: the one that ends last decides how long a run takes."""
 
     def steps(path: Path) -> int:
         cells = (c.source for c in documents.read(path).cells if c.cell_type == "code")
