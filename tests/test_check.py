@@ -446,6 +446,34 @@ def test_infinity_is_refused():
     rejected(lambda A, B, C, M, N, K: C.fill_(float("inf")))
 
 
+def multiplied_out(of=lambda w: w, else_=None):
+    """A GroupNorm that is right, if of infinities other formulas make other values."""
+
+    def kernel(x, weight, bias, out, rows, channels, groups, eps):
+        grouped = x.view(rows, groups, -1)
+        mean, rstd = grouped.mean(2, True), (grouped.var(2, False, True) + eps).rsqrt()
+        weight, bias = (of(w).view(1, groups, -1) for w in (weight, bias))
+        scale = weight * rstd  # where it is infinite, so is the shift, and their sum is NaN
+        out.copy_((grouped * scale + (bias - mean * scale)).view(rows, channels))
+        if else_ is not None and (weight.isinf() | bias.isinf()).any():
+            out.fill_(else_)
+
+    return kernel
+
+
+def test_an_infinite_parameter_leaves_open_which_formula_but_no_finite_value():
+    exercise = toys.GROUPNORM
+    assert not exercise.may_be_infinite
+    accepted(multiplied_out(), exercise)
+    for wrong in (
+        multiplied_out(lambda w: w.where(~w.isinf(), 0)),
+        multiplied_out(lambda w: w.clamp(-1e30, 1e30)),
+        multiplied_out(else_=float("nan")),  # of other channels, too
+    ):
+        with pytest.raises(CheckFailed, match="infinite elsewhere values"):
+            check(FakeKernel(wrong, exercise), seed=0)
+
+
 def test_an_overflow_that_the_reference_does_not_have_is_refused():
     overflow = lambda x, out, n: out.copy_(x * (1 + x.exp()).log().tanh())  # noqa: E731
     accepted(overflow, shallow(toys.MISH))

@@ -90,7 +90,9 @@ def sample(
         if name not in tensors:
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
             kind = others
-    if family == INFINITE_ELSEWHERE and (name := exercise.may_be_infinite):
+    if family == INFINITE_ELSEWHERE and not _plain(exercise):
+        names = [exercise.may_be_infinite] if exercise.may_be_infinite else parameters(exercise)
+        name = names[whole_number(0, len(names), generator)]
         tensors[name] = infinite(dimensions(exercise.shapes[name], sizes), generator)
     if family == OUTLIERS and exercise.outliers:
         x, W = exercise.outliers
@@ -111,8 +113,8 @@ def _draws(exercise: Exercise, family: str, generator: Generator) -> tuple[Draw,
         kind = large
     elif family == LARGE_ELSEWHERE:
         others = large
-    elif family == INFINITE_ELSEWHERE and exercise.may_be_infinite:
-        others = normal
+    elif family == INFINITE_ELSEWHERE and not _plain(exercise):
+        others = normal  # but for one of them: see sample()
     elif family == OF_SCALES:
         kind = functools.partial(of_scales, low=least, high=most)
     elif family == OF_SCALES_ELSEWHERE:
@@ -281,12 +283,29 @@ def families(exercise: Exercise) -> list[str]:
 
 
 def _impossible(exercise: Exercise) -> Iterator[str]:
-    """Kinds of values at which an exercise says nothing of what a kernel has to make of them, such
-    as an infinite weight of a GroupNorm: there it is a matter of the formula."""
-    plain = len(inputs_of(exercise)) == 2 or exercise.products
-    if not plain or exercise.precision is not Precision.FP32:
+    """Kinds of values at which an exercise says nothing of what a kernel has to make of them."""
+    rounds = exercise.precision is not Precision.FP32
+    if not _plain(exercise) or rounds:
         yield from (LARGE_ELSEWHERE, OF_SCALES_ELSEWHERE)
-        if not exercise.may_be_infinite:
-            yield INFINITE_ELSEWHERE
+    if rounds or exercise.hang_together or not (_plain(exercise) or parameters(exercise)):
+        yield INFINITE_ELSEWHERE
     if not exercise.products:
         yield ZERO_TIMES_INFINITY
+
+
+def _plain(exercise: Exercise) -> bool:
+    """Whether all formulas make the same of any values, such as infinities."""
+    return len(inputs_of(exercise)) == 2 or exercise.products
+
+
+def parameters(exercise: Exercise) -> list[str]:
+    """Its inputs but the first, if they may hold anything."""
+    promised = own_inputs(exercise)
+    return [name for name in inputs_of(exercise)[1:] if name not in promised]
+
+
+def formula_decides(exercise: Exercise, case: Case) -> bool:
+    """Whether one right formula may make NaN of a case where another has a limit: such as
+    x * (weight * rstd) + (bias - mean * weight * rstd), where a weight is infinite."""
+    infinity = case.family == INFINITE_ELSEWHERE and not _plain(exercise)
+    return infinity and not exercise.may_be_infinite

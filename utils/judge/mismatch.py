@@ -34,11 +34,14 @@ def bits(tensor: Tensor) -> Tensor:
 def wrong(got: Tensor, expected: Expected) -> Tensor:
     """Which elements are off by more than the bound, element by element.
 
-    NaN must be where NaN is expected and nowhere else. Infinities must agree, and so must values
-    that the output's type rounds to infinity. `got` may be on any device, with `expected` on it.
+    NaN must be where NaN is expected and nowhere else, unless either is right. Infinities must
+    agree, and so must values that the output's type rounds to infinity. `got` may be on any device,
+    with `expected` on it.
     """
     rounded = expected.value.to(got.dtype)
     same = (got == rounded) | (rounded.isnan() & got.isnan())
+    if expected.either is not None:
+        same |= expected.either & (rounded.isnan() | got.isnan())
     far = (got.double() - expected.value.double()).abs()
     for bound in expected.bounds:
         bad = ~((far <= bound()) | same)

@@ -37,6 +37,10 @@ just above a clamp's edge, and in a right kernel just below. Few elements of a c
 only what looks wrong is asked about again (`bends`), with changes as large as the error allowed.
 Nor do they see what float32 loses below 2**-126: a weight of e**-100 times a gradient of 10**9. So
 these changes have that size at least.
+
+Of an infinite parameter one right formula makes NaN where another has a limit. Where an output
+depends on one (`Expected.either`), NaN is as good as what is expected, and where that is NaN,
+anything is. What is left to be wrong is a finite value in place of an infinite one.
 """
 
 import contextlib
@@ -50,7 +54,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.course.cases import Case, sample
+from utils.course.cases import Case, formula_decides, sample
 from utils.course.exercise import Exercise, dimensions, reads
 from utils.cuda.arguments import Arguments
 from utils.ground.errors import WorkbookError
@@ -83,6 +87,7 @@ class Expected:
 
     value: Tensor
     bounds: Sequence[Callable[[], Tensor]]
+    either: Tensor | None = None  # where NaN may be as right as another value
 
     @property
     def bound(self) -> Tensor:
@@ -207,7 +212,18 @@ def expect(
         if bends:
             steps = [functools.partial(bounds.made, name, bends=True)]
         expected[name] = Expected(values[name], [functools.cache(step) for step in steps])
+    if formula_decides(exercise, case):
+        for name, reached in _reached(exercise, case, wide).items():
+            expected[name] = replace(expected[name], either=reached)
     return {name: expected[name] for name in values}
+
+
+def _reached(exercise: Exercise, case: Case, wide: Values) -> dict[str, Tensor]:
+    """Which elements of the outputs depend on an infinite value: with NaN in its place they are
+    NaN. None of an output of integers."""
+    marked = {n: v.where(v.isfinite(), torch.nan) for n, v in floating(wide).items()}
+    results = outputs(exercise, case, {**wide, **marked})
+    return {name: tensor.detach().isnan() for name, tensor in results.items()}
 
 
 class _Bounds:
