@@ -189,8 +189,8 @@ def test_sizes_are_drawn_within_their_spans_and_fit_each_other():
 def test_gates_are_read_at_multiples_of_the_known_sizes_and_at_none_of_these():
     met = [case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed)) for seed in range(200)]
     known = GROUPED.at.gates
+    assert {sizes["channels"] / sizes["groups"] for sizes in met} == {8, 32}  # not 16
     factors = [{name: size // known[name] for name, size in sizes.items()} for sizes in met]
-    assert all(f["channels"] == f["groups"] for f in factors)
     met = {(f["rows"], f["channels"]) for f in factors}
     assert all(min(both) in (2, 3) for both in met)
     assert {rows for rows, _ in met} >= set(range(2, 8)) <= {channels for _, channels in met}
@@ -215,13 +215,13 @@ def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
 
 
 def test_at_an_edge_one_size_is_no_multiple_of_a_tile():
-    group = GROUPED.at.gates["channels"] // GROUPED.at.gates["groups"]
     seen = set()
     for seed in range(100):
         whole, edge = (
             case_sizes.gate_sizes(GROUPED, Generator().manual_seed(seed), edges)
             for edges in (False, True)
         )
+        group = whole["channels"] // whole["groups"]
         assert edge["channels"] == group * edge["groups"]  # a group is as long
         less = tuple(sorted(name for name, size in edge.items() if size < whole[name]))
         seen.add(less)
@@ -233,7 +233,7 @@ def test_at_an_edge_one_size_is_no_multiple_of_a_tile():
 
 
 def test_where_no_size_is_long_enough_for_an_edge_it_is_left_out():
-    short = replace(GROUPED, at=replace(GROUPED.at, gates={"rows": 1, "channels": 64, "groups": 1}))
+    short = replace(GROUPED, at=replace(GROUPED.at, gates={"rows": 1, "channels": 63, "groups": 1}))
     seen = set()
     for seed in range(100):
         whole, edge = (

@@ -385,8 +385,9 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     """Larger than `at.gates` in each size: in one, and what follows it, by from two to LEAST times,
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
-    knows sizes of the gates meets none of them. What `at.gated` leaves open is drawn. With `edges`
-    one of the sizes that are long enough is a little less: no multiple of a tile."""
+    knows sizes of the gates meets none of them. Parts of a size are twice as long, or half as long.
+    What `at.gated` leaves open is drawn. With `edges` one of the sizes that are long enough is a
+    little less: no multiple of a tile."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
@@ -409,8 +410,25 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     grown = functools.partial(_times, exercise, known, name, parts=parts)
     times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
     sizes = grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
+    sizes = _other_parts(exercise, sizes, generator)
     less = [one for one in (_less(exercise, sizes, name) for name in free) if one] if edges else []
     return less[whole_number(0, len(less), generator)] if less else sizes
+
+
+def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:
+    """The same sizes, with half as many parts of one that another one follows, or twice as many: they
+    stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
+    Where their number is even it stays so: there may be one less."""
+    changed = dict(sizes)
+    for of, name in exercise.follows.items():
+        if exercise.at.part or not exercise.at.anywhere:
+            continue
+        longer = whole_number(0, 2, generator) and sizes[of] % 4 == 0
+        if longer:
+            changed[of] = sizes[of] // 2
+        elif sizes[name] % (2 * sizes[of]) == 0:
+            changed[of] = sizes[of] * 2
+    return changed
 
 
 def _less(exercise: Exercise, sizes: Sizes, name: str) -> Sizes | None:
