@@ -50,6 +50,25 @@ def test_kinds_of_values_are_watched_at_known_sizes_and_at_others_by_turns():
     assert known[-9:-1] in ([True, False] * 4, [False, True] * 4)
 
 
+LEAK = "void* lost; cudaMalloc(&lost, 512);"
+KEPT = "static void* kept[2]; static int calls = 0;"
+
+
+@pytest.mark.parametrize("when", ["n > 3000000", "n > 3000000 && ++calls % 2"])
+def test_memory_that_is_left_behind_at_a_size_that_no_call_has_is_found(when):
+    leaking = kernel_of((LAUNCH, f"static int calls = 0; if ({when}) {{ {LEAK} }}\n{LAUNCH}"))
+    failure = failure_of(leaking)
+    assert failure.reason == Reason.LEAK
+    assert re.search(r"n=\d{7,}.*\neach call leaves 512 bytes", str(failure))
+
+
+def test_two_buffers_that_a_launcher_keeps_are_no_leak():
+    kept = kernel_of(
+        (LAUNCH, f"{KEPT} if (calls < 2) cudaMalloc(&kept[calls++], 4 * n);\n{LAUNCH}")
+    )
+    rehearsed(kept)
+
+
 def test_launches_of_another_kind_are_watched_where_they_begin():
     wide = kernel_of(
         (LAUNCH, f"if (n >= 40000) blocks = (n + (threads = 512) - 1) / 512;\n{LAUNCH}")

@@ -416,8 +416,8 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
 
 
 def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:
-    """The same sizes, with half as many parts of one that another one follows, or twice as many: they
-    stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
+    """The same sizes, with half as many parts of one that another one follows, or twice as many:
+    they stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
     Where their number is even it stays so: there may be one less."""
     changed = dict(sizes)
     for of, name in exercise.follows.items():

@@ -28,7 +28,7 @@ from utils.cuda.isolation import IsolatedRun
 from utils.ground import settings
 from utils.ground.errors import CheckFailed, LaunchError, Reason
 from utils.ground.wording import many
-from utils.judge import oracle
+from utils.judge import oracle, verdict
 from utils.judge.mismatch import bits
 from utils.judge.oracle import Expected
 from utils.judge.outcomes import Failed, Outcome, Outcomes, Refused, Returned
@@ -251,9 +251,7 @@ class PlainCalls(Judge):
             yield outcome
         if group.again:
             outcome = self._call(planned, repeated=True)
-            grown = [after - before for before, after in itertools.pairwise([*live, outcome.live])]
-            # What a first call allocates may be kept, and by the next one a second buffer.
-            yield replace(outcome, leaked=max([0, *grown[1:]]))
+            yield replace(outcome, leaked=verdict.leaked([*live, outcome.live]))
 
     def call(self, case: Case, probes: int = oracle.PROBES) -> Returned:
         """Run one case. Raises CheckFailed."""
@@ -324,12 +322,7 @@ class PlainCalls(Judge):
             got = outcome.after[name].to(expected.value.device)
             unchanged, previous = outcome.unchanged[name], outcome.previous.get(name)
             self.judge(case, name, got, expected, unchanged, previous, outcome.repeated)
-        if outcome.leaked:
-            message = (
-                f"each call leaves {outcome.leaked:,} bytes of device memory behind\n"
-                "hint: cudaFree what the launcher has allocated, once the kernels are done"
-            )
-            self.fail(Reason.LEAK, case, message)
+        self.judge_leak(case, outcome.leaked)
 
     def _judge_out_of_bounds(self, case: Case, out_of_bounds: list[OutOfBoundsWrite]) -> None:
         if not out_of_bounds:

@@ -2,8 +2,9 @@
 
 A rehearsal takes milliseconds, whatever the sizes are, so the whole range that an exercise promises
 is looked at: whether the launcher launches anything there, whether it brings values to the host,
-whether as many threads work as did at smaller sizes. Launches of a kind that no watched call has
-made are watched at the smallest size that makes them, where that can be run.
+whether as many threads work as did at smaller sizes, whether calls leave memory behind. Launches of
+a kind that no watched call has made are watched at the smallest size that makes them, where that
+can be run.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,9 @@ from utils.course import case_calls, case_sizes
 from utils.course.answers import Answer
 from utils.course.case_sizes import size_text
 from utils.course.case_values import uniform
+from utils.course.cases import Case
 from utils.course.exercise import Sizes
+from utils.cuda.isolation import IsolatedRun
 from utils.ground.errors import LaunchError, Reason
 from utils.ground.wording import many
 from utils.judge import launches, verdict
@@ -25,6 +28,7 @@ MOST = 1 << 24  # elements of the tensors of a rehearsal; only what is touched t
 FEWER = 32  # times the threads of smaller sizes: a launcher that launches fewer leaves work undone
 FEW = 4  # blocks: fewer leave a card idle, where there is work:
 WORK = 1 << 16  # elements
+IN_A_ROW = 4  # of one size: what each leaves behind is seen from the third on
 HALVINGS = 10  # between two sizes, to find where launches of another kind begin
 DEAR = 1e7  # of a call that is watched there, by case_sizes.cost: half a second
 
@@ -57,7 +61,7 @@ class Rehearsals(Judge):
 
     def _rehearse(self, names: list[str], share: float, all_large: bool) -> None:
         sizes = self._at(names, share)
-        made = self._launches(sizes)
+        made = self._launches(sizes, IN_A_ROW)
         self._judge_threads(sizes, made)
         if all_large and self.exercise.gates and not self.exercise.multiprocessors:
             self._judge_blocks(sizes, made)
@@ -77,23 +81,29 @@ class Rehearsals(Judge):
     def _kinds(self) -> frozenset[tuple[str, int]]:
         return frozenset().union(*(made.kinds for _, made in self.diagnosed.launched))
 
-    def _launches(self, sizes: Sizes) -> Launches:
-        """Those that would be made. Raises CheckFailed where CUDA would refuse them, and where the
-        work is not left to kernels."""
+    def _launches(self, sizes: Sizes, calls: int = 1) -> Launches:
+        """Those that would be made. Raises CheckFailed where CUDA would refuse them, where the work
+        is not left to kernels, and where some of so many calls leave memory behind."""
         case = case_calls.nothing(self.kernel, sizes)
-        fail = partial(self.fail, case=case)
+        runs = self._runs(case, calls)
+        if not runs[0].launches:
+            message = "at this size the launcher launches no kernel"
+            self.fail(Reason.NO_KERNEL, case, message)
+        if runs[0].detour:
+            message = "at this size the launcher brings values to the host"
+            self.fail(Reason.NO_KERNEL, case, message)
+        self.judge_leak(case, verdict.leaked([run.live for run in runs]))
+        return launches.of(runs[0].launches)
+
+    def _runs(self, case: Case, calls: int) -> list[IsolatedRun]:
         arguments = case_calls.arguments(self.kernel, case, copy=False)
+        run = partial(self.kernel.isolated, arguments, timeout=verdict.TIMEOUT, rehearsal=True)
         try:
-            run = self.kernel.isolated(arguments, timeout=verdict.TIMEOUT, rehearsal=True)
+            return [run() for _ in range(calls)]
         except LaunchError as error:
-            fail(Reason.LAUNCH_ERROR, message=str(error))
+            self.fail(Reason.LAUNCH_ERROR, case, str(error))
         except tuple(FAULTS) as error:
-            fail(FAULTS[type(error)], message=str(error))
-        if not run.launches:
-            fail(Reason.NO_KERNEL, message="at this size the launcher launches no kernel")
-        if run.detour:
-            fail(Reason.NO_KERNEL, message="at this size the launcher brings values to the host")
-        return launches.of(run.launches)
+            self.fail(FAULTS[type(error)], case, str(error))
 
     def _judge_blocks(self, sizes: Sizes, made: Launches) -> None:
         """Where all sizes are large, there is work for many blocks, of the kernel that reads most:

@@ -1,8 +1,9 @@
 """How one call of a kernel is judged: by what it leaves behind, beside what was expected."""
 
 import functools
+import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -85,6 +86,15 @@ class Judge:
         work = functools.partial(oracle.expect, self.exercise, case, self.dtypes, device, probes)
         return functools.cache(work)
 
+    def judge_leak(self, case: Case, leaked: int) -> None:
+        """Calls may leave no bytes of device memory behind; `leaked` says how many one has."""
+        if leaked:
+            message = (
+                f"each call leaves {leaked:,} bytes of device memory behind\n"
+                "hint: cudaFree what the launcher has allocated, once the kernels are done"
+            )
+            self.fail(Reason.LEAK, case, message)
+
     def judge_inputs(self, case: Case, after: Mapping[str, Tensor]) -> None:
         """Inputs must hold what they held before the call."""
         for name in sorted(set(inputs_of(self.exercise)) - set(self.exercise.outputs)):
@@ -158,6 +168,13 @@ def only_late(failure: CheckFailed) -> bool:
     """Whether a call was only stopped for being late, and nothing says that it would not end."""
     cause = failure.__cause__
     return isinstance(cause, KernelTimeout) and not cause.certain
+
+
+def leaked(live: Sequence[int]) -> int:
+    """Bytes that a call of one size has left behind, from what the process held after each. What
+    a first call allocates may be kept, and by the next one a second buffer."""
+    grown = [after - before for before, after in itertools.pairwise(live)]
+    return max([0, *grown[1:]])
 
 
 def _holds_nan(case: Case) -> bool:
