@@ -280,6 +280,17 @@ def test_sizes_are_drawn_from_all_that_is_promised_within_a_cost():
         assert min(far) >= most**0.5 - 1 and sum(size > most / 2 for size in far) > 5
 
 
+def test_the_dearest_of_several_draws_is_as_good_as_always_large():
+    long, most = replace(toys.SUM, at=replace(toys.SUM.at, bench={"n": 10**7})), 1e6
+    longest = most / case_sizes.cost(long, {"n": 10**6}) * 10**6
+    met = [
+        case_sizes.dearest_of(3, long, Generator().manual_seed(seed), most, "n")["n"]
+        for seed in range(100)
+    ]
+    assert max(met) <= longest
+    assert sum(n > longest**0.8 for n in met) >= 90
+
+
 def test_a_matrix_is_large_as_a_whole_in_every_second_draw_of_a_large_size():
     at = replace(toys.GEMM.at, bench={"M": 4096, "N": 4096, "K": 4096})
     exercise, most = replace(toys.GEMM, at=at), 1e6

@@ -144,6 +144,15 @@ def anywhere(
     return sizes
 
 
+def dearest_of(
+    draws: int, exercise: Exercise, generator: Generator, most: float, far: str
+) -> Sizes:
+    """The sizes whose call costs most, of several draws `anywhere`: where only one large size is
+    tried in some way, few kernels may be wrong beyond it alone."""
+    drawn = [anywhere(exercise, generator, most, far) for _ in range(draws)]
+    return max(drawn, key=lambda sizes: cost(exercise, sizes))
+
+
 # What is left out of the range of a large size, in powers of ten: where it stands alone, and where
 # draws of other sizes meet what is in between.
 LARGE = (0.5, 0.95), (0.7, 0.98)

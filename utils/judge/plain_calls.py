@@ -55,6 +55,7 @@ SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and 
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
 PAIRS = 3  # of inputs that are one tensor
 NEAR = 5e5  # by case_sizes.cost, of each of the calls that are nearly the same
+OF_SEVERAL = 3  # draws of a size that is called in a row
 IN_A_ROW = 3, 6  # calls of one large size, but for the last one, which is made twice
 CALLS = 41, 60  # and so many calls of small ones: a kernel that counts further is not caught
 
@@ -411,7 +412,7 @@ class PlainCalls(Judge):
         for _ in range(AGAIN):
             yield from self._at(first)
         far = names[whole_number(0, len(names), self.generator)]
-        large = case_sizes.anywhere(self.exercise, self.generator, DEAR / 4, far)
+        large = case_sizes.dearest_of(OF_SEVERAL, self.exercise, self.generator, DEAR / 6, far)
         yield from self._if_soon(large, lambda: self._made(self._in_a_row(large)))
         if not self.exercise.hang_together:
             sizes = case_sizes.anywhere(self.exercise, self.generator, NEAR, far)
