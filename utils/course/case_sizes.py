@@ -395,8 +395,8 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     and further where that takes no time; between these where a size stands alone and is of many
     tiles. Each other size is two or three times as large, unless that would be dear: a kernel that
     knows sizes of the gates meets none of them. Parts of a size are twice as long, or half as long.
-    What `at.gated` leaves open is drawn. With `edges` one of the sizes that are long enough is a
-    little less: no multiple of a tile."""
+    What `at.gated` leaves open is drawn. With `edges` each size that is long enough is a little
+    less: no multiple of a tile."""
     spans = exercise.at.gated
     opened = {n: whole_number(low, high + 1, generator) for n, (low, high) in spans.items()}
     known: Sizes = {**exercise.at.gates, **opened}
@@ -420,8 +420,9 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     times = min(times, _largest(times, lambda larger: cost(exercise, grown(larger)) <= dear))
     sizes = grown(log_uniform(2 * parts, max(times, 2 * parts), generator))
     sizes = _other_parts(exercise, sizes, generator)
-    less = [one for one in (_less(exercise, sizes, name) for name in free) if one] if edges else []
-    return less[whole_number(0, len(less), generator)] if less else sizes
+    for name in free if edges else ():
+        sizes = _less(exercise, sizes, name) or sizes
+    return sizes
 
 
 def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:

@@ -74,6 +74,12 @@ def infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return x
 
 
+def some_infinite(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """The same, and infinities in the place of an element of 16: of a bias, say, which is a row."""
+    x = infinite(shape, generator)
+    return x.where(uniform(shape, generator) >= 1 / 16, float("inf") * x.sign())
+
+
 def _near_ends(width: int, count: int, generator: Generator) -> Tensor:
     """Columns of rows of so many elements: of three two lie near an end, half of them each, every
     second time in the first column or the last."""

@@ -37,9 +37,9 @@ from utils.course.case_values import (
     add_outliers,
     columns_of_scales,
     in_pairs,
-    infinite,
     normal,
     of_scales,
+    some_infinite,
     uniform,
     whole_number,
     wide,
@@ -91,15 +91,24 @@ def sample(
             tensors[name] = kind(dimensions(exercise.shapes[name], sizes), generator)
             kind = others
     if family == INFINITE_ELSEWHERE and not _plain(exercise):
-        names = [exercise.may_be_infinite] if exercise.may_be_infinite else parameters(exercise)
-        name = names[whole_number(0, len(names), generator)]
-        tensors[name] = infinite(dimensions(exercise.shapes[name], sizes), generator)
+        for name in _infinite_ones(exercise, generator):
+            tensors[name] = some_infinite(dimensions(exercise.shapes[name], sizes), generator)
     if family == OUTLIERS and exercise.outliers:
         x, W = exercise.outliers
         add_outliers(tensors[x], tensors[W], generator)
     tensors = {name: tensor.to(dtypes.get(name, tensor.dtype)) for name, tensor in tensors.items()}
     scalars = {name: _scalar(*span, generator) for name, span in exercise.scalars.items()}
     return Case(sizes, family, tensors, scalars)
+
+
+def _infinite_ones(exercise: Exercise, generator: Generator) -> list[str]:
+    """Parameters that hold infinities in a call: all of them, or every second time one, since
+    others may make NaN of all results."""
+    if exercise.may_be_infinite:
+        return [exercise.may_be_infinite]
+    names = parameters(exercise)
+    one = names[whole_number(0, len(names), generator)]
+    return names if whole_number(0, 2, generator) else [one]
 
 
 def _draws(exercise: Exercise, family: str, generator: Generator) -> tuple[Draw, Draw]:

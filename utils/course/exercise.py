@@ -40,7 +40,7 @@ class At:
     card: tuple[Sizes, ...] = ()  # larger ones, checked on a GPU only
     draw: Sizes = field(default_factory=dict)  # fits on the screen
     gates: Sizes = field(default_factory=dict)  # gates are read at multiples of it: whole tiles
-    # Gates are read where one size is no multiple of a tile, too; False: a right kernel may cost
+    # Gates are read where no size is a multiple of a tile, too; False: a right kernel may cost
     # much more there.
     edges: bool = True
     # Of sizes that no tensor has: the least and the most, one of them each time gates are read.
