@@ -261,6 +261,14 @@ def test_a_size_of_few_values_has_one_of_them_wherever_sizes_are_drawn():
         assert long["M"] >= 100 and long["N"] < 4 and long["K"] in (16, 64)
 
 
+def test_a_flag_is_tried_both_ways_and_no_length_of_a_tensor_is_one():
+    at = replace(toys.GEMM.at, choices={"K": (16, 64), "causal": (0, 1)})
+    sizes = {"M": 3, "N": 4, "K": 16, "causal": 1}
+    both = case_sizes.with_each_flag(replace(toys.GEMM, at=at), sizes)
+    assert both == [{**sizes, "causal": 0}, sizes]
+    assert case_sizes.with_each_flag(toys.GEMM, sizes) == [sizes]
+
+
 def test_sizes_are_drawn_from_all_that_is_promised_within_a_cost():
     met = [
         case_sizes.anywhere(toys.GEMM, Generator().manual_seed(seed), 1e6) for seed in range(200)

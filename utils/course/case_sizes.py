@@ -236,14 +236,30 @@ def of_one_side(exercise: Exercise, generator: Generator) -> Sizes:
     if not exercise.at.anywhere:
         return known[whole_number(0, len(known), generator)]
     sizes = _chosen(exercise, generator)
-    side = log_uniform(*SIDES, generator)
+    side = log_uniform(LEAST_SIDE, FLAGGED if _flags(exercise) else MOST_SIDE, generator)
     for name in (name for name in sizes if name not in exercise.at.choices):
         sizes[name] = min(side, promised(exercise, name))
     _follow(exercise, sizes)
     return sizes
 
 
-SIDES = 4, 40
+LEAST_SIDE, MOST_SIDE = 4, 40
+FLAGGED = 28  # where calls are made with each flag, so that they take no longer
+
+
+def _flags(exercise: Exercise) -> dict[str, tuple[int, ...]]:
+    """Sizes that have few values, and are no length of a tensor, such as whether a query sees the
+    keys behind it."""
+    named = " ".join(exercise.shapes.values()).split()
+    return {n: values for n, values in exercise.at.choices.items() if n not in named}
+
+
+def with_each_flag(exercise: Exercise, sizes: Sizes) -> list[Sizes]:
+    """The same sizes, with each value of each flag."""
+    flags = _flags(exercise)
+    return [
+        {**sizes, **dict(zip(flags, v, strict=True))} for v in itertools.product(*flags.values())
+    ]
 
 
 def tiny(exercise: Exercise, generator: Generator) -> Sizes:

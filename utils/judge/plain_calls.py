@@ -427,7 +427,11 @@ class PlainCalls(Judge):
     def _of_one_tensor(self) -> Iterator[Returned]:
         """A call for each two inputs that may be one tensor; of many, for a few. And one in which
         an input is the first row of another."""
-        sizes = case_sizes.of_one_side(self.exercise, self.generator)
+        drawn = case_sizes.of_one_side(self.exercise, self.generator)
+        for sizes in case_sizes.with_each_flag(self.exercise, drawn):
+            yield from self._of_one_tensor_at(sizes)
+
+    def _of_one_tensor_at(self, sizes: Sizes) -> Iterator[Returned]:
         case = self.case(sizes)
         own = case_changes.seeded(case)
         ways = (
