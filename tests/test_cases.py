@@ -36,7 +36,7 @@ def test_each_kind_is_what_it_is_called():
     first = {family: draw(family).tensors["A"] for family in case_values.FAMILIES}
     assert first["shifted"].mean() > 900 and 0.9 < first["shifted"].std() < 1.1
     assert first["below zero"].max() < -900 and 0.5 < first["below zero"].std() < 0.7
-    assert 0 < first["small"].var() < 1e-5  # GroupNorm's usual eps
+    assert 0 < first["small"][0].var() < 1e-5  # GroupNorm's usual eps
     assert (first["constant"] == first["constant"][0, 0]).all() and first["constant"][0, 0] != 0
     infinities = first["infinite"].isinf().sum(dim=1)
     assert infinities.max() == 1 and 10 <= infinities.sum() <= 30  # of 40 rows
@@ -259,6 +259,15 @@ def test_a_size_of_few_values_has_one_of_them_wherever_sizes_are_drawn():
         assert case_sizes.gate_sizes(few, generator)["K"] == 16
         long = case_sizes.long_sizes(few, "M", (100, 200), generator)
         assert long["M"] >= 100 and long["N"] < 4 and long["K"] in (16, 64)
+
+
+def test_small_rows_have_deviations_from_a_thousandth_to_a_tenth():
+    x = case_values.small((400, 64), Generator().manual_seed(0))
+    deviations = x.std(dim=1)
+    assert 7e-4 < deviations[::2].min() and deviations[::2].max() < 1.4e-3
+    spread = deviations[1::2].log10()
+    assert spread.min() < -2.8 and spread.max() > -1.2
+    assert 0.4 < ((spread > -2.3) & (spread < -1.3)).double().mean() < 0.6
 
 
 def test_a_flag_is_tried_both_ways_and_no_length_of_a_tensor_is_one():
