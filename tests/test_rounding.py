@@ -9,7 +9,7 @@ from torch import Generator
 from utils.course.cases import Case
 from utils.course.exercise import At, Exercise
 from utils.course.models import EPS, bias_hardtanh_mish_gn
-from utils.judge import mismatch, oracle
+from utils.judge import mismatch, oracle, verdict
 
 ROWS, CHANNELS, GROUPS = 64, 64, 4
 EXERCISE = Exercise(
@@ -122,6 +122,20 @@ def test_a_weight_may_underflow_before_it_meets_a_large_gradient(at, below, pass
     plain = oracle.expect(exercise, case, dtypes)["out"]
     assert bool(mismatch.wrong(got, plain).any()) == (below > 0)  # changes of u do not see it
     assert bool(mismatch.wrong(got, bent(exercise, case, dtypes)).any()) != passes
+
+
+def test_what_vanishes_is_asked_about_again_however_many_values_it_is():
+    expected = oracle.Expected.known(
+        torch.tensor([2.0**-101] * 500 + [1.0] * 1500), torch.tensor(0)
+    )
+    assert asked_again(expected, slice(0, 500)) and asked_again(expected, slice(500, 502))
+    assert not asked_again(expected, slice(0, 501)) and not asked_again(expected, slice(0))
+
+
+def asked_again(expected: oracle.Expected, wrong: slice) -> bool:
+    bad = torch.zeros(expected.value.shape, dtype=torch.bool)
+    bad[wrong] = True
+    return verdict.asked_again(bad, expected)
 
 
 def bent(exercise: Exercise, case: Case, dtypes: dict[str, torch.dtype]) -> oracle.Expected:
