@@ -197,6 +197,12 @@ def test_gates_are_read_at_multiples_of_the_known_sizes_and_at_none_of_these():
     assert max(max(both) for both in met) > 10  # where that is cheap
 
 
+def test_groups_that_a_warp_goes_over_twice_are_not_halved_at_the_gates():
+    long = replace(GROUPED, at=replace(GROUPED.at, gates={"rows": 4, "channels": 256, "groups": 4}))
+    met = [case_sizes.gate_sizes(long, Generator().manual_seed(seed)) for seed in range(50)]
+    assert {sizes["channels"] / sizes["groups"] for sizes in met} == {128}  # not 32
+
+
 def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
     square = replace(toys.GEMM, flops=lambda M, N, K: 1000 * M * M)
     square = replace(square, at=replace(square.at, gates={"M": 100, "N": 1, "K": 1}))

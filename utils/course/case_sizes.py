@@ -441,18 +441,23 @@ def gate_sizes(exercise: Exercise, generator: Generator, edges: bool = False) ->
     return sizes
 
 
+WARP = 32  # lanes
+
+
 def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:
     """The same sizes, with half as many parts of one that another one follows, or twice as many:
     they stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
-    Where their number is even it stays so: there may be one less."""
+    Where their number is even it stays so: there may be one less. What a warp goes over more than
+    once it still does: of 32 elements each lane has one, however they are shared out."""
     changed = dict(sizes)
     for of, name in exercise.follows.items():
         if exercise.at.part or not exercise.at.anywhere:
             continue
-        longer = whole_number(0, 2, generator) and sizes[of] % 4 == 0
-        if longer:
+        length, either = sizes[name] // sizes[of], whole_number(0, 2, generator)
+        shorter = length % 2 == 0 and not length // 2 <= WARP < length
+        if sizes[of] % 4 == 0 and (either or not shorter):
             changed[of] = sizes[of] // 2
-        elif sizes[name] % (2 * sizes[of]) == 0:
+        elif shorter:
             changed[of] = sizes[of] * 2
     return changed
 
