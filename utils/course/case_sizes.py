@@ -447,17 +447,17 @@ WARP = 32  # lanes
 def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:
     """The same sizes, with half as many parts of one that another one follows, or twice as many:
     they stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
-    Where their number is even it stays so: there may be one less. What a warp goes over more than
-    once it still does: of 32 elements each lane has one, however they are shared out."""
+    Where their number is even it stays even, since one part may be left out. A length above WARP is
+    not halved to WARP: there each lane has one element, whichever way they are shared out."""
+    if exercise.at.part or not exercise.at.anywhere:
+        return sizes
     changed = dict(sizes)
     for of, name in exercise.follows.items():
-        if exercise.at.part or not exercise.at.anywhere:
-            continue
-        length, either = sizes[name] // sizes[of], whole_number(0, 2, generator)
-        shorter = length % 2 == 0 and not length // 2 <= WARP < length
-        if sizes[of] % 4 == 0 and (either or not shorter):
+        length, lengthen = sizes[name] // sizes[of], whole_number(0, 2, generator)
+        can_halve = length % 2 == 0 and not length // 2 <= WARP < length
+        if sizes[of] % 4 == 0 and (lengthen or not can_halve):
             changed[of] = sizes[of] // 2
-        elif shorter:
+        elif can_halve:
             changed[of] = sizes[of] * 2
     return changed
 

@@ -4,9 +4,8 @@ They are planned from the seed, and whenever the check would wait, for the diagn
 the end of a diagnosed call, some are made early: a wait leaves a core idle, and most are as long as
 many calls. Outcomes are only kept then. All are judged afterwards, in order, with what the
 diagnosed calls have shown, so that a verdict does not depend on when a call was made. Nor does it
-on when one is judged: that is done while the calls are waited for that are left to be made. What
-takes long of that is how large an error may be, and it is worked out while early calls are waited
-for.
+on when one is judged: that is done while the calls are waited for that are left to be made. Most of
+the work is to find how large an error may be, and that is done while early calls are waited for.
 """
 
 from collections import deque

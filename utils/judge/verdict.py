@@ -25,7 +25,7 @@ from utils.judge.oracle import Expected
 TIMEOUT = 10.0  # seconds for one call
 FEW = 2  # probes of the oracle, where values are not what a call is about
 BENT = 1000  # one of so many values may lie at a bend, and is asked about again
-VANISHING = 2.0**-100  # so may all that are less: float32 loses what is below 2**-126
+VANISHING = 2.0**-100  # any number of values below this is, too: float32 loses terms of 2**-126
 FAULTS: dict[type[Exception], Reason] = {
     LaunchError: Reason.LAUNCH_ERROR,
     KernelCrash: Reason.CRASHED,
