@@ -203,6 +203,12 @@ def test_groups_that_a_warp_goes_over_twice_are_not_halved_at_the_gates():
     assert {sizes["channels"] / sizes["groups"] for sizes in met} == {128}  # not 32
 
 
+def test_at_the_gates_a_row_is_never_a_single_group():
+    two = replace(GROUPED, at=replace(GROUPED.at, gates={"rows": 1, "channels": 256, "groups": 2}))
+    for seed in range(200):
+        assert case_sizes.gate_sizes(two, Generator().manual_seed(seed), edges=True)["groups"] > 1
+
+
 def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
     square = replace(toys.GEMM, flops=lambda M, N, K: 1000 * M * M)
     square = replace(square, at=replace(square.at, gates={"M": 100, "N": 1, "K": 1}))

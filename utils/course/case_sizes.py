@@ -447,15 +447,16 @@ WARP = 32  # lanes
 def _other_parts(exercise: Exercise, sizes: Sizes, generator: Generator) -> Sizes:
     """The same sizes, with half as many parts of one that another one follows, or twice as many:
     they stay whole vectors, and a kernel that knows how long parts are at the gates meets others.
-    Where their number is even it stays even, since one part may be left out. A length above WARP is
-    not halved to WARP: there each lane has one element, whichever way they are shared out."""
+    Where their number is even it stays even, and above two, since one part may be left out: one
+    alone would be a whole row. A length above WARP is not halved to WARP: there each lane has one
+    element, whichever way they are shared out."""
     if exercise.at.part or not exercise.at.anywhere:
         return sizes
     changed = dict(sizes)
     for of, name in exercise.follows.items():
         length, lengthen = sizes[name] // sizes[of], whole_number(0, 2, generator)
         can_halve = length % 2 == 0 and not length // 2 <= WARP < length
-        if sizes[of] % 4 == 0 and (lengthen or not can_halve):
+        if sizes[of] % 4 == 0 and sizes[of] > 4 and (lengthen or not can_halve):
             changed[of] = sizes[of] // 2
         elif can_halve:
             changed[of] = sizes[of] * 2
