@@ -83,12 +83,17 @@ def test_device_memory_goes_by_the_name_of_its_pointer(diagnose):
     assert outside["count"] == 3 * 32
 
 
+PAGES = """#include <cstdio>
+long pages() {
+  long all, used; FILE* file = fopen("/proc/self/statm", "r");
+  fscanf(file, "%ld %ld", &all, &used); fclose(file); return used;
+}
+"""
+
+
 def test_a_word_that_one_thread_uses_takes_16_bytes_of_record(diagnose):
     code, _, out, _ = diagnose(
-        "#include <cstdio>\n"
-        'long pages() {\n  long all, used; FILE* file = fopen("/proc/self/statm", "r");\n'
-        '  fscanf(file, "%ld %ld", &all, &used); fclose(file); return used;\n}\n'
-        "__global__ void twice(float* x) {\n"
+        PAGES + "__global__ void twice(float* x) {\n"
         "  for (int i = threadIdx.x; i < 4096; i += 256) x[blockIdx.x * 4096 + i] *= 2;\n}\n"
         "int main() {\n  const int n = 1 << 20;\n  float* x; cudaMalloc(&x, 4 * n);\n"
         "  cudaMemset(x, 0, 4 * n);\n  const long before = pages();\n"
@@ -96,6 +101,23 @@ def test_a_word_that_one_thread_uses_takes_16_bytes_of_record(diagnose):
         '  printf("%ld", (pages() - before) * 4096 / n);\n}\n'
     )
     assert code == 0 and 16 <= int(out) < 24  # and what a launch needs besides
+
+
+@pytest.mark.parametrize("launch", ["1, 1", "1, 64"])
+def test_requests_of_a_thread_that_does_all_by_itself_take_no_memory(diagnose, launch):
+    """Each took 264 bytes until its warp had ended, and a kernel of one thread gigabytes."""
+    code, report, out, _ = diagnose(
+        PAGES + "__global__ void sum(const float* x, float* y, int n) {\n"
+        "  if (threadIdx.x == 0)\n    for (int i = 0; i < n; ++i) *y += x[i % 1024];\n"
+        "  __syncthreads();\n}\n"
+        "int main() {\n  const int n = 100000;\n  float *x, *y; cudaMalloc(&x, 4096);\n"
+        "  cudaMalloc(&y, 4);\n  cudaMemset(x, 0, 4096);\n  cudaMemset(y, 0, 4);\n"
+        f"  const long before = pages();\n  sum<<<{launch}>>>(x, y, n);\n"
+        '  printf("%ld", (pages() - before) * 4096 / n);\n}\n'
+    )
+    assert code == 0 and int(out) < 40
+    costs = {(t["access"], t["requests"]) for t in report["launches"][0]["lines"]}
+    assert costs == {("load", 200_000), ("store", 100_000)}
 
 
 def test_a_thousand_hazards_are_no_flood(diagnose):

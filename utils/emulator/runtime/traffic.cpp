@@ -102,7 +102,11 @@ const Instruction& instruction(uint16_t id) { return instructions[id]; }
 
 void count_request(Core& core, Instruction& in, unsigned lane, uint64_t address) {
     if (!in.pending.used) touched.push_back(&in);
-    if (in.pending.add(lane, address) >= kQuantum) core.pause(false);
+    if (in.pending.add(lane, address) < kQuantum) return;
+    core.pause(false);
+    // The rest of the warp has caught up. Where it is the only one that runs, nobody has counted
+    // these, and a thread that does all by itself would make them by the gigabyte.
+    if (in.pending.count[lane] >= kQuantum) settle_requests();
 }
 
 void settle_requests() {
