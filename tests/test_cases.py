@@ -217,6 +217,15 @@ def test_gates_are_read_at_no_dear_size_where_a_cost_grows_with_the_square():
     assert {sizes["N"] for sizes in met} == set(range(2, 8))
 
 
+def test_a_part_of_a_tile_costs_what_a_whole_one_does():
+    tiled = replace(toys.GEMM, at=replace(toys.GEMM.at, tiles={"M": 64}))
+    whole, part, beyond = (
+        case_sizes.cost(tiled, {"M": M, "N": 500, "K": 500}) for M in (64, 1, 65)
+    )
+    assert 0.9 * whole < part < whole < 0.6 * beyond
+    assert case_sizes.cost(toys.GEMM, {"M": 1, "N": 500, "K": 500}) < 0.6 * whole
+
+
 def test_no_length_is_that_of_the_gates_even_where_each_multiplies_the_cost():
     gates = {"M": 128, "N": 128, "K": 128}
     gemm = replace(toys.GEMM, at=replace(toys.GEMM.at, gates=gates))

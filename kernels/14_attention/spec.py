@@ -303,6 +303,7 @@ ATTENTION = Exercise(
         counted=(of_heads(1, 5, 64, 1), of_heads(1, 7, 128, 0)),
     ),
 )
+ON_TENSOR_CORES = replace(ATTENTION.at, tiles={"S": 64})
 
 
 def by_few_heads(q, k, v, D, causal):
@@ -327,7 +328,7 @@ FUSED = replace(
 )
 
 HOPPER = replace(
-    ATTENTION.at,
+    ON_TENSOR_CORES,
     check=(
         of_heads(1, 1, 64, 0),
         of_heads(2, 5, 128, 1),
@@ -617,6 +618,15 @@ EXERCISES = (
         # A reduction by shuffles for each key takes the emulator long.
         at=replace(
             ATTENTION.at,
+            check=(  # a block owns 16 rows
+                of_heads(1, 1, 64, 0),
+                of_heads(2, 5, 64, 1),
+                of_heads(3, 33, 128, 0),
+                of_heads(1, 64, 64, 1),
+                of_heads(2, 47, 64, 0),
+                of_heads(1, 97, 128, 1),
+                of_heads(1, 110, 64, 0),
+            ),
             corners={"climbing": of_heads(1, 70, 64, 0)},
             gates=of_heads(1, 48, 64, 1),
         ),
@@ -651,6 +661,7 @@ EXERCISES = (
         kinds={kind: draw for kind, draw in FUSED.kinds.items() if kind != "infinite keys"},
         ladder="attention by mma",
         precision=Precision.SPLIT_FP16,
+        at=ON_TENSOR_CORES,
         notebook="14_attention_2_tensor_cores",
     ),
     replace(
@@ -702,6 +713,15 @@ EXERCISES = (
         ),
         at=replace(
             ATTENTION.at,
+            check=(  # a block owns 16 rows
+                of_heads(1, 1, 64, 0),
+                of_heads(2, 5, 64, 1),
+                of_heads(3, 33, 128, 0),
+                of_heads(1, 64, 64, 1),
+                of_heads(2, 47, 64, 0),
+                of_heads(1, 97, 128, 1),
+                of_heads(1, 110, 64, 0),
+            ),
             corners={"climbing": of_heads(1, 70, 64, 0)},
             gates=of_heads(1, 48, 64, 1),
         ),

@@ -90,7 +90,9 @@ BYTE = 2  # operations that take the emulator as long as a byte of a tensor
 
 def cost(exercise: Exercise, sizes: Sizes) -> int:
     """About how long a call takes on the emulator, in operations of arithmetic."""
-    operations = exercise.flops(**sizes) * (1 + SLOWER * exercise.halves(sizes))
+    tiles = exercise.at.tiles
+    whole = {n: -(-size // tiles.get(n, 1)) * tiles.get(n, 1) for n, size in sizes.items()}
+    operations = exercise.flops(**whole) * (1 + SLOWER * exercise.halves(sizes))
     return operations + BYTE * FLOAT * elements(exercise, sizes)
 
 
