@@ -265,8 +265,8 @@ def _by_place(size: int) -> Iterator[tuple[str, Moments]]:
         yield words, partial(_mean_by, at // own, 1 / own)
     yield from _of_own_lanes(size)
     for threads in (threads for threads in BLOCKS if LANES < size):
-        words = "each warp of the block has a sum of its own for the mean"
-        yield words, partial(_mean_by, at % threads // LANES, 1 / size)
+        sums = partial(_summed_by, at % threads // LANES, 1 / size)
+        yield from _averaged(sums, "each warp of the block has a sum of its own for")
 
 
 def _of_own_lanes(size: int) -> Iterator[tuple[str, Moments]]:
@@ -285,8 +285,8 @@ def _of_own_lanes(size: int) -> Iterator[tuple[str, Moments]]:
 
 def _summed_by(part: Tensor, share: float, values: Tensor) -> Tensor:
     """For each value a `share` of the sum of its part of the group."""
-    same = (part[:, None] == part).to(values.dtype)
-    return share * values @ same
+    none = values.new_zeros(*values.shape[:-1], int(part.max()) + 1)
+    return share * none.index_add(-1, part, values)[..., part]
 
 
 def _subtracted_where(mask: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
