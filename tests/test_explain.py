@@ -437,6 +437,10 @@ def test_a_step_with_a_wrong_derivative_keeps_its_value():
         "on the way back the left of silu(x) * scale gets all, without the other factor": (
             outer * inner
         ),
+        "on the way back the left of silu(x) * scale gets all times itself, not times the other "
+        "factor": outer * F.silu(x) * inner,
+        "on the way back the left of silu(x) * scale gets all times the product, not times the "
+        "other factor": outer * z * inner,
         "silu(silu(x) * scale) stands where its derivative should": F.silu(z) * inner * scale,
     }.items():
         torch.testing.assert_close(known[f"this is what comes out if {words}"], g * value)
@@ -464,6 +468,32 @@ def test_a_step_that_the_way_back_forgets_and_one_that_comes_too_early_are_told(
     torch.testing.assert_close(known[f"this is what comes out if {words}"][0], g * mish)
     words = "shift gets its gradient after the derivative of silu(x), not before it"
     torch.testing.assert_close(known[f"this is what comes out if {words}"][1], g * silu)
+
+
+def test_what_the_way_back_forgets_around_the_normalising_is_told():
+    x, g = torch.randn(2, 3, 6, generator=Generator().manual_seed(1)).double()
+    weight, bias = torch.randn(2, 6, generator=Generator().manual_seed(2)).double()
+
+    def gradients(activation):
+        with torch.enable_grad():
+            leaves = [v.detach().requires_grad_() for v in (x, weight)]
+            out = activation(torch.group_norm(leaves[0], 2, leaves[1], bias, 1e-5))
+            return torch.cat([v.reshape(-1) for v in torch.autograd.grad(out, leaves, g)])
+
+    inputs = {"x": x, "weight": weight, "bias": bias}
+    known = dict(wrong_derivatives.outcomes(lambda: gradients(F.silu), inputs))
+    n = torch.group_norm(x, 2, eps=1e-5)
+    at_n, at_z = (z.sigmoid() * (1 + z * (1 - z.sigmoid())) for z in (n, n * weight + bias))
+    unweighted = gradients(lambda z: z * at_z / weight)[: x.numel()]
+    norm = "group_norm(x, weight, bias)"
+    for words, value in {
+        f"the way back leaves out all that comes after {norm}": gradients(lambda z: z),
+        "on the way back through the normalising, (u - mean of u - n * mean of u n) * rstd, u is "
+        "not multiplied by weight": torch.cat([unweighted, (g * at_z * n).sum(dim=0)]),
+        f"the derivative of silu({norm}) is taken at the normalised values, without weight and "
+        "bias": gradients(lambda z: z * at_n),
+    }.items():
+        torch.testing.assert_close(known[f"this is what comes out if {words}"], value)
 
 
 def test_without_gradients_no_derivative_is_tried():

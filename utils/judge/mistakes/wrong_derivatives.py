@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.cuda.arguments import Arguments
 from utils.judge.mistakes import wrong_normalising
-from utils.judge.mistakes.expressions import binary_of, expression
+from utils.judge.mistakes.expressions import binary_of, expression, operand
 from utils.judge.torch_calls import (
     Args,
     Call,
@@ -57,7 +57,9 @@ def outcomes(
                 step = words.format(step=expression(call, inputs))
                 yield f"this is what comes out if {step}", value
             yield from _skipped(run, heard.calls, number, inputs)
+            yield from _behind(run, heard.calls, number, inputs)
             yield from _late(run, heard.calls, number, inputs)
+            yield from _by_another(run, heard.calls, number, inputs)
 
 
 def _skipped(
@@ -68,12 +70,37 @@ def _skipped(
     inner = call.made.get(id(call.args[0])) if call.args else None
     if call.name not in FUNCTIONS or inner is None or inner.name not in FUNCTIONS:
         return
-    with _Inner(calls.index(inner), number) as answers:
+    with _Inner(calls.index(inner), number, _derivative) as answers:
         value = run()
     if answers.taken:
         yield (
             f"this is what comes out if the way back leaves out {expression(inner, inputs)}, and "
             f"takes the derivative of {call.name} at its argument",
+            value,
+        )
+
+
+def _behind(
+    run: Callable[[], Tensor | None], calls: list[Call], number: int, inputs: Arguments
+) -> Iterator[tuple[str, Tensor | None]]:
+    """What is normalised gets its gradient without weight; or that of the result, as if nothing
+    came between."""
+    call = calls[number]
+    last = max(i for i, later in enumerate(calls) if getattr(later.result, "requires_grad", False))
+    if call.name != "group_norm" or len(call.args) != 5 or last == number:
+        return
+    words, norm = wrong_normalising.unweighted(call.args[1])
+    with Heard(number=number, answer=norm):
+        value = run()
+    yield f"this is what comes out if {words}", value
+    if calls[last].result.shape != call.result.shape:
+        return
+    with _Inner(number + 1, last, lambda _function, x, *_: torch.ones_like(x)) as answers:
+        value = run()
+    if answers.taken:
+        yield (
+            "this is what comes out if the way back leaves out all that comes after "
+            f"{expression(call, inputs)}",
             value,
         )
 
@@ -110,6 +137,37 @@ def _late(
         )
 
 
+def _by_another(
+    run: Callable[[], Tensor | None], calls: list[Call], number: int, inputs: Arguments
+) -> Iterator[tuple[str, Tensor | None]]:
+    """A factor whose gradient is made with what the other factor is a function of, with the
+    product, or with the factor itself."""
+    call = calls[number]
+    binary = binary_of(call)
+    factors: tuple[Any, ...] = binary[1:] if binary and binary[0] == "*" else ()
+    if not factors or not all(isinstance(factor, Tensor) for factor in factors):
+        return
+    for i, which in enumerate(("left", "right")):
+        instead = {"itself": factors[i], "the product": call.result}
+        curve = call.made.get(id(factors[1 - i]))
+        if curve and curve.name in FUNCTIONS:
+            instead[operand(curve.args[0], curve, inputs)] = curve.args[0]
+        for name, tensor in instead.items():
+
+            def product(a: Tensor, b: Tensor, *, i: int = i, tensor: Tensor = tensor) -> Tensor:
+                derivatives = [b.detach(), a.detach()]
+                derivatives[i] = tensor.detach()
+                return _along((a * b).detach(), (a, derivatives[0]), (b, derivatives[1]))
+
+            with Heard(number=number, answer=product):
+                value = run()
+            yield (
+                f"this is what comes out if on the way back the {which} of "
+                f"{expression(call, inputs)} gets all times {name}, not times the other factor",
+                value,
+            )
+
+
 def _name(inputs: Arguments, tensor: Tensor) -> str:
     """The name of an input, also of what was made of it to be differentiated."""
     tensors = ((k, v) for k, v in inputs.items() if isinstance(v, Tensor))
@@ -129,9 +187,9 @@ class _Inner(TorchCalls):
     """Keeps the argument of one call; another, of its value, gets the derivative that it has at
     that argument, and hands all of its gradient on to it."""
 
-    def __init__(self, inner: int, outer: int):
+    def __init__(self, inner: int, outer: int, derivative: Callable[..., Tensor]):
         super().__init__()
-        self.first, self.then, self.count = inner, outer, -1
+        self.first, self.then, self.count, self.derivative = inner, outer, -1, derivative
         self.x: Tensor | None = None
         self.taken = False
 
@@ -141,7 +199,7 @@ class _Inner(TorchCalls):
             self.x = args[0]
         if self.count == self.then and self.x is not None:
             self.taken = True
-            derivative = _derivative(function, self.x.detach(), args[1:], options)
+            derivative = self.derivative(function, self.x.detach(), args[1:], options)
             return _along(function(*args, **options).detach(), (self.x, derivative))
         return function(*args, **options)
 
@@ -171,6 +229,7 @@ def _otherwise(call: Call) -> Iterator[tuple[str, Function]]:
                 return _along(y, (x, derivative(x.detach(), y)))
 
             yield words, curve
+        yield from _elsewhere(call)
     elif call.name == "group_norm" and len(call.args) == 5:
         yield from wrong_normalising.derivatives(call.args[0], call.args[1])
     elif (binary := binary_of(call)) and binary[0] == "*":
@@ -185,6 +244,24 @@ def _otherwise(call: Call) -> Iterator[tuple[str, Function]]:
 
                 way = f"on the way back the {which} of {{step}} gets all, without the other factor"
                 yield way, product
+
+
+def _elsewhere(call: Call) -> Iterator[tuple[str, Function]]:
+    """A function behind GroupNorm, with the derivative that it has at values on their way there."""
+    norm = call.made.get(id(call.args[0]))
+    if norm is None or norm.name != "group_norm" or len(norm.args) != 5:
+        return
+    v, groups, _, _, eps = norm.args
+    for which, place in (
+        ("the normalised values, without weight and bias", torch.group_norm(v, groups, eps=eps)),
+        ("the values before the normalising", v),
+    ):
+
+        def curve(x: Tensor, *args: Any, place: Tensor = place, **options: Any) -> Tensor:
+            derivative = _derivative(call.function, place, args, options)
+            return _along(call.function(x, *args, **options).detach(), (x, derivative))
+
+        yield f"the derivative of {{step}} is taken at {which}", curve
 
 
 def _along(value: Tensor, *derivatives: tuple[Tensor, Tensor]) -> Tensor:

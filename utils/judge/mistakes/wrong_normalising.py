@@ -57,3 +57,16 @@ def derivatives(x: Tensor, groups: int) -> Iterator[tuple[str, Function]]:
         return right + (weight - weight.detach()) * v.detach()
 
     yield "the gradient of weight is made of the values, not of the normalised ones", of_values
+
+
+def unweighted(groups: int) -> tuple[str, Function]:
+    """The same for a gradient that does not meet weight. Where nothing comes after the normalising,
+    that is weight left out."""
+
+    def norm(v: Tensor, _: int, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
+        right = torch.group_norm(v.detach(), groups, weight, bias, eps)
+        moving = torch.group_norm(v, groups, eps=eps)
+        return right + (moving - moving.detach())
+
+    words = "u is not multiplied by weight"
+    return f"on the way back through the normalising, {FORMULA}, {words}", norm
