@@ -514,6 +514,8 @@ def test_a_lone_column_is_told_and_a_lone_value_is_not():
         ("values not rescaled", "what is summed up with the weights is not rescaled"),
         ("nothing", "nothing is divided by the sum"),
         ("base", "powers of e are taken where the values are exponents of 2"),
+        ("sum overwritten", "only the last value gets into the sum"),
+        ("threads not rescaled", "each counts from the thread's own maximum"),
     ],
 )
 def test_a_wrong_step_of_a_running_softmax_is_named(divided, said):
@@ -522,7 +524,13 @@ def test_a_wrong_step_of_a_running_softmax_is_named(divided, said):
         running = scores.cummax(-1).values
         whole, walked = (scores - running[..., -1:]).exp(), (scores - running).exp()
         top = walked if divided == "values not rescaled" else whole
-        below = (walked if divided == "sum not rescaled" else whole).sum(-1, keepdim=True)
+        quads = F.pad(scores, (0, -S % 4), value=-torch.inf).unflatten(-1, (-1, 4))
+        terms = {
+            "sum not rescaled": walked,
+            "sum overwritten": whole[..., -1:],
+            "threads not rescaled": (quads - quads.amax(-1, keepdim=True)).exp().flatten(-2),
+        }
+        below = terms.get(divided, whole).sum(-1, keepdim=True)
         weights = {
             "nothing": whole,
             "base": torch.softmax(scores * 1.4426950408889634, -1),

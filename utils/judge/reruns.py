@@ -86,7 +86,8 @@ def larger_sizes(exercise: Exercise, sizes: Sizes) -> Iterator[Sizes]:
     for side in SIDES:
         grown = _grown(exercise, sizes, {n: side * (s // side + 1) for n, s in sizes.items()})
         if case_sizes.elements(exercise, grown) <= MOST or side == SIDES[-1]:
-            dear = case_sizes.elements(exercise, grown) > MOST and _deep(exercise)
+            large = _deep(exercise) or case_sizes.elements(exercise, sizes) > MOST
+            dear = case_sizes.elements(exercise, grown) > MOST and large
             yield _grown(exercise, sizes, {n: s + 1 for n, s in sizes.items()}) if dear else grown
             break
     yield _grown(exercise, sizes, {n: 2 * s + 3 for n, s in sizes.items()})

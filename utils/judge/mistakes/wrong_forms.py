@@ -4,6 +4,7 @@
 float64.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping
 
@@ -15,6 +16,10 @@ from utils.judge.mistakes import wrong_statistics
 from utils.judge.mistakes.wrong_statistics import Form, Forms
 
 TILES = 1, 32, 64, 128  # values that a softmax takes a maximum of at a time
+QUAD, THREADS = 4, 256  # values that a thread takes at a time, and threads of a row
+LOWEST = torch.finfo(torch.float32).min  # where their maxima begin
+TINY = 1e-200  # for a sum of 0: what is divided by it is no float, and no NaN either
+TOGETHER = (64, 64, 16), (4, 1, 1)  # queries that walk together, a tile, a thread's step in it
 QUERIES = 2, 4, 8, 16, 32, 64, 128  # that go over keys together
 NEGATIVE_SLOPES = 0.1, 0.02, 0.001, 0.2, -0.01
 
@@ -103,6 +108,46 @@ def _softmax(x: Tensor, dim: int | None = None, **_: object) -> Iterator[tuple[s
             f"what is summed up with the weights is not rescaled where the maximum moves{every}",
             lambda v, *_, tile=tile, **how: divided(*reversed(parts(v, tile))),
         )
+    yield from _sums(x.shape[-1])
+
+
+def _sums(size: int) -> Iterator[tuple[str, Form]]:
+    """A softmax of `size` values with sums that are merged, or kept, in a wrong way."""
+    if size > QUAD * THREADS:
+        words = "the sum of a thread is not rescaled where its maximum moves, from quad to quad"
+        yield words, lambda v, *_, **how: _by_threads(v, within=True)
+    if size > QUAD:
+        words = "sums of threads are merged as they are: each counts from the thread's own maximum"
+        yield words, lambda v, *_, **how: _by_threads(v, within=False)
+    for queries, tile, own in TOGETHER:
+        several = f"the values {tile - own} to {tile - 1} of the last tile get"
+        which = several if tile > 1 else "the last value gets"
+        words = f"only {which} into the sum: is it overwritten, not added to?"
+        form = functools.partial(_overwritten, queries, tile, own)
+        yield words, lambda v, *_, form=form, **how: form(v)
+
+
+def _by_threads(v: Tensor, within: bool) -> Tensor:
+    """Softmax by threads that own every 256th quad each, with sums that are not rescaled: from a
+    quad of a thread to its next, or from a thread's largest value to the largest of all."""
+    padded = functional.pad(v, (0, -v.shape[-1] % (QUAD * THREADS)), value=-torch.inf)
+    quads = padded.unflatten(-1, (-1, THREADS, QUAD))
+    running = quads.amax(-1, keepdim=True).clamp(min=LOWEST).cummax(-3).values
+    own, most = running[..., -1:, :, :], v.amax(-1, keepdim=True)
+    counted_from = running - own + most[..., None, None] if within else own
+    below: Tensor = (quads - counted_from).exp().sum((-3, -2, -1))
+    return (v - most).exp() / below.unsqueeze(-1)
+
+
+def _overwritten(queries: int, tile: int, own: int, v: Tensor) -> Tensor:
+    """Softmax where a row's sum is of the last `own` values of each tile alone, in the last tile
+    that one of the `queries` sees."""
+    rows, at = v.shape[-2], torch.arange(v.shape[-1])
+    last_of_them = (torch.arange(rows) // queries * queries + queries - 1).clamp(max=rows - 1)
+    seen = (at * (v > -torch.inf)).amax(-1, keepdim=True)[..., last_of_them, :]
+    kept = (at // tile == seen // tile) & (at % tile >= tile - own)
+    weights = (v - v.amax(-1, keepdim=True)).exp()
+    return weights / (weights * kept).sum(-1, keepdim=True).clamp(min=TINY)
 
 
 def _masked_fill(x: Tensor, mask: Tensor, value: float) -> Iterator[tuple[str, Form]]:
