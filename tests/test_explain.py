@@ -581,6 +581,14 @@ def test_a_tile_from_the_other_place_is_zeros_where_there_is_none():
     assert (got[64:, :32] == 0).all(), "there is no column 64"
 
 
+def test_rows_that_are_mixed_up_have_every_second_column_of_each_other():
+    values, beyond = torch.arange(1.0, 37).reshape(9, 4), torch.full((1, 4), 100.0)
+    got = hopper.exchanged(values, beyond)
+    assert got[0][got[0].isfinite()].tolist() == [1, 3, 33, 35], "rows 0 and 8"
+    assert got[8][got[8].isfinite()].tolist() == [34, 36, 2, 4]
+    assert got[1][got[1].isfinite()].tolist() == [5, 7, 100, 100], "there is no row 9"
+
+
 def test_a_search_that_fails_does_not_cost_the_verdict(monkeypatch):
     exercise = catalog.load("00_start_here/swish")
     text = catalog.solution_text(exercise).replace("= x[i] /", "= 2 * x[i] /")

@@ -185,12 +185,13 @@ def _of_hopper(
     if terms := case.sizes.get("terms"):
         values = values_of(case)
         vectors = {k: t for k, t in floating(tensors).items() if exercise.shapes[k] == "N"}
-        yield from hopper.owned(
-            lambda changed: _output(exercise, case, {**values, **changed}, name),
-            vectors,
-            terms,
-            exercise.shapes[name].split().index("M"),
-        )
+
+        def run(changed: Values) -> Tensor | None:
+            return _output(exercise, case, {**values, **changed}, name)
+
+        axis = exercise.shapes[name].split().index("M")
+        yield from hopper.owned(run, vectors, terms, axis)
+        yield from hopper.by_column(run, floating(tensors)["x"])
 
 
 def _misplaced(right: Tensor, bare: Tensor) -> Iterator[tuple[str, Tensor]]:
