@@ -48,7 +48,7 @@ class At:
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.
     drawn: tuple[Mapping[str, tuple[int, int]], ...] = ()
     choices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # a size of few values
-    # The part of a size that costs the emulator as much as all of the part, however few there are.
+    # Sizes that kernels take in tiles: a part of one costs the emulator as much as the whole.
     tiles: Mapping[str, int] = field(default_factory=dict)
     # Called many times, by turns: a kernel that counts its calls gives itself away. None: small
     # ones of `check`, but for the smallest.
