@@ -66,7 +66,7 @@ TILES = At(
     card=(size(500, 300, 1000), size(300, 1000, 4096)),
     bench=size(4096, 4096, 4096),
     draw=size(128, 128, 64),
-    gates=size(128, 128, 128),
+    gates=size(128, 128, 64),
     drawn=WARP.drawn,
     anywhere=False,
 )
