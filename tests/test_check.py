@@ -721,6 +721,9 @@ def test_gates_are_read_at_edges_in_every_second_check_and_where_it_grades(monke
     assert DiagnosedCalls(kernel, 0)._edges() == (False, True)
     whole = replace(toys.GEMM, at=replace(toys.GEMM.at, edges=False))
     assert DiagnosedCalls(FakeKernel(lambda **_: None, whole), 0)._edges() == (False,)
+    monkeypatch.delenv("WORKBOOK_ROUNDS")
+    both = replace(toys.GEMM, at=replace(toys.GEMM.at, both=True))
+    assert DiagnosedCalls(FakeKernel(lambda **_: None, both), 0)._edges() == (False, True)
 
 
 def test_a_size_that_is_kept_in_16_bits_is_refused():

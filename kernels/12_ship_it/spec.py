@@ -415,6 +415,7 @@ COLUMNS = dict(
         bench={"rows": 32768, "channels": 4096},
         draw={"rows": 16, "channels": 32},
         gates={"rows": 1024, "channels": 64},
+        both=True,
         drawn=(
             {"rows": (2000, 3000), "channels": (40, 60)},
             {"rows": (20, 30), "channels": (4000, 5000)},

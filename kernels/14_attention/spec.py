@@ -552,6 +552,7 @@ EXERCISES = (
         SOFTMAX,
         number="14.1",
         name="softmax_rows",
+        at=replace(ROWS, both=True),
         title="softmax of each row, which is read once: a running maximum and a running sum",
         gates=(
             COALESCED_LOADS,

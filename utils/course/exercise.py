@@ -43,6 +43,7 @@ class At:
     # Gates are read where no size is a multiple of a tile, too; False: a right kernel may cost
     # much more there.
     edges: bool = True
+    both: bool = False  # at whole tiles and at edges in each check: where that takes no time
     # Of sizes that no tensor has: the least and the most, one of them each time gates are read.
     gated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     # Sizes that nobody knows before: of each the least and the most, one of them for each check.

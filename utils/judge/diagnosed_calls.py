@@ -156,11 +156,11 @@ class DiagnosedCalls(Judge):
                 )
 
     def _edges(self) -> tuple[bool, ...]:
-        """Whether gates are read at sizes that are no whole tiles: in one of two checks. One that
-        grades reads them at both."""
+        """Whether gates are read at sizes that are no whole tiles: in one of two checks, or in
+        each where a spec says so. One that grades reads them at both."""
         if not self.exercise.at.edges:
             return (False,)
-        if settings.rounds() > 1:
+        if self.exercise.at.both or settings.rounds() > 1:
             return False, True
         return (bool(torch.randint(0, 2, (), generator=self.generator)),)
 
