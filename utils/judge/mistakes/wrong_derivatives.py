@@ -111,9 +111,7 @@ def _late(
     """What is added to a function's value gets its gradient multiplied by that function's
     derivative."""
     call = calls[number]
-    binary = binary_of(call)
-    sides: tuple[Any, ...] = binary[1:] if binary and binary[0] == "+" else ()
-    if not sides or not all(isinstance(value, Tensor) for value in sides):
+    if not (sides := _joined(call, "+")):
         return
     made = [call.made.get(id(value)) for value in sides]
     for i in (0, 1):
@@ -143,9 +141,7 @@ def _by_another(
     """A factor whose gradient is made with what the other factor is a function of, with the
     product, or with the factor itself."""
     call = calls[number]
-    binary = binary_of(call)
-    factors: tuple[Any, ...] = binary[1:] if binary and binary[0] == "*" else ()
-    if not factors or not all(isinstance(factor, Tensor) for factor in factors):
+    if not (factors := _joined(call, "*")):
         return
     for i, which in enumerate(("left", "right")):
         instead = {"itself": factors[i], "the product": call.result}
@@ -166,6 +162,13 @@ def _by_another(
                 f"{expression(call, inputs)} gets all times {name}, not times the other factor",
                 value,
             )
+
+
+def _joined(call: Call, sign: str) -> tuple[Any, ...]:
+    """The two tensors that a call adds, or multiplies; none where it does something else."""
+    binary = binary_of(call)
+    sides: tuple[Any, ...] = binary[1:] if binary and binary[0] == sign else ()
+    return sides if all(isinstance(side, Tensor) for side in sides) else ()
 
 
 def _name(inputs: Arguments, tensor: Tensor) -> str:
