@@ -303,6 +303,12 @@ ATTENTION = Exercise(
         counted=(of_heads(1, 5, 64, 1), of_heads(1, 7, 128, 0)),
     ),
 )
+# A reduction by shuffles for each key takes the emulator long.
+BY_SHUFFLES = replace(
+    ATTENTION.at,
+    corners={"climbing": of_heads(1, 70, 64, 0)},
+    gates=of_heads(1, 48, 64, 1),
+)
 ON_TENSOR_CORES = replace(ATTENTION.at, tiles={"S": 64})
 
 
@@ -616,21 +622,7 @@ EXERCISES = (
                 ideal=lambda heads, S, D, causal: heads * S * (S + 5) * D / 128,
             ),
         ),
-        # A reduction by shuffles for each key takes the emulator long.
-        at=replace(
-            ATTENTION.at,
-            check=(  # a block owns 16 rows
-                of_heads(1, 1, 64, 0),
-                of_heads(2, 5, 64, 1),
-                of_heads(3, 33, 128, 0),
-                of_heads(1, 64, 64, 1),
-                of_heads(2, 47, 64, 0),
-                of_heads(1, 97, 128, 1),
-                of_heads(1, 110, 64, 0),
-            ),
-            corners={"climbing": of_heads(1, 70, 64, 0)},
-            gates=of_heads(1, 48, 64, 1),
-        ),
+        at=BY_SHUFFLES,
         points=15,
         effort="about 6 lines",
     ),
@@ -713,7 +705,7 @@ EXERCISES = (
             ),
         ),
         at=replace(
-            ATTENTION.at,
+            BY_SHUFFLES,
             check=(  # a block owns 16 rows
                 of_heads(1, 1, 64, 0),
                 of_heads(2, 5, 64, 1),
@@ -723,8 +715,6 @@ EXERCISES = (
                 of_heads(1, 97, 128, 1),
                 of_heads(1, 110, 64, 0),
             ),
-            corners={"climbing": of_heads(1, 70, 64, 0)},
-            gates=of_heads(1, 48, 64, 1),
         ),
         points=15,
         effort="about 10 lines",
