@@ -11,14 +11,15 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from support import toys
 from support.fakes import FakeKernel
 
-from utils.cuda import isolation
+from utils.cuda import isolation, warmup
 from utils.ground.paths import ROOT
 from utils.judge import oracle
 from utils.judge.plain_calls import PlainCalls
-from utils.process import card
+from utils.process import card, pool
 from utils.timing import peers, rested
 
 PROGRAM = """
@@ -159,9 +160,23 @@ def test_what_pytorch_tries_is_called_twice_where_it_is_long(monkeypatch, once, 
 
     monkeypatch.setattr(rested, "timed", timed)
     tries = Benchmarker()
-    peers._long_tries_twice(tries)
+    peers._shorter_tries(tries)
     assert tries.benchmark_gpu(lambda: calls.append(0), rep=40, **options) == returned
     assert len(calls) == (3 if returned == peers.LONG else 2)  # the first of them loads it
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_pytorch_tries_is_timed_for_less_long_where_times_are_not_kept(monkeypatch, kept):
+    class Benchmarker:
+        def benchmark_gpu(self, call, **options):
+            return options
+
+    monkeypatch.setenv("WORKBOOK_RESTED", "" if kept else "1")
+    monkeypatch.setattr(rested, "timed", lambda call, flush: rested.Timing(1.0, queued=True))
+    tries = Benchmarker()
+    peers._shorter_tries(tries)
+    options = tries.benchmark_gpu(lambda: None, rep=40)
+    assert options == {"rep": 40} | ({} if kept else {"max_benchmark_duration": peers.SHORT_TRY})
 
 
 def test_a_try_that_cannot_be_launched_is_pytorchs_matter():
@@ -175,7 +190,7 @@ def test_a_try_that_cannot_be_launched_is_pytorchs_matter():
         raise RuntimeError("CUDA error: invalid configuration argument")
 
     tries = Benchmarker()
-    peers._long_tries_twice(tries)
+    peers._shorter_tries(tries)
     assert tries.benchmark_gpu(call) == math.inf
 
 
@@ -325,12 +340,45 @@ def test_a_fork_does_not_hold_what_its_parent_does(start):
 
 @pytest.mark.parametrize("backend, held", [("cuda", card.TOGETHER), ("emulator", 0)])
 def test_a_call_in_a_worker_on_the_card_waits_while_somebody_times(monkeypatch, backend, held):
+    class Called(Exception):
+        pass
+
+    class Worker:
+        libraries = {"k.so"}
+
+        def memory(self, size):
+            assert card._lock == 0  # what it is called with is filled beside others
+            return torch.zeros(size, dtype=torch.uint8)
+
+        def ask(self, within, **command):
+            raise Called(card._lock)
+
     class Slot:
         def safely(self, library, action):
-            return card._lock
+            return action(Worker())
 
     monkeypatch.setattr(isolation.pool, "slot", lambda *which: Slot())
-    assert isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run() == held
+    with pytest.raises(Called) as called:
+        isolation.Call("k", Path("k.so"), backend, (), {}, 1.0).run()
+    assert called.value.args == (held,)
+
+
+def test_a_process_is_made_ready_on_a_card_while_somebody_times(start, monkeypatch):
+    monkeypatch.setattr(pool, "Worker", lambda backend, folders: "a worker")
+    assert is_in(start("alone"), 30)
+    made = []
+    assert pool.Slot("cuda")._made("k.so", made.append) == "a worker" and made == ["a worker"]
+
+
+def test_a_build_of_pytorchs_lets_others_time(start, cell, monkeypatch):
+    """A cell with load_inline takes a minute, and none of it on the GPU."""
+    from torch.utils import cpp_extension
+
+    monkeypatch.setenv("WORKBOOK_BACKEND", "cuda")
+    monkeypatch.setattr(warmup.toolchain, "prepare", lambda backend: None)
+    monkeypatch.setattr(cpp_extension, "_jit_compile", lambda: card._lock)
+    warmup._import_compiler()
+    assert (cpp_extension._jit_compile(), card._lock) == (0, card.TOGETHER)
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def load(ipython: InteractiveShell) -> None:
     if settings.backend() == "cuda":
         ipython.events.register("pre_run_cell", lambda *_: card.cell(True))
         ipython.events.register("post_run_cell", lambda *_: card.cell(False))
+        warmup.create_context()
     ipython.set_custom_exc((KeyboardInterrupt, NameError), _explained)
     if display := ipython.display_formatter:
         forms = display.mimebundle_formatter

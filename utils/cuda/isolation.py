@@ -146,8 +146,7 @@ class Call:
 
     def _safely(self, action: Callable[[Worker], T], use: pool.Use) -> T:
         try:
-            with card.together(self.backend):
-                return pool.slot(self.backend, use).safely(str(self.library), action)
+            return pool.slot(self.backend, use).safely(str(self.library), action)
         except Gone as gone:
             raise self._explain(gone) from None
 
@@ -155,8 +154,10 @@ class Call:
         """The layout of the arguments, and what a command says of the library, which is loaded."""
         layout = Layout(tensors_of(self.parameters, self.arguments))
         library, device = str(self.library), self._device(layout)
-        if reply := load(worker, library, device, self.timeout):
-            self._raise_error(worker, reply)
+        if library not in worker.libraries:
+            with card.together(self.backend):
+                if reply := load(worker, library, device, self.timeout):
+                    self._raise_error(worker, reply)
         command = {
             "library": library,
             "device": device,
@@ -185,17 +186,18 @@ class Call:
         fresh = arena.clone() if calls > 1 else arena  # sooner copied than filled again
         slots = [self._slots(layout)]
         most = ALTOGETHER * self.timeout
-        end = time.monotonic() + most
-        for done in range(calls):
-            if time.monotonic() > end:
-                raise KernelTimeout(
-                    f"{done} calls of {self.name} took more than {most:g} seconds, of {calls} that "
-                    "were to be made, and the next one was not begun"
-                )
-            if done:
-                arena.copy_(last if done == calls - 1 else fresh)
-            reply, _ = worker.ask(self.timeout + GRACE, blobs=slots, **command)
-            self._raise_error(worker, reply)
+        with card.together(self.backend):  # what it is called with is filled before
+            end = time.monotonic() + most
+            for done in range(calls):
+                if time.monotonic() > end:
+                    raise KernelTimeout(
+                        f"{done} calls of {self.name} took more than {most:g} seconds, of {calls} "
+                        "that were to be made, and the next one was not begun"
+                    )
+                if done:
+                    arena.copy_(last if done == calls - 1 else fresh)
+                reply, _ = worker.ask(self.timeout + GRACE, blobs=slots, **command)
+                self._raise_error(worker, reply)
         run = IsolatedRun(
             {} if rehearsal else {name: layout.read(arena, name) for name in layout.tensors},
             [] if rehearsal else layout.out_of_bounds(arena),

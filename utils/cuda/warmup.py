@@ -7,10 +7,14 @@ import contextlib
 import importlib
 import threading
 from collections.abc import Callable
+from typing import Any
+
+import torch
 
 from utils.cuda import toolchain
 from utils.emulator import build
 from utils.ground import settings
+from utils.process import card
 
 
 def start() -> list[threading.Thread]:
@@ -31,8 +35,18 @@ def _quietly(task: Callable[[], object]) -> None:
 
 def _import_compiler() -> None:
     toolchain.prepare(settings.backend())  # first: it reads the environment when it is imported
-    importlib.import_module("torch.utils.cpp_extension")  # half a second
+    extension: Any = importlib.import_module("torch.utils.cpp_extension")  # half a second
+    if settings.backend() == "cuda":  # a cell that builds for a minute does not use the GPU
+        extension._jit_compile = card.apart()(extension._jit_compile)
 
 
 # Also where there is a GPU: kernels are diagnosed on the emulator.
 _EMULATOR = build.runtime_library, build.precompile_headers
+
+
+def create_context() -> None:
+    """Have the driver make this process known to the GPU, a second or two with many processes:
+    otherwise the first cell with a tensor does, and nobody can time anything meanwhile."""
+    threading.Thread(
+        target=_quietly, args=(torch.cuda.synchronize,), name="context", daemon=True
+    ).start()

@@ -5,12 +5,12 @@ Calls are planned from a seed. Each has an outcome, which can be judged at any l
 """
 
 import contextlib
+import functools
 import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -117,7 +117,10 @@ class PlainCalls(Judge):
         if self.kernel.backend != "cuda":
             return contextlib.nullcontext()
         library, device = str(self.kernel.library), isolation.current_device()
-        ready = partial(isolation.make_ready, library=library, device=device, timeout=self.timeout)
+
+        def ready(worker: workers.Worker) -> None:
+            isolation.make_ready(worker, library, device, self.timeout)
+
         return pool.slot("cuda").with_another(library, ready)
 
     def _all(self) -> Iterator[Outcome]:
@@ -189,8 +192,7 @@ class PlainCalls(Judge):
         while not until():
             if self._room > 0 and self._unready:
                 planned = self._unready.popleft()
-                with self._turn(planned.case.sizes):
-                    planned.expecting()
+                planned.expecting()
                 self._ready.append(planned)
             elif self._room > 0 and (group := next(self._drawing, None)):
                 self._ahead.append(group)
@@ -235,7 +237,14 @@ class PlainCalls(Judge):
         return Group(made, again=True)
 
     def _planned(self, case: Case, probes: int = oracle.PROBES) -> Planned:
-        return Planned(case, self.expecting(case, self._device(case.sizes), probes))
+        work = self.expecting(case, self._device(case.sizes), probes)
+
+        @functools.cache
+        def expecting() -> dict[str, Expected]:
+            with self._turn(case.sizes):
+                return work()
+
+        return Planned(case, expecting)
 
     def of_size(self, sizes: Sizes, families: list[str]) -> Iterator[Returned]:
         """All kinds of values at one size, in the same buffers, and the last of them twice. Each
@@ -276,7 +285,7 @@ class PlainCalls(Judge):
     ) -> Returned:
         case, expecting, late, one, multiprocessors = planned
         many = oracle.threads(case_sizes.elements(self.exercise, case.sizes))
-        with self._turn(case.sizes), many:
+        with many:
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments, late)

@@ -30,11 +30,12 @@ from utils.notebooks import documents
 from utils.timing import measure, results
 
 CELL_SECONDS = 600
-GPU_BYTES = 16 << 30  # that a notebook may need
+GPU_BYTES = 12 << 30  # that a notebook may need; one for which that was too little runs again
 NO_MEMORY = "OutOfMemory", "cudaErrorMemoryAllocation"  # as errors say it
 Event = dict[str, Any]  # a line of WORKBOOK_LOG
-# What takes long: most of these build something.
-STEP = re.compile(r"\b(?:check|bench|profile|judge|load_inline|operator|opcheck|gradcheck)\(")
+# What takes long: most of these build something. PyTorch's compiler takes twice as long.
+STEP = re.compile(r"\b(?:check|profile|judge|load_inline|operator|opcheck|gradcheck)\(")
+LONG_STEP = re.compile(r"\b(?:bench|torch\.compile)\(")
 EXPECTED_ERROR = "raises-exception"  # the tag of a cell that shows an error on purpose
 
 _running = set[NotebookClient]()
@@ -93,7 +94,7 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
     if save:
         return 1
     memory = torch.cuda.get_device_properties().total_memory
-    return max(1, min(cores // 2, memory // GPU_BYTES))
+    return max(1, min(5 * cores // 8, memory // GPU_BYTES))
 
 
 def longest_first(paths: Sequence[Path]) -> list[Path]:
@@ -101,7 +102,7 @@ def longest_first(paths: Sequence[Path]) -> list[Path]:
 
     def steps(path: Path) -> int:
         cells = (c.source for c in documents.read(path).cells if c.cell_type == "code")
-        return sum(len(STEP.findall(source)) for source in cells)
+        return sum(len(STEP.findall(s)) + 2 * len(LONG_STEP.findall(s)) for s in cells)
 
     return sorted(paths, key=steps, reverse=True)
 
@@ -168,8 +169,11 @@ def execute(
         if backend:
             extra["WORKBOOK_BACKEND"] = backend
         if beside:  # by itself, PyTorch takes every core in every notebook
-            threads = str(max(2, 2 * (os.cpu_count() or 1) // (beside + 1)))
-            extra |= {"TORCHINDUCTOR_COMPILE_THREADS": threads, "OMP_NUM_THREADS": threads}
+            cores = os.cpu_count() or 1
+            extra |= {
+                "TORCHINDUCTOR_COMPILE_THREADS": str(max(2, cores // 2)),  # few compile at a time
+                "OMP_NUM_THREADS": str(max(2, 2 * cores // (beside + 1))),
+            }
         runner = client(notebook, advance)
         start, lost = time.perf_counter(), []
         _running.add(runner)

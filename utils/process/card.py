@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ALONE, TOGETHER, APART, RELEASED = fcntl.LOCK_EX, fcntl.LOCK_SH, 0, -1
-CELL = 8.0  # seconds that a cell keeps others from timing, at most
+CELL = 4.0  # seconds that a cell keeps others from timing, at most
 
 _changing = threading.Lock()  # what follows
 _requests: list[list[int]] = []  # by this process: what for, and by which thread; the first first

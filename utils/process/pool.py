@@ -63,7 +63,8 @@ class Slot:
     @contextmanager
     def with_another(self, library: str, ready: Callable[[Worker], object]) -> Iterator[None]:
         """Meanwhile a worker for `library` is made `ready`, which the next `restart` takes, and the
-        one before is ended. Beside a GPU each of them takes a tenth of a second."""
+        one before is ended. Beside a GPU each takes tenths of a second, in which nobody waits:
+        processes that begin and end there change no time (results/contexts.md)."""
         with ThreadPoolExecutor(1, thread_name_prefix="worker") as self._background:
             self._other = self._background.submit(self._made, library, ready)
             try:
@@ -74,22 +75,17 @@ class Slot:
                     other.add_done_callback(self._unused)
 
     def _made(self, library: str, ready: Callable[[Worker], object]) -> Worker:
-        with card.together(self.backend):
-            worker = Worker(self.backend, self._reach(library))
-            try:
-                ready(worker)
-            except BaseException:
-                worker.stop()
-                raise
-            return worker
+        worker = Worker(self.backend, self._reach(library))
+        try:
+            ready(worker)
+        except BaseException:
+            worker.stop()
+            raise
+        return worker
 
     def _unused(self, other: Future[Worker]) -> None:
         if not other.exception():
-            self._end(other.result())
-
-    def _end(self, worker: Worker) -> None:
-        with card.together(self.backend):
-            worker.stop()
+            other.result().stop()
 
     def _reach(self, library: str) -> set[Path]:
         """The folders that a worker for this library may read: in a box these alone, else as well
@@ -113,7 +109,7 @@ class Slot:
         with self.lock:
             before, self.worker = self.worker, worker
         if before:
-            self._background.submit(self._end, before)
+            self._background.submit(before.stop)
         return True
 
     def safely(self, library: str, action: Callable[[Worker], T]) -> T:

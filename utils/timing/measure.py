@@ -33,6 +33,7 @@ from utils.timing.rows import Entry, Row
 from utils.timing.sustained import Looks, Sustained, looking, sustained
 
 SETS = 3  # input sets in rotation, where memory allows
+FEWER = 0.5  # of the calls, where the times are printed and not kept
 
 
 @dataclass
@@ -58,12 +59,12 @@ class Ready:
     kind: str
     precision: Precision
     error: float | None
-    single: Callable[[], list[float]]  # milliseconds of calls on a rested card
+    single: Callable[[float], list[float]]  # ms of calls on a rested card; a share of all calls
     again: Callable[[Looks | None, float], Sustained | None]  # back to back; of about so many ms
 
-    def rested(self) -> Row:
+    def rested(self, share: float) -> Row:
         """Of single calls."""
-        times = self.single()
+        times = self.single(share)
         fifths = statistics.quantiles(times, n=5, method="inclusive")
         spread = statistics.median(times), fifths[0], fifths[-1]
         return Row(self.label, self.kind, *spread, precision=self.precision, error=self.error)
@@ -120,10 +121,11 @@ def measure(
 def _rows(ready: Sequence[Ready], notes: list[str], both_ways: bool) -> list[Row]:
     """All rows in a turn of the card for each way: each turn waits for whoever uses it."""
     timed = list[tuple[Ready, Row]]()
+    share = 1.0 if both_ways else FEWER
     with card.alone():
         for one in ready:
             with _remarks(one.label, notes) if one.kind != "ours" else contextlib.nullcontext():
-                timed.append((one, one.rested()))
+                timed.append((one, one.rested(share)))
     if not both_ways:
         return [row for _, row in timed]
     # The card is looked at only after all that is timed rested: looking takes a moment of it.
@@ -248,8 +250,8 @@ def _ours(kernel: Answer, sets: list[Set], flush: Callable[[], None]) -> Ready:
                 judge()
         return looked
 
-    def single() -> list[float]:
-        times = rested.times(call, sets, flush, prepare, verify)
+    def single(share: float) -> list[float]:
+        times = rested.times(call, sets, flush, prepare, verify, share)
         judge()
         return times
 
@@ -274,7 +276,7 @@ def _theirs(peer: Peer, sets: list[Set], flush: Callable[[], None]) -> Ready:
         peer.kind,
         peer.precision,
         error,
-        lambda: rested.times(call, sets, flush),
+        lambda share: rested.times(call, sets, flush, share=share),
         lambda looks, once_ms: sustained(calls, once_ms, looks),
     )
 

@@ -13,7 +13,7 @@ import torch
 from utils.process import card
 
 BUDGET = 0.2  # seconds of GPU time for each row: nobody else has the card meanwhile
-CALLS = 5, 100  # at least and at most
+CALLS = 5, 100  # at least, and at most for that budget
 LATE = 0.2  # ms; an idle device answers much sooner
 FLUSHES = 4  # reads of the buffer: about 0.5 ms
 
@@ -45,8 +45,10 @@ def times(
     flush: Callable[[], None],
     prepare: Callable[[Set], None] = lambda chosen: None,
     verify: Callable[[Set], None] = lambda chosen: None,
+    share: float = 1.0,
 ) -> list[float]:
-    """Milliseconds of each call, alone on the device, the sets in rotation.
+    """Milliseconds of each call, alone on the device, the sets in rotation; a `share` of the
+    budget's calls.
 
     Where the CPU was too busy to queue a call in time, it is made again; as often as there are
     calls, lest a call that waits for the device itself is made forever.
@@ -56,7 +58,7 @@ def times(
             call(chosen)
         once = timed(lambda: call(sets[0]), flush).milliseconds
         least, most = CALLS
-        count = int(min(max(BUDGET / (once / 1e3 + 1e-4), least), most))
+        count = int(max(share * min(BUDGET / (once / 1e3 + 1e-4), most), least))
         taken: list[Timing] = []
         while sum(t.queued for t in taken) < count and len(taken) < 2 * count:
             chosen = sets[len(taken) % len(sets)]
