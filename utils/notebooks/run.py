@@ -94,7 +94,7 @@ def at_once(backend: str | None = None, save: bool = False) -> int:
     if save:
         return 1
     memory = torch.cuda.get_device_properties().total_memory
-    return max(1, min(3 * cores // 4, memory // GPU_BYTES))
+    return max(1, min(5 * cores // 8, memory // GPU_BYTES))
 
 
 def longest_first(paths: Sequence[Path]) -> list[Path]:

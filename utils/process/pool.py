@@ -63,8 +63,7 @@ class Slot:
     @contextmanager
     def with_another(self, library: str, ready: Callable[[Worker], object]) -> Iterator[None]:
         """Meanwhile a worker for `library` is made `ready`, which the next `restart` takes, and the
-        one before is ended. Beside a GPU each takes tenths of a second, in which nobody waits:
-        processes that begin and end there change no time (results/contexts.md)."""
+        one before is ended. Beside a GPU each of them takes tenths of a second."""
         with ThreadPoolExecutor(1, thread_name_prefix="worker") as self._background:
             self._other = self._background.submit(self._made, library, ready)
             try:
@@ -77,7 +76,8 @@ class Slot:
     def _made(self, library: str, ready: Callable[[Worker], object]) -> Worker:
         worker = Worker(self.backend, self._reach(library))
         try:
-            ready(worker)
+            with card.together(self.backend):
+                ready(worker)
         except BaseException:
             worker.stop()
             raise
@@ -85,7 +85,11 @@ class Slot:
 
     def _unused(self, other: Future[Worker]) -> None:
         if not other.exception():
-            other.result().stop()
+            self._end(other.result())
+
+    def _end(self, worker: Worker) -> None:
+        with card.together(self.backend):
+            worker.stop()
 
     def _reach(self, library: str) -> set[Path]:
         """The folders that a worker for this library may read: in a box these alone, else as well
@@ -109,7 +113,7 @@ class Slot:
         with self.lock:
             before, self.worker = self.worker, worker
         if before:
-            self._background.submit(before.stop)
+            self._background.submit(self._end, before)
         return True
 
     def safely(self, library: str, action: Callable[[Worker], T]) -> T:

@@ -33,7 +33,7 @@ from utils.timing.rows import Entry, Row
 from utils.timing.sustained import Looks, Sustained, looking, sustained
 
 SETS = 3  # input sets in rotation, where memory allows
-FEWER = 0.25  # of the calls, where times are printed and not kept
+FEWER = 0.5  # of the calls, where the times are printed and not kept
 
 
 @dataclass

@@ -20,10 +20,8 @@ from utils.timing import rested
 
 COMPILED = "torch.compile"
 MODE = "max-autotune-no-cudagraphs"
-# Of a kernel that PyTorch tries two calls are enough, where each takes so many ms. Where times are
-# printed and not kept, sooner, and a try takes as many ms at most, not PyTorch's 25.
-LONG = 20.0
-LONG_ENOUGH, SHORT_TRY = 2.0, 10
+LONG = 20.0  # ms of a kernel that PyTorch tries: two calls are enough
+SHORT_TRY = 10  # ms of a try at most, of PyTorch's 25, where times are printed and not kept
 
 
 @dataclass(frozen=True)
@@ -111,17 +109,15 @@ def _tries_alone() -> None:
 
 
 def _shorter_tries(benchmarker: Any) -> None:
-    """Take the shorter of two timed calls where one is LONG, alone on the GPU: PyTorch makes seven
-    or more."""
+    """Take the shorter of two timed calls where one takes LONG, alone on the GPU: PyTorch makes
+    seven or more."""
     plain = getattr(benchmarker, "benchmark_gpu", None)
     if plain is None:
         return
 
     @functools.wraps(plain)
     def benchmark_gpu(call: Callable[[], object], *rest: Any, **more: Any) -> Any:
-        long = LONG
         if settings.rested():
-            long = LONG_ENOUGH
             more.setdefault("max_benchmark_duration", SHORT_TRY)
         with card.alone():
             try:
@@ -129,7 +125,7 @@ def _shorter_tries(benchmarker: Any) -> None:
                 taken = [rested.timed(call, lambda: None).milliseconds]
             except Exception:  # PyTorch knows which of them only rule out this kernel
                 return plain(call, *rest, **more)
-            if taken[0] < long or more.get("return_mode", "min") != "min" or "quantiles" in more:
+            if taken[0] < LONG or more.get("return_mode", "min") != "min" or "quantiles" in more:
                 return plain(call, *rest, **more)
             return min(*taken, rested.timed(call, lambda: None).milliseconds)
 

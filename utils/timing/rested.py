@@ -14,7 +14,6 @@ from utils.process import card
 
 BUDGET = 0.2  # seconds of GPU time for each row: nobody else has the card meanwhile
 CALLS = 5, 100  # at least, and at most for that budget
-LEAST = 3  # of a share
 LATE = 0.2  # ms; an idle device answers much sooner
 FLUSHES = 4  # reads of the buffer: about 0.5 ms
 
@@ -59,7 +58,6 @@ def times(
             call(chosen)
         once = timed(lambda: call(sets[0]), flush).milliseconds
         least, most = CALLS
-        least = least if share == 1 else LEAST
         count = int(max(share * min(BUDGET / (once / 1e3 + 1e-4), most), least))
         taken: list[Timing] = []
         while sum(t.queued for t in taken) < count and len(taken) < 2 * count:
