@@ -622,3 +622,19 @@ def test_an_element_that_changes_is_finite_and_no_smaller_than_all_others(larges
         assert 0 < place[0] < 4  # neither the first nor the last
         element = changed.tensors["A"][place[0]].abs()
         assert element.isfinite() and element >= x.where(x.isfinite(), 0).abs().max()
+
+
+def test_whole_tiles_of_zeros_meet_infinities():
+    met = [case_values.with_gap((48, 64), torch.Generator().manual_seed(seed)) for seed in range(8)]
+    gaps = [((x == 0).all(dim=0).sum().item(), (x == 0).all(dim=1).sum().item()) for x in met]
+    assert {(32, 0), (0, 24)} == set(gaps)
+    assert (case_values.with_gap((1,), torch.Generator()) == 0).all()
+
+
+def test_an_input_may_be_the_beginning_of_another():
+    exercise = replace(toys.GEMM, shapes={"A": "M K", "B": "N K", "C": "M N"})
+    sizes = case_sizes.with_fewer_rows(exercise, {"M": 8, "N": 8, "K": 8})
+    assert sizes == {"M": 4, "N": 8, "K": 8}
+    case = cases.sample(exercise, sizes, "uniform", torch.Generator())
+    assert cases.beginnings(exercise, case) == [("B", "A")]
+    assert cases.alike(exercise, case) == cases.parts(exercise, case) == []

@@ -6,7 +6,13 @@ import torch
 
 from utils.course import At, Exercise, Gate
 from utils.course.case_values import between, in_turn, sometimes_nan, whole_number
-from utils.course.common_gates import ALL_LANES, COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.common_gates import (
+    ALL_LANES,
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+    few_shared_loads,
+)
 
 
 def stats(x, rows, groups, eps):
@@ -183,6 +189,10 @@ EXERCISES = (
                 5.0,  # so that a tree passes, and a sum in each round of the loop does not
                 "take both sums once for the whole group, not again and again in a loop",
                 ideal=lambda rows, channels, groups: 4,
+            ),
+            few_shared_loads(
+                lambda rows, channels, groups: rows * channels,
+                lambda rows, channels, groups: rows * groups,
             ),
         ),
         # Groups may be halved at the gates; with 2048 values, a sum in each round shows.

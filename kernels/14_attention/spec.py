@@ -7,8 +7,13 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from utils.course import At, Exercise, Gate
-from utils.course.case_values import heavy_tailed, normal, uniform, whole_number, with_nan
-from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.case_values import heavy_tailed, lowest, normal, uniform, whole_number, with_nan
+from utils.course.common_gates import (
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+    few_shared_loads,
+)
 from utils.course.precision import Precision, under
 
 
@@ -39,9 +44,11 @@ def masked(sizes, generator):
 
 
 def all_masked(sizes, generator):
-    """A row of -inf has no softmax: NaN, as in PyTorch."""
+    """A row of -inf has no softmax: NaN, as in PyTorch. A row of the lowest floats has one."""
     x = masked(sizes, generator)["x"]
-    x[whole_number(0, len(x), generator)] = float("-inf")
+    rows = torch.randperm(len(x), generator=generator, device=x.device)
+    x[rows[1:2]] = lowest((x.shape[1],), generator)
+    x[rows[0]] = float("-inf")
     return {"x": x}
 
 
@@ -570,6 +577,7 @@ EXERCISES = (
             ),
             quads_of_rows("store requests to global memory", 1, "store quads"),
             NO_CONFLICTS,
+            few_shared_loads(lambda rows, channels: rows * channels, lambda rows, channels: rows),
         ),
         points=15,
         effort="about 12 lines",

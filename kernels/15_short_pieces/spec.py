@@ -8,8 +8,21 @@ import torch.nn.functional as F
 from torch.utils.weak import WeakIdKeyDictionary
 
 from utils.course import At, Exercise, Gate, Precision
-from utils.course.case_values import heavy_tailed, normal, uniform, whole, whole_number, wide
-from utils.course.common_gates import COALESCED_LOADS, COALESCED_STORES, NO_CONFLICTS
+from utils.course.case_values import (
+    heavy_tailed,
+    lowest,
+    normal,
+    uniform,
+    whole,
+    whole_number,
+    wide,
+)
+from utils.course.common_gates import (
+    COALESCED_LOADS,
+    COALESCED_STORES,
+    NO_CONFLICTS,
+    few_shared_loads,
+)
 from utils.course.precision import under
 from utils.cuda import cub
 
@@ -239,12 +252,14 @@ def sure(sizes, generator):
 
 
 def excluded(sizes, generator):
-    """-inf for about half of the classes: of a row the right one, of another one all of them."""
+    """-inf for about half of the classes: of a row the right one, of another one all of them. In
+    one, all classes have the lowest floats."""
     x = normal((sizes["rows"], sizes["classes"]), generator)
     x = x.masked_fill(uniform(x.shape, generator) < 0.5, float("-inf"))
     target = targets(sizes, generator)["target"]
     rows = torch.randperm(len(x), generator=generator, device=generator.device)
     x[rows[-1], target[rows[-1]]] = float("-inf")
+    x[rows[1:-1][:1]] = lowest((x.shape[1],), generator)
     x[rows[0]] = float("-inf")
     return {"x": x, "target": target}
 
@@ -503,6 +518,7 @@ EXERCISES = (
                 "scan all 64 sums between two barriers, not those of each quad by themselves",
                 ideal=lambda rows, channels: 2 * -(-channels // 8192),
             ),
+            few_shared_loads(lambda rows, channels: rows * channels, lambda rows, channels: rows),
         ),
         at=replace(CUMSUM.at, draw=size(1, 1024)),
         points=20,

@@ -10,7 +10,7 @@ import torch
 from torch import Generator
 
 from utils.course.case_values import uniform, whole_number
-from utils.course.exercise import FLOAT, Exercise, Sizes, dimensions
+from utils.course.exercise import FLOAT, Exercise, Sizes, dimensions, inputs_of
 from utils.ground.errors import WorkbookError
 
 
@@ -243,6 +243,16 @@ def of_one_side(exercise: Exercise, generator: Generator) -> Sizes:
         sizes[name] = min(side, promised(exercise, name))
     _follow(exercise, sizes)
     return sizes
+
+
+def with_fewer_rows(exercise: Exercise, sizes: Sizes) -> Sizes:
+    """The same, but for the first input, which has half as many rows."""
+    rows = exercise.shapes[inputs_of(exercise)[0]].split()[0]
+    if rows not in sizes or rows in exercise.at.choices:
+        return sizes
+    fewer = {**sizes, rows: sizes[rows] // 2}
+    _follow(exercise, fewer)
+    return fewer
 
 
 LEAST_SIDE, MOST_SIDE = 4, 40

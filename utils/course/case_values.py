@@ -52,6 +52,11 @@ def small(shape: tuple[int, ...], generator: Generator) -> Tensor:
     return values
 
 
+def lowest(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Down to the least of all floats: what a mask adds up to that is no infinity."""
+    return -3.4e38 + normal(shape, generator).abs().clamp(max=9.0) * 1e37
+
+
 def constant(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """One short binary fraction: its sums are exact in any order. Variance is zero."""
     quarters = whole_number(1, 9, generator) * (0.5 - whole_number(0, 2, generator))
@@ -106,6 +111,17 @@ def _some_rows(rows: Tensor, share: float, generator: Generator) -> Tensor:
 def whole(shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Whole numbers from -4 to 4, zeros among them: many are equal."""
     return torch.randint(-4, 5, shape, generator=generator, device=generator.device).float()
+
+
+def with_gap(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """The same, and zeros alone in half of the columns, or of the rows, which lie together: whole
+    tiles of zeros."""
+    x = whole(shape, generator)
+    axis = -1 - whole_number(0, min(len(shape), 2), generator)
+    length = (shape[axis] + 1) // 2
+    begin = whole_number(0, shape[axis] - length + 1, generator)
+    x.narrow(axis, begin, length).zero_()
+    return x
 
 
 def not_numbers(shape: tuple[int, ...], generator: Generator) -> Tensor:
@@ -244,7 +260,7 @@ FAMILIES: dict[str, tuple[Draw, Draw]] = {
     WHOLE: (whole, normal),
     ZEROS: (zeros, normal),
     INFINITE_ELSEWHERE: (normal, infinite),
-    ZERO_TIMES_INFINITY: (whole, infinite),
+    ZERO_TIMES_INFINITY: (with_gap, infinite),
     LARGE_ELSEWHERE: (normal, normal),
     OF_SCALES: (normal, normal),
     OF_SCALES_ELSEWHERE: (normal, normal),
@@ -273,11 +289,13 @@ def _numbers(x: Tensor) -> Tensor:
 SIGNED = ALTERNATING, CANCELLING = "of alternating signs", "that cancels"
 SORTED = RISING, FALLING = "rising", "falling"
 WITH_ZEROS, OF_ONE_VALUE = "with zeros", "of one value"
+FAR_FIRST, FAR = "far off in the first column", 1e3
 ORDERS: dict[str, Callable[[Tensor], Tensor]] = {
     ALTERNATING: lambda x: x.abs().where(_numbers(x) % 2 == 0, -x.abs()),
     CANCELLING: lambda x: x.where(_numbers(x) % 2 == 0, -x.roll(1, -1)),
     RISING: lambda x: x.sort(dim=-1).values,
     FALLING: lambda x: x.sort(dim=-1, descending=True).values,
     WITH_ZEROS: lambda x: x.where(_numbers(x) * 7 % 5 > 1, torch.zeros_like(x)),
+    FAR_FIRST: lambda x: x.where(_numbers(x) > 0, FAR * x),
     OF_ONE_VALUE: lambda x: x.reshape(-1)[:1].expand(x.numel()).reshape(x.shape).clone(),
 }

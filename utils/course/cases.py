@@ -15,6 +15,7 @@ from utils.course.case_sizes import elements, size_text
 from utils.course.case_values import (
     CANCELLING,
     FAMILIES,
+    FAR_FIRST,
     FINITE,
     INFINITE_ELSEWHERE,
     LARGE,
@@ -176,7 +177,8 @@ def arranged(exercise: Exercise, case: Case, own: random.Random) -> Case:
             parameter = name != inputs[0] and case.tensors[name].ndim == 1
             long = case.tensors[name].shape[-1] > LONG_ROW
             signed = SORTED if exercise.exact else (CANCELLING,) if long else SIGNED
-            more = (OF_ONE_VALUE,) if parameter else signed
+            far = (FAR_FIRST,) if name == inputs[0] and not exercise.exact else ()
+            more = (OF_ONE_VALUE,) if parameter else (*signed, *far)
             order = own.choice([*more, WITH_ZEROS])
             changed[name] = ORDERS[order](case.tensors[name])
             orders.append(f"{name} {order}")
@@ -236,6 +238,16 @@ def parts(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
     """Inputs of which the second could be the first row of the first, likewise."""
     pairs = itertools.permutations(_free(exercise, case), 2)
     return [(a.name, b.name) for a, b in pairs if a.shape[1:] == b.shape and a.dtype == b.dtype]
+
+
+def beginnings(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+    """Inputs of which the second could be the first few rows of the first, likewise."""
+    pairs = itertools.permutations(_free(exercise, case), 2)
+    return [
+        (a.name, b.name)
+        for a, b in pairs
+        if a.shape[1:] == b.shape[1:] and a.shape > b.shape and a.dtype == b.dtype
+    ]
 
 
 class _Free(NamedTuple):

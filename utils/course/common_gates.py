@@ -1,5 +1,6 @@
 """Gates that many exercises share."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from utils.course.exercise import Gate
@@ -37,6 +38,18 @@ NO_CONFLICTS = Gate(
     "several lanes want different words of one bank, which has every 32nd word: let the lanes of a "
     "warp want words of different banks, as neighbours are, or one and the same",
 )
+
+
+def few_shared_loads(values: Callable[..., int], sums: Callable[..., int]) -> Gate:
+    """For `sums` of blocks, over so many values in all, which may lie in shared memory and be read
+    three times there: a thread that adds all of them up reads each a block's width of times."""
+    return Gate(
+        "load requests to shared memory",
+        1.25,
+        "let the lanes of a warp add by shuffles: one value of each warp passes through shared "
+        "memory",
+        ideal=lambda **sizes: 3 * values(**sizes) / 32 + 64 * sums(**sizes),
+    )
 
 
 def tensor_cores(products: int) -> Gate:

@@ -21,7 +21,7 @@ from utils.course import case_calls, case_changes, case_sizes, cases
 from utils.course.answers import Answer
 from utils.course.case_values import WHOLE, whole_number
 from utils.course.cases import Case
-from utils.course.exercise import Sizes
+from utils.course.exercise import Exercise, Sizes
 from utils.cuda import isolation
 from utils.cuda.arguments import Arguments
 from utils.cuda.isolation import IsolatedRun
@@ -53,7 +53,6 @@ TELLS = 1e5  # a call that costs less does not say how long a dear one takes
 MULTIPROCESSORS = 17, 149  # of the emulator's card, in one call
 SQUARE = 1e6  # by case_sizes.cost, of a call in which two sizes are equal, and large
 EQUAL = 0.4  # of calls of a second process, in which some sizes are
-PAIRS = 3  # of inputs that are one tensor
 NEAR = 5e5  # by case_sizes.cost, of each of the calls that are nearly the same
 OF_SEVERAL = 3  # draws of a size that is called in a row
 IN_A_ROW = 3, 6  # calls of one large size, but for the last one, which is made twice
@@ -68,6 +67,21 @@ class Planned(NamedTuple):
     late: tuple[str, ...] = ()  # tensors that begin where quads may begin, and nothing longer
     one: tuple[str, str] | None = None  # inputs of one tensor, of which the second is all, or a row
     multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
+
+
+class OneTensor(NamedTuple):
+    """A way in which two inputs are one tensor."""
+
+    pairs: Callable[[Exercise, Case], list[tuple[str, str]]]
+    most: int  # pairs that are tried
+    note: str  # of the call
+
+
+ONE_TENSOR = (
+    OneTensor(cases.alike, 3, "{0} and {1} are one tensor"),
+    OneTensor(cases.parts, 1, "{1} is {0}[0]"),
+)
+FEWER_ROWS = OneTensor(cases.beginnings, 1, "{1} is the beginning of {0}")
 
 
 class Group(NamedTuple):
@@ -434,25 +448,24 @@ class PlainCalls(Judge):
         return Group(planned, again=True)
 
     def _of_one_tensor(self) -> Iterator[Returned]:
-        """A call for each two inputs that may be one tensor; of many, for a few. And one in which
-        an input is the first row of another."""
+        """A call for each two inputs that may be one tensor; of many, for a few. And two in which
+        an input is the first row of another, or its first few rows."""
         drawn = case_sizes.of_one_side(self.exercise, self.generator)
         for sizes in case_sizes.with_each_flag(self.exercise, drawn):
-            yield from self._of_one_tensor_at(sizes)
+            case = self.case(sizes)
+            for way in ONE_TENSOR:
+                yield from self._of_one_tensor_in(case, way)
+        if self.exercise.at.anywhere:
+            case = self.case(case_sizes.with_fewer_rows(self.exercise, drawn))
+            yield from self._of_one_tensor_in(case, FEWER_ROWS)
 
-    def _of_one_tensor_at(self, sizes: Sizes) -> Iterator[Returned]:
-        case = self.case(sizes)
-        own = case_changes.seeded(case)
-        ways = (
-            (cases.alike, PAIRS, "{0} and {1} are one tensor"),
-            (cases.parts, 1, "{1} is {0}[0]"),
-        )
-        for which, most, note in ways:
-            pairs = which(self.exercise, case)
-            for pair in own.sample(pairs, min(most, len(pairs))):
-                tensors = {**case.tensors, pair[1]: _of_one(case.tensors, *pair)}
-                of_one = replace(case, tensors=tensors, note=note.format(*pair))
-                yield self._call(self._planned(of_one, FEW)._replace(one=pair))
+    def _of_one_tensor_in(self, case: Case, way: OneTensor) -> Iterator[Returned]:
+        pairs, own = way.pairs(self.exercise, case), case_changes.seeded(case)
+        most, note = way.most, way.note
+        for pair in own.sample(pairs, min(most, len(pairs))):
+            tensors = {**case.tensors, pair[1]: _of_one(case.tensors, *pair)}
+            of_one = replace(case, tensors=tensors, note=note.format(*pair))
+            yield self._call(self._planned(of_one, FEW)._replace(one=pair))
 
     def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
         """Sizes that were drawn, made such as people have; or every second time a square."""
