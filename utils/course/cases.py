@@ -228,19 +228,27 @@ def own_inputs(exercise: Exercise) -> set[str]:
     return set(exercise.inputs(least, Generator().manual_seed(0))) if exercise.inputs else set()
 
 
-def alike(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+def alike(exercise: Exercise, case: Case) -> list[tuple[str, ...]]:
     """Inputs that could be one tensor: of one shape and dtype, and nothing is promised of them."""
     pairs = itertools.combinations(_free(exercise, case), 2)
     return [(a.name, b.name) for a, b in pairs if a.shape == b.shape and a.dtype == b.dtype]
 
 
-def parts(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+def all_alike(exercise: Exercise, case: Case) -> list[tuple[str, ...]]:
+    """Three inputs or more that could be one tensor, likewise."""
+    of_kind: dict[object, list[str]] = {}
+    for a in _free(exercise, case):
+        of_kind.setdefault((a.shape, a.dtype), []).append(a.name)
+    return [tuple(names) for names in of_kind.values() if len(names) > 2]
+
+
+def parts(exercise: Exercise, case: Case) -> list[tuple[str, ...]]:
     """Inputs of which the second could be the first row of the first, likewise."""
     pairs = itertools.permutations(_free(exercise, case), 2)
     return [(a.name, b.name) for a, b in pairs if a.shape[1:] == b.shape and a.dtype == b.dtype]
 
 
-def beginnings(exercise: Exercise, case: Case) -> list[tuple[str, str]]:
+def beginnings(exercise: Exercise, case: Case) -> list[tuple[str, ...]]:
     """Inputs of which the second could be the first few rows of the first, likewise."""
     pairs = itertools.permutations(_free(exercise, case), 2)
     return [

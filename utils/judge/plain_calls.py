@@ -65,20 +65,23 @@ class Planned(NamedTuple):
     case: Case
     expecting: Callable[[], dict[str, Expected]]  # worked out when it is first asked
     late: tuple[str, ...] = ()  # tensors that begin where quads may begin, and nothing longer
-    one: tuple[str, str] | None = None  # inputs of one tensor, of which the second is all, or a row
+    one: tuple[
+        str, ...
+    ] = ()  # inputs of one tensor, of which those behind the first are all or rows
     multiprocessors: int = 0  # of the emulator's card; 0: the kernel's own
 
 
 class OneTensor(NamedTuple):
-    """A way in which two inputs are one tensor."""
+    """A way in which inputs are one tensor."""
 
-    pairs: Callable[[Exercise, Case], list[tuple[str, str]]]
-    most: int  # pairs that are tried
+    inputs: Callable[[Exercise, Case], list[tuple[str, ...]]]
+    most: int  # calls
     note: str  # of the call
 
 
 ONE_TENSOR = (
     OneTensor(cases.alike, 3, "{0} and {1} are one tensor"),
+    OneTensor(cases.all_alike, 1, "{all} are one tensor"),
     OneTensor(cases.parts, 1, "{1} is {0}[0]"),
 )
 FEWER_ROWS = OneTensor(cases.beginnings, 1, "{1} is the beginning of {0}")
@@ -303,7 +306,7 @@ class PlainCalls(Judge):
             arguments = case_calls.arguments(self.kernel, case)
             if late:
                 arguments = case_calls.a_quad_late(arguments, late)
-            arguments |= {one[1]: _of_one(case_calls.tensors(arguments), *one)} if one else {}
+            arguments |= _of_one(case_calls.tensors(arguments), *one)
             beside = workers.meanwhile(lambda answered: (expecting(), self.meanwhile(answered)))
             # On a GPU, the reference would wait for a kernel that hangs.
             with beside if self._device(case.sizes) == "cpu" else contextlib.nullcontext():
@@ -460,12 +463,12 @@ class PlainCalls(Judge):
             yield from self._of_one_tensor_in(case, FEWER_ROWS)
 
     def _of_one_tensor_in(self, case: Case, way: OneTensor) -> Iterator[Returned]:
-        pairs, own = way.pairs(self.exercise, case), case_changes.seeded(case)
-        most, note = way.most, way.note
-        for pair in own.sample(pairs, min(most, len(pairs))):
-            tensors = {**case.tensors, pair[1]: _of_one(case.tensors, *pair)}
-            of_one = replace(case, tensors=tensors, note=note.format(*pair))
-            yield self._call(self._planned(of_one, FEW)._replace(one=pair))
+        chosen, own = way.inputs(self.exercise, case), case_changes.seeded(case)
+        for names in own.sample(chosen, min(way.most, len(chosen))):
+            tensors = {**case.tensors, **_of_one(case.tensors, *names)}
+            note = way.note.format(*names, all=", ".join(names))
+            of_one = replace(case, tensors=tensors, note=note)
+            yield self._call(self._planned(of_one, FEW)._replace(one=names))
 
     def _as_met(self, sizes: Sizes, most: float, several: bool) -> Sizes:
         """Sizes that were drawn, made such as people have; or every second time a square."""
@@ -552,6 +555,7 @@ class PlainCalls(Judge):
             raise CheckFailed(FAULTS[type(error)], str(error)) from error
 
 
-def _of_one(tensors: Mapping[str, Tensor], whole: str, part: str) -> Tensor:
-    """As many elements of `whole` as `part` has, in its shape."""
-    return tensors[whole].view(-1)[: tensors[part].numel()].view(tensors[part].shape)
+def _of_one(tensors: Mapping[str, Tensor], whole: str = "", *parts: str) -> dict[str, Tensor]:
+    """As many elements of `whole` as each of the others has, in its shape."""
+    shapes = {part: tensors[part].shape for part in parts}
+    return {n: tensors[whole].view(-1)[: s.numel()].view(s) for n, s in shapes.items()}
