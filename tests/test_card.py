@@ -370,6 +370,13 @@ def test_a_process_is_made_ready_on_a_card_while_nobody_times(monkeypatch):
     assert locks == [0, card.TOGETHER]
 
 
+def test_a_notebook_makes_its_context_while_nobody_times(monkeypatch):
+    locks = []
+    monkeypatch.setattr(warmup.torch.cuda, "synchronize", lambda: locks.append(card._lock))
+    warmup._context()
+    assert (locks, card._lock) == ([card.TOGETHER], 0)
+
+
 def test_a_build_of_pytorchs_lets_others_time(start, cell, monkeypatch):
     """A cell with load_inline takes a minute, and none of it on the GPU."""
     from torch.utils import cpp_extension
