@@ -410,6 +410,16 @@ def test_only_a_plain_0_takes_code_away():
         ),
         # One store of 16 bytes.
         ("p[i] = float4{a, f(b)};", "p[i] = ::emu::whole(float4{a, f(b)});"),
+        ("; p[i] = {a, f(b)};", "; ::emu::assign(p[i] , {a, f(b)});"),
+        (
+            "__device__ void f() { if (c) quad(p + i) = {a}; }",
+            "__device__ void f() { if (c) ::emu::assign(quad(p + i) , {a}); }",
+        ),
+        ("} *cast<float4*>(p) = {a};", "} ::emu::assign(*cast<float4*>(p) , {a});"),
+        ("else s->of[1].p[i] = {a};", "else ::emu::assign(s->of[1].p[i] , {a});"),
+        ("float a[2] = {1, 2}; float4 *b[2] = {p, q}, c[1] = {r};", None),
+        ("struct S { int k; } s[2] = {{1}, {2}}; decltype(x) d[1] = {1};", None),
+        ("alignas(16) float a[2] = {1, 2}; f(x) = {1} + y; std::array<int, 2> b[1] = {};", None),
         ("constexpr float4 v = float4{1, 2, 3, 4}; x = Pair{1, 2};", None),
     ],
 )

@@ -204,6 +204,8 @@ def _rewrite_code(code: Code, filename: str, first_line: int) -> None:
             code.put(position, "return emu::returns()")
         elif word == "=" and code.text(position + 2) == "{":
             _rewrite_vector(code, position + 1)
+        elif word == "=" and after == "{" and before in (")", "]"):
+            _rewrite_braces(code, position)
         elif word == "__CUDA_ARCH__":
             code.put(position, _ARCHITECTURE)
         elif word == "clock" and after == "(":
@@ -255,6 +257,49 @@ def _rewrite_vector(code: Code, position: int) -> None:
     if end and not constant and _VECTOR.fullmatch(code.text(position)):
         code.put(position, f"::emu::whole({code.text(position)}")
         code.append(end, ")")
+
+
+def _rewrite_braces(code: Code, position: int) -> None:
+    """`quad(p) = {…}` and `p[i] = {…}`, likewise, whatever their type is."""
+    end = code.mate.get(position + 1)
+    start = _operand(code, position - 1)
+    if end and code.text(end + 1) == ";" and start is not None and _begins(code, start):
+        code.out[code.index[start]] = f"::emu::assign({code.out[code.index[start]]}"
+        code.put(position, ",")
+        code.append(end, ")")
+
+
+def _operand(code: Code, last: int) -> int | None:
+    """Where what is assigned to begins, which ends with a bracket at `last`."""
+    position: int | None = last
+    while position is not None and position >= 0:
+        text = code.text(position)
+        if text in (")", "]"):
+            position = code.mate.get(position, 0) - 1
+            if code.text(position) not in (")", "]", ">") and not code.is_name(position):
+                break
+        elif text == ">":
+            opened = code.angle_open(position)
+            position = None if opened is None else opened - 1
+        elif code.text(position - 1) in (".", "->", "::"):
+            position -= 2
+        else:
+            position -= 1
+            break
+    while position is not None and code.text(position) == "*":
+        position -= 1
+    return None if position is None else position + 1
+
+
+def _begins(code: Code, start: int) -> bool:
+    """Whether a statement begins there, and no declaration of which the type lies before."""
+    before = code.text(start - 1) if start else ""
+    if before == ")":  # of an `if` or a loop
+        return code.text(code.mate.get(start - 1, 0) - 1) in ("if", "for", "while", "constexpr")
+    if before == "}":  # of a block, not of a struct
+        words = map(code.text, range(code.statement(code.mate.get(start - 1, 0)), start))
+        return not {"struct", "class", "union", "enum"} & set(words)
+    return before in (";", "{", "else", "do")
 
 
 def _rewrite_clock(code: Code, position: int) -> None:

@@ -125,6 +125,17 @@ template <class T>
 inline T whole(T vector) {
     return vector;
 }
+
+template <class T>
+struct same {
+    using type = T;
+};
+
+// `to = {...}` of any type. Its members become one value before that is stored.
+template <class T>
+inline T& assign(T& to, typename same<T>::type value) {
+    return to = whole(value);
+}
 }  // namespace emu
 
 struct dim3 {
