@@ -25,6 +25,7 @@ from utils.judge.oracle import Expected
 TIMEOUT = 10.0  # seconds for one call
 FEW = 2  # probes of the oracle, where values are not what a call is about
 BENT = 1000  # one of so many values may lie at a bend, and is asked about again
+OBJECT = 4096  # bytes that the emulator counts for one that CUDA has made
 VANISHING = 2.0**-100  # any number of values below this is, too: float32 loses terms of 2**-126
 FAULTS: dict[type[Exception], Reason] = {
     LaunchError: Reason.LAUNCH_ERROR,
@@ -88,13 +89,17 @@ class Judge:
         return functools.cache(work)
 
     def judge_leak(self, case: Case, leaked: int) -> None:
-        """Calls may leave no bytes of device memory behind; `leaked` says how many one has."""
+        """Calls may leave no bytes of device memory behind, and nothing else that CUDA has made;
+        `leaked` says how many one has."""
         if leaked:
-            message = (
-                f"each call leaves {leaked:,} bytes of device memory behind\n"
-                "hint: cudaFree what the launcher has allocated, once the kernels are done"
-            )
-            self.fail(Reason.LEAK, case, message)
+            message = f"each call leaves {leaked:,} bytes of device memory behind\n"
+            hint = "hint: cudaFree what the launcher has allocated, once the kernels are done"
+            if leaked % OBJECT == 0:
+                hint += (
+                    ", or cudaFreeHost; a stream, an event, a texture or a pool that is not "
+                    f"destroyed counts as {OBJECT:,} bytes"
+                )
+            self.fail(Reason.LEAK, case, message + hint)
 
     def judge_inputs(self, case: Case, after: Mapping[str, Tensor]) -> None:
         """Inputs must hold what they held before the call."""

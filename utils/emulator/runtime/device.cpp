@@ -12,6 +12,7 @@
 #include "../include/emulator/api.h"
 #include "block.h"
 #include "hazard_kinds.h"
+#include "heap.h"
 #include "pinned_copies.h"
 #include "pool.h"
 #include "streams.h"
@@ -243,8 +244,10 @@ cudaError_t cudaDeviceSynchronize() {
 }
 cudaError_t cudaDeviceReset() {
     host_has_waited();
-    fault = cudaSuccess;
-    last_error = cudaSuccess;
+    bool lent = false;
+    heap().each([&](const Allocation& a) { lent |= a.lent; });
+    fault = lent ? cudaErrorContextIsDestroyed : cudaSuccess;  // the caller's tensors are gone, too
+    last_error = fault;
     return cudaSuccess;
 }
 

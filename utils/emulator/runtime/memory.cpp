@@ -29,6 +29,14 @@ std::string next_name;  // of the pointer that memory is allocated for
 }  // namespace
 
 bool any_pinned = false;
+std::atomic<long> objects{0};
+constexpr size_t kObject = 4096;  // bytes that each of them counts as
+static size_t pinned_bytes() {
+    std::lock_guard<std::mutex> lock(pinned_mutex);
+    size_t sum = 0;
+    for (auto& [first, bytes] : pinned) sum += bytes;
+    return sum;
+}
 bool is_pinned(const void* address) {
     std::lock_guard<std::mutex> lock(pinned_mutex);
     auto after = pinned.upper_bound(static_cast<const char*>(address));
@@ -101,8 +109,11 @@ void emu_set_gap(size_t bytes) { heap().gap = bytes; }
 void emu_open_memory(int change) { heap().open(change); }
 // Bytes of device memory from an address on; 0: it is none.
 size_t emu_room(const void* address) { return heap().room(address); }
-// Bytes that the process has allocated and not freed.
-size_t emu_live_bytes() { return heap().live() + kept_by_kernels(); }
+// Bytes that the process has allocated and not freed, on the device, or pinned on the host; and
+// what it has made and not destroyed.
+size_t emu_live_bytes() {
+    return heap().live() + kept_by_kernels() + pinned_bytes() + kObject * size_t(objects.load());
+}
 cudaError_t emu_malloc_host(void** pointer, size_t bytes) {
     *pointer = malloc(bytes);
     if (*pointer) emu_pin(*pointer, bytes);

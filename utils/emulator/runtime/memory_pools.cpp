@@ -6,6 +6,7 @@
 #include "../include/emulator/pools_api.h"
 #include "device.h"
 #include "heap.h"
+#include "memory.h"
 #include "pinned_copies.h"
 #include "streams.h"
 
@@ -35,6 +36,7 @@ extern "C" {
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
     *pool = new EmuPool{*properties, 0, 0, 0, {}};
+    ++objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
@@ -44,6 +46,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     for (auto& [pointer, t] : taken)
         if (t.pool == pool) t.pool = nullptr;
     delete pool;
+    --objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {

@@ -11,6 +11,7 @@
 #include "device.h"
 #include "hazards.h"
 #include "heap.h"
+#include "memory.h"
 #include "pinned_copies.h"
 #include "watch.h"
 
@@ -214,6 +215,7 @@ cudaError_t emu_stream_create(cudaStream_t* stream, unsigned flags, int priority
     streams.push_back(made);
     priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
     *stream = new EmuStream{flags, priority, uint32_t(streams.size() - 1)};
+    ++objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -227,6 +229,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (!is_made(stream)) return result(cudaErrorInvalidResourceHandle);
     delete stream;  // what it has been given goes on
+    --objects;
     return result(cudaSuccess);
 }
 // Tells of work that neither the host nor the default stream has waited for.
@@ -253,11 +256,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     *event = new EmuEvent{{}, false, !(flags & cudaEventDisableTiming), {}};
+    ++objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     if (!event) return result(cudaErrorInvalidResourceHandle);
     delete event;
+    --objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {

@@ -8,6 +8,7 @@
 #include "../include/emulator/narrow.h"
 #include "block.h"
 #include "device.h"
+#include "memory.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -174,10 +175,12 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
     if (desc->filterMode == cudaFilterModeLinear && !made.as_floats())
         return result(cudaErrorInvalidFilterSetting);
     *texture = reinterpret_cast<unsigned long long>(new Texture(made));
+    ++objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     delete &of(texture);
+    --objects;
     return result(cudaSuccess);
 }
 cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc* desc, cudaTextureObject_t texture) {
